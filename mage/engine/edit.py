@@ -1,0 +1,167 @@
+"""The few ways in which a tree differs from the one before it.
+
+The machine composes these; each returns a new tree that shares all it did not change with the old one.
+None of them asks whether the change is legal: that is the machine's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rpds import HashTrieMap, List
+
+from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, StepId
+from mage.engine.nodes import ROOT, ROOT_OF_SUMMARIES, Instruction, Step, Summary
+from mage.engine.text import is_blank
+from mage.engine.tree import CHUNK, Notes, Settled, TopLayer, Tree
+
+__all__ = [
+    "at_boundary",
+    "at_step",
+    "instructions_below",
+    "new_tree",
+    "with_instruction",
+    "with_lesson",
+    "with_step",
+    "with_summary",
+]
+
+
+def new_tree(task: str) -> Tree:
+    """Return the tree that holds only the two root sentinels (D2)."""
+    top = TopLayer(HashTrieMap({ROOT_SUMMARY: ROOT_OF_SUMMARIES}), HashTrieMap(), ROOT_SUMMARY)
+    notes = Notes(HashTrieMap(), HashTrieMap(), List(), List())
+    return Tree(Settled(task, HashTrieMap(), HashTrieMap(), top, notes), (ROOT,), ROOT_STEP)
+
+
+def with_step(tree: Tree, action: str, observation: str) -> Tree:
+    """Add a step below the step head and stand on it. Cost: O(1)."""
+    tail = tree._tail
+    newest = tail[-1].id
+    parent = tree.step_head
+    step = Step(StepId(newest + 1), parent, action, observation)
+    settled = tree._settled
+    if parent != newest:
+        settled = _branched(settled, step)
+    if len(tail) == CHUNK:
+        settled = _packed(settled, tail)
+        tail = ()
+    return Tree(settled, (*tail, step), step.id)
+
+
+def _branched(settled: Settled, step: Step) -> Settled:
+    others = settled.branches.get(step.parent)
+    if others is None:
+        others = HashTrieMap()
+    branches = settled.branches.insert(step.parent, others.insert(step.content, step.id))
+    return Settled(settled.task, settled.chunks, branches, settled.top, settled.notes)
+
+
+def _packed(settled: Settled, tail: tuple[Step, ...]) -> Settled:
+    chunks = settled.chunks.insert(tail[0].id // CHUNK, tail)
+    return Settled(settled.task, chunks, settled.branches, settled.top, settled.notes)
+
+
+def at_step(tree: Tree, child: StepId) -> Tree:
+    """Stand on a child of the step head, which was grown before. Cost: O(1)."""
+    settled = tree._settled
+    notes = settled.notes
+    placed = notes.instructions.get(child)
+    if placed is not None:
+        settled = _noted(settled, _on_path(notes, child, placed))
+    return Tree(settled, tree._tail, child)
+
+
+def _on_path(notes: Notes, step: StepId, placed: tuple[Instruction, ...]) -> Notes:
+    """Note that the active path now ends at `step`, where `placed` stand."""
+    once, standing = notes.once, notes.standing
+    if any(not instruction.standing for instruction in placed):
+        once = once.push_front(step)
+    if any(instruction.standing for instruction in placed):
+        standing = standing.push_front(step)
+    return Notes(notes.lessons, notes.instructions, once, standing)
+
+
+def _up_to(places: List[StepId], boundary: StepId) -> List[StepId]:
+    for _ in _after(places, boundary):
+        places = places.drop_first()
+    return places
+
+
+def at_boundary(tree: Tree, summary: Summary) -> Tree:
+    """Stand where `summary` of the summary path ends, nothing open. Cost: O(instructions left behind)."""
+    settled = tree._settled
+    old = settled.notes
+    boundary = summary.boundary
+    once, standing = _up_to(old.once, boundary), _up_to(old.standing, boundary)
+    notes = Notes(old.lessons, old.instructions, once, standing)
+    top = TopLayer(settled.top.nodes, settled.top.children, summary.id)
+    settled = Settled(settled.task, settled.chunks, settled.branches, top, notes)
+    return Tree(settled, tree._tail, boundary)
+
+
+def instructions_below(tree: Tree, boundary: StepId) -> tuple[Instruction, ...]:
+    """Return the instructions placed on the active path after `boundary`, in path order (D7).
+
+    Cost: O(their number).
+    """
+    notes = tree._settled.notes
+    below = {*_after(notes.once, boundary), *_after(notes.standing, boundary)}
+    return tuple(left for step in sorted(below) for left in tree.instructions_at(step))
+
+
+def _after(places: List[StepId], boundary: StepId) -> Iterator[StepId]:
+    for step in places:
+        if step <= boundary:
+            return
+        yield step
+
+
+def with_summary(tree: Tree, summary: Summary) -> Tree:
+    """Put `summary` in place, new or changed, and make it the summary head. Cost: O(1)."""
+    settled = tree._settled
+    top = settled.top
+    children = top.children
+    if summary.id not in top.nodes:
+        siblings = children.get(summary.parent)
+        if siblings is None:
+            siblings = HashTrieMap()
+        children = children.insert(summary.parent, siblings.insert(summary.boundary, summary.id))
+    top = TopLayer(top.nodes.insert(summary.id, summary), children, summary.id)
+    settled = Settled(settled.task, settled.chunks, settled.branches, top, settled.notes)
+    return Tree(settled, tree._tail, tree.step_head)
+
+
+def with_lesson(tree: Tree, boundary: StepId, lesson: str) -> Tree:
+    """Leave `lesson` at `boundary`; a blank one leaves none (D7, D8). Cost: O(1)."""
+    if is_blank(lesson):
+        return tree
+    notes = tree._settled.notes
+    lessons: List[str] | None = notes.lessons.get(boundary)
+    if lessons is None:
+        lessons = List()
+    left = notes.lessons.insert(boundary, lessons.push_front(lesson))
+    settled = _noted(tree._settled, Notes(left, notes.instructions, notes.once, notes.standing))
+    return Tree(settled, tree._tail, tree.step_head)
+
+
+def with_instruction(tree: Tree, instruction: Instruction) -> Tree:
+    """Place `instruction` at the step head; the same one again changes nothing (D17).
+
+    Cost: O(instructions at that step).
+    """
+    step = tree.step_head
+    old = tree.instructions_at(step)
+    if instruction in old:
+        return tree
+    notes = tree._settled.notes
+    placed = notes.instructions.insert(step, (*old, instruction))
+    new = Notes(
+        notes.lessons, placed, _up_to(notes.once, StepId(step - 1)), _up_to(notes.standing, StepId(step - 1))
+    )
+    settled = _noted(tree._settled, _on_path(new, step, (*old, instruction)))
+    return Tree(settled, tree._tail, step)
+
+
+def _noted(settled: Settled, notes: Notes) -> Settled:
+    return Settled(settled.task, settled.chunks, settled.branches, settled.top, notes)

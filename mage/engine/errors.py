@@ -1,0 +1,215 @@
+"""What can go wrong: refusals are values, mistakes of the program are raised.
+
+An operating error (an agent names a boundary that is not there) is a frozen value inside a `Failure`; the
+state is left as it was (L7). A mistake of the calling program (an operation in a phase where it is not
+legal) is raised at once, as a `MageError`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, final
+
+import attrs
+
+from mage.engine.ids import Digest, StepId
+
+__all__ = [
+    "BlankFeedback",
+    "BlankInstruction",
+    "BlankSummary",
+    "CompressRefusal",
+    "EmptySegment",
+    "IllegalPhase",
+    "InvariantError",
+    "MageError",
+    "NotText",
+    "Refusal",
+    "StaleVerdict",
+    "UnknownBoundary",
+    "UnknownName",
+    "UnknownStep",
+    "UnknownSummary",
+    "require_name",
+]
+
+
+class MageError(Exception):
+    """The root of everything that mage raises on purpose."""
+
+
+@final
+class IllegalPhase(MageError):
+    """An operation was called in a phase where it is not legal (D6); `TRANSITIONS` says which are.
+
+    Attributes:
+        operation: the operation's name, such as `"compress"`.
+        phase: the name of the phase that the state is in; `"nothing"` before a start.
+        legal: the names of the phases in which the operation is legal.
+    """
+
+    def __init__(self, operation: str, phase: str, legal: tuple[str, ...]) -> None:
+        self.operation = operation
+        self.phase = phase
+        self.legal = legal
+        super().__init__(operation, phase, legal)
+
+    def __str__(self) -> str:
+        return f"{self.operation} is not legal in {self.phase}; it is legal in {' and '.join(self.legal)}"
+
+
+@final
+class InvariantError(MageError):
+    """A state breaks an invariant of SEMANTICS.md: it was forged, or mage has a fault.
+
+    Attributes:
+        invariant: `"I1"` to `"I10"`.
+        name: its sentence-name, such as `"steps_form_a_tree"`.
+        detail: where, and what was found.
+    """
+
+    def __init__(self, invariant: str, name: str, detail: str) -> None:
+        self.invariant = invariant
+        self.name = name
+        self.detail = detail
+        super().__init__(invariant, name, detail)
+
+    def __str__(self) -> str:
+        return f"{self.invariant} {self.name}: {self.detail}"
+
+
+@final
+class UnknownStep(MageError, LookupError):
+    """No step has this id."""
+
+    def __init__(self, step: StepId) -> None:
+        self.step = step
+        super().__init__(step)
+
+    def __str__(self) -> str:
+        return f"there is no step {self.step}"
+
+
+@final
+class UnknownSummary(MageError, LookupError):
+    """No summary has this id."""
+
+    def __init__(self, summary: int) -> None:
+        self.summary = summary
+        super().__init__(summary)
+
+    def __str__(self) -> str:
+        return f"there is no summary {self.summary}"
+
+
+@final
+class NotText(MageError, TypeError):
+    """Something other than a string was given where content is kept (D15)."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(found)
+
+    def __str__(self) -> str:
+        return f"content is text: expected a str, found {self.found} (serialize it first)"
+
+
+@final
+class UnknownName(MageError, ValueError):
+    """A name that must be one of a few is none of them, such as a kind or a fault."""
+
+    def __init__(self, what: str, found: str, known: tuple[str, ...]) -> None:
+        self.what = what
+        self.found = found
+        self.known = known
+        super().__init__(what, found, known)
+
+    def __str__(self) -> str:
+        return f"{self.found!r} is no {self.what}; known are {', '.join(self.known)}"
+
+
+def require_name(what: str, found: str, known: tuple[str, ...]) -> None:
+    """Raise `UnknownName` unless `found` is one of the `known`."""
+    if found not in known:
+        raise UnknownName(what, found, known)
+
+
+@final
+@attrs.frozen
+class EmptySegment:
+    """Nothing is open since the current boundary, so there is nothing to compress (D3)."""
+
+    boundary: StepId
+
+    def __str__(self) -> str:
+        return f"nothing to compress: no step was taken since [Step {self.boundary}]"
+
+
+@final
+@attrs.frozen
+class BlankSummary:
+    """The summary's text is blank (D3)."""
+
+    def __str__(self) -> str:
+        return "the summary's text is blank: say what the steps achieved"
+
+
+@final
+@attrs.frozen
+class BlankInstruction:
+    """The instruction's text is blank (D17)."""
+
+    def __str__(self) -> str:
+        return "the instruction is blank: say what is wanted"
+
+
+@final
+@attrs.frozen
+class BlankFeedback:
+    """A failed verdict says nothing about what is wrong (D5)."""
+
+    def __str__(self) -> str:
+        return "a failed verdict needs feedback: say what is wrong"
+
+
+@final
+@attrs.frozen
+class StaleVerdict:
+    """The verdict answers a question that was overtaken, or none at all (D5).
+
+    Attributes:
+        digest: what the verdict was given for.
+        expected: the digest of the pending head summary, or None where none is pending.
+    """
+
+    digest: Digest
+    expected: Digest | None
+
+    def __str__(self) -> str:
+        if self.expected is None:
+            return f"verdict for {self.digest[:12]}: no summary is pending, nothing waits for a verdict"
+        return f"verdict for {self.digest[:12]}: the pending summary is {self.expected[:12]}; judge that one"
+
+
+@final
+@attrs.frozen
+class UnknownBoundary:
+    """Revise cannot go back to this step: no summary that may stay ends there (D7).
+
+    Attributes:
+        boundary: what was asked for.
+        legal: the boundaries that revise takes now, in path order.
+    """
+
+    boundary: StepId
+    legal: tuple[StepId, ...]
+
+    def __str__(self) -> str:
+        shown = [f"[Step {step}]" for step in self.legal[-12:]]
+        more = ["..."] * (len(self.legal) > len(shown))
+        return f"[Step {self.boundary}] is not a boundary to go back to; these are: {' '.join(more + shown)}"
+
+
+CompressRefusal: TypeAlias = EmptySegment | BlankSummary
+Refusal: TypeAlias = (
+    BlankInstruction | EmptySegment | BlankSummary | StaleVerdict | BlankFeedback | UnknownBoundary
+)

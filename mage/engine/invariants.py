@@ -1,0 +1,254 @@
+"""I1 to I10 of SEMANTICS.md, checked on the whole of a state, with `raise` because `-O` strips `assert`.
+
+Each is a function under its sentence-name. They run in order: a later one may rely on those before it, so
+every loop ends on any state, however it was forged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from mage.engine.errors import InvariantError, UnknownStep
+from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, StepId, SummaryId
+from mage.engine.judging import digest_of
+from mage.engine.machine import Active, State, Unverified
+from mage.engine.nodes import (
+    ROOT,
+    ROOT_OF_SUMMARIES,
+    Accepted,
+    Failed,
+    Passed,
+    Pending,
+    Summary,
+)
+from mage.engine.text import is_blank
+from mage.engine.tree import CHUNK, Tree
+
+__all__ = ["INVARIANTS", "check", "fits_phase"]
+
+
+def check(state: State) -> None:
+    """Check I1 to I10. Cost: O(size of the tree).
+
+    Raises:
+        InvariantError: one does not hold; it names which, and where.
+    """
+    for invariant, holds in enumerate(INVARIANTS, start=1):
+        for detail in holds(state):
+            raise InvariantError(f"I{invariant}", holds.__name__, detail)
+
+
+def steps_form_a_tree(state: State) -> Iterator[str]:
+    """I1: step ids are 0..next-1, every parent id is smaller, one root."""
+    tree = state.tree
+    if not tree._tail or tree._tail[0].id % CHUNK:
+        yield f"the newest steps should start at a multiple of {CHUNK}"
+        return
+    for number in range(tree.next_step):
+        try:
+            step = tree.step(StepId(number))
+        except (UnknownStep, IndexError):
+            yield f"step {number} is missing"
+            return
+        if number == ROOT_STEP and step != ROOT:
+            yield f"step 0 should be the root, found {step}"
+        if step.id != number:
+            yield f"step {number} says it is {step.id}"
+        if number and not 0 <= step.parent < number:
+            yield f"step {number} has parent {step.parent}"
+
+
+def siblings_differ(state: State) -> Iterator[str]:
+    """I2: no two children of a step have the same content."""
+    tree = state.tree
+    seen: set[tuple[StepId, tuple[str, str]]] = set()
+    for step in map(tree.step, _steps(tree)):
+        place = (step.parent, step.content)
+        if place in seen:
+            yield f"step {step.id} has the content of an older child of step {step.parent}"
+        seen.add(place)
+
+
+def covers_are_contiguous(state: State) -> Iterator[str]:
+    """I3: every summary but the root covers a non-empty downward run of steps whose first has the parent's
+    boundary as its parent; its label is that boundary.
+    """
+    tree = state.tree
+    nodes = tree._settled.top.nodes
+    if nodes.get(ROOT_SUMMARY) != ROOT_OF_SUMMARIES:
+        yield "summary 0 should be the root, covering step 0, passed"
+        return
+    for number in range(1, tree.next_summary):
+        summary = nodes.get(SummaryId(number))
+        if summary is None or summary.id != number or not 0 <= summary.parent < number:
+            yield f"summary {number} is missing or misplaced: {summary}"
+            return
+        yield from breaks_in_covers(tree, summary)
+
+
+def breaks_in_covers(tree: Tree, summary: Summary) -> Iterator[str]:
+    """Yield where the covers of one summary do not run on from its parent's boundary."""
+    above = tree.summary(summary.parent).boundary
+    if summary.label != above:
+        yield f"summary {summary.id} has label {summary.label}, its parent ends at {above}"
+    if not summary.covers:
+        yield f"summary {summary.id} covers nothing"
+    for step in summary.covers:
+        if not 0 < step < tree.next_step or tree.step(step).parent != above:
+            yield f"summary {summary.id} covers step {step}, which does not follow step {above}"
+        above = step
+
+
+def sibling_covers_differ(state: State) -> Iterator[str]:
+    """I4: no two children of a summary have the same covers."""
+    seen: set[tuple[SummaryId, tuple[StepId, ...]]] = set()
+    for summary in _summaries(state.tree):
+        place = (summary.parent, summary.covers)
+        if place in seen:
+            yield f"summary {summary.id} has the covers of an older child of summary {summary.parent}"
+        seen.add(place)
+
+
+def heads_agree(state: State) -> Iterator[str]:
+    """I5: the step head is the current boundary or below it."""
+    tree = state.tree
+    if tree.summary_head not in tree._settled.top.nodes:
+        yield f"the summary head {tree.summary_head} is no summary"
+        return
+    if not 0 <= tree.step_head < tree.next_step:
+        yield f"the step head {tree.step_head} is no step"
+        return
+    step = tree.step_head
+    while step > tree.boundary:
+        step = tree.step(step).parent
+    if step != tree.boundary:
+        yield f"the step head {tree.step_head} is not below the current boundary {tree.boundary}"
+
+
+def path_is_whole(state: State) -> Iterator[str]:
+    """I6: the covers along the summary path, then the open segment, are exactly the active path."""
+    tree = state.tree
+    covered = [step for summary in _path(tree) for step in summary.covers]
+    whole = (*covered, *tree.segment())
+    if whole != tree.active_path():
+        yield f"covers and open segment make {len(whole)} steps, the active path is another"
+
+
+def labels_rise(state: State) -> Iterator[str]:
+    """I7: labels rise strictly along any summary path below the root."""
+    tree = state.tree
+    for summary in _summaries(tree):
+        if summary.label <= tree.summary(summary.parent).label:
+            yield f"summary {summary.id} has label {summary.label}, not above that of its parent"
+
+
+def summary_path_is_trusted(state: State) -> Iterator[str]:
+    """I8: on the summary path every summary above the head has passed or was accepted openly; so has the
+    head in Active, is pending in Unverified, has failed in Rejected.
+    """
+    *above, head = _path(state.tree)
+    for summary in above:
+        if not isinstance(summary.verdict, Passed | Accepted):
+            yield f"summary {summary.id} above the head is {summary.verdict}"
+    if not fits_phase(state, head):
+        yield f"the summary head is {head.verdict} in {type(state).__name__}"
+
+
+def fits_phase(state: State, head: Summary) -> bool:
+    """Tell whether the verdict of the summary head is one that this phase stands for (D6)."""
+    if isinstance(state, Active):
+        return isinstance(head.verdict, Passed | Accepted)
+    return isinstance(head.verdict, Pending if isinstance(state, Unverified) else Failed)
+
+
+def lessons_stand_at_boundaries(state: State) -> Iterator[str]:
+    """I9: lessons are not blank, each at a boundary of some summary; instructions are not blank, each at a
+    step.
+    """
+    tree = state.tree
+    notes = tree._settled.notes
+    boundaries = {summary.boundary for summary in _summaries(tree)} | {ROOT_STEP}
+    for step, lessons in notes.lessons.items():
+        if step not in boundaries or not all(not is_blank(lesson) for lesson in lessons):
+            yield f"a lesson at step {step} is blank, or no summary ends there"
+    for step, placed in notes.instructions.items():
+        if not 0 <= step < tree.next_step or any(is_blank(each.text) for each in placed):
+            yield f"an instruction at step {step} is blank, or there is no such step"
+
+
+def indexes_agree(state: State) -> Iterator[str]:
+    """I10: children and merge indexes say what the nodes say."""
+    tree = state.tree
+    yield from _step_indexes(tree)
+    yield from _summary_indexes(tree)
+    yield from _places_on_the_path(tree)
+    if isinstance(state, Unverified) and state.digest != digest_of(tree):
+        yield "the digest is not that of the summary head"
+
+
+def _step_indexes(tree: Tree) -> Iterator[str]:
+    children: dict[StepId, list[StepId]] = {}
+    for step in map(tree.step, _steps(tree)):
+        children.setdefault(step.parent, []).append(step.id)
+        if tree.child_with(step.parent, step.content) != step.id:
+            yield f"step {step.id} is not found by its content"
+    branches = tree._settled.branches
+    if any(parent not in children or not len(ids) for parent, ids in branches.items()):
+        yield "the branch index names a step that has no children"
+    for parent, ids in children.items():
+        if tree.step_children(parent) != tuple(ids):
+            yield f"the children of step {parent} are {ids}, the index says otherwise"
+
+
+def _summary_indexes(tree: Tree) -> Iterator[str]:
+    children: dict[SummaryId, list[SummaryId]] = {}
+    for summary in _summaries(tree):
+        children.setdefault(summary.parent, []).append(summary.id)
+        if tree.child_ending_at(summary.parent, summary.boundary) != summary.id:
+            yield f"summary {summary.id} is not found by its boundary"
+    if set(tree._settled.top.children) != set(children):
+        yield "the summary index names other parents than the summaries do"
+    for parent, ids in children.items():
+        if tree.summary_children(parent) != tuple(ids):
+            yield f"the children of summary {parent} are {ids}, the index says otherwise"
+
+
+def _places_on_the_path(tree: Tree) -> Iterator[str]:
+    path = [step for step in reversed(tree.active_path()) if tree.instructions_at(step)]
+    once = [step for step in path if any(not each.standing for each in tree.instructions_at(step))]
+    standing = [step for step in path if any(each.standing for each in tree.instructions_at(step))]
+    notes = tree._settled.notes
+    if (list(notes.once), list(notes.standing)) != (once, standing):
+        yield "the instructions of the active path are not those that its steps carry"
+    base = ROOT_STEP
+    for summary in _path(tree):
+        base = summary.boundary if summary.kind == "subgoal" else base
+        if summary.base != base:
+            yield f"summary {summary.id} counts instructions from step {summary.base}, not from {base}"
+
+
+def _steps(tree: Tree) -> Iterator[StepId]:
+    return map(StepId, range(1, tree.next_step))
+
+
+def _summaries(tree: Tree) -> Iterator[Summary]:
+    return (tree.summary(SummaryId(number)) for number in range(1, tree.next_summary))
+
+
+def _path(tree: Tree) -> list[Summary]:
+    return [tree.summary(summary) for summary in tree.summary_path()]
+
+
+INVARIANTS: Final[tuple[Callable[[State], Iterator[str]], ...]] = (
+    steps_form_a_tree,
+    siblings_differ,
+    covers_are_contiguous,
+    sibling_covers_differ,
+    heads_agree,
+    path_is_whole,
+    labels_rise,
+    summary_path_is_trusted,
+    lessons_stand_at_boundaries,
+    indexes_agree,
+)

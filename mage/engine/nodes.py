@@ -1,0 +1,159 @@
+"""The nodes of the two layers and the verdicts that summaries carry.
+
+A node is a frozen value that names others by id and never holds them, so that nothing recurses over the
+depth of a tree.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias, final
+
+import attrs
+
+from mage.engine.ids import NO_SUMMARY, NOWHERE, ROOT_STEP, ROOT_SUMMARY, StepId, SummaryId
+
+__all__ = [
+    "FAULTS",
+    "KINDS",
+    "ROOT",
+    "ROOT_OF_SUMMARIES",
+    "Accepted",
+    "Failed",
+    "Fault",
+    "Instruction",
+    "Kind",
+    "Passed",
+    "Pending",
+    "Step",
+    "Summary",
+    "SummaryVerdict",
+    "Verdict",
+]
+
+Kind: TypeAlias = Literal["subgoal", "fallback"]
+Fault: TypeAlias = Literal["execution", "summary"]
+KINDS: Final[tuple[Kind, ...]] = ("subgoal", "fallback")
+FAULTS: Final[tuple[Fault, ...]] = ("execution", "summary")
+
+
+@final
+@attrs.frozen
+class Pending:
+    """Nobody has judged the summary's present text."""
+
+
+@final
+@attrs.frozen
+class Passed:
+    """The judge found nothing wrong."""
+
+
+@final
+@attrs.frozen
+class Failed:
+    """The judge found something wrong (D16).
+
+    Attributes:
+        feedback: what is wrong; not blank.
+        fault: `"execution"` where the steps are wrong, `"summary"` where only the text is.
+    """
+
+    feedback: str
+    fault: Fault = "execution"
+
+
+@final
+@attrs.frozen
+class Accepted:
+    """The host took the summary without a pass, openly (D6).
+
+    Attributes:
+        despite: the failed verdict that was overruled, or None where there was none.
+    """
+
+    despite: Failed | None = None
+
+
+Verdict: TypeAlias = Passed | Failed
+"""What a judge answers."""
+SummaryVerdict: TypeAlias = Pending | Passed | Failed | Accepted
+"""What a summary carries."""
+
+
+@final
+@attrs.frozen
+class Instruction:
+    """An instruction placed at a step (D17).
+
+    Attributes:
+        text: what is wanted; not blank.
+        standing: whether it stays in force past the subgoal it was given for.
+    """
+
+    text: str
+    standing: bool = False
+
+
+@final
+@attrs.frozen(weakref_slot=False)
+class Step:
+    """One action and its observation, recorded raw: a node of the bottom layer (Table 2).
+
+    Attributes:
+        id: its place in the order of creation; 0 is the root.
+        parent: the step it was taken from; the root has none (-1).
+        action: what the agent did.
+        observation: what came back.
+    """
+
+    id: StepId
+    parent: StepId
+    action: str
+    observation: str
+
+    @property
+    def content(self) -> tuple[str, str]:
+        """The pair (a, o) by which siblings are told apart (I2)."""
+        return (self.action, self.observation)
+
+
+def _covers_in_short(covers: tuple[StepId, ...]) -> str:
+    return repr(covers) if len(covers) <= 8 else f"<{len(covers)} steps, {covers[0]} to {covers[-1]}>"
+
+
+@final
+@attrs.frozen(weakref_slot=False)
+class Summary:
+    """What replaces a run of steps in the context: a node of the top layer (Table 2).
+
+    Attributes:
+        id: unique, never reused (D1).
+        parent: the summary it continues; the root has none (-1).
+        label: the boundary it starts from, shown to the agent as `[Step 24]` (D1).
+        covers: the steps it stands for, in execution order.
+        text: what the agent reads instead of them.
+        kind: `"subgoal"`, or `"fallback"` for one that ends no subgoal (D12).
+        verdict: what was said of its present text.
+        base: where instructions count from while this is the summary head (D17). A cache, right for every
+            summary on the summary path; it takes no part in equality.
+    """
+
+    id: SummaryId
+    parent: SummaryId
+    label: StepId
+    covers: tuple[StepId, ...] = attrs.field(repr=_covers_in_short)
+    text: str
+    kind: Kind
+    verdict: SummaryVerdict
+    base: StepId = attrs.field(eq=False, repr=False)
+
+    @property
+    def boundary(self) -> StepId:
+        """The last step it covers: where the next segment starts, `cover_nodes[-1]` in the paper."""
+        return self.covers[-1]
+
+
+ROOT: Final = Step(ROOT_STEP, NOWHERE, "", "")
+ROOT_OF_SUMMARIES: Final = Summary(
+    ROOT_SUMMARY, NO_SUMMARY, NOWHERE, (ROOT_STEP,), "", "subgoal", Passed(), ROOT_STEP
+)

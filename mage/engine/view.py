@@ -1,0 +1,86 @@
+"""What the agent is shown: the execution state S = (C, R, H), derived from one path of the tree.
+
+Nothing here is stored; the same tree gives the same S (D9). Its cost follows what is shown and not the
+size of the tree.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import attrs
+
+from mage.engine.ids import StepId
+from mage.engine.judging import in_force
+from mage.engine.machine import State
+from mage.engine.nodes import Step, Summary
+from mage.engine.tree import trace
+
+__all__ = ["ExecutionState", "Hints", "view"]
+
+
+@final
+@attrs.frozen
+class Hints:
+    """H: what was tried from here, and what was learned (D8, D9). Each part is in order of ids.
+
+    Attributes:
+        boundary: the current boundary, where the lessons stand.
+        continuations: the steps that were taken from the step head before.
+        subgoals: the summaries that continued the summary head before, with their verdicts.
+        lessons: the lessons left at the current boundary, oldest first.
+    """
+
+    boundary: StepId
+    continuations: tuple[Step, ...]
+    subgoals: tuple[Summary, ...]
+    lessons: tuple[str, ...]
+
+
+@final
+@attrs.frozen
+class ExecutionState:
+    """S = (C, R, H), with the task and the instructions in force.
+
+    Attributes:
+        task: the task, as given at the start.
+        instructions: the texts in force, in path order (D17).
+        compressed: C, the summaries of the summary path, without the root.
+        raw: R, the steps of the open segment.
+        hints: H.
+    """
+
+    task: str
+    instructions: tuple[str, ...]
+    compressed: tuple[Summary, ...]
+    raw: tuple[Step, ...]
+    hints: Hints
+
+    @property
+    def boundary(self) -> StepId:
+        """The current boundary: the step after which R begins."""
+        return self.hints.boundary
+
+
+def view(state: State) -> ExecutionState:
+    """Return what an agent in `state` is to be shown (Section 3.2; D9). Any phase.
+
+    Cost: O(size of what is returned).
+    """
+    tree = state.tree
+    head = tree.summary(tree.summary_head)
+    compressed = list(tree.summaries_upwards())
+    compressed.reverse()
+    hints = Hints(
+        boundary=head.boundary,
+        continuations=tuple([tree.step(step) for step in tree.step_children(tree.step_head)]),
+        subgoals=tuple([tree.summary(summary) for summary in tree.summary_children(head.id)]),
+        lessons=tree.lessons_at(head.boundary),
+    )
+    return ExecutionState(
+        task=tree.task,
+        instructions=in_force(tree, head.base, tree.next_step),
+        compressed=tuple(compressed),
+        raw=tuple(trace(tree, head.boundary, tree.step_head)),
+        hints=hints,
+    )
