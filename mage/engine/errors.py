@@ -54,7 +54,12 @@ class IllegalPhase(MageError):
         super().__init__(operation, phase, legal)
 
     def __str__(self) -> str:
-        return f"{self.operation} is not legal in {self.phase}; it is legal in {' and '.join(self.legal)}"
+        legal = " and ".join(_where(phase) for phase in self.legal)
+        return f"{self.operation} is not legal {_where(self.phase)}; it is legal {legal}"
+
+
+def _where(phase: str) -> str:
+    return "before a start" if phase == "nothing" else f"in {phase}"
 
 
 @final

@@ -1,0 +1,59 @@
+# What the README names: `make demo` and `make test`. Each sets up all it needs in .venv, with plain pip.
+PYTHON ?= python3
+BIN := .venv/bin
+# A trace to replay after the bundled story; ours, where the real traces are at hand.
+TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
+WORKERS ?= 2
+
+.PHONY: demo test check explore slow coverage bench package clean
+
+.venv/pyvenv.cfg:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+
+.venv/user: .venv/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
+	@touch $@
+
+.venv/dev: .venv/user
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev
+	@touch $@
+
+demo: .venv/user            ## The bundled story; then, where TRACE names a file, that trace.
+	$(BIN)/mage demo
+	@if [ -n "$(TRACE)" ]; then $(BIN)/mage replay "$(TRACE)"; fi
+
+test: .venv/dev             ## Every test that a user's first run should see.
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+check: .venv/dev            ## Types and style.
+	$(BIN)/python -m mypy
+	$(BIN)/basedpyright
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+explore: .venv/dev          ## Every operation sequence to a depth, on the real code.
+	$(BIN)/python -m specs.explore --depth $(or $(DEPTH),8)
+
+slow: .venv/dev             ## The tests that are too slow for a first run.
+	$(BIN)/python -m pytest -m slow
+
+coverage: .venv/dev         ## Every branch of the engine and the codec.
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-report= tests/engine tests/codec
+	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec*' --fail-under=100
+
+bench: .venv/dev            ## Beside a hand-written mutable tree, in one run.
+	$(BIN)/python -m benchmarks.report
+
+package: .venv/dev          ## Build, install into a new environment, run.
+	rm -rf dist .venv/fresh
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv .venv/fresh
+	.venv/fresh/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	.venv/fresh/bin/mage 2>&1 | grep -q "pip install 'mage-state\[cli\]'"
+	.venv/fresh/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[all]"
+	.venv/fresh/bin/mage demo --pace 0 > /dev/null
+
+clean:
+	rm -rf .venv dist build .coverage .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache

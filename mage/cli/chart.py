@@ -1,0 +1,27 @@
+"""A small chart of context sizes: two rows of bars over the decisions of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["bars"]
+
+_LEVELS = " ▁▂▃▄▅▆▇█"
+
+
+def bars(values: Sequence[int], *, top: int, width: int = 72) -> str:
+    """Return one row of bars, each the largest of its share of the values, `top` being a full one.
+
+    Cost: O(values).
+    """
+    if not values or top <= 0:
+        return ""
+    columns = min(width, len(values))
+    edges = [len(values) * column // columns for column in range(columns + 1)]
+    highest = [max(values[start:end]) for start, end in zip(edges, edges[1:], strict=False)]
+    return "".join(_LEVELS[_level(value, top)] for value in highest)
+
+
+def _level(value: int, top: int) -> int:
+    """Round up, so that what is not nothing never looks like nothing."""
+    return min(len(_LEVELS) - 1, -(-value * (len(_LEVELS) - 1) // top))

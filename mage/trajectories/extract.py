@@ -1,0 +1,47 @@
+"""A summarizer without a model: it extracts, and says so.
+
+It stands in where a trace has no summaries of its own and nobody can be asked for one (D12). What it
+picks depends on the steps alone, so the same trace always gives the same tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from mage.engine import Step
+
+__all__ = ["extract"]
+
+_WORD = re.compile(r"\w{3,}")
+_LINE = re.compile(r"[^\r\n]+")
+_CONSIDERED = 2_000  # characters of one content that are looked at: enough to tell what it is about
+_SHOWN = 100  # characters of one extracted line
+_PICKED = 3  # lines beside the first action
+
+
+def extract(steps: Sequence[Step]) -> str:
+    """Return a text for a run of steps: how many, what was done first, and their most telling lines.
+
+    A line tells much when its words are frequent in the whole run; lines are given in execution order.
+    The text has at most some 450 characters, whatever the steps hold. It is never blank.
+    Cost: O(contents, at most 2,000 characters of each).
+    """
+    contents = [text[:_CONSIDERED] for step in steps for text in step.content]
+    weight = Counter(word for text in contents for word in set(_words(text)))
+    lines = dict.fromkeys(line.strip() for text in contents for line in _LINE.findall(text))
+    told = sorted((line for line in lines if line), key=lambda line: -_score(line, weight))[:_PICKED]
+    picked = [line for line in lines if line in told]
+    count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+    return "\n".join([f"Extract of {count} (no LLM):", *(f"- {line[:_SHOWN]}" for line in picked)])
+
+
+def _words(line: str) -> list[str]:
+    return _WORD.findall(line.lower())
+
+
+def _score(line: str, weight: Counter[str]) -> float:
+    """Mean weight of the distinct words, less for lines of a word or two."""
+    words = set(_words(line[:_SHOWN]))
+    return sum(weight[word] for word in words) / (len(words) + 3)

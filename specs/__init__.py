@@ -1,0 +1,1 @@
+"""What the engine means: the words (README.md), a naive reference, laws, and what compares them with the code."""

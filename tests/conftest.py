@@ -1,0 +1,17 @@
+"""Settings of every test run."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_SLOW_MACHINES = [HealthCheck.too_slow]
+settings.register_profile(
+    "first-run", deadline=None, derandomize=True, print_blob=True, suppress_health_check=_SLOW_MACHINES
+)
+settings.register_profile(
+    "search", deadline=None, max_examples=400, print_blob=True, suppress_health_check=_SLOW_MACHINES
+)
+# A user's first run is the same every time; CI searches anew, from a seed that it prints (--hypothesis-seed).
+settings.load_profile(os.environ.get("MAGE_TESTS", "first-run"))

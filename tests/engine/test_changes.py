@@ -1,0 +1,151 @@
+"""Forged changes: what one operation could not have done is named by `check_change`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import pytest
+from rpds import HashTrieMap, List
+
+from mage import (
+    Active,
+    Failed,
+    Instruction,
+    InvariantError,
+    Rejected,
+    State,
+    Step,
+    StepId,
+    SummaryId,
+    accept,
+    check_change,
+    compress,
+    grow,
+    instruct,
+    retext,
+    revise,
+    start,
+)
+from mage.engine.invariants import INVARIANTS
+from tests.engine.test_invariants import ids, notes, settled, summary, top, with_tree
+
+
+def opened() -> Active:
+    """Return a state with one accepted summary, one beside it, and an open segment."""
+    state = accept(compress(grow(start("task"), "left", "o"), "left").unwrap())
+    back = revise(state, 0, "lesson").unwrap().state
+    assert isinstance(back, Active)
+    state = accept(compress(grow(back, "a", "o"), "one").unwrap())
+    return instruct(grow(state, "b", "o"), "do").unwrap()
+
+
+def more(state: State, *steps: Step) -> State:
+    """Return the state with these steps added behind its own."""
+    return with_tree(state, tail=(*state.tree._tail, *steps))
+
+
+def forged(state: State, **changes: object) -> State:
+    """Return the state after a compress that went wrong in this way."""
+    assert isinstance(state, Active)
+    after = compress(state, "text").unwrap()
+    return summary(after, after.tree.summary_head, **changes)
+
+
+FORGERIES: dict[str, tuple[str, Callable[[Active], State]]] = {
+    "two steps at once": ("I1", lambda s: grow(grow(s, "x", "o"), "y", "o")),
+    "a step from elsewhere": ("I1", lambda s: more(s, Step(StepId(4), StepId(1), "x", "o"))),
+    "a step that was there": (
+        "I2",
+        lambda s: with_tree(more(grow(s, "x", "o"), Step(StepId(5), StepId(3), "x", "o")), step_head=StepId(5)),
+    ),
+    "a step beside the index": (
+        "I10",
+        lambda s: settled(grow(revise(s, 2, "").unwrap().state, "x", "o"), branches=HashTrieMap()),  # type: ignore[arg-type]  # it is Active
+    ),
+    "covers that do not follow": ("I3", lambda s: forged(s, covers=ids(1, 3))),
+    "another label": ("I3", lambda s: forged(s, label=StepId(0))),
+    "another parent": ("I3", lambda s: forged(s, parent=SummaryId(0))),
+    "two summaries at once": (
+        "I3",
+        lambda s: compress(grow(accept(compress(s, "text").unwrap()), "x", "o"), "more").unwrap(),
+    ),
+    "summary beside the index": ("I10", lambda s: top(compress(s, "text").unwrap(), children=HashTrieMap())),
+    "base off": ("I10", lambda s: forged(s, base=StepId(0))),
+    "step head two down": ("I5", lambda s: with_tree(s, step_head=StepId(1))),
+    "summary head without its step": (
+        "I5",
+        lambda s: with_tree(compress(s, "text").unwrap(), step_head=StepId(2)),
+    ),
+    "revised off the path": ("I5", lambda s: with_tree(top(s, head=SummaryId(1)), step_head=StepId(1))),
+    "revised with a segment open": ("I5", lambda s: with_tree(top(s, head=SummaryId(0)), step_head=StepId(3))),
+    "phase off": ("I8", lambda s: Rejected(s.tree)),
+    "blank lesson": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(2): List([" "])}))),
+    "blank instruction": ("I9", lambda s: notes(s, instructions=HashTrieMap({StepId(3): (Instruction(" "),)}))),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_change_is_named(forgery: str) -> None:
+    """What no single operation does is found, and named by invariant and sentence."""
+    invariant, forge = FORGERIES[forgery]
+    before = opened()
+    if forgery == "a step that was there":
+        before = revise(grow(before, "x", "o"), 2, "").unwrap().state  # type: ignore[assignment]  # it is Active
+        before = grow(before, "b", "o")
+    after = forge(opened())
+    if forgery == "a step beside the index":
+        before = revise(before, 2, "").unwrap().state  # type: ignore[assignment]  # it is Active
+    with pytest.raises(InvariantError) as caught:
+        check_change(before, after)
+    assert caught.value.invariant == invariant
+    assert caught.value.name == INVARIANTS[int(invariant[1:]) - 1].__name__
+
+
+def test_a_second_summary_over_the_same_covers_is_named() -> None:
+    """A compress that should have reused a summary and did not (I4)."""
+    before = opened()
+    known = compress(before, "text").unwrap()
+    again = revise(known, 2, "").unwrap().state
+    assert isinstance(again, Active)
+    again = grow(again, "b", "o")
+    nodes = known.tree._settled.top.nodes
+    twin = attrs.evolve(nodes[SummaryId(3)], id=SummaryId(4))
+    after = with_tree(top(known, nodes=nodes.insert(SummaryId(4), twin), head=SummaryId(4)))
+    with pytest.raises(InvariantError, match="I4"):
+        check_change(again, after)
+
+
+def test_a_summary_that_stands_for_other_steps_than_before_is_named() -> None:
+    """Parent, label and covers of a summary never change (L1, I3)."""
+    before = compress(opened(), "text").unwrap()
+    with pytest.raises(InvariantError, match="stands for other steps"):
+        check_change(before, summary(before, 3, covers=ids(1, 3)))
+
+
+def test_growing_under_an_untrusted_summary_is_named() -> None:
+    """A summary is put only below one that was trusted (I8)."""
+    pending = grow(compress(opened(), "text").unwrap(), "x", "o")
+    after = compress(accept(pending), "more").unwrap()
+    with pytest.raises(InvariantError, match="nobody trusted"):
+        check_change(pending, after)
+
+
+def test_what_operations_do_passes() -> None:
+    """Every kind of change is accepted as it is made."""
+    state: State = opened()
+    pending = compress(opened(), "text").unwrap()
+    grown = grow(pending, "x", "o")
+    for before, after in (
+        (state, pending),
+        (pending, grown),
+        (pending, retext(pending, "new", "fallback").unwrap()),
+        (pending, accept(pending)),
+        (grown, revise(grown, 3, "so").unwrap().state),
+        (grown, revise(grown, 2, "so").unwrap().state),
+        (grown, revise(grown, 0, "so").unwrap().state),
+        (start("task"), instruct(start("task"), "do").unwrap()),
+        (state, state),
+    ):
+        check_change(before, after)
+    assert Failed("no") != Failed("no", "summary")

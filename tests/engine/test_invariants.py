@@ -1,0 +1,212 @@
+"""Forged states: each invariant is broken on purpose and named by `check`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import pytest
+from rpds import HashTrieMap, List
+
+from mage import (
+    Active,
+    Digest,
+    Failed,
+    Instruction,
+    InvariantError,
+    Passed,
+    Pending,
+    Rejected,
+    State,
+    Step,
+    StepId,
+    SummaryId,
+    Tree,
+    Unverified,
+    accept,
+    check,
+    compress,
+    grow,
+    instruct,
+    revise,
+    start,
+)
+from mage.engine.invariants import INVARIANTS
+from mage.engine.nodes import ROOT
+from mage.engine.tree import CHUNK
+
+
+def sound() -> Unverified:
+    """Return a state with two summaries on the path, one beside it, and something left everywhere."""
+    state = start("task")
+    for number in range(3):
+        state = grow(state, f"a{number}", "o")
+    state = accept(compress(state, "left").unwrap())
+    back = revise(state, 0, "lesson").unwrap().state
+    assert isinstance(back, Active)
+    state = instruct(grow(grow(back, "b", "o"), "c", "o"), "do").unwrap()
+    state = instruct(accept(compress(state, "one", "fallback").unwrap()), "always", standing=True).unwrap()
+    pending = compress(grow(state, "d", "o"), "two").unwrap()
+    return grow(pending, "e", "o")
+
+
+def step(state: State, number: int, **changes: object) -> State:
+    """Return the state with another step in place of one of its own, all in the tail."""
+    tail = list(state.tree._tail)
+    tail[number] = attrs.evolve(tail[number], **changes)
+    return with_tree(state, tail=tuple(tail))
+
+
+def summary(state: State, number: int, **changes: object) -> State:
+    """Return the state with another summary in place of one of its own."""
+    nodes = state.tree._settled.top.nodes
+    changed = attrs.evolve(nodes[SummaryId(number)], **changes)
+    return top(state, nodes=nodes.insert(SummaryId(number), changed))
+
+
+def top(state: State, **changes: object) -> State:
+    """Return the state with another top layer."""
+    return settled(state, top=attrs.evolve(state.tree._settled.top, **changes))
+
+
+def notes(state: State, **changes: object) -> State:
+    """Return the state with other notes."""
+    return settled(state, notes=attrs.evolve(state.tree._settled.notes, **changes))
+
+
+def settled(state: State, **changes: object) -> State:
+    """Return the state with another settled part."""
+    return with_tree(state, settled=attrs.evolve(state.tree._settled, **changes))
+
+
+def with_tree(state: State, **changes: object) -> State:
+    """Return the state with a changed tree."""
+    return attrs.evolve(state, tree=attrs.evolve(state.tree, **changes))
+
+
+def ids(*numbers: int) -> tuple[StepId, ...]:
+    """Return step ids."""
+    return tuple(map(StepId, numbers))
+
+
+STRAY = Step(StepId(8), StepId(0), "b", "o")
+FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
+    "no steps at all": ("I1", lambda s: with_tree(s, tail=())),
+    "tail off its chunk": ("I1", lambda s: with_tree(s, tail=s.tree._tail[1:])),
+    "chunk missing": ("I1", lambda s: with_tree(s, tail=tuple(attrs.evolve(x, id=x.id + CHUNK) for x in s.tree._tail))),
+    "chunk too short": (
+        "I1",
+        lambda s: with_tree(
+            settled(s, chunks=HashTrieMap({0: (ROOT,)})),
+            tail=tuple(attrs.evolve(x, id=x.id + CHUNK) for x in s.tree._tail),
+        ),
+    ),
+    "root with content": ("I1", lambda s: step(s, 0, action="x")),
+    "id off its place": ("I1", lambda s: step(s, 2, id=StepId(5))),
+    "parent not smaller": ("I1", lambda s: step(s, 2, parent=StepId(2))),
+    "parent dangling": ("I1", lambda s: step(s, 2, parent=StepId(-1))),
+    "equal siblings": ("I2", lambda s: with_tree(s, tail=(*s.tree._tail, STRAY))),
+    "root of summaries changed": ("I3", lambda s: summary(s, 0, text="x")),
+    "summary missing": ("I3", lambda s: top(s, nodes=s.tree._settled.top.nodes.remove(SummaryId(1)))),
+    "summary under another id": ("I3", lambda s: summary(s, 1, id=SummaryId(2))),
+    "summary below itself": ("I3", lambda s: summary(s, 2, parent=SummaryId(2))),
+    "label off": ("I3", lambda s: summary(s, 2, label=StepId(1))),
+    "covers nothing": ("I3", lambda s: summary(s, 3, covers=())),
+    "covers with a gap": ("I3", lambda s: summary(s, 1, covers=ids(1, 3))),
+    "covers out of order": ("I3", lambda s: summary(s, 1, covers=ids(2, 1, 3))),
+    "covers off the tree": ("I3", lambda s: summary(s, 1, covers=ids(1, 2, 99))),
+    "equal sibling covers": (
+        "I4",
+        lambda s: top(
+            s,
+            nodes=s.tree._settled.top.nodes.insert(
+                SummaryId(4), attrs.evolve(s.tree.summary(SummaryId(1)), id=SummaryId(4))
+            ),
+        ),
+    ),
+    "summary head unknown": ("I5", lambda s: top(s, head=SummaryId(9))),
+    "step head unknown": ("I5", lambda s: with_tree(s, step_head=StepId(99))),
+    "step head beside the boundary": ("I5", lambda s: with_tree(s, step_head=StepId(3))),
+    "untrusted above the head": ("I8", lambda s: summary(s, 2, verdict=Failed("no"))),
+    "pending in Active": ("I8", lambda s: Active(s.tree)),
+    "pending in Rejected": ("I8", lambda s: Rejected(s.tree)),
+    "passed in Unverified": ("I8", lambda s: summary(s, 3, verdict=Passed())),
+    "lesson at no boundary": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(1): List(["x"])}))),
+    "blank lesson": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(0): List([" "])}))),
+    "blank instruction": ("I9", lambda s: notes(s, instructions=HashTrieMap({StepId(5): (Instruction(" "),)}))),
+    "instruction at no step": ("I9", lambda s: notes(s, instructions=HashTrieMap({StepId(99): (Instruction("x"),)}))),
+    "branch not indexed": ("I10", lambda s: settled(s, branches=HashTrieMap())),
+    "branch of nobody": (
+        "I10",
+        lambda s: settled(s, branches=s.tree._settled.branches.insert(StepId(7), HashTrieMap())),
+    ),
+    "branch indexed twice": (
+        "I10",
+        lambda s: settled(
+            s,
+            branches=s.tree._settled.branches.insert(
+                StepId(0), s.tree._settled.branches[StepId(0)].insert(("x", "y"), StepId(4))
+            ),
+        ),
+    ),
+    "summary not indexed": ("I10", lambda s: top(s, children=HashTrieMap())),
+    "summary indexed elsewhere": (
+        "I10",
+        lambda s: top(s, children=s.tree._settled.top.children.insert(SummaryId(3), HashTrieMap())),
+    ),
+    "summary indexed twice": (
+        "I10",
+        lambda s: top(
+            s,
+            children=s.tree._settled.top.children.insert(
+                SummaryId(0), s.tree._settled.top.children[SummaryId(0)].insert(StepId(9), SummaryId(1))
+            ),
+        ),
+    ),
+    "instruction off the path": ("I10", lambda s: notes(s, once=List())),
+    "standing off the path": ("I10", lambda s: notes(s, standing=List([StepId(1)]))),
+    "base off": ("I10", lambda s: summary(s, 2, base=StepId(5))),
+    "digest of something else": ("I10", lambda s: Unverified(s.tree, Digest("0" * 64))),
+}
+
+
+def test_a_sound_state_passes() -> None:
+    """What the operations make holds every invariant, in every phase."""
+    check(sound())
+    check(start("task"))
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_state_is_named(forgery: str) -> None:
+    """Whatever is broken, check ends, and names the invariant by number and sentence."""
+    invariant, forge = FORGERIES[forgery]
+    with pytest.raises(InvariantError) as caught:
+        check(forge(sound()))
+    assert caught.value.invariant == invariant
+    assert caught.value.name == INVARIANTS[int(invariant[1:]) - 1].__name__
+    assert caught.value.detail in broken(int(invariant[1:]), forge(sound()))
+
+
+def broken(number: int, state: State) -> list[str]:
+    """Return what one invariant finds by itself, where `check` would have stopped at an earlier one."""
+    return list(INVARIANTS[number - 1](state))
+
+
+def test_what_others_imply_is_found_by_itself_too() -> None:
+    """I6 and I7 follow from I3 and I5, and are still checked on their own."""
+    assert broken(6, summary(sound(), 3, covers=ids(7)))
+    assert broken(7, summary(sound(), 3, label=StepId(0)))
+    assert not broken(6, sound())
+    assert not broken(7, sound())
+
+
+def test_every_invariant_has_a_forgery() -> None:
+    """Each of I1 to I10 is broken by some forgery, or by the test above."""
+    assert {invariant for invariant, _ in FORGERIES.values()} | {"I6", "I7"} == {f"I{n}" for n in range(1, 11)}
+
+
+def test_each_phase_stands_for_its_verdicts() -> None:
+    """A pending head is Unverified and nothing else (D6)."""
+    state = sound()
+    assert state.tree.summary(state.tree.summary_head).verdict == Pending()
+    assert isinstance(state.tree, Tree)

@@ -1,0 +1,334 @@
+"""The four operations, phase by phase and decision by decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from returns.result import Result
+
+from mage import (
+    TRANSITIONS,
+    Accepted,
+    Active,
+    BlankFeedback,
+    BlankInstruction,
+    BlankSummary,
+    Digest,
+    EmptySegment,
+    Failed,
+    IllegalPhase,
+    Instruction,
+    JudgeRequest,
+    NotText,
+    Passed,
+    Pending,
+    Rejected,
+    Revised,
+    StaleVerdict,
+    State,
+    StepId,
+    Transition,
+    UnknownBoundary,
+    UnknownName,
+    Unverified,
+    Verdict,
+    accept,
+    apply_verdict,
+    compress,
+    grow,
+    instruct,
+    judge_request,
+    retext,
+    revise,
+    start,
+)
+
+
+def active(steps: int = 2) -> Active:
+    """Return a state with open steps."""
+    state = start("task")
+    for number in range(steps):
+        state = grow(state, f"a{number}", "o")
+    return state
+
+
+def unverified(kind: str = "subgoal") -> Unverified:
+    """Return a state whose head summary is pending."""
+    return compress(active(), "text", kind).unwrap()  # type: ignore[arg-type]  # a kind, as a plain string
+
+
+def judged(state: Unverified, verdict: Verdict) -> Active | Rejected:
+    """Return the state after a verdict that is not stale."""
+    return apply_verdict(state, verdict, state.digest).unwrap()
+
+
+def rejected(feedback: str = "wrong", fault: str = "execution") -> Rejected:
+    """Return a state whose head summary has failed."""
+    state = judged(unverified(), Failed(feedback, fault))  # type: ignore[arg-type]  # a fault, as a plain string
+    assert isinstance(state, Rejected)
+    return state
+
+
+def head_verdict(state: State) -> object:
+    """Return what the summary head carries."""
+    return state.tree.summary(state.tree.summary_head).verdict
+
+
+STATES: dict[str, State] = {"Active": active(), "Unverified": unverified(), "Rejected": rejected()}
+WAYS: dict[str, list[Callable[..., object]]] = {
+    "instruct": [lambda s: instruct(s, "text"), lambda s: instruct(s, " ")],
+    "grow": [lambda s: grow(s, "a", "o")],
+    "compress": [
+        lambda s: compress(s, "text"),
+        lambda s: compress(s, " "),
+        lambda s: compress(revise(s, s.tree.boundary, "").unwrap().state, "text") if type(s) is Active else compress(s, "text"),
+    ],
+    "retext": [lambda s: retext(s, "other"), lambda s: retext(s, " ")],
+    "judge_request": [judge_request],
+    "apply_verdict": [
+        lambda s: apply_verdict(s, Passed(), getattr(s, "digest", "0")),
+        lambda s: apply_verdict(s, Failed("no"), getattr(s, "digest", "0")),
+        lambda s: apply_verdict(s, Failed(" "), getattr(s, "digest", "0")),
+        lambda s: apply_verdict(s, Passed(), "another"),
+    ],
+    "accept": [accept],
+    "revise": [lambda s: revise(s, 0, "lesson"), lambda s: revise(s, s.tree.boundary, ""), lambda s: revise(s, 99, "")],
+}
+
+
+def outcomes(row: Transition) -> tuple[set[str], set[str]]:
+    """Return the phases and the refusals that an operation really leads to in a phase."""
+    leads_to, refuses = set(), set()
+    for way in WAYS[row.operation]:
+        outcome = way(STATES[row.phase])
+        if isinstance(outcome, Result):
+            refusal = outcome.swap().value_or(None)
+            if refusal is not None:
+                refuses.add(type(refusal).__name__)
+                continue
+            outcome = outcome.unwrap()
+        if isinstance(outcome, Revised):
+            outcome = outcome.state
+        leads_to.add(row.phase if isinstance(outcome, JudgeRequest) else type(outcome).__name__)
+    return leads_to, refuses
+
+
+@pytest.mark.parametrize("row", TRANSITIONS, ids=lambda row: f"{row.phase}-{row.operation}")
+def test_the_table_says_what_the_code_does(row: Transition) -> None:
+    """Each operation in each phase leads where TRANSITIONS says, or is illegal where it says nothing."""
+    if row.leads_to or row.refuses:
+        assert outcomes(row) == (set(row.leads_to), set(row.refuses))
+        return
+    with pytest.raises(IllegalPhase) as caught:
+        WAYS[row.operation][0](STATES[row.phase])
+    assert (caught.value.operation, caught.value.phase) == (row.operation, row.phase)
+    assert row.phase not in caught.value.legal
+
+
+def test_the_table_has_a_row_for_every_operation_in_every_phase() -> None:
+    """No pair is left out, none stands twice."""
+    pairs = [(row.phase, row.operation) for row in TRANSITIONS]
+    assert len(pairs) == len(set(pairs)) == len(STATES) * len(WAYS)
+
+
+def test_a_start_has_two_roots_and_nothing_else() -> None:
+    """Both layers start with a sentinel: step 0, and summary 0 that covers it and has passed (D2)."""
+    tree = start("task").tree
+    assert (tree.active_path(), tree.summary_path(), tree.segment()) == ((0,), (0,), ())
+    root = tree.summary(tree.summary_head)
+    assert (root.covers, root.kind, root.verdict) == ((0,), "subgoal", Passed())
+
+
+def test_growing_the_same_content_merges() -> None:
+    """The same action and observation from the same head reach the same step (D10, L3)."""
+    state = active()
+    back = revise(state, 0, "").unwrap().state
+    again = grow(back, "a0", "o")
+    assert again.tree.step_head == 1
+    assert again.tree.next_step == state.tree.next_step
+    assert grow(back, "a0", "other").tree.next_step == state.tree.next_step + 1
+
+
+def test_content_is_compared_exactly_and_joined_on_entry() -> None:
+    """A pair of surrogates merges with the character it makes; a trailing space does not merge (D15)."""
+    state = grow(start("task"), "\ud83d\ude00", "o")
+    back = revise(state, 0, "").unwrap().state
+    assert grow(back, "\U0001f600", "o").tree.step_head == 1
+    assert grow(back, "\U0001f600", "o ").tree.step_head == 2
+
+
+@pytest.mark.parametrize("state", [active(), unverified()], ids=["Active", "Unverified"])
+def test_growing_keeps_the_phase(state: Active | Unverified) -> None:
+    """The agent may go on while the judge thinks (D6)."""
+    assert type(grow(state, "x", "y")) is type(state)
+
+
+def test_compress_covers_the_open_segment() -> None:
+    """A summary covers the steps after the boundary down to the step head, and is labelled by it (D1, D3)."""
+    first = judged(unverified(), Passed())
+    assert isinstance(first, Active)
+    tree = compress(grow(first, "b", "o"), "more").unwrap().tree
+    head = tree.summary(tree.summary_head)
+    assert (head.id, head.parent, head.label, head.covers) == (2, 1, 2, (3,))
+    assert (head.text, head.kind, head.verdict) == ("more", "subgoal", Pending())
+
+
+def test_compress_refuses_target_before_text() -> None:
+    """With nothing open and a blank text, it is the missing segment that is told (D3)."""
+    assert compress(start("task"), " ").failure() == EmptySegment(StepId(0))
+    assert compress(active(), " \n").failure() == BlankSummary()
+
+
+def test_compress_of_the_same_covers_reuses_the_summary() -> None:
+    """Equal covers keep id, parent and label, take the new text and kind, and are pending again (D4, L4)."""
+    state = judged(unverified(), Passed())
+    back = revise(state, 0, "").unwrap().state
+    assert isinstance(back, Active)
+    again = compress(grow(grow(back, "a0", "o"), "a1", "o"), "new", "fallback").unwrap()
+    head = again.tree.summary(again.tree.summary_head)
+    assert (head.id, head.text, head.kind, head.verdict) == (1, "new", "fallback", Pending())
+    assert state.tree.summary(state.tree.summary_head).text == "text"
+
+
+@pytest.mark.parametrize(
+    ("fault", "overruled", "lessons"),
+    [
+        ("execution", False, ("wrong",)),
+        ("execution", True, ("wrong",)),
+        ("summary", False, ()),
+        ("summary", True, ()),
+    ],
+)
+def test_a_new_text_leaves_what_was_wrong_with_the_steps(
+    fault: str, overruled: bool, lessons: tuple[str, ...]
+) -> None:
+    """Feedback on the execution outlives the text as a lesson at the label; on the text it goes with it (D4)."""
+    state = rejected(fault=fault)
+    if overruled:
+        back = revise(accept(state), 0, "").unwrap().state
+        assert isinstance(back, Active)
+        new = compress(grow(grow(back, "a0", "o"), "a1", "o"), "new").unwrap()
+    else:
+        new = retext(state, "new").unwrap()
+    assert new.tree.summary_head == 1
+    assert new.tree.lessons_at(StepId(0)) == lessons
+
+
+def test_compress_with_nothing_open_ends_the_subgoal_of_a_fallback() -> None:
+    """A trusted fallback head becomes the subgoal, pending again; as a fallback nothing is open (D12)."""
+    state = judged(unverified("fallback"), Passed())
+    assert isinstance(state, Active)
+    done = compress(state, "all done").unwrap()
+    head = done.tree.summary(done.tree.summary_head)
+    assert (head.id, head.text, head.kind, head.verdict) == (1, "all done", "subgoal", Pending())
+    assert compress(state, "all done", "fallback").failure() == EmptySegment(StepId(2))
+    assert compress(state, " ").failure() == BlankSummary()
+
+
+def test_retext_touches_no_step_and_may_end_a_subgoal() -> None:
+    """A pending or failed head takes a new text, and a fallback may become a subgoal (D12, D16)."""
+    state = grow(unverified("fallback"), "open", "o")
+    new = retext(state, "new", "subgoal").unwrap()
+    head = new.tree.summary(new.tree.summary_head)
+    assert (head.text, head.kind, new.tree.segment()) == ("new", "subgoal", (3,))
+    assert apply_verdict(new, Passed(), state.digest).failure() == StaleVerdict(state.digest, new.digest)
+    assert retext(rejected(), "new").unwrap().tree.summary(new.tree.summary_head).kind == "subgoal"
+
+
+def test_retext_refuses_a_blank_and_keeps_an_equal_text() -> None:
+    """A blank text is refused; the text it has changes nothing (L10)."""
+    state = unverified()
+    assert retext(state, "").failure() == BlankSummary()
+    assert retext(state, "text").unwrap() is state
+    assert retext(state, "text", "subgoal").unwrap() is state
+
+
+def test_a_verdict_is_taken_once_and_for_what_was_asked() -> None:
+    """An answer to another question, or to none, is stale in every phase; stale comes before blank (D5)."""
+    state = unverified()
+    other = Digest("0" * 64)
+    for late in (active(), judged(state, Passed()), rejected()):
+        assert apply_verdict(late, Passed(), state.digest).failure() == StaleVerdict(state.digest, None)
+    assert apply_verdict(state, Failed(" "), other).failure() == StaleVerdict(other, state.digest)
+    assert apply_verdict(state, Failed(" "), state.digest).failure() == BlankFeedback()
+
+
+def test_a_verdict_keeps_the_open_segment() -> None:
+    """What was grown while the judge thought stays open (D6)."""
+    state = grow(unverified(), "meanwhile", "o")
+    for verdict in (Passed(), Failed("no")):
+        after = judged(state, verdict)
+        assert after.tree.segment() == (3,)
+        assert head_verdict(after) == verdict
+
+
+def test_accept_never_looks_like_a_pass() -> None:
+    """What the host accepts says so, and despite what (D6)."""
+    assert head_verdict(accept(unverified())) == Accepted(None)
+    assert head_verdict(accept(rejected("no", "summary"))) == Accepted(Failed("no", "summary"))
+
+
+def test_revise_goes_back_to_a_label_and_lists_what_it_leaves() -> None:
+    """The steps abandoned are told newest first, the instructions left behind in path order (D7, D14)."""
+    state = instruct(active(1), "early", standing=True).unwrap()
+    state = instruct(grow(state, "b", "o"), "late").unwrap()
+    revised = revise(state, 0, "lesson").unwrap()
+    assert [step.id for step in revised.abandoned] == [2, 1]
+    assert revised.instructions == (Instruction("early", True), Instruction("late"))
+    assert revised.state.tree.active_path() == (0,)
+    assert revised.state.tree.lessons_at(StepId(0)) == ("lesson",)
+
+
+def test_revise_to_the_current_boundary_drops_the_open_segment_only() -> None:
+    """A pending summary stays pending under the same digest (D7)."""
+    state = unverified()
+    revised = revise(grow(state, "b", "o"), 2, "").unwrap()
+    assert isinstance(revised.state, Unverified)
+    assert revised.state.digest == state.digest
+    assert (revised.state.tree.step_head, revised.state.tree.segment()) == (2, ())
+    assert isinstance(revise(state, 0, "").unwrap().state, Active)
+
+
+def test_revise_that_changes_nothing_returns_its_state() -> None:
+    """Nothing open, no lesson: the same object (L10)."""
+    for state in (start("task"), unverified()):
+        assert revise(state, state.tree.boundary, " ").unwrap() == Revised(state, (), ())
+        assert revise(state, state.tree.boundary, " ").unwrap().state is state
+        assert revise(state, state.tree.boundary, "so").unwrap().state.tree.lessons_at(state.tree.boundary) == ("so",)
+
+
+def test_revise_refuses_what_is_no_boundary_and_lists_what_is() -> None:
+    """A failed summary must go, so its own boundary is not legal in Rejected (D7)."""
+    done = judged(unverified(), Passed())
+    assert isinstance(done, Active)
+    state = compress(grow(done, "b", "o"), "more").unwrap()
+    legal = (StepId(0), StepId(2), StepId(3))
+    for boundary in (-1, 1, 4):
+        assert revise(state, boundary, "").failure() == UnknownBoundary(StepId(boundary), legal)
+    failed = judged(state, Failed("no"))
+    assert revise(failed, 3, "").failure() == UnknownBoundary(StepId(3), legal[:2])
+    assert isinstance(revise(failed, 2, "").unwrap().state, Active)
+
+
+def test_an_instruction_is_placed_once() -> None:
+    """The same again at the same step changes nothing; standing or not makes another one (D17, L10)."""
+    for state in (active(), unverified()):
+        once = instruct(state, "do").unwrap()
+        assert instruct(once, "do").unwrap() is once
+        assert len(instruct(once, "do", standing=True).unwrap().tree.instructions_at(once.tree.step_head)) == 2
+        assert instruct(state, "\t").failure() == BlankInstruction()
+
+
+def test_what_is_no_text_kind_or_fault_is_a_programmers_error() -> None:
+    """Wrong types and names are raised at once and change nothing."""
+    with pytest.raises(NotText):
+        grow(active(), "a", None)  # type: ignore[call-overload]  # the point of the test
+    with pytest.raises(UnknownName, match="kind"):
+        compress(active(), "text", "goal")  # type: ignore[arg-type]  # the point of the test
+    with pytest.raises(UnknownName, match="kind"):
+        retext(unverified(), "text", "goal")  # type: ignore[arg-type]  # the point of the test
+    with pytest.raises(UnknownName, match="fault"):
+        judged(unverified(), Failed("no", "luck"))  # type: ignore[arg-type]  # the point of the test
+    with pytest.raises(IllegalPhase, match="before a start"):
+        grow(None, "a", "o")  # type: ignore[call-overload]  # the point of the test

@@ -1,0 +1,51 @@
+"""Nodes are frozen values that name others by id."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from mage import Passed, Step, StepId, Summary, SummaryId, Tree, grow, start
+from mage.engine import nodes
+
+
+def a_summary(covers: int) -> Summary:
+    """Return a summary that covers this many steps."""
+    steps = tuple(StepId(number) for number in range(1, covers + 1))
+    return Summary(SummaryId(1), SummaryId(0), StepId(0), steps, "text", "subgoal", Passed(), StepId(0))
+
+
+def test_nodes_and_states_cannot_be_changed() -> None:
+    """Assigning to any field of any value of the engine fails."""
+    state = grow(start("task"), "a", "o")
+    for value in (state, state.tree, state.tree.step(StepId(1)), a_summary(1), nodes.Failed("why")):
+        for field in attrs.fields(type(value)):
+            with pytest.raises(attrs.exceptions.FrozenInstanceError):
+                setattr(value, field.name, None)
+
+
+def test_a_step_knows_its_content() -> None:
+    """The pair by which siblings are told apart is action and observation."""
+    assert Step(StepId(2), StepId(1), "a", "o").content == ("a", "o")
+
+
+def test_the_repr_of_a_summary_does_not_list_a_thousand_steps() -> None:
+    """Short covers are listed, long ones are told by their ends."""
+    assert "(1, 2, 3)" in repr(a_summary(3))
+    assert "<1000 steps, 1 to 1000>" in repr(a_summary(1000))
+
+
+def test_the_base_of_a_summary_is_a_cache() -> None:
+    """Two summaries that differ only in where instructions are counted from are equal."""
+    summary = a_summary(2)
+    assert attrs.evolve(summary, base=StepId(2)) == summary
+    assert hash(attrs.evolve(summary, base=StepId(2))) == hash(summary)
+
+
+def test_the_repr_of_a_tree_is_one_short_line() -> None:
+    """A tree says how large it is and where the agent stands, however large it is."""
+    state = start("task")
+    for number in range(500):
+        state = grow(state, str(number), "o" * 1000)
+    assert repr(state.tree) == "<Tree 500 steps, 0 summaries, at [Step 500] under summary 0>"
+    assert isinstance(state.tree, Tree)

@@ -1,0 +1,70 @@
+"""README is true: its code runs, its commands work, its table is the machine's."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from mage import Accept, Compress, Grow, Start
+from mage.codec import encode_journal
+from specs.table import table
+from tests.cli.runner import mage
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def fenced(language: str) -> list[str]:
+    """Return the code blocks in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+def commands(first: str) -> list[list[str]]:
+    """Return the shell lines that begin with this word, without their comments."""
+    lines = [line for block in fenced("sh") for line in block.splitlines()]
+    return [shlex.split(line, comments=True) for line in lines if line.startswith(f"{first} ")]
+
+
+def test_the_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The Python blocks run one after the other, and the last prints what a model reads."""
+    exec(compile("\n".join(fenced("python")), "README.md", "exec"), {})
+    assert "[Step 0] Desk purchased: oak, $310." in capsys.readouterr().out
+
+
+def test_the_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every mage line works in the order given, on a chat saved as trace.json and a longer session."""
+    monkeypatch.chdir(tmp_path)
+    chat = '[{"role":"system","content":"help"},{"role":"user","content":"hi"},{"role":"assistant","content":"yes?"}]'
+    Path("trace.json").write_text(chat, encoding="utf-8")
+    lines = commands("mage")
+    assert len(lines) >= 8
+    for line in lines:
+        ran = mage(*line[1:], *(["--pace", "0"] if line[1] == "demo" else []))
+        assert ran.status == 0, f"{line}: {ran.err}"
+        assert ran.out
+        if "--out" in line:
+            steps = [Grow(f"a{number}", "o") for number in range(10)]
+            longer = encode_journal([Start("task"), *steps, Compress("done"), Accept()])
+            Path(line[-1]).write_bytes(b"".join(longer))
+
+
+def test_the_two_commands_of_a_first_run_are_targets() -> None:
+    """make demo and make test are in the Makefile."""
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [line[:2] for line in commands("make")] == [["make", "demo"], ["make", "test"]]
+    assert {"demo", "test"} <= set(targets)
+
+
+def test_the_table_is_the_machines() -> None:
+    """The table of operations is the one that `python -m specs.table` prints."""
+    assert f"compared by a test -->\n{table()}<!-- end" in README
+
+
+def test_the_files_it_names_are_there() -> None:
+    """No dead links within the repository."""
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
