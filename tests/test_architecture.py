@@ -36,7 +36,9 @@ ENGINE_MAY_IMPORT = {
     "returns.result",
 }
 MODULES = sorted((ROOT / "mage").rglob("*.py"))
-SOURCES = sorted(path for room in ("mage", "specs", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py"))
+SOURCES = sorted(
+    path for room in ("mage", "specs", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py")
+)
 
 
 def name(path: Path) -> str:
@@ -145,6 +147,11 @@ def test_every_module_says_what_it_exports(path: Path) -> None:
     defined = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {
         getattr(node, "name", "") for node in tree.body
     }
-    imported = {alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    imported = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     assert len(names) == len(set(names))
     assert set(names) <= defined | imported

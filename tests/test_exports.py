@@ -17,7 +17,7 @@ def test_all_is_exact() -> None:
         public = {
             name
             for name, value in vars(package).items()
-            if not name.startswith("_") and not (type(value).__name__ == "module")
+            if not name.startswith("_") and type(value).__name__ != "module"
         }
         assert set(package.__all__) - {"__version__"} == public - {"annotations"}
 
@@ -31,7 +31,10 @@ def test_mage_gives_what_the_engine_gives() -> None:
 def test_importing_mage_loads_nothing_heavy() -> None:
     """`import mage` loads attrs, rpds and returns, and none of what extras bring."""
     ran = subprocess.run(
-        [sys.executable, "-c", "import mage, sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", "import mage, sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     loaded = {module.split(".")[0] for module in ran.stdout.split()}
     assert not loaded & set(HEAVY)

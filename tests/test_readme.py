@@ -52,7 +52,7 @@ def test_the_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_two_commands_of_a_first_run_are_targets() -> None:
-    """make demo and make test are in the Makefile."""
+    """Both make demo and make test are in the Makefile."""
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert [line[:2] for line in commands("make")] == [["make", "demo"], ["make", "test"]]
     assert {"demo", "test"} <= set(targets)

@@ -9,7 +9,7 @@ import sys
 
 from mage.cli import demo, export, inspect, replay
 from mage.cli.app import app
-from mage.cli.output import Refused, complain
+from mage.cli.output import Refused, complain, speak_safely
 
 __all__ = ["app", "run"]
 
@@ -19,11 +19,9 @@ for room in (replay, inspect, export, demo):
 
 def run() -> None:
     """Run the command; bad input ends in one line on standard error and status 1."""
+    speak_safely()
     try:
         app()
     except Refused as refused:
         complain(str(refused))
         sys.exit(1)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader has seen enough; say nothing of it
-        sys.exit(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 __all__ = ["bars"]
 
@@ -18,7 +19,7 @@ def bars(values: Sequence[int], *, top: int, width: int = 72) -> str:
         return ""
     columns = min(width, len(values))
     edges = [len(values) * column // columns for column in range(columns + 1)]
-    highest = [max(values[start:end]) for start, end in zip(edges, edges[1:], strict=False)]
+    highest = [max(values[start:end]) for start, end in pairwise(edges)]
     return "".join(_LEVELS[_level(value, top)] for value in highest)
 
 

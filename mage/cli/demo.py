@@ -15,7 +15,7 @@ from mage.cli.chart import bars
 from mage.cli.draw import one_line
 from mage.cli.episode import EPISODE, TASK, Beat
 from mage.cli.inspect import print_tree
-from mage.cli.output import AsJson, console, print_json
+from mage.cli.output import AsJson, console, print_json, say
 from mage.cli.plain import plain_state
 from mage.engine import (
     ApplyVerdict,
@@ -73,9 +73,11 @@ def demo(
     told = story()
     meter = Meter(default_counter())
     commands = [Start(TASK), *(command for _, command, _ in told)]
-    _, sizes = measure(commands, meter.count, meter.step)
+    sizes = measure(commands, meter.count, meter.step).sizes
     if as_json:
-        print_json({"state": plain_state(view(told[-1][2])), "shown": list(sizes.shown), "full": list(sizes.full)})
+        print_json(
+            {"state": plain_state(view(told[-1][2])), "shown": list(sizes.shown), "full": list(sizes.full)}
+        )
         return
     _tell(told, (0.6 if sys.stdout.isatty() else 0.0) if pace is None else pace)
     _compare(sizes, meter)
@@ -87,15 +89,15 @@ def _tell(told: list[tuple[Beat, Command, State]], pace: float) -> None:
     before: State | None = None
     for beat, command, state in told:
         if beat.told:
-            screen.print(Text(f"\n{beat.told}", style="italic"))
+            say(f"\n{beat.told}", "italic")
         if isinstance(command, Revise) and before is not None:
             _show(screen, "S before the revision: what the agent would be shown", before)
-        screen.print(_line(command, state))
+        say(*_line(command, state))
         if isinstance(command, Revise):
             _show(screen, "S after the revision: the wrong branch is gone, the lesson is there", state)
         time.sleep(pace)
         before = state
-    screen.print(Text("\nThe tree, with the branch that was left:", style="italic"))
+    say("\nThe tree, with the branch that was left:", "italic")
     print_tree(told[-1][2].tree)
 
 
@@ -103,10 +105,13 @@ def _show(screen: Console, title: str, state: State) -> None:
     screen.print(Panel(Text(render(view(state)).rstrip("\n")), title=title, title_align="left"))
 
 
-def _line(command: Command, state: State) -> Text:
+def _line(command: Command, state: State) -> tuple[str, str]:
     match command:
         case Grow():
-            said, style = f"  ● {state.tree.step_head} {command.action} → {one_line(command.observation, 60)}", ""
+            said, style = (
+                f"  ● {state.tree.step_head} {command.action} → {one_line(command.observation, 60)}",
+                "",
+            )
         case Compress():
             said, style = f"  ■ compress: {command.text}", "bold cyan"
         case Instruct():
@@ -119,17 +124,15 @@ def _line(command: Command, state: State) -> Text:
             said, style = f"  ↶ revise to [Step {command.boundary}], lesson: {command.lesson}", "yellow"
         case _:
             said, style = f"  {type(command).__name__}", ""
-    return Text(said, style=style)
+    return said, style
 
 
 def _compare(sizes: ContextSizes, meter: Meter) -> None:
-    screen = console()
     top = max(sizes.full)
-    screen.print(Text(f"\nPrompt tokens before each step ({meter.counter.name}):", style="italic"))
-    screen.print(f"shown |{bars(sizes.shown, top=top)}| {sizes.shown_total:,} in all", markup=False)
-    screen.print(f"full  |{bars(sizes.full, top=top)}| {sizes.full_total:,} in all", markup=False)
-    screen.print(
+    say(f"\nPrompt tokens before each step ({meter.counter.name}):", "italic")
+    say(f"shown |{bars(sizes.shown, top=top)}| {sizes.shown_total:,} in all")
+    say(f"full  |{bars(sizes.full, top=top)}| {sizes.full_total:,} in all")
+    say(
         f"{sizes.reduction:.0%} less than keeping everything, in {len(sizes.shown)} steps;"
-        " the longer the run, the more it is.",
-        markup=False,
+        " the longer the run, the more it is."
     )

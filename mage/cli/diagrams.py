@@ -20,8 +20,10 @@ def as_mermaid(tree: Tree) -> str:
         step = tree.step(StepId(number))
         arrow = "-->" if number in active else "-.->"
         lines.append(f'  s{step.parent} {arrow} s{number}["{number}: {_entities(step.action)}"]')
-    for summary in _summaries(tree):
-        lines.append(f'  t{summary.id}[["{_entities(_title(summary))}"]] --- s{summary.boundary}')
+    lines.extend(
+        f'  t{summary.id}[["{_entities(_title(summary))}"]] --- s{summary.boundary}'
+        for summary in _summaries(tree)
+    )
     lines.append("  classDef active stroke-width:3px")
     lines.append("  class " + ",".join(f"s{step}" for step in tree.active_path()) + " active")
     return "\n".join(lines) + "\n"
@@ -53,7 +55,8 @@ def _title(summary: Summary) -> str:
 def _entities(text: str) -> str:
     """Quote for Mermaid: whatever it could take for syntax becomes a numbered entity."""
     return "".join(
-        char if char.isalnum() or char in " .,:-_" else f"#{ord(char)};" for char in one_line(text, 2 * _WIDTH)
+        char if char.isalnum() or char in " .,:-_" else f"#{ord(char)};"
+        for char in one_line(text, 2 * _WIDTH)
     )
 
 

@@ -6,7 +6,7 @@ from typing import final
 
 import attrs
 
-from mage.engine import Accepted, Failed, Passed, Pending, StepId, Summary, SummaryId, Tree
+from mage.engine import Accepted, Failed, Passed, Pending, Step, StepId, Summary, SummaryId, Tree
 
 __all__ = ["Line", "draw", "one_line", "standing_of"]
 
@@ -20,11 +20,13 @@ class Line:
         depth: how far it is indented.
         text: what it says, without control characters.
         style: `"active"`, `"left"`, `"summary"`, `"lesson"` or `"note"`.
+        opens: whether a branch begins here.
     """
 
     depth: int
     text: str
     style: str
+    opens: bool = False
 
 
 def one_line(text: str, width: int) -> str:
@@ -106,7 +108,11 @@ def _step(tree: Tree, step: StepId, depth: int, active: set[StepId]) -> Line:
     text = f"{mark} {step} {one_line(node.action, 56)}"
     if node.observation:
         text += f" → {one_line(node.observation, 48)}"
-    return Line(depth, text, "active" if step in active else "left")
+    return Line(depth, text, "active" if step in active else "left", _opens(tree, node))
+
+
+def _opens(tree: Tree, step: Step) -> bool:
+    return len(tree.step_children(step.parent)) > 1
 
 
 def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[SummaryId]]) -> list[Line]:
@@ -146,7 +152,7 @@ def _fold_runs(lines: list[Line]) -> list[Line]:
     start = 0
     while start < len(lines):
         end = start
-        while end < len(lines) and _alike(lines[start], lines[end]):
+        while end < len(lines) and (end == start or _goes_on(lines[start], lines[end])):
             end += 1
         run = lines[start:end]
         if len(run) > 6:
@@ -156,7 +162,6 @@ def _fold_runs(lines: list[Line]) -> list[Line]:
     return folded
 
 
-def _alike(first: Line, other: Line) -> bool:
-    return first is other or (
-        first.style in ("active", "left") and (first.depth, first.style) == (other.depth, other.style)
-    )
+def _goes_on(first: Line, other: Line) -> bool:
+    plain = first.style in ("active", "left") and not other.opens
+    return plain and (first.depth, first.style) == (other.depth, other.style)

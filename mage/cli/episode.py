@@ -55,7 +55,9 @@ Price: $84. [Buy Now]"""
 
 EPISODE: Final[tuple[Beat, ...]] = (
     Beat("The first subtask.", Instruct("Product 1: an oak desk, 120 cm, solid wood.")),
-    Beat("The agent acts; every action and what came back is a step.", Grow("search[oak desk 120 cm]", _DESKS)),
+    Beat(
+        "The agent acts; every action and what came back is a step.", Grow("search[oak desk 120 cm]", _DESKS)
+    ),
     Beat("", Grow("open[D-2041]", _DESK)),
     Beat("", Grow("buy[D-2041]", "Bought D-2041 for $310. Spent so far: $310.")),
     Beat(
@@ -65,34 +67,53 @@ EPISODE: Final[tuple[Beat, ...]] = (
     Beat("Maintain: a judge compares the summary with the steps. It passes.", Passed()),
     Beat(
         "The second subtask brings a note about what fits.",
-        Instruct("Product 2: a desk chair. Oak pairs well with linen. Oak avoids chrome. Check every option."),
+        Instruct(
+            "Product 2: a desk chair. Oak pairs well with linen. Oak avoids chrome. Check every option."
+        ),
     ),
     Beat("", Grow("search[chrome swivel chair]", _CHROME_CHAIRS)),
     Beat("", Grow("open[C-1180]", _CHROME_CHAIR)),
-    Beat("The mistake: the cheapest chair is bought.", Grow("buy[C-1180]", "Bought C-1180 for $129. Spent so far: $439.")),
+    Beat(
+        "The mistake: the cheapest chair is bought.",
+        Grow("buy[C-1180]", "Bought C-1180 for $129. Spent so far: $439."),
+    ),
     Beat("", Compress("Product 2 purchased: C-1180 Orbit chair, chrome, $129. Spent $439 of $700.")),
     Beat(
         "The judge reads the steps against the task, and fails it.",
-        Failed("The desk is oak and oak avoids chrome, so C-1180 does not fit. The linen chairs were never looked at."),
+        Failed(
+            "The desk is oak and oak avoids chrome, so C-1180 does not fit. The linen chairs were never looked at."
+        ),
     ),
     Beat(
         "Revise: back to the boundary before the chair. The wrong branch stays in the tree, out of sight,"
         " and the lesson stands where it is needed.",
-        Revise(3, "C-1180 was the wrong chair: the desk is oak and oak avoids chrome. Look at the linen chairs."),
+        Revise(
+            3, "C-1180 was the wrong chair: the desk is oak and oak avoids chrome. Look at the linen chairs."
+        ),
     ),
     Beat(
         "What was asked for is asked for again.",
-        Instruct("Product 2: a desk chair. Oak pairs well with linen. Oak avoids chrome. Check every option."),
+        Instruct(
+            "Product 2: a desk chair. Oak pairs well with linen. Oak avoids chrome. Check every option."
+        ),
     ),
     Beat("A new branch, knowing better.", Grow("search[linen desk chair]", _LINEN_CHAIRS)),
     Beat("", Grow("open[C-2214]", _LINEN_CHAIR)),
-    Beat("", Grow("return[C-1180] then buy[C-2214]", "Returned C-1180. Bought C-2214 for $198. Spent so far: $508.")),
+    Beat(
+        "",
+        Grow(
+            "return[C-1180] then buy[C-2214]", "Returned C-1180. Bought C-2214 for $198. Spent so far: $508."
+        ),
+    ),
     Beat("", Compress("Product 2 purchased: C-2214 Sund chair, linen, oak legs, $198. Spent $508 of $700.")),
     Beat("It passes.", Passed()),
     Beat("", Instruct("Product 3: a desk lamp. Linen pairs well with brass.")),
     Beat("", Grow("search[desk lamp brass linen shade]", _LAMPS)),
     Beat("", Grow("open[L-0310]", _LAMP)),
     Beat("", Grow("buy[L-0310]", "Bought L-0310 for $84. Spent so far: $592.")),
-    Beat("", Compress("Product 3 purchased: L-0310 Fyr desk lamp, brass, linen shade, $84. Spent $592 of $700.")),
+    Beat(
+        "",
+        Compress("Product 3 purchased: L-0310 Fyr desk lamp, brass, linen shade, $84. Spent $592 of $700."),
+    ),
     Beat("It passes: the study is furnished, within budget, and everything fits.", Passed()),
 )

@@ -6,11 +6,9 @@ import sys
 from typing import Annotated
 
 import typer
-from returns.pipeline import is_successful
-from rich.text import Text
 
 from mage.cli.draw import draw, one_line
-from mage.cli.output import AsJson, Refused, console, print_json, print_text
+from mage.cli.output import AsJson, Refused, print_json, print_text, say
 from mage.cli.plain import plain_state, plain_tree
 from mage.cli.sessions import Session, load_commands, state_at
 from mage.engine import InvariantError, MageError, State, Tree, apply, check, check_change, view
@@ -30,9 +28,8 @@ def register(app: typer.Typer) -> None:
 
 def print_tree(tree: Tree, *, limit: int | None = 80) -> None:
     """Draw a tree on standard output."""
-    screen = console()
     for line in draw(tree, limit=limit):
-        screen.print(Text("│  " * line.depth + line.text, style=_STYLES[line.style]), soft_wrap=True)
+        say("│  " * line.depth + line.text, _STYLES[line.style])
 
 
 At = Annotated[int | None, typer.Option("--at", metavar="VERSION", help="An earlier version, from 1.")]

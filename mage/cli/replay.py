@@ -18,14 +18,13 @@ from rich.table import Table
 from mage.cli.chart import bars
 from mage.cli.files import read_bytes, require_absent, write_new
 from mage.cli.inspect import print_tree
-from mage.cli.output import AsJson, Refused, console, print_json
+from mage.cli.output import AsJson, Refused, console, print_json, say
 from mage.codec import encode_journal
-from mage.engine import Command, State
+from mage.engine import Command
 from mage.render import Meter
 from mage.tokens import TokenCounter, default_counter
 from mage.trajectories import FORMATS, Counts, Trajectory, counts, load
-from mage.trajectories.budget import within_budget
-from mage.trajectories.measure import ContextSizes, measure
+from mage.trajectories.measure import ContextSizes, Measured, measure
 
 __all__ = ["register"]
 
@@ -43,10 +42,8 @@ class Replayed:
     """One trajectory, put through the tree."""
 
     trajectory: Trajectory
-    commands: tuple[Command, ...]
-    state: State | None
+    measured: Measured
     counts: Counts
-    sizes: ContextSizes
 
 
 def register(app: typer.Typer) -> None:
@@ -55,8 +52,12 @@ def register(app: typer.Typer) -> None:
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(help="A trace; its format is found by looking.", show_default=False)],
-    task: Annotated[str | None, typer.Option("--task", metavar="N", help="Only this task of the file.")] = None,
+    file: Annotated[
+        Path, typer.Argument(help="A trace; its format is found by looking.", show_default=False)
+    ],
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="N", help="Only this task of the file.")
+    ] = None,
     budget: Annotated[
         int | None,
         typer.Option(min=1, metavar="TOKENS", help="Compress when the open segment would pass this."),
@@ -78,13 +79,13 @@ def replay(
     counter = default_counter()
     replayed = _replay_all(chosen, budget, counter, quiet=as_json)
     if out is not None:
-        write_new(out, encode_journal(replayed[0].commands))
+        write_new(out, encode_journal(replayed[0].measured.commands))
     if as_json:
         print_json(_as_json(replayed, counter))
         return
     _print(replayed, counter, budget)
     if out is not None:
-        console().print(f"session written to {out}", markup=False)
+        say(f"session written to {out}")
 
 
 def _load(file: Path, format_name: str | None, steps: Steps) -> tuple[Trajectory, ...]:
@@ -111,7 +112,9 @@ def _choose(trajectories: Sequence[Trajectory], file: Path, task: str | None) ->
 
 def _require_one(chosen: Sequence[Trajectory], file: Path) -> None:
     if len(chosen) != 1:
-        raise typer.BadParameter(f"{file} holds {len(chosen)} tasks: choose one with --task", param_hint="--out")
+        raise typer.BadParameter(
+            f"{file} holds {len(chosen)} tasks: choose one with --task", param_hint="--out"
+        )
 
 
 def _replay_all(
@@ -123,11 +126,14 @@ def _replay_all(
 
 
 def _replay_one(trajectory: Trajectory, budget: int | None, meter: Meter, done: _Done) -> Replayed:
-    commands = trajectory.commands
-    if budget is not None and not trajectory.summarized:
-        commands = tuple(within_budget(commands, budget, meter.step))
-    state, sizes = measure(commands, meter.count, meter.step, progress=done)
-    return Replayed(trajectory, commands, state, counts(commands), sizes)
+    measured = measure(
+        trajectory.commands,
+        meter.count,
+        meter.step,
+        budget=None if trajectory.summarized else budget,
+        progress=done,
+    )
+    return Replayed(trajectory, measured, counts(measured.commands))
 
 
 class _Done:
@@ -155,23 +161,26 @@ def _progress(total: int, *, quiet: bool) -> Iterator[_Done]:
 
 def _print(replayed: Sequence[Replayed], counter: TokenCounter, budget: int | None) -> None:
     screen = console()
-    if len(replayed) == 1 and replayed[0].state is not None:
-        print_tree(replayed[0].state.tree)
-    else:
+    first = replayed[0]
+    if first.measured.state is not None:
+        print_tree(first.measured.state.tree, limit=80 if len(replayed) == 1 else 36)
+    if len(replayed) > 1:
+        screen.print(
+            f"... task {first.trajectory.name} of {len(replayed)}; --task N draws another\n", markup=False
+        )
         screen.print(_table(replayed))
     total, sizes = _totals(replayed)
-    screen.print(_counts_line(total), markup=False)
+    say(_counts_line(total))
     if len(replayed) == 1:
         top = max(sizes.full, default=0)
-        screen.print(f"shown |{bars(sizes.shown, top=top)}| at most {sizes.shown_max} tokens", markup=False)
-        screen.print(f"full  |{bars(sizes.full, top=top)}| at most {top} tokens", markup=False)
-    screen.print(
+        say(f"shown |{bars(sizes.shown, top=top)}| at most {sizes.shown_max:,} tokens")
+        say(f"full  |{bars(sizes.full, top=top)}| at most {top:,} tokens")
+    say(
         f"prompt tokens ({counter.name}): shown {sizes.shown_mean:,.0f} on average, {sizes.shown_max:,} at most,"
-        f" {sizes.shown_total:,} in all; the full history {sizes.full_total:,} in all;"
-        f" reduction {sizes.reduction:.1%}",
-        markup=False,
+        f" {sizes.shown_total:,} in all; the full history (every step so far, abandoned ones too)"
+        f" {sizes.full_total:,} in all; reduction {sizes.reduction:.1%}"
     )
-    screen.print(_remark(replayed, budget), markup=False)
+    say(_remark(replayed, budget))
 
 
 def _remark(replayed: Sequence[Replayed], budget: int | None) -> str:
@@ -191,22 +200,32 @@ def _counts_line(total: Counts) -> str:
 
 
 def _table(replayed: Sequence[Replayed]) -> Table:
-    names = ("task", "steps", "merges", "branch points", "revisions", "summaries", "deepest", "shown", "reduction")
+    names = (
+        "task",
+        "steps",
+        "merges",
+        "branch points",
+        "revisions",
+        "summaries",
+        "deepest",
+        "shown",
+        "reduction",
+    )
     table = Table(*names, box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
     for each in replayed:
         total = each.counts
         numbers = (total.steps, total.merges, total.branch_points, total.revisions, total.summaries)
-        cells = [*map(str, numbers), str(total.max_depth), f"{each.sizes.shown_mean:,.0f}"]
-        table.add_row(each.trajectory.name, *cells, f"{each.sizes.reduction:.1%}")
+        cells = [*map(str, numbers), str(total.max_depth), f"{each.measured.sizes.shown_mean:,.0f}"]
+        table.add_row(each.trajectory.name, *cells, f"{each.measured.sizes.reduction:.1%}")
     return table
 
 
 def _totals(replayed: Sequence[Replayed]) -> tuple[Counts, ContextSizes]:
     sizes = ContextSizes(
-        tuple(size for each in replayed for size in each.sizes.shown),
-        tuple(size for each in replayed for size in each.sizes.full),
+        tuple(size for each in replayed for size in each.measured.sizes.shown),
+        tuple(size for each in replayed for size in each.measured.sizes.full),
     )
     every = [each.counts for each in replayed]
     total = Counts(
@@ -222,7 +241,7 @@ def _totals(replayed: Sequence[Replayed]) -> tuple[Counts, ContextSizes]:
 
 
 def _as_json(replayed: Sequence[Replayed], counter: TokenCounter) -> dict[str, object]:
-    tasks = [{"task": each.trajectory.name} | _plain(each.counts, each.sizes) for each in replayed]
+    tasks = [{"task": each.trajectory.name} | _plain(each.counts, each.measured.sizes) for each in replayed]
     return _plain(*_totals(replayed)) | {"counter": counter.name, "tasks": tasks}
 
 

@@ -100,7 +100,7 @@ class ApplyVerdict:
     """Take a judge's answer to the request with this digest (D5)."""
 
     verdict: Verdict
-    digest: Digest
+    digest: Digest | str
 
 
 @final
@@ -114,7 +114,7 @@ class Accept:
 class Revise:
     """Go back to a boundary and leave a lesson there (D7)."""
 
-    boundary: StepId
+    boundary: StepId | int
     lesson: str = ""
 
 

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence
 
-from mage.engine import Accept, Active, Command, Compress, Grow, apply
+from mage.engine import Accept, Active, Command, Compress, State
 from mage.engine.tree import trace
 from mage.trajectories.extract import extract
 
-__all__ = ["within_budget"]
+__all__ = ["fallback"]
 
 
-def within_budget(
-    commands: Iterable[Command], budget: int, size: Callable[[str, str], int]
-) -> Iterator[Command]:
-    """Yield the commands, with a fallback Compress wherever the open segment would pass the budget.
+def fallback(state: State, opened: Sequence[int], tokens: int, budget: int) -> tuple[Command, ...]:
+    """Return what to do before a step is grown: nothing, or compress the open segment.
 
-    It is compressed before the step that would not fit is grown, so the newest step is always shown raw
-    once; a step larger than the whole budget is then compressed alone. The texts are extracts (no LLM),
-    accepted openly, since nobody judged them.
+    It is compressed where the step would not fit beside it, so the newest step is always shown raw once; a
+    step larger than the whole budget is compressed alone, when the next one comes. The text is an extract
+    (no LLM), accepted openly, since nobody judged it.
 
     Args:
-        commands: a journal that is not refused anywhere and has no open verdicts.
+        state: the state before the step.
+        opened: tokens of each step of the open segment.
+        tokens: tokens of the step that comes.
         budget: tokens that the open segment may take.
-        size: tokens that a step takes, from its action and observation.
 
-    Cost: O(commands), and one `size` a Grow.
+    Cost: O(contents of the open segment) where it is compressed.
     """
-    state = None
-    opened: list[int] = []
-    for command in commands:
-        if isinstance(command, Grow):
-            tokens = size(command.action, command.observation)
-            if opened and sum(opened) + tokens > budget and isinstance(state, Active):
-                tree = state.tree
-                yield (compress := Compress(extract(trace(tree, tree.boundary, tree.step_head)), "fallback"))
-                yield (accept := Accept())
-                state = apply(apply(state, compress).unwrap(), accept).unwrap()
-                opened = []
-            opened.append(tokens)
-        state = apply(state, command).unwrap()
-        if not isinstance(command, Grow):
-            opened = opened[len(opened) - len(state.tree.segment()) :]
-        yield command
+    if not opened or sum(opened) + tokens <= budget or not isinstance(state, Active):
+        return ()
+    steps = trace(state.tree, state.tree.boundary, state.tree.step_head)
+    return (Compress(extract(steps), "fallback"), Accept())

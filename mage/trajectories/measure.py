@@ -7,9 +7,10 @@ from typing import final
 
 import attrs
 
-from mage.engine import Command, ExecutionState, Grow, Start, State, apply, view
+from mage.engine import Command, Compress, ExecutionState, Grow, Revise, Start, State, apply, view
+from mage.trajectories.budget import fallback
 
-__all__ = ["ContextSizes", "measure"]
+__all__ = ["ContextSizes", "Measured", "measure"]
 
 
 @final
@@ -51,26 +52,44 @@ class ContextSizes:
         return 1 - self.shown_total / self.full_total if self.full_total else 0.0
 
 
+@final
+@attrs.frozen
+class Measured:
+    """A trace put through the tree.
+
+    Attributes:
+        commands: those of the trace, and the fallback compresses that a budget asked for.
+        state: the state that they lead to; None for no commands.
+        sizes: the prompt at each decision.
+    """
+
+    commands: tuple[Command, ...]
+    state: State | None
+    sizes: ContextSizes
+
 
 def measure(
     commands: Iterable[Command],
     count: Callable[[ExecutionState], int],
     size: Callable[[str, str], int],
     *,
+    budget: int | None = None,
     progress: Callable[[Command], None] = lambda command: None,
-) -> tuple[State | None, ContextSizes]:
-    """Fold a journal and measure the prompt at each decision.
+) -> Measured:
+    """Fold a journal, compress where the open segment would pass a budget, measure every prompt.
 
     Args:
         commands: a journal that is not refused anywhere.
         count: tokens of a rendered execution state.
         size: tokens that a step takes in it, from its action and observation.
-        progress: is told of each command when it is done.
+        budget: tokens that the open segment may take, if it is to be kept short (see `fallback`).
+        progress: is told of each command of the trace when it is done.
 
-    Returns:
-        The last state (None for no commands) and the sizes. Cost: O(sum of the sizes of S).
+    Cost: O(sum of the sizes of S).
     """
     state: State | None = None
+    done: list[Command] = []
+    opened: list[int] = []
     shown: list[int] = []
     full: list[int] = []
     kept = 0
@@ -78,9 +97,18 @@ def measure(
         if state is not None and isinstance(command, Grow):
             shown.append(count(view(state)))
             full.append(kept)
-            kept += size(command.action, command.observation)
+            tokens = size(command.action, command.observation)
+            kept += tokens
+            for extra in fallback(state, opened, tokens, budget) if budget is not None else ():
+                state = apply(state, extra).unwrap()
+                done.append(extra)
+                opened.clear()
+            opened.append(tokens)
         state = apply(state, command).unwrap()
+        done.append(command)
         if isinstance(command, Start):
             kept = count(view(state))
+        elif isinstance(command, Compress | Revise):
+            opened.clear()
         progress(command)
-    return state, ContextSizes(tuple(shown), tuple(full))
+    return Measured(tuple(done), state, ContextSizes(tuple(shown), tuple(full)))

@@ -29,7 +29,11 @@ def mage(*arguments: object) -> Ran:
     """Run `mage` with these arguments. An exception that is no exit is a fault of ours and is not caught."""
     out, err = io.StringIO(), io.StringIO()
     status: object = 0
-    with patch.object(sys, "argv", ["mage", *map(str, arguments)]), redirect_stdout(out), redirect_stderr(err):
+    with (
+        patch.object(sys, "argv", ["mage", *map(str, arguments)]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
         try:
             main()
         except SystemExit as stop:

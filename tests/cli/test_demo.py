@@ -35,6 +35,10 @@ def test_the_demo_shows_s_before_and_after_and_the_tokens() -> None:
 def test_the_demo_for_machines_is_one_object() -> None:
     """S at the end, and the prompt tokens of every decision."""
     told = json.loads(mage("demo", "--json").out)
-    assert len(told["shown"]) == len(told["full"]) == sum(1 for beat, *_ in story() if type(beat.move).__name__ == "Grow")
+    assert (
+        len(told["shown"])
+        == len(told["full"])
+        == sum(1 for beat, *_ in story() if type(beat.move).__name__ == "Grow")
+    )
     assert sum(told["shown"]) < sum(told["full"])
     assert len(told["state"]["compressed"]) == 3

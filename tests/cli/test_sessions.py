@@ -143,7 +143,7 @@ def test_export_writes_the_tree(session: Path, notation: str) -> None:
 
 
 def test_exported_json_is_the_tree(session: Path) -> None:
-    """mage's own JSON decodes to the same state."""
+    """Mage's own JSON decodes to the same state."""
     exported = mage("export", session, "--to", "json").out
     assert decode_tree(exported.encode()).unwrap() == replay(story()).unwrap()
 

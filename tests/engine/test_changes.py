@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import attrs
 import pytest
@@ -45,7 +46,7 @@ def more(state: State, *steps: Step) -> State:
     return with_tree(state, tail=(*state.tree._tail, *steps))
 
 
-def forged(state: State, **changes: object) -> State:
+def forged(state: State, **changes: Any) -> State:
     """Return the state after a compress that went wrong in this way."""
     assert isinstance(state, Active)
     after = compress(state, "text").unwrap()
@@ -57,11 +58,13 @@ FORGERIES: dict[str, tuple[str, Callable[[Active], State]]] = {
     "a step from elsewhere": ("I1", lambda s: more(s, Step(StepId(4), StepId(1), "x", "o"))),
     "a step that was there": (
         "I2",
-        lambda s: with_tree(more(grow(s, "x", "o"), Step(StepId(5), StepId(3), "x", "o")), step_head=StepId(5)),
+        lambda s: with_tree(
+            more(grow(s, "x", "o"), Step(StepId(5), StepId(3), "x", "o")), step_head=StepId(5)
+        ),
     ),
     "a step beside the index": (
         "I10",
-        lambda s: settled(grow(revise(s, 2, "").unwrap().state, "x", "o"), branches=HashTrieMap()),  # type: ignore[arg-type]  # it is Active
+        lambda s: settled(grow(revise(s, 2, "").unwrap().state, "x", "o"), branches=HashTrieMap()),
     ),
     "covers that do not follow": ("I3", lambda s: forged(s, covers=ids(1, 3))),
     "another label": ("I3", lambda s: forged(s, label=StepId(0))),
@@ -78,10 +81,16 @@ FORGERIES: dict[str, tuple[str, Callable[[Active], State]]] = {
         lambda s: with_tree(compress(s, "text").unwrap(), step_head=StepId(2)),
     ),
     "revised off the path": ("I5", lambda s: with_tree(top(s, head=SummaryId(1)), step_head=StepId(1))),
-    "revised with a segment open": ("I5", lambda s: with_tree(top(s, head=SummaryId(0)), step_head=StepId(3))),
+    "revised with a segment open": (
+        "I5",
+        lambda s: with_tree(top(s, head=SummaryId(0)), step_head=StepId(3)),
+    ),
     "phase off": ("I8", lambda s: Rejected(s.tree)),
     "blank lesson": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(2): List([" "])}))),
-    "blank instruction": ("I9", lambda s: notes(s, instructions=HashTrieMap({StepId(3): (Instruction(" "),)}))),
+    "blank instruction": (
+        "I9",
+        lambda s: notes(s, instructions=HashTrieMap({StepId(3): (Instruction(" "),)})),
+    ),
 }
 
 

@@ -25,7 +25,10 @@ from mage import (
 )
 
 ERRORS = [
-    (IllegalPhase("grow", "Rejected", ("Active", "Unverified")), "grow is not legal in Rejected; it is legal in Active and in Unverified"),
+    (
+        IllegalPhase("grow", "Rejected", ("Active", "Unverified")),
+        "grow is not legal in Rejected; it is legal in Active and in Unverified",
+    ),
     (InvariantError("I2", "siblings_differ", "step 3"), "I2 siblings_differ: step 3"),
     (UnknownStep(StepId(9)), "there is no step 9"),
     (UnknownSummary(4), "there is no summary 4"),
@@ -39,7 +42,10 @@ REFUSALS = [
     (BlankFeedback(), "say what is wrong"),
     (StaleVerdict(Digest("ab"), None), "no summary is pending"),
     (StaleVerdict(Digest("ab"), Digest("cd")), "the pending summary is cd"),
-    (UnknownBoundary(StepId(7), (StepId(0), StepId(3))), "[Step 7] is not a boundary to go back to; these are: [Step 0] [Step 3]"),
+    (
+        UnknownBoundary(StepId(7), (StepId(0), StepId(3))),
+        "[Step 7] is not a boundary to go back to; these are: [Step 0] [Step 3]",
+    ),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import attrs
 import pytest
@@ -50,36 +51,36 @@ def sound() -> Unverified:
     return grow(pending, "e", "o")
 
 
-def step(state: State, number: int, **changes: object) -> State:
+def step(state: State, number: int, **changes: Any) -> State:
     """Return the state with another step in place of one of its own, all in the tail."""
     tail = list(state.tree._tail)
     tail[number] = attrs.evolve(tail[number], **changes)
     return with_tree(state, tail=tuple(tail))
 
 
-def summary(state: State, number: int, **changes: object) -> State:
+def summary(state: State, number: int, **changes: Any) -> State:
     """Return the state with another summary in place of one of its own."""
     nodes = state.tree._settled.top.nodes
     changed = attrs.evolve(nodes[SummaryId(number)], **changes)
     return top(state, nodes=nodes.insert(SummaryId(number), changed))
 
 
-def top(state: State, **changes: object) -> State:
+def top(state: State, **changes: Any) -> State:
     """Return the state with another top layer."""
     return settled(state, top=attrs.evolve(state.tree._settled.top, **changes))
 
 
-def notes(state: State, **changes: object) -> State:
+def notes(state: State, **changes: Any) -> State:
     """Return the state with other notes."""
     return settled(state, notes=attrs.evolve(state.tree._settled.notes, **changes))
 
 
-def settled(state: State, **changes: object) -> State:
+def settled(state: State, **changes: Any) -> State:
     """Return the state with another settled part."""
     return with_tree(state, settled=attrs.evolve(state.tree._settled, **changes))
 
 
-def with_tree(state: State, **changes: object) -> State:
+def with_tree(state: State, **changes: Any) -> State:
     """Return the state with a changed tree."""
     return attrs.evolve(state, tree=attrs.evolve(state.tree, **changes))
 
@@ -93,12 +94,15 @@ STRAY = Step(StepId(8), StepId(0), "b", "o")
 FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "no steps at all": ("I1", lambda s: with_tree(s, tail=())),
     "tail off its chunk": ("I1", lambda s: with_tree(s, tail=s.tree._tail[1:])),
-    "chunk missing": ("I1", lambda s: with_tree(s, tail=tuple(attrs.evolve(x, id=x.id + CHUNK) for x in s.tree._tail))),
+    "chunk missing": (
+        "I1",
+        lambda s: with_tree(s, tail=tuple(attrs.evolve(x, id=StepId(x.id + CHUNK)) for x in s.tree._tail)),
+    ),
     "chunk too short": (
         "I1",
         lambda s: with_tree(
             settled(s, chunks=HashTrieMap({0: (ROOT,)})),
-            tail=tuple(attrs.evolve(x, id=x.id + CHUNK) for x in s.tree._tail),
+            tail=tuple(attrs.evolve(x, id=StepId(x.id + CHUNK)) for x in s.tree._tail),
         ),
     ),
     "root with content": ("I1", lambda s: step(s, 0, action="x")),
@@ -133,8 +137,14 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "passed in Unverified": ("I8", lambda s: summary(s, 3, verdict=Passed())),
     "lesson at no boundary": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(1): List(["x"])}))),
     "blank lesson": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(0): List([" "])}))),
-    "blank instruction": ("I9", lambda s: notes(s, instructions=HashTrieMap({StepId(5): (Instruction(" "),)}))),
-    "instruction at no step": ("I9", lambda s: notes(s, instructions=HashTrieMap({StepId(99): (Instruction("x"),)}))),
+    "blank instruction": (
+        "I9",
+        lambda s: notes(s, instructions=HashTrieMap({StepId(5): (Instruction(" "),)})),
+    ),
+    "instruction at no step": (
+        "I9",
+        lambda s: notes(s, instructions=HashTrieMap({StepId(99): (Instruction("x"),)})),
+    ),
     "branch not indexed": ("I10", lambda s: settled(s, branches=HashTrieMap())),
     "branch of nobody": (
         "I10",
@@ -202,7 +212,9 @@ def test_what_others_imply_is_found_by_itself_too() -> None:
 
 def test_every_invariant_has_a_forgery() -> None:
     """Each of I1 to I10 is broken by some forgery, or by the test above."""
-    assert {invariant for invariant, _ in FORGERIES.values()} | {"I6", "I7"} == {f"I{n}" for n in range(1, 11)}
+    assert {invariant for invariant, _ in FORGERIES.values()} | {"I6", "I7"} == {
+        f"I{n}" for n in range(1, 11)
+    }
 
 
 def test_each_phase_stands_for_its_verdicts() -> None:

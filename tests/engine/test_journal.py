@@ -38,7 +38,7 @@ OPERATIONS = (
     Retext("text"),
     ApplyVerdict(Passed(), Digest("0" * 64)),
     Accept(),
-    Revise(0, "lesson"),  # type: ignore[arg-type]  # an id, as an int
+    Revise(0, "lesson"),
 )
 LEGAL = {
     Active: (Instruct, Grow, Compress, ApplyVerdict, Revise),
@@ -73,7 +73,7 @@ def test_a_journal_folds_to_its_state() -> None:
         ApplyVerdict(Failed("no"), digest),
         Retext("other"),
         Accept(),
-        Revise(0, "so"),  # type: ignore[arg-type]  # an id, as an int
+        Revise(0, "so"),
         Instruct("do", standing=True),
     )
     assert replay(commands).unwrap() == after(*commands)
@@ -90,7 +90,11 @@ def test_a_command_is_legal_where_its_operation_is(phase: type | None, operation
         Rejected: apply(pending(), ApplyVerdict(Failed("no"), pending().digest)).unwrap(),
     }
     if phase is not None and type(operation) in LEGAL[phase]:
-        assert apply(states[phase], operation).swap().value_or(None) in (None, StaleVerdict(Digest("0" * 64), None), StaleVerdict(Digest("0" * 64), pending().digest))
+        assert apply(states[phase], operation).swap().value_or(None) in (
+            None,
+            StaleVerdict(Digest("0" * 64), None),
+            StaleVerdict(Digest("0" * 64), pending().digest),
+        )
         return
     with pytest.raises(IllegalPhase):
         apply(states[phase], operation)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mage import (
     Active,
     Earlier,
+    Summary,
     Unverified,
     accept,
     compress,
@@ -44,7 +45,7 @@ def canonical(state: Unverified) -> str:
     """Spell the question about the pending head as the words of D5 do, with the json module."""
     tree = state.tree
     head = tree.summary(tree.summary_head)
-    run = []
+    run: list[Summary] = []
     above = tree.summary(head.parent)
     while head.kind == "subgoal" and above.kind == "fallback":
         run.insert(0, above)

@@ -75,6 +75,13 @@ def head_verdict(state: State) -> object:
     return state.tree.summary(state.tree.summary_head).verdict
 
 
+def with_nothing_open(state: Active) -> Active:
+    """Return the state after its open segment was dropped."""
+    dropped = revise(state, state.tree.boundary, "").unwrap().state
+    assert isinstance(dropped, Active)
+    return dropped
+
+
 STATES: dict[str, State] = {"Active": active(), "Unverified": unverified(), "Rejected": rejected()}
 WAYS: dict[str, list[Callable[..., object]]] = {
     "instruct": [lambda s: instruct(s, "text"), lambda s: instruct(s, " ")],
@@ -82,7 +89,7 @@ WAYS: dict[str, list[Callable[..., object]]] = {
     "compress": [
         lambda s: compress(s, "text"),
         lambda s: compress(s, " "),
-        lambda s: compress(revise(s, s.tree.boundary, "").unwrap().state, "text") if type(s) is Active else compress(s, "text"),
+        lambda s: compress(with_nothing_open(s), "text"),
     ],
     "retext": [lambda s: retext(s, "other"), lambda s: retext(s, " ")],
     "judge_request": [judge_request],
@@ -93,7 +100,11 @@ WAYS: dict[str, list[Callable[..., object]]] = {
         lambda s: apply_verdict(s, Passed(), "another"),
     ],
     "accept": [accept],
-    "revise": [lambda s: revise(s, 0, "lesson"), lambda s: revise(s, s.tree.boundary, ""), lambda s: revise(s, 99, "")],
+    "revise": [
+        lambda s: revise(s, 0, "lesson"),
+        lambda s: revise(s, s.tree.boundary, ""),
+        lambda s: revise(s, 99, ""),
+    ],
 }
 
 
@@ -295,7 +306,9 @@ def test_revise_that_changes_nothing_returns_its_state() -> None:
     for state in (start("task"), unverified()):
         assert revise(state, state.tree.boundary, " ").unwrap() == Revised(state, (), ())
         assert revise(state, state.tree.boundary, " ").unwrap().state is state
-        assert revise(state, state.tree.boundary, "so").unwrap().state.tree.lessons_at(state.tree.boundary) == ("so",)
+        assert revise(state, state.tree.boundary, "so").unwrap().state.tree.lessons_at(
+            state.tree.boundary
+        ) == ("so",)
 
 
 def test_revise_refuses_what_is_no_boundary_and_lists_what_is() -> None:
@@ -316,7 +329,9 @@ def test_an_instruction_is_placed_once() -> None:
     for state in (active(), unverified()):
         once = instruct(state, "do").unwrap()
         assert instruct(once, "do").unwrap() is once
-        assert len(instruct(once, "do", standing=True).unwrap().tree.instructions_at(once.tree.step_head)) == 2
+        assert (
+            len(instruct(once, "do", standing=True).unwrap().tree.instructions_at(once.tree.step_head)) == 2
+        )
         assert instruct(state, "\t").failure() == BlankInstruction()
 
 

@@ -25,7 +25,7 @@ def wrong_values(active: Active, unverified: Unverified) -> None:
     mage.apply_verdict(unverified, mage.Pending(), unverified.digest)  # type: ignore[arg-type]
     mage.grow(active, b"a", "o")  # type: ignore[call-overload]
     Failed("no", "luck")  # type: ignore[arg-type]
-    mage.instruct(active, "do", True)  # type: ignore[call-overload]  # noqa: FBT003
+    mage.instruct(active, "do", True)  # type: ignore[call-overload]
 
 
 def mixed_ids(tree: Tree, step: StepId, summary: SummaryId) -> None:

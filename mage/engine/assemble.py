@@ -1,0 +1,110 @@
+"""A whole tree from its nodes, as a file brings them: the same tree that the operations would have built.
+
+The operations build a tree one change at a time. Whoever has all nodes at hand, such as the codec, would
+pay for every version in between; here the maps and indexes are made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from rpds import HashTrieMap, List
+
+from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, StepId, SummaryId
+from mage.engine.nodes import ROOT, ROOT_OF_SUMMARIES, Instruction, Step, Summary
+from mage.engine.tree import CHUNK, Content, Notes, Settled, TopLayer, Tree
+
+__all__ = ["assemble"]
+
+
+def assemble(
+    task: str,
+    *,
+    steps: Sequence[Step] = (),
+    summaries: Iterable[Summary] = (),
+    lessons: Mapping[StepId, Sequence[str]],
+    instructions: Mapping[StepId, tuple[Instruction, ...]],
+    step_head: StepId,
+    summary_head: SummaryId,
+) -> Tree:
+    """Return the tree that holds these nodes and notes, and stands on these heads.
+
+    It trusts its arguments as far as said below and proves nothing: wrap the tree in its phase and call
+    `check` before anyone else trusts it. For the parts of a reachable tree the result equals that tree.
+
+    Args:
+        task: the task.
+        steps: all but the root, in order of ids from 1; every parent smaller than its child.
+        summaries: all but the root, in order of ids from 1; every parent smaller than its child, none
+            without covers. Their `base` is not read: it is derived here (D17).
+        lessons: by boundary, oldest first (D8).
+        instructions: by step, oldest first (D17).
+        step_head: the root or one of `steps`.
+        summary_head: the root or one of `summaries`.
+
+    Returns:
+        The tree. Cost: O(size of the arguments).
+    """
+    chunks, tail = _chunked(steps)
+    left = HashTrieMap({step: List(texts[::-1]) for step, texts in lessons.items()})
+    places = _places_upwards(steps, step_head, instructions)
+    notes = Notes(
+        lessons=left,
+        instructions=HashTrieMap(instructions),
+        once=List([step for step in places if any(not each.standing for each in instructions[step])]),
+        standing=List([step for step in places if any(each.standing for each in instructions[step])]),
+    )
+    top = _top_layer(summaries, summary_head)
+    return Tree(Settled(task, chunks, _branches(steps), top, notes), tail, step_head)
+
+
+def _chunked(steps: Sequence[Step]) -> tuple[HashTrieMap[int, tuple[Step, ...]], tuple[Step, ...]]:
+    """Cut the steps as the tree keeps them. A full tail is packed only when the next step comes."""
+    every = (ROOT, *steps)
+    tail_from = (len(every) - 1) // CHUNK * CHUNK
+    chunks = {start // CHUNK: every[start : start + CHUNK] for start in range(0, tail_from, CHUNK)}
+    return HashTrieMap(chunks), every[tail_from:]
+
+
+def _branches(steps: Sequence[Step]) -> HashTrieMap[StepId, HashTrieMap[Content, StepId]]:
+    """Index every step that does not follow the one created right before it."""
+    branches: dict[StepId, dict[Content, StepId]] = {}
+    for step in steps:
+        if step.parent != step.id - 1:
+            branches.setdefault(step.parent, {})[step.content] = step.id
+    index: dict[StepId, HashTrieMap[Content, StepId]] = {
+        parent: HashTrieMap(others) for parent, others in branches.items()
+    }
+    return HashTrieMap(index)
+
+
+def _places_upwards(
+    steps: Sequence[Step], head: StepId, instructions: Mapping[StepId, tuple[Instruction, ...]]
+) -> list[StepId]:
+    """Return the steps of the active path that carry instructions, deepest first."""
+    if not instructions:
+        return []
+    return [step for step in _upwards(steps, head) if step in instructions]
+
+
+def _upwards(steps: Sequence[Step], head: StepId) -> Iterator[StepId]:
+    step = head
+    while step != ROOT_STEP:
+        yield step
+        step = steps[step - 1].parent
+    yield ROOT_STEP
+
+
+def _top_layer(summaries: Iterable[Summary], head: SummaryId) -> TopLayer:
+    nodes = {ROOT_SUMMARY: ROOT_OF_SUMMARIES}
+    children: dict[SummaryId, dict[StepId, SummaryId]] = {}
+    for summary in summaries:
+        base = summary.boundary if summary.kind == "subgoal" else nodes[summary.parent].base
+        nodes[summary.id] = _counting_from(summary, base)
+        children.setdefault(summary.parent, {})[summary.boundary] = summary.id
+    index = HashTrieMap({parent: HashTrieMap(others) for parent, others in children.items()})
+    return TopLayer(HashTrieMap(nodes), index, head)
+
+
+def _counting_from(old: Summary, base: StepId) -> Summary:
+    return Summary(old.id, old.parent, old.label, old.covers, old.text, old.kind, old.verdict, base)
