@@ -1,0 +1,107 @@
+"""tau-bench result files: all runs of one task become one tree, in order of trial.
+
+Between two trials the tree is revised to the root, with the reward of the trial that ended as the lesson;
+so what trials share from their start merges, and the rest branches. The last trial stays the active path
+and its reward, which no one came back with, is left out.
+
+The task of the tree is what all trials were told before the agent first spoke: the system prompt, and the
+first user message where it is the same in all. As a rule it is not, since a simulated user words it anew;
+then each trial opens with a step that has no action and that message as its observation (but for
+`steps="tools"`, which leaves out all that users say). What the simulated user was told (`info`) was never
+shown to the agent and is left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import final
+
+import attrs
+
+from mage.engine import Command, Grow, Revise, Start
+from mage.engine.ids import ROOT_STEP
+from mage.trajectories.fields import Spot, field, items_at, number_at, whole_at
+from mage.trajectories.messages import Conversation, Said, conversation, joined, steps_of, task_of
+from mage.trajectories.trajectory import Malformed, Steps, Trajectory
+
+__all__ = ["is_tau_bench", "load_tau_bench"]
+
+
+@final
+@attrs.frozen
+class _Run:
+    task: str
+    trial: int
+    reward: float
+    talk: Conversation
+
+
+def is_tau_bench(document: Spot) -> bool:
+    """Tell whether a file looks like a list of runs: some record of it has a `traj`."""
+    records = document.items("a list")
+    return not isinstance(records, Malformed) and any(record.has("traj") for record in records)
+
+
+def load_tau_bench(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory, ...] | Malformed:
+    """Return one trajectory for each task, named by its id, in the order in which tasks first appear."""
+    records = document.items("a list of runs")
+    if isinstance(records, Malformed):
+        return records
+    tasks: dict[str, list[_Run]] = {}
+    for record in records:
+        run = _run(record)
+        if isinstance(run, Malformed):
+            return run
+        tasks.setdefault(run.task, []).append(run)
+    return tuple([_trajectory(task, runs, steps) for task, runs in tasks.items()])
+
+
+def _run(record: Spot) -> _Run | Malformed:
+    task = _task_id(record)
+    if isinstance(task, Malformed):
+        return task
+    trial = whole_at(record, "trial")
+    if isinstance(trial, Malformed):
+        return trial
+    reward = number_at(record, "reward")
+    if isinstance(reward, Malformed):
+        return reward
+    messages = items_at(record, "traj", "a list of messages")
+    if isinstance(messages, Malformed):
+        return messages
+    talk = conversation(messages)
+    return talk if isinstance(talk, Malformed) else _Run(task, trial, reward, talk)
+
+
+def _task_id(record: Spot) -> str | Malformed:
+    found = field(record, "task_id")
+    if isinstance(found, Malformed):
+        return found
+    if isinstance(found.value, str | int) and not isinstance(found.value, bool):
+        return str(found.value)
+    return found.expected("a task id: a string or a whole number")
+
+
+def _trajectory(task: str, runs: Sequence[_Run], steps: Steps) -> Trajectory:
+    trials = sorted(runs, key=lambda run: run.trial)
+    told = _shared([run.talk.head for run in trials if run.talk.head or run.talk.turns])
+    commands: list[Command] = [Start(task_of(told))]
+    for run, ended in zip(trials, [None, *trials], strict=False):
+        if ended is not None:
+            commands.append(Revise(ROOT_STEP, f"trial {ended.trial} ended with reward {ended.reward}"))
+        commands.extend(_steps(run.talk, len(told), steps))
+    return Trajectory(task, tuple(commands), summarized=False)
+
+
+def _shared(heads: Sequence[tuple[Said, ...]]) -> tuple[Said, ...]:
+    """Return what all heads begin with."""
+    shared = itertools.takewhile(lambda said: len(set(said)) == 1, zip(*heads, strict=False))
+    return tuple([said[0] for said in shared])
+
+
+def _steps(talk: Conversation, told: int, steps: Steps) -> Iterator[Grow]:
+    opening = talk.head[told:]
+    if opening and steps == "messages":
+        yield Grow("", joined(opening))
+    yield from steps_of(talk.turns, steps)

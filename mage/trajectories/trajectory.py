@@ -1,0 +1,131 @@
+"""What an importer returns: a history as commands, or where and why a trace could not be read.
+
+Inside this room a function that can meet a malformed value returns `X | Malformed`; `load` turns the first
+`Malformed` into the public `TraceError`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, Literal, TypeAlias, final
+
+import attrs
+
+from mage.engine import Command
+
+__all__ = ["Line", "Malformed", "Path", "Steps", "TraceError", "Trajectory", "trace_error"]
+
+Steps: TypeAlias = Literal["messages", "tools"]
+"""What one step of a chat is: an assistant message, or a tool call with its result."""
+
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}", re.ASCII)
+_LONGEST_PATH: Final = 12  # parts that are shown
+_LONGEST_KEY: Final = 40  # characters that are shown
+
+
+@final
+@attrs.frozen
+class Trajectory:
+    """One agent's history, as commands that replay without a refusal.
+
+    Attributes:
+        name: what it is called in its file: the task id, the place in the file, or the file's stem.
+        commands: begins with a `Start`; what it holds is a step's content, never an id or a time (D15).
+        summarized: whether the trace brought its own compress commands.
+    """
+
+    name: str
+    commands: tuple[Command, ...] = attrs.field(repr=lambda commands: f"<{len(commands)} commands>")
+    summarized: bool
+
+
+@final
+@attrs.frozen
+class TraceError:
+    """A trace that cannot be read, and where.
+
+    Attributes:
+        file: what the caller calls the file.
+        record: the place, as a JSON path (`[3].traj[12].role`) or a line (`line 5, role`); `$` is the whole.
+        problem: what was expected and what was found, shortened.
+        good: how many records before it were sound, counted in the outermost list: lines, messages, runs.
+            Where a text stops being JSON, these are the whole records of JSON before.
+    """
+
+    file: str
+    record: str
+    problem: str
+    good: int
+
+    def __str__(self) -> str:
+        told = f"{self.file}: {self.record}: {self.problem} (good records before it: {self.good})"
+        if told.isprintable():
+            return told
+        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in told)
+
+
+@final
+@attrs.frozen
+class Line:
+    """A record's place in a JSON Lines file.
+
+    Attributes:
+        number: counted from 1, blank lines included.
+        before: records before it.
+    """
+
+    number: int
+    before: int
+
+
+Path: TypeAlias = tuple[str | int | Line, ...]
+"""Where a value stands: field names, places in lists from 0, and for JSON Lines the line first."""
+
+
+@final
+@attrs.frozen
+class Malformed:
+    """A value that is not what its format says.
+
+    Attributes:
+        path: where it stands.
+        problem: what was expected and what was found.
+    """
+
+    path: Path
+    problem: str
+
+
+def trace_error(file: str, malformed: Malformed) -> TraceError:
+    """Return the error that the caller sees. Cost: O(length of the path)."""
+    return TraceError(file, _spelled(malformed.path), malformed.problem, _good(malformed.path))
+
+
+def _good(path: Path) -> int:
+    for part in path:
+        if isinstance(part, Line):
+            return part.before
+        if isinstance(part, int):
+            return part
+    return 0
+
+
+def _spelled(path: Path) -> str:
+    shown = path if len(path) <= _LONGEST_PATH else (*path[:6], None, *path[-3:])
+    line = _part(shown[0]) if shown and isinstance(shown[0], Line) else ""
+    below = "".join([_part(part) for part in shown[bool(line) :]]).removeprefix(".")
+    return ", ".join([part for part in (line, below) if part]) or "$"
+
+
+def _part(part: str | int | Line | None) -> str:
+    match part:
+        case None:
+            return "..."
+        case int():
+            return f"[{part}]"
+        case Line():
+            return f"line {part.number}"
+        case str():
+            plain = _PLAIN_KEY.fullmatch(part) is not None
+            return f".{part}" if plain else f"[{json.dumps(part[:_LONGEST_KEY])}]"
