@@ -1,0 +1,205 @@
+"""`mage replay`: traces become trees, numbers and sessions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mage import replay as replay_commands
+from mage.codec import decode_journal
+from tests.cli.runner import mage
+from tests.shared_data import SHARED, needs_shared
+from tests.trajectories.samples import JSON_SAMPLES, TAU_BENCH, encoded
+
+
+def steps_of_a_long_chat(count: int, size: int) -> list[dict[str, str]]:
+    """Return a chat whose agent takes steps of about this many characters."""
+    chat = [{"role": "user", "content": "tidy the garden"}]
+    for number in range(count):
+        chat.append({"role": "assistant", "content": f"look at bed {number}"})
+        chat.append({"role": "user", "content": f"bed {number}: " + "weeds and stones, " * (size // 18)})
+    return chat
+
+
+def saved(path: Path, value: object) -> Path:
+    """Save a value as JSON."""
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def tau(tmp_path: Path) -> Path:
+    """Return a file with two tasks, the first of two trials."""
+    path = tmp_path / "tau.json"
+    path.write_bytes(encoded(TAU_BENCH))
+    return path
+
+
+@pytest.mark.parametrize("form", JSON_SAMPLES)
+def test_every_format_is_found_and_drawn(tmp_path: Path, form: str) -> None:
+    """Whatever the trace, it becomes a tree, counts and prompt tokens."""
+    for number, sample in enumerate(JSON_SAMPLES[form]):
+        path = tmp_path / f"{number}.json"
+        path.write_bytes(encoded(sample))
+        ran = mage("replay", path)
+        assert (ran.status, ran.err) == (0, "")
+        assert "task: " in ran.out
+        assert "prompt tokens (" in ran.out
+
+
+def test_numbers_for_machines_add_up(tau: Path) -> None:
+    """Totals are those of the tasks; the keys are the ones that are promised."""
+    told = json.loads(mage("replay", tau, "--json").out)
+    names = ("steps", "merges", "revisions", "abandoned", "branch_points", "summaries")
+    assert len(told["tasks"]) == 2
+    for name in names:
+        assert told[name] == sum(task[name] for task in told["tasks"])
+    for name in ("shown_total", "full_total"):
+        assert told["tokens"][name] == sum(task["tokens"][name] for task in told["tasks"])
+    for name in ("shown_max",):
+        assert told["tokens"][name] == max(task["tokens"][name] for task in told["tasks"])
+    assert told["max_depth"] == max(task["max_depth"] for task in told["tasks"])
+    assert {"shown_mean", "reduction"} <= told["tokens"].keys()
+
+
+def test_one_task_is_chosen_by_name_or_place(tau: Path) -> None:
+    """--task takes the name of a task, else its place."""
+    for task in ("7", "0"):
+        assert json.loads(mage("replay", tau, "--task", task, "--json").out)["tasks"][0]["task"] == "7"
+    ran = mage("replay", tau, "--task", "nine")
+    assert ran.status == 1
+    assert "there is no task nine; it holds 2: 7, b" in ran.err
+
+
+def test_out_keeps_a_session_that_other_commands_read(tau: Path, tmp_path: Path) -> None:
+    """The session replays to the same tree."""
+    out = tmp_path / "out.jsonl"
+    assert mage("replay", tau, "--task", "7", "--out", out).status == 0
+    commands = decode_journal(out.read_bytes()).unwrap()
+    assert replay_commands(commands).unwrap().tree.next_step > 1
+    assert mage("check", out).status == 0
+    told = json.loads(mage("replay", out, "--json").out)
+    assert told["steps"] == json.loads(mage("replay", tau, "--task", "7", "--json").out)["steps"]
+
+
+def test_out_needs_one_task_and_a_new_file(tau: Path, tmp_path: Path) -> None:
+    """Several tasks are a usage error; what stands is never overwritten, and nothing is left half-written."""
+    out = tmp_path / "out.jsonl"
+    assert mage("replay", tau, "--out", out).status == 2
+    assert not out.exists()
+    out.write_text("mine", encoding="utf-8")
+    ran = mage("replay", tau, "--task", "7", "--out", out)
+    assert (ran.status, out.read_text(encoding="utf-8")) == (1, "mine")
+    assert "there is something already" in ran.err
+    assert mage("replay", tau, "--task", "7", "--out", tmp_path / "none" / "out.jsonl").status == 1
+    assert sorted(tmp_path.iterdir()) == [out, tau]
+
+
+@pytest.mark.parametrize(("budget", "size"), [(300, 200), (800, 400), (100, 4000)])
+def test_a_budget_bounds_what_is_shown(tmp_path: Path, budget: int, size: int) -> None:
+    """The open segment stays under the budget, or is one single step; segments become extracts, named so."""
+    path = saved(tmp_path / "chat.json", steps_of_a_long_chat(20, size))
+    out = tmp_path / "out.jsonl"
+    ran = mage("replay", path, "--budget", budget, "--out", out)
+    assert "extracts (no LLM), accepted without a verdict" in ran.out
+    told = json.loads(mage("replay", path, "--budget", budget, "--json").out)
+    assert told["summaries"] > 1
+    assert told["tokens"]["reduction"] > 0
+    shown = mage("show", out).out
+    assert "Extract of" in shown
+    assert "(no LLM)" in shown
+    assert "accepted without a verdict" in shown
+
+
+def test_a_budget_leaves_a_trace_with_summaries_alone(tmp_path: Path, tau: Path) -> None:
+    """Where the trace compresses by itself, its own boundaries stay."""
+    path = tmp_path / "tot.json"
+    path.write_bytes(encoded(JSON_SAMPLES["tot-crosswords"][0]))
+    plain, bounded = (json.loads(mage("replay", path, *more, "--json").out) for more in ([], ["--budget", 1]))
+    assert plain == bounded
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "empty"),
+        (b"{", "JSON"),
+        (b"\xff\xfe", "UTF-8"),
+        (b'{"a": 1}', "--format"),
+        (b'[{"role": "user", "content": "hi"}, 3]', "[1]"),
+        (b'[{"role":"assistant","content":NaN}]', "finite"),
+        (b"[" * 100_000, "nest"),
+    ],
+)
+def test_a_malformed_trace_is_one_line(tmp_path: Path, data: bytes, said: str) -> None:
+    """The error names the file and the place; exit status 1; --out writes nothing."""
+    path = tmp_path / "bad.json"
+    path.write_bytes(data)
+    ran = mage("replay", path, "--out", tmp_path / "out.jsonl")
+    assert ran.status == 1
+    assert len(ran.err.splitlines()) == 1
+    assert str(path) in ran.err
+    assert said in ran.err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_unknown_format_is_a_usage_error(tau: Path) -> None:
+    """The known ones are listed."""
+    ran = mage("replay", tau, "--format", "nope")
+    assert ran.status == 2
+    assert "tau-bench" in ran.err
+
+
+@needs_shared
+@pytest.mark.parametrize("kind", ["who_and_when/*.json", "swe_agent/*.traj"])
+def test_real_traces_stay_within_budget_and_summaries_and_a_step(kind: str) -> None:
+    """On every real file the largest context is under budget, task and summaries, and the largest step."""
+    from mage.render import Meter
+    from mage.tokens import default_counter
+    from mage.trajectories import load
+    from mage.trajectories.measure import measure
+
+    for path in sorted(SHARED.glob(f"data/{kind}")):
+        meter = Meter(default_counter())
+        for trajectory in load(path.read_bytes(), file=path.name).unwrap():
+            measured = measure(trajectory.commands, meter.count, meter.step, budget=2000)
+            assert measured.state is not None
+            tree = measured.state.tree
+            steps = [tree.step(step) for step in tree.active_path()[1:]]
+            largest = max(meter.step(step.action, step.observation) for step in steps)
+            # With everything compressed, what is left is the task, the summaries and the frame of R.
+            rest = measure([*measured.commands], meter.count, meter.step).sizes
+            assert measured.sizes.shown == () or len(rest.shown) == len(measured.sizes.shown)
+            frame = _without_the_open_segment(measured.state, meter)
+            assert measured.sizes.shown_max <= 2000 + frame + largest, path.name
+
+
+def _without_the_open_segment(state: object, meter: object) -> int:
+    from mage import revise, view
+    from mage.engine import State
+    from mage.render import Meter
+
+    assert isinstance(meter, Meter)
+    dropped: State = revise(state, state.tree.boundary, "").unwrap().state  # type: ignore[attr-defined,arg-type]  # a state
+    return meter.count(view(dropped))
+
+
+@needs_shared
+def test_the_real_crosswords_become_twenty_trees() -> None:
+    """1,856 steps, 1,160 revisions, 1,735 abandoned steps, 632 branch points, no merge."""
+    told = json.loads(mage("replay", SHARED / "data" / "tot_crosswords_dfs_prune.json", "--json").out)
+    names = ("steps", "merges", "revisions", "abandoned", "branch_points")
+    assert tuple(told[name] for name in names) == (1856, 0, 1160, 1735, 632)
+    assert len(told["tasks"]) == 20
+
+
+@needs_shared
+def test_four_real_trials_become_one_tree() -> None:
+    """Task 3 of tau-bench: one root, a branch a trial, the rewards as lessons."""
+    ran = mage("replay", SHARED / "data" / "tau_bench_gpt4o_airline.json", "--task", "3")
+    assert ran.status == 0
+    assert ran.out.count("task: ") == 1
+    assert ran.out.count("ended with reward") == 3
+    assert "3 revisions" in ran.out

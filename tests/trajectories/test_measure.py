@@ -1,0 +1,84 @@
+"""Prompt tokens at each decision."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mage import Accept, Command, Compress, ExecutionState, Grow, Revise, Start, replay
+from mage.render import Meter
+from mage.tokens import EstimateCounter
+from mage.trajectories.measure import ContextSizes, measure
+
+
+def words(shown: ExecutionState) -> int:
+    """Count a state as the number of its steps and summaries, and one for the task."""
+    return 1 + len(shown.raw) + len(shown.compressed)
+
+
+def one(action: str, observation: str) -> int:
+    """Count every step as one."""
+    return 1
+
+
+RUN: list[Command] = [
+    Start("task"),
+    Grow("a", "o"),
+    Grow("b", "o"),
+    Compress("done"),
+    Accept(),
+    Grow("c", "o"),
+    Revise(2, "no"),
+    Grow("d", "o"),
+]
+
+
+def test_every_decision_is_measured_before_it_is_made() -> None:
+    """The prompt of a step is what was shown before it; what was abandoned counts in the full history only."""
+    measured = measure(RUN, words, one)
+    assert measured.sizes == ContextSizes(shown=(1, 2, 2, 2), full=(1, 2, 3, 4))
+    assert measured.commands == tuple(RUN)
+    assert measured.state == replay(RUN).unwrap()
+
+
+def test_sums_and_means_are_of_the_prompts() -> None:
+    """Mean, largest, totals and the part that is saved."""
+    sizes = measure(RUN, words, one).sizes
+    assert (sizes.shown_mean, sizes.shown_max, sizes.shown_total, sizes.full_total) == (1.75, 2, 7, 10)
+    assert sizes.reduction == 1 - 7 / 10
+
+
+def test_no_decision_costs_nothing() -> None:
+    """A start alone, or nothing at all, has no prompt."""
+    for commands in ([], [Start("task")]):
+        sizes = measure(commands, words, one).sizes
+        assert (sizes.shown_mean, sizes.shown_max, sizes.shown_total, sizes.reduction) == (0, 0, 0, 0)
+
+
+def test_progress_is_told_of_every_command() -> None:
+    """The bar moves once a command of the trace, whatever a budget adds."""
+    told: list[Command] = []
+    measured = measure(RUN, words, one, budget=1, progress=told.append)
+    assert told == RUN
+    assert len(measured.commands) > len(RUN)
+
+
+@given(st.lists(st.tuples(st.text(max_size=400), st.text(max_size=400)), max_size=30), st.integers(1, 400))
+def test_the_open_segment_stays_within_the_budget_or_is_one_step(
+    contents: list[tuple[str, str]], budget: int
+) -> None:
+    """No prompt has more than task, summaries, and the budget or the largest step (D12)."""
+    meter = Meter(EstimateCounter())
+    commands: list[Command] = [Start("task"), *(Grow(*content) for content in contents)]
+    measured = measure(commands, meter.count, meter.step, budget=budget)
+    state = replay(measured.commands).unwrap()
+    assert state == measured.state
+    assert [each for each in measured.commands if isinstance(each, Grow)] == commands[1:]
+    segments: list[int] = [0]
+    for command in measured.commands:
+        if isinstance(command, Compress):
+            segments.append(0)
+        elif isinstance(command, Grow):
+            segments[-1] += meter.step(command.action, command.observation)
+    largest = max((meter.step(*content) for content in contents), default=0)
+    assert max(segments) <= max(budget, largest)
