@@ -1,0 +1,77 @@
+"""The execution state S = (C, R, H) as text for an agent, in the paper's form, and as chat messages.
+
+An agent that bought two products, tried a third, went back, and is two steps into another try is shown:
+
+    Task: Buy a cake mix, a frosting and a topper. Spend at most $60.
+    Instruction: Product 3: the dearest topper that pairs with the frosting.
+    [Step 0] Product 1 purchased: Carrot Cake Mix, $14.99.
+    [Step 2] Product 2 purchased: Cream Cheese Frosting, red, $34.27.
+    Status: accepted without a verdict
+    open since [Step 3]
+    Action: search[gold topper]
+    Observation: Two results:
+     1. Gold Heart Sprinkles, $14.95
+     2. Gold Sugar Crystals, $9.50
+    Action: click[1]
+    Observation: Gold Heart Sprinkles, in stock
+    Hints: what was tried from here before and left, and lessons from what went wrong
+    Tried subgoal [Step 3]: Product 3 purchased: Mermaid Sprinkles, silver, $13.95.
+    Status: failed, the execution is at fault: Red avoids silver.
+    Lesson: Red avoids silver: look for gold.
+
+Only words of ours stand at the left margin; every line break in content is followed by an indent, so an
+observation that spells out `[Step 0] ...` stays inside its observation, and with the caps off the text can
+be parsed back into all that was rendered. A grow that adds a step only adds to the end, but for the hints,
+which stand last: a provider's prefix cache keeps hitting. (A grow that walks back into a step at which an
+instruction was placed brings that in force too.)
+"""
+
+from __future__ import annotations
+
+from mage.engine import ExecutionState
+from mage.render.blocks import body_of, hints_of
+from mage.render.caps import DEFAULT_CAPS, NO_CAPS, BadCap, Caps
+from mage.render.messages import Message, messages
+from mage.render.meter import Meter
+
+__all__ = [
+    "DEFAULT_CAPS",
+    "NO_CAPS",
+    "BadCap",
+    "Caps",
+    "Message",
+    "Meter",
+    "blocks",
+    "messages",
+    "render",
+    "render_body",
+    "render_hints",
+]
+
+
+def render(shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> str:
+    """Return S as text: the body, then the hints (Section 3.2; D9). Cost: O(size of S)."""
+    return "".join(blocks(shown, caps=caps))
+
+
+def blocks(shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> tuple[str, ...]:
+    """Return the blocks that `render` joins; each begins with a letter or `[` and ends in a line feed.
+
+    Cost: O(size of S).
+    """
+    body = [block.text for block in body_of(shown)]
+    body.extend([block.text for block in hints_of(shown.hints, caps)])
+    return tuple(body)
+
+
+def render_body(shown: ExecutionState) -> str:
+    """Return S without the hints: task, instructions in force, C and R. A grow only adds to its end.
+
+    Cost: O(size of what is returned).
+    """
+    return "".join([block.text for block in body_of(shown)])
+
+
+def render_hints(shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> str:
+    """Return the hints alone; the empty text where there are none. Cost: O(size of the hints shown)."""
+    return "".join([block.text for block in hints_of(shown.hints, caps)])

@@ -1,0 +1,170 @@
+"""The execution state as a sequence of blocks: words of ours, then content, then a line feed.
+
+    Task: ...
+    Instruction: ...                              for each one in force
+    [Step 24] ...                                 for each summary of C: its label and text
+    Status: ...                                   where it is a fallback or has not passed
+    open since [Step 40]                          always: where R begins, the current boundary
+    Action: ...
+    Observation: ...                              for each step of R
+    Hints: ...                                    where there are any
+    Tried action: ... / Tried observation: ...    for each continuation
+    Tried subgoal [Step 40]: ... / Status: ...    for each subgoal
+    Lesson: ...
+    [... 12 more lessons, older] / [... 340 characters more]    what a cap leaves out
+
+Every block begins at the left margin with a letter or `[`; every further line of it is indented. The label
+is the paper's step id (D1); status and hints follow D6, D9, D12 and D16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar, assert_never
+
+from mage.engine import Accepted, ExecutionState, Failed, Hints, Passed, Pending, Step, Summary
+from mage.engine.nodes import SummaryVerdict
+from mage.render.caps import Caps
+from mage.render.text import indented
+
+__all__ = ["Block", "body_of", "head_of", "hints_of", "observation_of", "step_of", "summary_of"]
+
+_T = TypeVar("_T")
+
+
+class Block(NamedTuple):
+    """One block before it is text.
+
+    Attributes:
+        words: ours, at the left margin; no part of any content.
+        content: what was recorded, raw.
+    """
+
+    words: str
+    content: str = ""
+
+    @property
+    def text(self) -> str:
+        """The block as rendered. Cost: O(length)."""
+        return f"{self.words}{indented(self.content)}\n"
+
+
+_HINTS = Block("Hints: what was tried from here before and left, and lessons from what went wrong")
+_OVERRULED = "accepted despite a failed verdict"
+
+
+def body_of(shown: ExecutionState) -> Iterator[Block]:
+    """Yield all blocks but the hints: a grow only adds to their end. Cost of all: O(number of blocks)."""
+    yield from head_of(shown)
+    for step in shown.raw:
+        yield from step_of(step.action, step.observation)
+
+
+def head_of(shown: ExecutionState) -> Iterator[Block]:
+    """Yield the task, the instructions in force, C, and where R begins."""
+    if shown.task:
+        yield Block("Task: ", shown.task)
+    for instruction in shown.instructions:
+        yield Block("Instruction: ", instruction)
+    for summary in shown.compressed:
+        yield from summary_of(summary)
+    yield Block(f"open since [Step {shown.boundary}]")
+
+
+def summary_of(summary: Summary) -> Iterator[Block]:
+    """Yield a summary of C; one that passed and ended its subgoal needs no status."""
+    yield Block(f"[Step {summary.label}] ", summary.text)
+    if summary.kind == "fallback" or not isinstance(summary.verdict, Passed):
+        yield _status(summary)
+
+
+def step_of(action: str, observation: str) -> tuple[Block, Block]:
+    """Return the blocks of a step of R."""
+    return (Block("Action: ", action), observation_of(observation))
+
+
+def observation_of(observation: str) -> Block:
+    """Return the block of an observation of R."""
+    return Block("Observation: ", observation)
+
+
+def _status(summary: Summary) -> Block:
+    said, feedback = _verdict(summary.verdict)
+    kind = "fallback, its subgoal is not over; " if summary.kind == "fallback" else ""
+    return Block(f"Status: {kind}{said}", feedback)
+
+
+def _verdict(verdict: SummaryVerdict) -> tuple[str, str]:
+    """Return our words for a verdict, and its feedback."""
+    match verdict:
+        case Pending():
+            return "unverified", ""
+        case Passed():
+            return "passed", ""
+        case Failed():
+            return _failed("failed", verdict)
+        case Accepted():
+            failed = verdict.despite
+            return ("accepted without a verdict", "") if failed is None else _failed(_OVERRULED, failed)
+        case _:
+            assert_never(verdict)
+
+
+def _failed(words: str, verdict: Failed) -> tuple[str, str]:
+    return f"{words}, the {verdict.fault} is at fault: ", verdict.feedback
+
+
+def hints_of(hints: Hints, caps: Caps) -> Iterator[Block]:
+    """Yield the hints within `caps`; nothing where there are none."""
+    if not (hints.continuations or hints.subgoals or hints.lessons):
+        return
+    yield _HINTS
+    yield from _continuations(hints.continuations, caps)
+    yield from _subgoals(hints.subgoals, caps)
+    lessons = _distinct(hints.lessons) if caps.distinct_lessons else hints.lessons
+    older, newest = _newest(lessons, caps.lessons)
+    yield from _left_out(older, "lesson")
+    for lesson in newest:
+        yield from _cut(Block("Lesson: ", lesson), caps.text_chars)
+
+
+def _continuations(steps: Sequence[Step], caps: Caps) -> Iterator[Block]:
+    older, newest = _newest(steps, caps.continuations)
+    yield from _left_out(older, "continuation")
+    for step in newest:
+        yield from _cut(Block("Tried action: ", step.action), caps.action_chars)
+        yield from _cut(Block("Tried observation: ", step.observation), caps.observation_chars)
+
+
+def _subgoals(summaries: Sequence[Summary], caps: Caps) -> Iterator[Block]:
+    older, newest = _newest(summaries, caps.subgoals)
+    yield from _left_out(older, "subgoal")
+    for summary in newest:
+        yield from _cut(Block(f"Tried subgoal [Step {summary.label}]: ", summary.text), caps.text_chars)
+        yield from _cut(_status(summary), caps.text_chars)
+
+
+def _distinct(lessons: Sequence[str]) -> Sequence[str]:
+    """Return each lesson once, in the order in which they were left last."""
+    return tuple(dict.fromkeys(reversed(lessons)))[::-1]
+
+
+def _newest(items: Sequence[_T], limit: int | None) -> tuple[int, Sequence[_T]]:
+    """Return how many are too old to be shown, and the others."""
+    older = 0 if limit is None else max(0, len(items) - limit)
+    return older, items[older:]
+
+
+def _left_out(number: int, what: str) -> Iterator[Block]:
+    if number:
+        yield Block(f"[... {number} more {what}{'s' * (number > 1)}, older]")
+
+
+def _cut(block: Block, limit: int | None) -> Iterator[Block]:
+    """Yield the block, cut at `limit` characters of content; the cut is said in a block of its own."""
+    more = 0 if limit is None else len(block.content) - limit
+    if more <= 0:
+        yield block
+        return
+    yield Block(block.words, block.content[:limit])
+    yield Block(f"[... {more} character{'s' * (more > 1)} more]")

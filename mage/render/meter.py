@@ -1,0 +1,51 @@
+"""Tokens of a rendered execution state, counted block by block and each block once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import final
+
+import attrs
+
+from mage.engine import ExecutionState
+from mage.render.blocks import Block, body_of, hints_of, step_of
+from mage.render.caps import DEFAULT_CAPS, Caps
+from mage.tokens import TokenCounter
+
+__all__ = ["Meter"]
+
+
+@final
+@attrs.frozen(eq=False)
+class Meter:
+    """Counts what a prompt takes, with a memory of blocks.
+
+    The sum is exactly the count of the whole text: every block ends in a line feed and begins with a letter
+    or `[`, and over such pieces a counter is additive (see `mage.tokens`). A block is known by its raw
+    content, whose hash Python keeps, so an old block costs a look-up and not its length. The memory grows
+    with the blocks seen; it holds the strings that the tree holds.
+
+    Attributes:
+        counter: what counts a block.
+    """
+
+    counter: TokenCounter
+    _counted: dict[Block, int] = attrs.field(init=False, factory=dict, repr=False)
+
+    def count(self, shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> int:
+        """Return `counter.count(render(shown, caps=caps))`. Cost: O(blocks + length of new blocks)."""
+        return self._sum(body_of(shown)) + self._sum(hints_of(shown.hints, caps))
+
+    def step(self, action: str, observation: str) -> int:
+        """Return what a step takes in R. Cost: O(length), O(1) when it was counted before."""
+        return self._sum(step_of(action, observation))
+
+    def _sum(self, blocks: Iterable[Block]) -> int:
+        counted = self._counted
+        total = 0
+        for block in blocks:
+            tokens = counted.get(block)
+            if tokens is None:
+                tokens = counted[block] = self.counter.count(block.text)
+            total += tokens
+        return total
