@@ -83,19 +83,26 @@ def _on_path(notes: Notes, step: StepId, placed: tuple[Instruction, ...]) -> Not
 
 
 def _up_to(places: List[StepId], boundary: StepId) -> List[StepId]:
-    for _ in _after(places, boundary):
+    for step in places:
+        if step <= boundary:
+            break
         places = places.drop_first()
     return places
 
 
-def at_boundary(tree: Tree, summary: Summary) -> Tree:
-    """Stand where `summary` of the summary path ends, nothing open. Cost: O(instructions left behind)."""
+def at_boundary(tree: Tree, summary: Summary, *, lesson: str = "") -> Tree:
+    """Stand where `summary` of the summary path ends, nothing open, and leave `lesson` there (D7, D8).
+
+    Cost: O(instructions left behind).
+    """
     settled = tree._settled
     old = settled.notes
     boundary = summary.boundary
     once, standing = _up_to(old.once, boundary), _up_to(old.standing, boundary)
-    notes = Notes(old.lessons, old.instructions, once, standing)
-    top = TopLayer(settled.top.nodes, settled.top.children, summary.id)
+    notes = Notes(_lessons_and(old, boundary, lesson), old.instructions, once, standing)
+    top = settled.top
+    if top.head != summary.id:
+        top = TopLayer(top.nodes, top.children, summary.id)
     settled = Settled(settled.task, settled.chunks, settled.branches, top, notes)
     return Tree(settled, tree._tail, boundary)
 
@@ -106,6 +113,8 @@ def instructions_below(tree: Tree, boundary: StepId) -> tuple[Instruction, ...]:
     Cost: O(their number).
     """
     notes = tree._settled.notes
+    if not notes.instructions:
+        return ()
     below = {*_after(notes.once, boundary), *_after(notes.standing, boundary)}
     return tuple(left for step in sorted(below) for left in tree.instructions_at(step))
 
@@ -134,15 +143,21 @@ def with_summary(tree: Tree, summary: Summary) -> Tree:
 
 def with_lesson(tree: Tree, boundary: StepId, lesson: str) -> Tree:
     """Leave `lesson` at `boundary`; a blank one leaves none (D7, D8). Cost: O(1)."""
-    if is_blank(lesson):
-        return tree
     notes = tree._settled.notes
+    left = _lessons_and(notes, boundary, lesson)
+    if left is notes.lessons:
+        return tree
+    settled = _noted(tree._settled, Notes(left, notes.instructions, notes.once, notes.standing))
+    return Tree(settled, tree._tail, tree.step_head)
+
+
+def _lessons_and(notes: Notes, boundary: StepId, lesson: str) -> HashTrieMap[StepId, List[str]]:
+    if is_blank(lesson):
+        return notes.lessons
     lessons: List[str] | None = notes.lessons.get(boundary)
     if lessons is None:
         lessons = List()
-    left = notes.lessons.insert(boundary, lessons.push_front(lesson))
-    settled = _noted(tree._settled, Notes(left, notes.instructions, notes.once, notes.standing))
-    return Tree(settled, tree._tail, tree.step_head)
+    return notes.lessons.insert(boundary, lessons.push_front(lesson))
 
 
 def with_instruction(tree: Tree, instruction: Instruction) -> Tree:

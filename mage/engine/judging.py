@@ -63,6 +63,8 @@ def in_force(tree: Tree, base: StepId, end: StepId) -> tuple[str, ...]:
     Cost: O(number returned + instructions placed at or after `end`).
     """
     notes = tree._settled.notes
+    if not notes.instructions:
+        return ()
     once: set[StepId] = set()
     for step in _before(notes.once, end):
         if step >= base or not once:
@@ -134,7 +136,7 @@ def _fallbacks_above(tree: Tree, summary: Summary) -> list[Summary]:
 
 
 def _contents(tree: Tree, summary: Summary) -> str:
-    steps = (tree.step(step) for step in summary.covers)
+    steps = trace(tree, summary.label, summary.boundary)
     return (
         f"[{','.join([f'[{step.id},{quoted(step.action)},{quoted(step.observation)}]' for step in steps])}]"
     )

@@ -480,7 +480,7 @@ def revise(state: State, boundary: StepId | int, lesson: str) -> Result[Revised,
         return Success(Revised(state, (), ()))
     abandoned = trace(tree, target.boundary, tree.step_head)[::-1]
     left = instructions_below(tree, target.boundary)
-    tree = with_lesson(at_boundary(tree, target), target.boundary, lesson)
+    tree = at_boundary(tree, target, lesson=lesson)
     if isinstance(state, Unverified) and target.id == state.tree.summary_head:
         return Success(Revised(Unverified(tree, state.digest), tuple(abandoned), left))
     return Success(Revised(Active(tree), tuple(abandoned), left))

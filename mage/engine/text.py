@@ -50,8 +50,10 @@ def quoted(text: str) -> str:
     Lone surrogates are left for the encoder (`errors="backslashreplace"` writes the escape JSON wants).
     Cost: O(length).
     """
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    if "\\" in text or '"' in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
     if not text.isprintable():
         for control, escape in _CONTROLS:
-            text = text.replace(control, escape)
+            if control in text:  # asking is far cheaper than a replace that finds nothing
+                text = text.replace(control, escape)
     return f'"{text}"'

@@ -208,11 +208,11 @@ class Tree:
 
     def child_with(self, step: StepId, content: Content) -> StepId | None:
         """Return the child of `step` with this content, if there is one. Cost: O(length of content)."""
-        after = StepId(step + 1)
-        if after < self.next_step:
-            follower = self.step(after)
-            if follower.parent == step and follower.content == content:
-                return after
+        if step == self._tail[-1].id:
+            return None  # the newest step, where an agent mostly is
+        follower = self.step(StepId(step + 1))
+        if follower.parent == step and follower.content == content:
+            return follower.id
         others = self._settled.branches.get(step)
         return None if others is None else others.get(content)
 
@@ -237,9 +237,13 @@ def trace(tree: Tree, above: StepId, below: StepId) -> list[Step]:
     `above` must stand on the path from the root to `below`. Cost: O(number of steps returned).
     """
     steps: list[Step] = []
-    step_of = tree.step
+    chunk = tree._tail
+    first = chunk[0].id
     while below != above:
-        step = step_of(below)
+        if below < first:
+            chunk = tree._settled.chunks[below >> _SHIFT]
+            first = chunk[0].id
+        step = chunk[below - first]
         steps.append(step)
         below = step.parent
     steps.reverse()
