@@ -97,13 +97,15 @@ def _upwards(steps: Sequence[Step], head: StepId) -> Iterator[StepId]:
 
 def _top_layer(summaries: Iterable[Summary], head: SummaryId) -> TopLayer:
     nodes = {ROOT_SUMMARY: ROOT_OF_SUMMARIES}
-    children: dict[SummaryId, dict[StepId, SummaryId]] = {}
+    branches: dict[SummaryId, dict[StepId, SummaryId]] = {}
     for summary in summaries:
         base = summary.boundary if summary.kind == "subgoal" else nodes[summary.parent].base
         nodes[summary.id] = _counting_from(summary, base)
-        children.setdefault(summary.parent, {})[summary.boundary] = summary.id
-    index = HashTrieMap({parent: HashTrieMap(others) for parent, others in children.items()})
-    return TopLayer(HashTrieMap(nodes), index, head)
+        if summary.parent != summary.id - 1:
+            branches.setdefault(summary.parent, {})[summary.boundary] = summary.id
+    index = HashTrieMap({parent: HashTrieMap(others) for parent, others in branches.items()})
+    at_head = nodes.pop(head)
+    return TopLayer(HashTrieMap(nodes), index, at_head)
 
 
 def _counting_from(old: Summary, base: StepId) -> Summary:

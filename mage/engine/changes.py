@@ -27,7 +27,7 @@ def check_change(before: State, after: State) -> None:
     Raises:
         InvariantError: one does not hold after the change.
     """
-    head = after.tree.summary(after.tree.summary_head)
+    head = after.tree.head_summary
     for found in (
         _step(before.tree, after.tree),
         _summary(before.tree, after.tree, head),
@@ -88,7 +88,7 @@ def _heads_of(tree: Tree) -> str:
 
 def _is_above(old: Tree, head: Summary) -> bool:
     """Tell whether `head` stands on the old summary path; boundaries rise along it."""
-    summary = old.summary(old.summary_head)
+    summary = old.head_summary
     while summary.boundary > head.boundary and summary.parent != NO_SUMMARY:
         summary = old.summary(summary.parent)
     return summary.id == head.id

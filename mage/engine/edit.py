@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from rpds import HashTrieMap, List
 
-from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, StepId
+from mage.engine.ids import ROOT_STEP, StepId
 from mage.engine.nodes import ROOT, ROOT_OF_SUMMARIES, Instruction, Step, Summary
 from mage.engine.text import is_blank
 from mage.engine.tree import CHUNK, Notes, Settled, TopLayer, Tree
@@ -29,7 +29,7 @@ __all__ = [
 
 def new_tree(task: str) -> Tree:
     """Return the tree that holds only the two root sentinels (D2)."""
-    top = TopLayer(HashTrieMap({ROOT_SUMMARY: ROOT_OF_SUMMARIES}), HashTrieMap(), ROOT_SUMMARY)
+    top = TopLayer(HashTrieMap(), HashTrieMap(), ROOT_OF_SUMMARIES)
     notes = Notes(HashTrieMap(), HashTrieMap(), List(), List())
     return Tree(Settled(task, HashTrieMap(), HashTrieMap(), top, notes), (ROOT,), ROOT_STEP)
 
@@ -100,9 +100,7 @@ def at_boundary(tree: Tree, summary: Summary, *, lesson: str = "") -> Tree:
     boundary = summary.boundary
     once, standing = _up_to(old.once, boundary), _up_to(old.standing, boundary)
     notes = Notes(_lessons_and(old, boundary, lesson), old.instructions, once, standing)
-    top = settled.top
-    if top.head != summary.id:
-        top = TopLayer(top.nodes, top.children, summary.id)
+    top = _with_head(settled.top, summary)
     settled = Settled(settled.task, settled.chunks, settled.branches, top, notes)
     return Tree(settled, tree._tail, boundary)
 
@@ -130,15 +128,29 @@ def with_summary(tree: Tree, summary: Summary) -> Tree:
     """Put `summary` in place, new or changed, and make it the summary head. Cost: O(1)."""
     settled = tree._settled
     top = settled.top
-    children = top.children
-    if summary.id not in top.nodes:
-        siblings = children.get(summary.parent)
-        if siblings is None:
-            siblings = HashTrieMap()
-        children = children.insert(summary.parent, siblings.insert(summary.boundary, summary.id))
-    top = TopLayer(top.nodes.insert(summary.id, summary), children, summary.id)
+    if summary.parent != summary.id - 1 and summary.id == tree.next_summary:
+        top = _branched_above(top, summary)
+    top = _with_head(top, summary)
     settled = Settled(settled.task, settled.chunks, settled.branches, top, settled.notes)
     return Tree(settled, tree._tail, tree.step_head)
+
+
+def _branched_above(top: TopLayer, summary: Summary) -> TopLayer:
+    others = top.branches.get(summary.parent)
+    if others is None:
+        others = HashTrieMap()
+    branches = top.branches.insert(summary.parent, others.insert(summary.boundary, summary.id))
+    return TopLayer(top.others, branches, top.head)
+
+
+def _with_head(top: TopLayer, summary: Summary) -> TopLayer:
+    """Make `summary` the head, and give the old head its place among the others. Cost: O(1)."""
+    others, old = top.others, top.head
+    if summary is old:
+        return top
+    if summary.id != old.id:
+        others = others.insert(old.id, old).discard(summary.id)
+    return TopLayer(others, top.branches, summary)
 
 
 def with_lesson(tree: Tree, boundary: StepId, lesson: str) -> Tree:

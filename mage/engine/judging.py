@@ -86,7 +86,7 @@ def _before(places: List[StepId], end: StepId) -> Iterator[StepId]:
 
 def request_for(tree: Tree, digest: Digest, *, since_root: bool) -> JudgeRequest:
     """Return the question about the summary head; `digest` is its digest. Cost: O(size of the answer)."""
-    summary = tree.summary(tree.summary_head)
+    summary = tree.head_summary
     run = _fallbacks_above(tree, summary)
     above = ROOT_STEP if since_root else (run[0] if run else summary).label
     return JudgeRequest(
@@ -105,7 +105,7 @@ def digest_of(tree: Tree) -> Digest:
 
     Cost: O(contents of the covers, its own and those of the fallbacks of the same subgoal).
     """
-    summary = tree.summary(tree.summary_head)
+    summary = tree.head_summary
     earlier = [
         f'{{"covers":{_contents(tree, fallback)},"text":{quoted(fallback.text)}}}'
         for fallback in _fallbacks_above(tree, summary)

@@ -283,7 +283,7 @@ def compress(state: Active, text: str, kind: Kind = "subgoal") -> Result[Unverif
     text = as_text(text)
     require_name("kind", kind, KINDS)
     tree = state.tree
-    head = tree.summary(tree.summary_head)
+    head = tree.head_summary
     covers = tree.segment()
     if not covers and (kind, head.kind) != ("subgoal", "fallback"):
         return Failure(EmptySegment(head.boundary))
@@ -321,7 +321,7 @@ def retext(
     """
     _require_legal("retext", state)
     text = as_text(text)
-    head = state.tree.summary(state.tree.summary_head)
+    head = state.tree.head_summary
     kind = head.kind if kind is None else kind
     require_name("kind", kind, KINDS)
     if is_blank(text):
@@ -422,13 +422,13 @@ def accept(state: Unverified | Rejected) -> Active:
         IllegalPhase: `state` is `Active`.
     """
     _require_legal("accept", state)
-    verdict = state.tree.summary(state.tree.summary_head).verdict
+    verdict = state.tree.head_summary.verdict
     despite = verdict if isinstance(verdict, Failed) else None
     return Active(_judged(state.tree, Accepted(despite)))
 
 
 def _judged(tree: Tree, verdict: SummaryVerdict) -> Tree:
-    old = tree.summary(tree.summary_head)
+    old = tree.head_summary
     return with_summary(
         tree,
         Summary(old.id, old.parent, old.label, old.covers, old.text, old.kind, verdict, old.base),
@@ -489,7 +489,7 @@ def revise(state: State, boundary: StepId | int, lesson: str) -> Result[Revised,
 def _summary_ending_at(state: State, boundary: StepId) -> Summary | None:
     """Return the summary that revise goes back to: boundaries rise along the path, so look upwards."""
     tree = state.tree
-    summary = tree.summary(tree.summary_head)
+    summary = tree.head_summary
     if isinstance(state, Rejected):
         summary = tree.summary(summary.parent)
     while summary.boundary > boundary and summary.parent != NO_SUMMARY:

@@ -38,15 +38,16 @@ class TopLayer:
     """The summaries, and where the agent stands among them.
 
     Attributes:
-        nodes: every summary by id.
-        children: for each summary its children by boundary; below one summary the boundary decides the
-            covers, because the path to a step is unique.
+        others: every summary but the head, by id. The head changes with each verdict and text; the map
+            only when the agent moves on.
+        branches: for each summary its children by boundary, without the one that has the next id; below
+            one summary the boundary decides the covers, because the path to a step is unique.
         head: the summary head.
     """
 
-    nodes: HashTrieMap[SummaryId, Summary]
-    children: HashTrieMap[SummaryId, HashTrieMap[StepId, SummaryId]]
-    head: SummaryId
+    others: HashTrieMap[SummaryId, Summary]
+    branches: HashTrieMap[SummaryId, HashTrieMap[StepId, SummaryId]]
+    head: Summary
 
 
 @final
@@ -115,13 +116,17 @@ class Tree:
     @property
     def summary_head(self) -> SummaryId:
         """Where the agent stands among the summaries (p_t)."""
+        return self._settled.top.head.id
+
+    @property
+    def head_summary(self) -> Summary:
+        """The summary at the summary head."""
         return self._settled.top.head
 
     @property
     def boundary(self) -> StepId:
         """The current boundary: the last step that the summary head covers."""
-        top = self._settled.top
-        return top.nodes[top.head].boundary
+        return self._settled.top.head.covers[-1]
 
     @property
     def next_step(self) -> StepId:
@@ -131,7 +136,7 @@ class Tree:
     @property
     def next_summary(self) -> SummaryId:
         """The id that the next new summary gets; ids run from 0 to it."""
-        return SummaryId(len(self._settled.top.nodes))
+        return SummaryId(len(self._settled.top.others) + 1)
 
     def step(self, step: StepId) -> Step:
         """Return the step with this id. Cost: O(1).
@@ -156,7 +161,8 @@ class Tree:
         Raises:
             UnknownSummary: there is none.
         """
-        found = self._settled.top.nodes.get(summary)
+        top = self._settled.top
+        found = top.head if summary == top.head.id else top.others.get(summary)
         if found is None:
             raise UnknownSummary(summary)
         return found
@@ -178,11 +184,11 @@ class Tree:
 
     def summaries_upwards(self) -> Iterator[Summary]:
         """Yield the summaries of the summary path from the head upwards, without the root."""
-        nodes = self._settled.top.nodes
-        summary = nodes[self._settled.top.head]
+        others = self._settled.top.others
+        summary = self._settled.top.head
         while summary.id != ROOT_SUMMARY:
             yield summary
-            summary = nodes[summary.parent]
+            summary = others[summary.parent]
 
     def step_children(self, step: StepId) -> tuple[StepId, ...]:
         """Return the ids of the steps taken from here, in order of ids. Cost: O(k log k).
@@ -203,8 +209,10 @@ class Tree:
             UnknownSummary: there is no such summary.
         """
         self.summary(summary)
-        children = self._settled.top.children.get(summary)
-        return () if children is None else tuple(sorted(children.values()))
+        after = SummaryId(summary + 1)
+        first = (after,) if after < self.next_summary and self.summary(after).parent == summary else ()
+        others = self._settled.top.branches.get(summary)
+        return first if others is None else (*first, *sorted(others.values()))
 
     def child_with(self, step: StepId, content: Content) -> StepId | None:
         """Return the child of `step` with this content, if there is one. Cost: O(length of content)."""
@@ -218,8 +226,13 @@ class Tree:
 
     def child_ending_at(self, summary: SummaryId, boundary: StepId) -> SummaryId | None:
         """Return the child of `summary` whose covers end at `boundary`, if there is one. Cost: O(1)."""
-        children = self._settled.top.children.get(summary)
-        return None if children is None else children.get(boundary)
+        after = SummaryId(summary + 1)
+        if after < self.next_summary:
+            follower = self.summary(after)
+            if follower.parent == summary and follower.boundary == boundary:
+                return after
+        others = self._settled.top.branches.get(summary)
+        return None if others is None else others.get(boundary)
 
     def lessons_at(self, boundary: StepId) -> tuple[str, ...]:
         """Return the lessons left at `boundary`, oldest first (D8). Cost: O(their number)."""

@@ -68,7 +68,7 @@ def view(state: State) -> ExecutionState:
     Cost: O(size of what is returned).
     """
     tree = state.tree
-    head = tree.summary(tree.summary_head)
+    head = tree.head_summary
     compressed = list(tree.summaries_upwards())
     compressed.reverse()
     hints = Hints(

@@ -53,6 +53,13 @@ def forged(state: State, **changes: Any) -> State:
     return summary(after, after.tree.summary_head, **changes)
 
 
+def moved(state: State, number: int) -> State:
+    """Return the state with another summary as its head, and nothing else changed."""
+    old = state.tree.head_summary
+    others = state.tree._settled.top.others.insert(old.id, old).discard(SummaryId(number))
+    return top(state, others=others, head=state.tree.summary(SummaryId(number)))
+
+
 FORGERIES: dict[str, tuple[str, Callable[[Active], State]]] = {
     "two steps at once": ("I1", lambda s: grow(grow(s, "x", "o"), "y", "o")),
     "a step from elsewhere": ("I1", lambda s: more(s, Step(StepId(4), StepId(1), "x", "o"))),
@@ -73,17 +80,16 @@ FORGERIES: dict[str, tuple[str, Callable[[Active], State]]] = {
         "I3",
         lambda s: compress(grow(accept(compress(s, "text").unwrap()), "x", "o"), "more").unwrap(),
     ),
-    "summary beside the index": ("I10", lambda s: top(compress(s, "text").unwrap(), children=HashTrieMap())),
     "base off": ("I10", lambda s: forged(s, base=StepId(0))),
     "step head two down": ("I5", lambda s: with_tree(s, step_head=StepId(1))),
     "summary head without its step": (
         "I5",
         lambda s: with_tree(compress(s, "text").unwrap(), step_head=StepId(2)),
     ),
-    "revised off the path": ("I5", lambda s: with_tree(top(s, head=SummaryId(1)), step_head=StepId(1))),
+    "revised off the path": ("I5", lambda s: with_tree(moved(s, 1), step_head=StepId(1))),
     "revised with a segment open": (
         "I5",
-        lambda s: with_tree(top(s, head=SummaryId(0)), step_head=StepId(3)),
+        lambda s: with_tree(moved(s, 0), step_head=StepId(3)),
     ),
     "phase off": ("I8", lambda s: Rejected(s.tree)),
     "blank lesson": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(2): List([" "])}))),
@@ -118,11 +124,21 @@ def test_a_second_summary_over_the_same_covers_is_named() -> None:
     again = revise(known, 2, "").unwrap().state
     assert isinstance(again, Active)
     again = grow(again, "b", "o")
-    nodes = known.tree._settled.top.nodes
-    twin = attrs.evolve(nodes[SummaryId(3)], id=SummaryId(4))
-    after = with_tree(top(known, nodes=nodes.insert(SummaryId(4), twin), head=SummaryId(4)))
+    twin = attrs.evolve(known.tree.head_summary, id=SummaryId(4))
+    kept = known.tree._settled.top.others.insert(SummaryId(3), known.tree.head_summary)
+    after = top(known, others=kept, head=twin)
     with pytest.raises(InvariantError, match="I4"):
         check_change(again, after)
+
+
+def test_a_summary_beside_the_index_is_named() -> None:
+    """A new summary that its parent does not know by its boundary (I10)."""
+    back = revise(opened(), 0, "").unwrap().state
+    assert isinstance(back, Active)
+    before = grow(back, "c", "o")
+    after = compress(before, "text").unwrap()
+    with pytest.raises(InvariantError, match="I10 indexes_agree: summary 3"):
+        check_change(before, top(after, branches=HashTrieMap()))
 
 
 def test_a_summary_that_stands_for_other_steps_than_before_is_named() -> None:

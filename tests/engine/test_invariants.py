@@ -60,9 +60,10 @@ def step(state: State, number: int, **changes: Any) -> State:
 
 def summary(state: State, number: int, **changes: Any) -> State:
     """Return the state with another summary in place of one of its own."""
-    nodes = state.tree._settled.top.nodes
-    changed = attrs.evolve(nodes[SummaryId(number)], **changes)
-    return top(state, nodes=nodes.insert(SummaryId(number), changed))
+    changed = attrs.evolve(state.tree.summary(SummaryId(number)), **changes)
+    if number == state.tree.summary_head:
+        return top(state, head=changed)
+    return top(state, others=state.tree._settled.top.others.insert(SummaryId(number), changed))
 
 
 def top(state: State, **changes: Any) -> State:
@@ -111,7 +112,19 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "parent dangling": ("I1", lambda s: step(s, 2, parent=StepId(-1))),
     "equal siblings": ("I2", lambda s: with_tree(s, tail=(*s.tree._tail, STRAY))),
     "root of summaries changed": ("I3", lambda s: summary(s, 0, text="x")),
-    "summary missing": ("I3", lambda s: top(s, nodes=s.tree._settled.top.nodes.remove(SummaryId(1)))),
+    "summary missing": (
+        "I3",
+        lambda s: top(
+            s,
+            others=s.tree._settled.top.others.remove(SummaryId(1)).insert(
+                SummaryId(9), s.tree.summary(SummaryId(1))
+            ),
+        ),
+    ),
+    "summary kept twice": (
+        "I3",
+        lambda s: top(s, others=s.tree._settled.top.others.insert(SummaryId(3), s.tree.head_summary)),
+    ),
     "summary under another id": ("I3", lambda s: summary(s, 1, id=SummaryId(2))),
     "summary below itself": ("I3", lambda s: summary(s, 2, parent=SummaryId(2))),
     "label off": ("I3", lambda s: summary(s, 2, label=StepId(1))),
@@ -123,12 +136,12 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
         "I4",
         lambda s: top(
             s,
-            nodes=s.tree._settled.top.nodes.insert(
+            others=s.tree._settled.top.others.insert(
                 SummaryId(4), attrs.evolve(s.tree.summary(SummaryId(1)), id=SummaryId(4))
             ),
         ),
     ),
-    "summary head unknown": ("I5", lambda s: top(s, head=SummaryId(9))),
+    "summary head off its place": ("I3", lambda s: summary(s, 3, id=SummaryId(9))),
     "step head unknown": ("I5", lambda s: with_tree(s, step_head=StepId(99))),
     "step head beside the boundary": ("I5", lambda s: with_tree(s, step_head=StepId(3))),
     "untrusted above the head": ("I8", lambda s: summary(s, 2, verdict=Failed("no"))),
@@ -159,17 +172,17 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
             ),
         ),
     ),
-    "summary not indexed": ("I10", lambda s: top(s, children=HashTrieMap())),
-    "summary indexed elsewhere": (
+    "summary not indexed": ("I10", lambda s: top(s, branches=HashTrieMap())),
+    "summary branch of nobody": (
         "I10",
-        lambda s: top(s, children=s.tree._settled.top.children.insert(SummaryId(3), HashTrieMap())),
+        lambda s: top(s, branches=s.tree._settled.top.branches.insert(SummaryId(3), HashTrieMap())),
     ),
     "summary indexed twice": (
         "I10",
         lambda s: top(
             s,
-            children=s.tree._settled.top.children.insert(
-                SummaryId(0), s.tree._settled.top.children[SummaryId(0)].insert(StepId(9), SummaryId(1))
+            branches=s.tree._settled.top.branches.insert(
+                SummaryId(0), s.tree._settled.top.branches[SummaryId(0)].insert(StepId(9), SummaryId(1))
             ),
         ),
     ),

@@ -1,0 +1,1 @@
+"""What the engine costs, beside a mutable tree written by hand; see README.md."""

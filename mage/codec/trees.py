@@ -1,0 +1,167 @@
+"""A state in JSON: the tree with its phase. The layout of the file is in `tree_format`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import assert_never, cast
+
+from returns.result import Failure, Result, Success
+
+from mage.codec.problems import DecodeError, Problem, short
+from mage.codec.shapes import FORMAT_VERSION, header_problem
+from mage.codec.strict_json import read_json, write_json
+from mage.codec.tree_format import (
+    TREE,
+    TREE_FORMAT,
+    LessonsDocument,
+    PlacedDocument,
+    StepDocument,
+    SummaryDocument,
+    TreeDocument,
+    contradictions,
+)
+from mage.codec.verdicts import summary_verdict_document, summary_verdict_of
+from mage.engine.assemble import assemble
+from mage.engine.errors import InvariantError
+from mage.engine.ids import ROOT_STEP, StepId, SummaryId
+from mage.engine.invariants import check
+from mage.engine.judging import digest_of
+from mage.engine.machine import Active, Rejected, State, Unverified
+from mage.engine.nodes import Instruction, Step, Summary
+from mage.engine.tree import Tree
+
+__all__ = ["decode_tree", "encode_tree"]
+
+
+def encode_tree(state: State) -> bytes:
+    """Return a state as one JSON object, a node a line; equal states give equal bytes.
+
+    Cost: O(size of the tree).
+    """
+    tree = state.tree
+    heads = {"step_head": tree.step_head, "summary_head": tree.summary_head}
+    begin = {"format": TREE_FORMAT, "version": FORMAT_VERSION, "phase": type(state).__name__}
+    parts = [
+        write_json({**begin, "task": tree.task, **heads})[:-1],
+        _array("steps", map(_step_document, _steps(tree))),
+        _array("summaries", map(_summary_document, _summaries(tree))),
+        _array("lessons", _lessons(tree)),
+        _array("instructions", _instructions(tree)),
+    ]
+    return b",\n".join(parts) + b"}\n"
+
+
+def _array(field: str, documents: Iterable[object]) -> bytes:
+    lines = b",\n".join(map(write_json, documents))
+    return write_json(field) + (b":[\n" + lines + b"\n]" if lines else b":[]")
+
+
+def _steps(tree: Tree) -> Iterator[Step]:
+    return (tree.step(StepId(number)) for number in range(1, tree.next_step))
+
+
+def _summaries(tree: Tree) -> Iterator[Summary]:
+    return (tree.summary(SummaryId(number)) for number in range(1, tree.next_summary))
+
+
+def _step_document(step: Step) -> StepDocument:
+    return {"id": step.id, "parent": step.parent, "action": step.action, "observation": step.observation}
+
+
+def _summary_document(summary: Summary) -> SummaryDocument:
+    return {
+        "id": summary.id,
+        "parent": summary.parent,
+        "label": summary.label,
+        "covers": list(summary.covers),
+        "text": summary.text,
+        "kind": summary.kind,
+        "verdict": summary_verdict_document(summary.verdict),
+    }
+
+
+def _lessons(tree: Tree) -> Iterator[LessonsDocument]:
+    for boundary in sorted({ROOT_STEP, *[summary.boundary for summary in _summaries(tree)]}):
+        texts = tree.lessons_at(boundary)
+        if texts:
+            yield {"boundary": boundary, "texts": list(texts)}
+
+
+def _instructions(tree: Tree) -> Iterator[PlacedDocument]:
+    for step in map(StepId, range(tree.next_step)):
+        placed = tree.instructions_at(step)
+        if placed:
+            yield {"step": step, "placed": [{"text": i.text, "standing": i.standing} for i in placed]}
+
+
+def decode_tree(data: bytes) -> Result[State, DecodeError]:
+    """Return the state that a file says, or the first thing that is wrong with it. Any bytes.
+
+    Every field is looked at; then the whole is held against I1 to I10, so that a forged file is refused
+    and not trusted. Cost: O(size).
+    """
+    document = read_json(data)
+    if isinstance(document, Problem):
+        return Failure(document.as_error())
+    problem = header_problem(document, TREE_FORMAT) or TREE.problem(document)
+    if problem is not None:
+        return Failure(problem.as_error())
+    read = cast("TreeDocument", document)
+    problem = next(contradictions(read), None)
+    if problem is not None:
+        return Failure(problem.as_error())
+    return _checked(_state_of(read))
+
+
+def _checked(state: State) -> Result[State, DecodeError]:
+    try:
+        check(state)
+    except InvariantError as broken:
+        return Failure(Problem("", short(str(broken), limit=200)).as_error())
+    return Success(state)
+
+
+def _state_of(document: TreeDocument) -> State:
+    tree = assemble(
+        document["task"],
+        steps=[_step_of(step) for step in document["steps"]],
+        summaries=map(_summary_of, document["summaries"]),
+        lessons={StepId(each["boundary"]): each["texts"] for each in document["lessons"]},
+        instructions={
+            StepId(place["step"]): tuple(
+                Instruction(each["text"], each["standing"]) for each in place["placed"]
+            )
+            for place in document["instructions"]
+        },
+        step_head=StepId(document["step_head"]),
+        summary_head=SummaryId(document["summary_head"]),
+    )
+    match document["phase"]:
+        case "Active":
+            return Active(tree)
+        case "Unverified":
+            return Unverified(tree, digest_of(tree))
+        case "Rejected":
+            return Rejected(tree)
+        case _:
+            assert_never(document["phase"])
+
+
+def _step_of(document: StepDocument) -> Step:
+    return Step(
+        StepId(document["id"]), StepId(document["parent"]), document["action"], document["observation"]
+    )
+
+
+def _summary_of(document: SummaryDocument) -> Summary:
+    covers = tuple(map(StepId, document["covers"]))
+    return Summary(
+        SummaryId(document["id"]),
+        SummaryId(document["parent"]),
+        StepId(document["label"]),
+        covers,
+        document["text"],
+        document["kind"],
+        summary_verdict_of(document["verdict"]),
+        covers[-1],
+    )

@@ -1,0 +1,122 @@
+"""Verdicts in JSON: `{"type":"passed"}`, `{"type":"failed","feedback":...,"fault":...}` and so on.
+
+A journal holds what a judge answered, a tree what a summary carries.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias, TypedDict, assert_never
+
+from mage.codec.shapes import TEXT, WORDS, Nullable, name, tagged
+from mage.engine.errors import require_name
+from mage.engine.nodes import FAULTS, Accepted, Failed, Fault, Passed, Pending, SummaryVerdict, Verdict
+from mage.engine.text import as_text
+
+__all__ = [
+    "SUMMARY_VERDICT",
+    "VERDICT",
+    "FailedDocument",
+    "PassedDocument",
+    "SummaryVerdictDocument",
+    "VerdictDocument",
+    "summary_verdict_document",
+    "summary_verdict_of",
+    "verdict_document",
+    "verdict_of",
+]
+
+_FAULT: Final = name(*FAULTS)
+_FAILED: Final = {"feedback": WORDS, "fault": _FAULT}
+
+VERDICT: Final = tagged("type", passed={}, failed={"feedback": TEXT, "fault": _FAULT})
+"""What a judge answered; that feedback is not blank is the engine's to say (`BlankFeedback`)."""
+SUMMARY_VERDICT: Final = tagged(
+    "type",
+    pending={},
+    passed={},
+    failed=_FAILED,
+    accepted={"despite": Nullable(tagged("type", failed=_FAILED))},
+)
+"""What a summary carries."""
+
+
+class PendingDocument(TypedDict):
+    """`Pending` in JSON."""
+
+    type: Literal["pending"]
+
+
+class PassedDocument(TypedDict):
+    """`Passed` in JSON."""
+
+    type: Literal["passed"]
+
+
+class FailedDocument(TypedDict):
+    """`Failed` in JSON."""
+
+    type: Literal["failed"]
+    feedback: str
+    fault: Fault
+
+
+class AcceptedDocument(TypedDict):
+    """`Accepted` in JSON."""
+
+    type: Literal["accepted"]
+    despite: FailedDocument | None
+
+
+VerdictDocument: TypeAlias = PassedDocument | FailedDocument
+SummaryVerdictDocument: TypeAlias = PendingDocument | PassedDocument | FailedDocument | AcceptedDocument
+
+
+def verdict_document(verdict: Verdict) -> VerdictDocument:
+    """Return a judge's answer in JSON.
+
+    Raises:
+        NotText: the feedback is not a string.
+        UnknownName: the fault is none.
+    """
+    return {"type": "passed"} if isinstance(verdict, Passed) else _failed_document(verdict)
+
+
+def _failed_document(failed: Failed) -> FailedDocument:
+    require_name("fault", failed.fault, FAULTS)
+    return {"type": "failed", "feedback": as_text(failed.feedback), "fault": failed.fault}
+
+
+def verdict_of(document: VerdictDocument) -> Verdict:
+    """Return the verdict that fits the shape `VERDICT`."""
+    return Passed() if document["type"] == "passed" else _failed_of(document)
+
+
+def _failed_of(document: FailedDocument) -> Failed:
+    return Failed(document["feedback"], document["fault"])
+
+
+def summary_verdict_document(verdict: SummaryVerdict) -> SummaryVerdictDocument:
+    """Return in JSON what a summary carries."""
+    match verdict:
+        case Pending():
+            return {"type": "pending"}
+        case Accepted(despite=despite):
+            return {"type": "accepted", "despite": despite and _failed_document(despite)}
+        case Passed() | Failed():
+            return verdict_document(verdict)
+        case _:
+            assert_never(verdict)
+
+
+def summary_verdict_of(document: SummaryVerdictDocument) -> SummaryVerdict:
+    """Return the verdict that fits the shape `SUMMARY_VERDICT`."""
+    match document["type"]:
+        case "pending":
+            return Pending()
+        case "accepted":
+            despite = document["despite"]
+            return Accepted(despite and _failed_of(despite))
+        case "passed" | "failed":
+            return verdict_of(document)
+        case _:
+            assert_never(document["type"])
