@@ -29,7 +29,7 @@ test: .venv/dev             ## Every test that a user's first run should see.
 
 check: .venv/dev            ## Types and style.
 	$(BIN)/python -m mypy
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 

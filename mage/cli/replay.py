@@ -241,8 +241,8 @@ def _totals(replayed: Sequence[Replayed]) -> tuple[Counts, ContextSizes]:
 
 
 def _as_json(replayed: Sequence[Replayed], counter: TokenCounter) -> dict[str, object]:
-    tasks = [{"task": each.trajectory.name} | _plain(each.counts, each.measured.sizes) for each in replayed]
-    return _plain(*_totals(replayed)) | {"counter": counter.name, "tasks": tasks}
+    tasks = [{"task": each.trajectory.name, **_plain(each.counts, each.measured.sizes)} for each in replayed]
+    return {**_plain(*_totals(replayed)), "counter": counter.name, "tasks": tasks}
 
 
 def _plain(total: Counts, sizes: ContextSizes) -> dict[str, object]:
@@ -253,4 +253,4 @@ def _plain(total: Counts, sizes: ContextSizes) -> dict[str, object]:
         "full_total": sizes.full_total,
         "reduction": round(sizes.reduction, 4),
     }
-    return attrs.asdict(total) | {"tokens": tokens}
+    return {**attrs.asdict(total), "tokens": tokens}
