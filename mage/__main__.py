@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command, or say in one line how to install what it needs."""
     try:
-        from mage.cli import run
+        from mage.cli import run  # noqa: PLC0415  # the extra may not be installed
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise

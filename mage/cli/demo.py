@@ -73,7 +73,7 @@ def demo(
     told = story()
     meter = Meter(default_counter())
     commands = [Start(TASK), *(command for _, command, _ in told)]
-    sizes = measure(commands, meter.count, meter.step).sizes
+    sizes = measure(commands, meter).sizes
     if as_json:
         print_json(
             {"state": plain_state(view(told[-1][2])), "shown": list(sizes.shown), "full": list(sizes.full)}

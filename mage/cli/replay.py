@@ -128,8 +128,7 @@ def _replay_all(
 def _replay_one(trajectory: Trajectory, budget: int | None, meter: Meter, done: _Done) -> Replayed:
     measured = measure(
         trajectory.commands,
-        meter.count,
-        meter.step,
+        meter,
         budget=None if trajectory.summarized else budget,
         progress=done,
     )

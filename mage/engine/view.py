@@ -16,7 +16,7 @@ from mage.engine.machine import State
 from mage.engine.nodes import Step, Summary
 from mage.engine.tree import trace
 
-__all__ = ["ExecutionState", "Hints", "view"]
+__all__ = ["ExecutionState", "Hints", "hints", "view"]
 
 
 @final
@@ -71,16 +71,22 @@ def view(state: State) -> ExecutionState:
     head = tree.head_summary
     compressed = list(tree.summaries_upwards())
     compressed.reverse()
-    hints = Hints(
-        boundary=head.boundary,
-        continuations=tuple([tree.step(step) for step in tree.step_children(tree.step_head)]),
-        subgoals=tuple([tree.summary(summary) for summary in tree.summary_children(head.id)]),
-        lessons=tree.lessons_at(head.boundary),
-    )
     return ExecutionState(
         task=tree.task,
         instructions=in_force(tree, head.base, tree.next_step),
         compressed=tuple(compressed),
         raw=tuple(trace(tree, head.boundary, tree.step_head)),
-        hints=hints,
+        hints=hints(state),
+    )
+
+
+def hints(state: State) -> Hints:
+    """Return H alone. Any phase. Cost: O(size of what is returned)."""
+    tree = state.tree
+    head = tree.head_summary
+    return Hints(
+        boundary=head.boundary,
+        continuations=tuple([tree.step(step) for step in tree.step_children(tree.step_head)]),
+        subgoals=tuple([tree.summary(summary) for summary in tree.summary_children(head.id)]),
+        lessons=tree.lessons_at(head.boundary),
     )

@@ -7,7 +7,7 @@ from typing import final
 
 import attrs
 
-from mage.engine import ExecutionState
+from mage.engine import ExecutionState, Hints
 from mage.render.blocks import Block, body_of, hints_of, step_of
 from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter
@@ -34,7 +34,15 @@ class Meter:
 
     def count(self, shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> int:
         """Return `counter.count(render(shown, caps=caps))`. Cost: O(blocks + length of new blocks)."""
-        return self._sum(body_of(shown)) + self._sum(hints_of(shown.hints, caps))
+        return self.body(shown) + self.hints(shown.hints, caps=caps)
+
+    def body(self, shown: ExecutionState) -> int:
+        """Return what S takes without its hints. Cost: as for `count`."""
+        return self._sum(body_of(shown))
+
+    def hints(self, hints: Hints, *, caps: Caps = DEFAULT_CAPS) -> int:
+        """Return what the hints take. Cost: O(their blocks + length of new ones)."""
+        return self._sum(hints_of(hints, caps))
 
     def step(self, action: str, observation: str) -> int:
         """Return what a step takes in R. Cost: O(length), O(1) when it was counted before."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import final
+from typing import Protocol, final
 
 import attrs
 
-from mage.engine import Command, Compress, ExecutionState, Grow, Revise, Start, State, apply, view
+from mage.engine import Command, Compress, ExecutionState, Grow, Hints, Revise, Start, State, apply, view
+from mage.engine.view import hints
 from mage.trajectories.budget import fallback
 
-__all__ = ["ContextSizes", "Measured", "measure"]
+__all__ = ["ContextSizes", "Gauge", "Measured", "measure"]
 
 
 @final
@@ -68,10 +69,25 @@ class Measured:
     sizes: ContextSizes
 
 
+class Gauge(Protocol):
+    """What counts the tokens of a rendered execution state, such as `mage.render.Meter`."""
+
+    def body(self, shown: ExecutionState) -> int:
+        """Return the tokens of S without its hints; a grow adds a step to it."""
+        ...
+
+    def hints(self, hints: Hints) -> int:
+        """Return the tokens of the hints."""
+        ...
+
+    def step(self, action: str, observation: str) -> int:
+        """Return the tokens of a step of R."""
+        ...
+
+
 def measure(
     commands: Iterable[Command],
-    count: Callable[[ExecutionState], int],
-    size: Callable[[str, str], int],
+    gauge: Gauge,
     *,
     budget: int | None = None,
     progress: Callable[[Command], None] = lambda command: None,
@@ -80,35 +96,67 @@ def measure(
 
     Args:
         commands: a journal that is not refused anywhere.
-        count: tokens of a rendered execution state.
-        size: tokens that a step takes in it, from its action and observation.
+        gauge: counts tokens.
         budget: tokens that the open segment may take, if it is to be kept short (see `fallback`).
         progress: is told of each command of the trace when it is done.
 
-    Cost: O(sum of the sizes of S).
+    Cost: O(hints) a Grow, O(size of S) at each other command that a Grow follows.
     """
-    state: State | None = None
-    done: list[Command] = []
-    opened: list[int] = []
-    shown: list[int] = []
-    full: list[int] = []
-    kept = 0
+    run = _Run(gauge, budget)
     for command in commands:
-        if state is not None and isinstance(command, Grow):
-            shown.append(count(view(state)))
-            full.append(kept)
-            tokens = size(command.action, command.observation)
-            kept += tokens
-            for extra in fallback(state, opened, tokens, budget) if budget is not None else ():
-                state = apply(state, extra).unwrap()
-                done.append(extra)
-                opened.clear()
-            opened.append(tokens)
-        state = apply(state, command).unwrap()
-        done.append(command)
-        if isinstance(command, Start):
-            kept = count(view(state))
-        elif isinstance(command, Compress | Revise):
-            opened.clear()
+        run.take(command)
         progress(command)
-    return Measured(tuple(done), state, ContextSizes(tuple(shown), tuple(full)))
+    return Measured(tuple(run.done), run.state, ContextSizes(tuple(run.shown), tuple(run.full)))
+
+
+@final
+@attrs.define
+class _Run:
+    """A fold under way: where it stands, and what it has measured."""
+
+    gauge: Gauge
+    budget: int | None
+    state: State | None = None
+    done: list[Command] = attrs.field(factory=list)
+    shown: list[int] = attrs.field(factory=list)
+    full: list[int] = attrs.field(factory=list)
+    kept: int = 0
+    body: int | None = None  # tokens of S without hints; None where they must be counted anew
+    opened: list[int] = attrs.field(factory=list)
+
+    def take(self, command: Command) -> None:
+        """Carry out one command of the trace."""
+        if isinstance(command, Grow) and self.state is not None:
+            self._grow(command, self.state)
+            return
+        after = self._apply(command)
+        if isinstance(command, Start):
+            self.kept = self.gauge.body(view(after))
+        elif isinstance(command, Compress | Revise):
+            self.opened.clear()
+
+    def _grow(self, command: Grow, before: State) -> None:
+        self._decide(before)
+        tokens = self.gauge.step(command.action, command.observation)
+        if self.budget is not None:
+            for extra in fallback(before, self.opened, tokens, self.budget):
+                self._apply(extra)
+                self.opened.clear()
+        body = self.body
+        tree = self._apply(command).tree
+        if body is not None and not tree.instructions_at(tree.step_head):
+            self.body = body + tokens
+        self.opened.append(tokens)
+        self.kept += tokens
+
+    def _decide(self, state: State) -> None:
+        if self.body is None:
+            self.body = self.gauge.body(view(state))
+        self.shown.append(self.body + self.gauge.hints(hints(state)))
+        self.full.append(self.kept)
+
+    def _apply(self, command: Command) -> State:
+        self.state = after = apply(self.state, command).unwrap()
+        self.body = None
+        self.done.append(command)
+        return after

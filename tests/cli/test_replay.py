@@ -164,13 +164,13 @@ def test_real_traces_stay_within_budget_and_summaries_and_a_step(kind: str) -> N
     for path in sorted(SHARED.glob(f"data/{kind}")):
         meter = Meter(default_counter())
         for trajectory in load(path.read_bytes(), file=path.name).unwrap():
-            measured = measure(trajectory.commands, meter.count, meter.step, budget=2000)
+            measured = measure(trajectory.commands, meter, budget=2000)
             assert measured.state is not None
             tree = measured.state.tree
             steps = [tree.step(step) for step in tree.active_path()[1:]]
             largest = max(meter.step(step.action, step.observation) for step in steps)
             # With everything compressed, what is left is the task, the summaries and the frame of R.
-            rest = measure([*measured.commands], meter.count, meter.step).sizes
+            rest = measure([*measured.commands], meter).sizes
             assert measured.sizes.shown == () or len(rest.shown) == len(measured.sizes.shown)
             frame = _without_the_open_segment(measured.state, meter)
             assert measured.sizes.shown_max <= 2000 + frame + largest, path.name

@@ -5,20 +5,40 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Accept, Command, Compress, ExecutionState, Grow, Revise, Start, replay
+from mage import (
+    Accept,
+    Command,
+    Compress,
+    ExecutionState,
+    Grow,
+    Hints,
+    IllegalPhase,
+    Instruct,
+    Revise,
+    Start,
+    apply,
+    replay,
+    view,
+)
 from mage.render import Meter
 from mage.tokens import EstimateCounter
 from mage.trajectories.measure import ContextSizes, measure
 
 
-def words(shown: ExecutionState) -> int:
-    """Count a state as the number of its steps and summaries, and one for the task."""
-    return 1 + len(shown.raw) + len(shown.compressed)
+class Words:
+    """Counts the task, each summary, instruction and step of S as one, and hints as nothing."""
 
+    def body(self, shown: ExecutionState) -> int:
+        """Count S."""
+        return 1 + len(shown.raw) + len(shown.compressed) + len(shown.instructions)
 
-def one(action: str, observation: str) -> int:
-    """Count every step as one."""
-    return 1
+    def hints(self, hints: Hints) -> int:
+        """Count no hint."""
+        return 0
+
+    def step(self, action: str, observation: str) -> int:
+        """Count every step as one."""
+        return 1
 
 
 RUN: list[Command] = [
@@ -35,7 +55,7 @@ RUN: list[Command] = [
 
 def test_every_decision_is_measured_before_it_is_made() -> None:
     """The prompt of a step is what was shown before it; what was abandoned counts in the full history only."""
-    measured = measure(RUN, words, one)
+    measured = measure(RUN, Words())
     assert measured.sizes == ContextSizes(shown=(1, 2, 2, 2), full=(1, 2, 3, 4))
     assert measured.commands == tuple(RUN)
     assert measured.state == replay(RUN).unwrap()
@@ -43,7 +63,7 @@ def test_every_decision_is_measured_before_it_is_made() -> None:
 
 def test_sums_and_means_are_of_the_prompts() -> None:
     """Mean, largest, totals and the part that is saved."""
-    sizes = measure(RUN, words, one).sizes
+    sizes = measure(RUN, Words()).sizes
     assert (sizes.shown_mean, sizes.shown_max, sizes.shown_total, sizes.full_total) == (1.75, 2, 7, 10)
     assert sizes.reduction == 1 - 7 / 10
 
@@ -51,14 +71,14 @@ def test_sums_and_means_are_of_the_prompts() -> None:
 def test_no_decision_costs_nothing() -> None:
     """A start alone, or nothing at all, has no prompt."""
     for commands in ([], [Start("task")]):
-        sizes = measure(commands, words, one).sizes
+        sizes = measure(commands, Words()).sizes
         assert (sizes.shown_mean, sizes.shown_max, sizes.shown_total, sizes.reduction) == (0, 0, 0, 0)
 
 
 def test_progress_is_told_of_every_command() -> None:
     """The bar moves once a command of the trace, whatever a budget adds."""
     told: list[Command] = []
-    measured = measure(RUN, words, one, budget=1, progress=told.append)
+    measured = measure(RUN, Words(), budget=1, progress=told.append)
     assert told == RUN
     assert len(measured.commands) > len(RUN)
 
@@ -70,7 +90,7 @@ def test_the_open_segment_stays_within_the_budget_or_is_one_step(
     """No prompt has more than task, summaries, and the budget or the largest step (D12)."""
     meter = Meter(EstimateCounter())
     commands: list[Command] = [Start("task"), *(Grow(*content) for content in contents)]
-    measured = measure(commands, meter.count, meter.step, budget=budget)
+    measured = measure(commands, meter, budget=budget)
     state = replay(measured.commands).unwrap()
     assert state == measured.state
     assert [each for each in measured.commands if isinstance(each, Grow)] == commands[1:]
@@ -82,3 +102,37 @@ def test_the_open_segment_stays_within_the_budget_or_is_one_step(
             segments[-1] += meter.step(command.action, command.observation)
     largest = max((meter.step(*content) for content in contents), default=0)
     assert max(segments) <= max(budget, largest)
+
+
+STEPS = st.sampled_from([Grow("a", "o"), Grow("b", "o" * 40), Grow("a", "")])
+MOVES = STEPS | st.sampled_from(
+    [
+        Compress("done"),
+        Accept(),
+        Revise(0, "no"),
+        Revise(1, ""),
+        Instruct("do"),
+        Instruct("always", standing=True),
+    ]
+)
+
+
+@given(st.lists(MOVES, max_size=40))
+def test_what_is_added_up_is_what_would_be_counted_anew(moves: list[Command]) -> None:
+    """Along any history, merges and instructions included, each prompt is the count of its rendered S."""
+    meter = Meter(EstimateCounter())
+    commands: list[Command] = [Start("task")]
+    state = apply(None, commands[0]).unwrap()
+    expected = []
+    for move in moves:
+        try:
+            after = apply(state, move).value_or(None)
+        except IllegalPhase:
+            continue
+        if after is None:
+            continue
+        if isinstance(move, Grow):
+            expected.append(meter.count(view(state)))
+        commands.append(move)
+        state = after
+    assert list(measure(commands, meter).sizes.shown) == expected
