@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import assert_never, cast
+from typing import cast
 
 from returns.result import Failure, Result, Success
 
@@ -21,12 +21,11 @@ from mage.codec.tree_format import (
     contradictions,
 )
 from mage.codec.verdicts import summary_verdict_document, summary_verdict_of
-from mage.engine.assemble import assemble
+from mage.engine.assemble import assemble, in_phase
 from mage.engine.errors import InvariantError
 from mage.engine.ids import ROOT_STEP, StepId, SummaryId
 from mage.engine.invariants import check
-from mage.engine.judging import digest_of
-from mage.engine.machine import Active, Rejected, State, Unverified
+from mage.engine.machine import State
 from mage.engine.nodes import Instruction, Step, Summary
 from mage.engine.tree import Tree
 
@@ -136,15 +135,7 @@ def _state_of(document: TreeDocument) -> State:
         step_head=StepId(document["step_head"]),
         summary_head=SummaryId(document["summary_head"]),
     )
-    match document["phase"]:
-        case "Active":
-            return Active(tree)
-        case "Unverified":
-            return Unverified(tree, digest_of(tree))
-        case "Rejected":
-            return Rejected(tree)
-        case _:
-            assert_never(document["phase"])
+    return in_phase(tree)
 
 
 def _step_of(document: StepDocument) -> Step:

@@ -7,14 +7,27 @@ pay for every version in between; here the maps and indexes are made once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
 
 from rpds import HashTrieMap, List
 
 from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, StepId, SummaryId
-from mage.engine.nodes import ROOT, ROOT_OF_SUMMARIES, Instruction, Step, Summary
+from mage.engine.judging import digest_of
+from mage.engine.machine import Active, Rejected, State, Unverified
+from mage.engine.nodes import (
+    ROOT,
+    ROOT_OF_SUMMARIES,
+    Accepted,
+    Failed,
+    Instruction,
+    Passed,
+    Pending,
+    Step,
+    Summary,
+)
 from mage.engine.tree import CHUNK, Content, Notes, Settled, TopLayer, Tree
 
-__all__ = ["assemble"]
+__all__ = ["assemble", "in_phase"]
 
 
 def assemble(
@@ -110,3 +123,20 @@ def _top_layer(summaries: Iterable[Summary], head: SummaryId) -> TopLayer:
 
 def _counting_from(old: Summary, base: StepId) -> Summary:
     return Summary(old.id, old.parent, old.label, old.covers, old.text, old.kind, old.verdict, base)
+
+
+def in_phase(tree: Tree) -> State:
+    """Return a tree in the phase that the verdict of its summary head stands for (D6).
+
+    Cost: O(1), for a pending one that of its digest.
+    """
+    verdict = tree.head_summary.verdict
+    match verdict:
+        case Pending():
+            return Unverified(tree, digest_of(tree))
+        case Failed():
+            return Rejected(tree)
+        case Passed() | Accepted():
+            return Active(tree)
+        case _:
+            assert_never(verdict)

@@ -153,7 +153,7 @@ def test_a_file_with_bytes_changed_never_raises(state: State, data: st.DataObjec
     start_at = data.draw(st.integers(0, len(whole)))
     end = data.draw(st.integers(start_at, min(len(whole), start_at + 4)))
     inserted = data.draw(st.binary(max_size=4) | st.just(whole[start_at:end] * 2))
-    _total(whole[:start_at] + inserted + whole[end:])
+    check_total(whole[:start_at] + inserted + whole[end:])
 
 
 _scalars = st.none() | st.booleans() | st.integers(-2, 9) | st.just("") | st.just("desk") | st.floats()
@@ -175,7 +175,7 @@ def test_a_file_with_values_changed_never_raises(document: dict[str, Any], data:
             continue
         _spoil(place, key, data)
         break
-    _total(json.dumps(document).encode())
+    check_total(json.dumps(document).encode())
 
 
 def _spoil(place: Any, key: Any, data: st.DataObject) -> None:
@@ -190,7 +190,7 @@ def _spoil(place: Any, key: Any, data: st.DataObject) -> None:
         place[key] = data.draw(_anything)
 
 
-def _total(data: bytes) -> None:
+def check_total(data: bytes) -> None:
     result = decode_tree(data)
     assert isinstance(result, Result)
     if is_successful(result):
