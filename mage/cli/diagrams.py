@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from mage.cli.draw import one_line, standing_of
-from mage.engine import StepId, Summary, SummaryId, Tree
+from mage.engine import Summary, Tree
 
 __all__ = ["as_dot", "as_mermaid"]
 
@@ -16,13 +14,12 @@ def as_mermaid(tree: Tree) -> str:
     """Return the tree as a Mermaid flowchart. Cost: O(size of the tree)."""
     active = set(tree.active_path())
     lines = ["flowchart TD", '  s0(["task"])']
-    for number in range(1, tree.next_step):
-        step = tree.step(StepId(number))
-        arrow = "-->" if number in active else "-.->"
-        lines.append(f'  s{step.parent} {arrow} s{number}["{number}: {_entities(step.action)}"]')
+    for step in tree.steps():
+        arrow = "-->" if step.id in active else "-.->"
+        lines.append(f'  s{step.parent} {arrow} s{step.id}["{step.id}: {_entities(step.action)}"]')
     lines.extend(
         f'  t{summary.id}[["{_entities(_title(summary))}"]] --- s{summary.boundary}'
-        for summary in _summaries(tree)
+        for summary in tree.summaries()
     )
     lines.append("  classDef active stroke-width:3px")
     lines.append("  class " + ",".join(f"s{step}" for step in tree.active_path()) + " active")
@@ -33,19 +30,14 @@ def as_dot(tree: Tree) -> str:
     """Return the tree as a Graphviz digraph. Cost: O(size of the tree)."""
     active = set(tree.active_path())
     lines = ["digraph mage {", "  node [shape=box];", '  s0 [label="task", shape=oval, penwidth=3];']
-    for number in range(1, tree.next_step):
-        step = tree.step(StepId(number))
-        pen = 3 if number in active else 1
-        lines.append(f'  s{number} [label="{number}: {_escaped(step.action)}", penwidth={pen}];')
-        lines.append(f"  s{step.parent} -> s{number}{'' if number in active else ' [style=dashed]'};")
-    for summary in _summaries(tree):
+    for step in tree.steps():
+        pen = 3 if step.id in active else 1
+        lines.append(f'  s{step.id} [label="{step.id}: {_escaped(step.action)}", penwidth={pen}];')
+        lines.append(f"  s{step.parent} -> s{step.id}{'' if step.id in active else ' [style=dashed]'};")
+    for summary in tree.summaries():
         lines.append(f'  t{summary.id} [label="{_escaped(_title(summary))}", shape=note];')
         lines.append(f"  t{summary.id} -> s{summary.boundary} [dir=none, style=dotted];")
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _summaries(tree: Tree) -> Iterator[Summary]:
-    return (tree.summary(SummaryId(number)) for number in range(1, tree.next_summary))
 
 
 def _title(summary: Summary) -> str:

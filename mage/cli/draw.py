@@ -133,8 +133,8 @@ def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[Summa
 
 def _summaries_by_boundary(tree: Tree) -> dict[StepId, list[SummaryId]]:
     ending: dict[StepId, list[SummaryId]] = {}
-    for number in range(1, tree.next_summary):
-        ending.setdefault(tree.summary(SummaryId(number)).boundary, []).append(SummaryId(number))
+    for summary in tree.summaries():
+        ending.setdefault(summary.boundary, []).append(summary.id)
     return ending
 
 

@@ -14,7 +14,6 @@ from mage.engine import (
     Step,
     StepId,
     Summary,
-    SummaryId,
     SummaryVerdict,
 )
 
@@ -43,8 +42,6 @@ def plain_state(shown: ExecutionState) -> Json:
 def plain_tree(state: State) -> Json:
     """Return a tree as JSON values."""
     tree = state.tree
-    steps = [tree.step(StepId(number)) for number in range(1, tree.next_step)]
-    summaries = [tree.summary(SummaryId(number)) for number in range(1, tree.next_summary)]
     return {
         "phase": type(state).__name__.lower(),
         "task": tree.task,
@@ -52,8 +49,8 @@ def plain_tree(state: State) -> Json:
         "summary_head": tree.summary_head,
         "active_path": list(tree.active_path()),
         "summary_path": list(tree.summary_path()),
-        "steps": [_step(step) | {"parent": step.parent} for step in steps],
-        "summaries": [_summary(summary) | {"parent": summary.parent} for summary in summaries],
+        "steps": [_step(step) | {"parent": step.parent} for step in tree.steps()],
+        "summaries": [_summary(summary) | {"parent": summary.parent} for summary in tree.summaries()],
         "lessons": {
             str(number): list(lessons)
             for number in range(tree.next_step)

@@ -10,7 +10,7 @@ from mage.codec.problems import MOST_DIGITS, DecodeError, Problem, short
 from mage.codec.shapes import DIGEST, FLAG, TEXT, WHOLE, Leaf, Nullable, name, tagged
 from mage.codec.strict_json import read_json, write_json
 from mage.codec.verdicts import VERDICT, VerdictDocument, verdict_document, verdict_of
-from mage.engine.errors import UnknownName, require_name
+from mage.engine.errors import UnknownName, require_id, require_name
 from mage.engine.ids import Digest, StepId
 from mage.engine.journal import Accept, ApplyVerdict, Command, Compress, Grow, Instruct, Retext, Revise, Start
 from mage.engine.nodes import KINDS, Kind
@@ -160,20 +160,20 @@ def command_document(command: Command) -> CommandDocument:
         case Grow(action=action, observation=observation):
             return {"op": "grow", "action": as_text(action), "observation": as_text(observation)}
         case Compress(text=text, kind=kind):
-            require_name("kind", kind, KINDS)
-            return {"op": "compress", "text": as_text(text), "kind": kind}
+            known = require_name("kind", kind, KINDS)
+            return {"op": "compress", "text": as_text(text), "kind": known}
         case Retext(text=text, kind=new_kind):
-            if new_kind is not None:
-                require_name("kind", new_kind, KINDS)
-            return {"op": "retext", "text": as_text(text), "kind": new_kind}
+            new = None if new_kind is None else require_name("kind", new_kind, KINDS)
+            return {"op": "retext", "text": as_text(text), "kind": new}
         case ApplyVerdict(verdict=verdict, digest=digest):
             _require("digest", digest, DIGEST)
             return {"op": "apply_verdict", "verdict": verdict_document(verdict), "digest": digest}
         case Accept():
             return {"op": "accept"}
         case Revise(boundary=boundary, lesson=lesson):
-            _require("boundary", boundary, WHOLE)
-            return {"op": "revise", "boundary": boundary, "lesson": as_text(lesson)}
+            step = require_id(boundary)
+            _require("boundary", step, WHOLE)
+            return {"op": "revise", "boundary": step, "lesson": as_text(lesson)}
         case _:
             assert_never(command)
 

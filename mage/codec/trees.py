@@ -24,7 +24,7 @@ from mage.codec.verdicts import summary_verdict_document, summary_verdict_of
 from mage.engine.assemble import assemble, in_phase
 from mage.engine.errors import InvariantError
 from mage.engine.ids import ROOT_STEP, StepId, SummaryId
-from mage.engine.invariants import check
+from mage.engine.invariants import breaks_in_covers, check
 from mage.engine.machine import State
 from mage.engine.nodes import Instruction, Step, Summary
 from mage.engine.tree import Tree
@@ -42,8 +42,8 @@ def encode_tree(state: State) -> bytes:
     begin = {"format": TREE_FORMAT, "version": FORMAT_VERSION, "phase": type(state).__name__}
     parts = [
         write_json({**begin, "task": tree.task, **heads})[:-1],
-        _array("steps", map(_step_document, _steps(tree))),
-        _array("summaries", map(_summary_document, _summaries(tree))),
+        _array("steps", map(_step_document, tree.steps())),
+        _array("summaries", map(_summary_document, tree.summaries())),
         _array("lessons", _lessons(tree)),
         _array("instructions", _instructions(tree)),
     ]
@@ -53,14 +53,6 @@ def encode_tree(state: State) -> bytes:
 def _array(field: str, documents: Iterable[object]) -> bytes:
     lines = b",\n".join(map(write_json, documents))
     return write_json(field) + (b":[\n" + lines + b"\n]" if lines else b":[]")
-
-
-def _steps(tree: Tree) -> Iterator[Step]:
-    return (tree.step(StepId(number)) for number in range(1, tree.next_step))
-
-
-def _summaries(tree: Tree) -> Iterator[Summary]:
-    return (tree.summary(SummaryId(number)) for number in range(1, tree.next_summary))
 
 
 def _step_document(step: Step) -> StepDocument:
@@ -80,7 +72,7 @@ def _summary_document(summary: Summary) -> SummaryDocument:
 
 
 def _lessons(tree: Tree) -> Iterator[LessonsDocument]:
-    for boundary in sorted({ROOT_STEP, *[summary.boundary for summary in _summaries(tree)]}):
+    for boundary in sorted({ROOT_STEP, *[summary.boundary for summary in tree.summaries()]}):
         texts = tree.lessons_at(boundary)
         if texts:
             yield {"boundary": boundary, "texts": list(texts)}
@@ -109,10 +101,14 @@ def decode_tree(data: bytes) -> Result[State, DecodeError]:
     problem = next(contradictions(read), None)
     if problem is not None:
         return Failure(problem.as_error())
-    return _checked(_state_of(read))
+    return _checked(_tree_of(read))
 
 
-def _checked(state: State) -> Result[State, DecodeError]:
+def _checked(tree: Tree) -> Result[State, DecodeError]:
+    for summary in tree.summaries():  # before the phase: a digest is taken over covers that hold together
+        for gap in breaks_in_covers(tree, summary):
+            return Failure(Problem("", f"I3 covers_are_contiguous: {short(gap, limit=200)}").as_error())
+    state = in_phase(tree)
     try:
         check(state)
     except InvariantError as broken:
@@ -120,8 +116,8 @@ def _checked(state: State) -> Result[State, DecodeError]:
     return Success(state)
 
 
-def _state_of(document: TreeDocument) -> State:
-    tree = assemble(
+def _tree_of(document: TreeDocument) -> Tree:
+    return assemble(
         document["task"],
         steps=[_step_of(step) for step in document["steps"]],
         summaries=map(_summary_of, document["summaries"]),
@@ -135,7 +131,6 @@ def _state_of(document: TreeDocument) -> State:
         step_head=StepId(document["step_head"]),
         summary_head=SummaryId(document["summary_head"]),
     )
-    return in_phase(tree)
 
 
 def _step_of(document: StepDocument) -> Step:

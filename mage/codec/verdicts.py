@@ -82,8 +82,8 @@ def verdict_document(verdict: Verdict) -> VerdictDocument:
 
 
 def _failed_document(failed: Failed) -> FailedDocument:
-    require_name("fault", failed.fault, FAULTS)
-    return {"type": "failed", "feedback": as_text(failed.feedback), "fault": failed.fault}
+    fault = require_name("fault", failed.fault, FAULTS)
+    return {"type": "failed", "feedback": as_text(failed.feedback), "fault": fault}
 
 
 def verdict_of(document: VerdictDocument) -> Verdict:

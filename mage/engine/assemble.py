@@ -128,6 +128,7 @@ def _counting_from(old: Summary, base: StepId) -> Summary:
 def in_phase(tree: Tree) -> State:
     """Return a tree in the phase that the verdict of its summary head stands for (D6).
 
+    Its covers must hold together (I3), since a pending summary's digest is taken over them.
     Cost: O(1), for a pending one that of its digest.
     """
     verdict = tree.head_summary.verdict

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from mage.engine.errors import InvariantError
 from mage.engine.ids import NO_SUMMARY
 from mage.engine.invariants import INVARIANTS, breaks_in_covers, fits_phase
-from mage.engine.machine import Active, State
+from mage.engine.judging import digest_of
+from mage.engine.machine import Active, State, Unverified
 from mage.engine.nodes import Summary
 from mage.engine.text import is_blank
 from mage.engine.tree import Tree
@@ -27,6 +28,8 @@ def check_change(before: State, after: State) -> None:
     Raises:
         InvariantError: one does not hold after the change.
     """
+    if after.tree.next_step < before.tree.next_step:
+        raise InvariantError("I1", INVARIANTS[0].__name__, "steps are missing that were there before")
     head = after.tree.head_summary
     for found in (
         _step(before.tree, after.tree),
@@ -34,6 +37,8 @@ def check_change(before: State, after: State) -> None:
         _heads(before.tree, after.tree, head),
         _trust(before, after, head),
         _notes(after.tree, head),
+        _places(after.tree),
+        _digest(before, after),
     ):
         for number, detail in found:
             raise InvariantError(f"I{number}", INVARIANTS[number - 1].__name__, detail)
@@ -99,6 +104,25 @@ def _trust(before: State, after: State, head: Summary) -> Iterator[tuple[int, st
         yield 8, f"the summary head is {head.verdict} in {type(after).__name__}"
     if head.parent == before.tree.summary_head and not isinstance(before, Active):
         yield 8, f"summary {head.id} was put below one that nobody trusted"
+
+
+def _places(new: Tree) -> Iterator[tuple[int, str]]:
+    placed = new.instructions_at(new.step_head)
+    notes = new._settled.notes
+    for places, standing in ((notes.once, False), (notes.standing, True)):
+        is_noted = next(iter(places), None) == new.step_head
+        if is_noted != any(each.standing == standing for each in placed):
+            yield 10, f"the instructions at step {new.step_head} are not noted on the active path"
+
+
+def _digest(before: State, after: State) -> Iterator[tuple[int, str]]:
+    if not isinstance(after, Unverified):
+        return
+    known = before.digest if isinstance(before, Unverified) else None
+    if known is None or before.tree.head_summary != after.tree.head_summary:
+        known = digest_of(after.tree)
+    if after.digest != known:
+        yield 10, "the digest is not that of the summary head"
 
 
 def _notes(new: Tree, head: Summary) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ legal) is raised at once, as a `MageError`.
 
 from __future__ import annotations
 
-from typing import TypeAlias, final
+from typing import TypeAlias, TypeVar, final
 
 import attrs
 
@@ -22,6 +22,7 @@ __all__ = [
     "IllegalPhase",
     "InvariantError",
     "MageError",
+    "NotAnId",
     "NotText",
     "Refusal",
     "StaleVerdict",
@@ -29,6 +30,7 @@ __all__ = [
     "UnknownName",
     "UnknownStep",
     "UnknownSummary",
+    "require_id",
     "require_name",
 ]
 
@@ -132,10 +134,41 @@ class UnknownName(MageError, ValueError):
         return f"{self.found!r} is no {self.what}; known are {', '.join(self.known)}"
 
 
-def require_name(what: str, found: str, known: tuple[str, ...]) -> None:
-    """Raise `UnknownName` unless `found` is one of the `known`."""
+Name = TypeVar("Name", bound=str)
+
+
+def require_name(what: str, found: Name, known: tuple[Name, ...]) -> Name:
+    """Return the one of the `known` that `found` equals: a member of a str enum enters as a plain string.
+
+    Raises:
+        UnknownName: it is none of them.
+    """
     if found not in known:
         raise UnknownName(what, found, known)
+    return known[known.index(found)]
+
+
+@final
+class NotAnId(MageError, TypeError):
+    """Something other than an integer was given where a step is named."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(found)
+
+    def __str__(self) -> str:
+        return f"a boundary is the id of a step: expected an int, found {self.found}"
+
+
+def require_id(found: int) -> StepId:
+    """Return `found` as a plain integer.
+
+    Raises:
+        NotAnId: it is no integer.
+    """
+    if not isinstance(found, int):
+        raise NotAnId(type(found).__name__)
+    return StepId(int(found))
 
 
 @final
@@ -190,9 +223,10 @@ class StaleVerdict:
     expected: Digest | None
 
     def __str__(self) -> str:
+        given = str(self.digest)[:12]
         if self.expected is None:
-            return f"verdict for {self.digest[:12]}: no summary is pending, nothing waits for a verdict"
-        return f"verdict for {self.digest[:12]}: the pending summary is {self.expected[:12]}; judge that one"
+            return f"verdict for {given}: no summary is pending, nothing waits for a verdict"
+        return f"verdict for {given}: the pending summary is {self.expected[:12]}; judge that one"
 
 
 @final

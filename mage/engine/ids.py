@@ -1,7 +1,8 @@
 """Names of things: steps, summaries and what a judge was asked.
 
-Order comes from ids, never from a clock (D15). `NewType` keeps the two layers apart: mypy refuses a
-`SummaryId` where a `StepId` is meant, and any arithmetic on either.
+Order comes from ids, never from a clock (D15). `NewType` keeps the two layers apart wherever a tree is read:
+mypy refuses a `SummaryId`, or the result of any arithmetic, where a `StepId` is meant. Only `revise` takes a
+plain integer too, because boundaries come back from models.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The four operations and the phases between them. Everything that changes a phase lives here.
+"""The paper's four operations, what goes with them, and the phases between them. Everything that changes a phase lives here.
 
 A state is a tree in one of three phases. The phase follows from the verdict of the summary head (D6):
 
@@ -48,6 +48,7 @@ from mage.engine.errors import (
     IllegalPhase,
     StaleVerdict,
     UnknownBoundary,
+    require_id,
     require_name,
 )
 from mage.engine.ids import NO_SUMMARY, Digest, StepId
@@ -281,7 +282,7 @@ def compress(state: Active, text: str, kind: Kind = "subgoal") -> Result[Unverif
     """
     _require_legal("compress", state)
     text = as_text(text)
-    require_name("kind", kind, KINDS)
+    kind = require_name("kind", kind, KINDS)
     tree = state.tree
     head = tree.head_summary
     covers = tree.segment()
@@ -322,8 +323,7 @@ def retext(
     _require_legal("retext", state)
     text = as_text(text)
     head = state.tree.head_summary
-    kind = head.kind if kind is None else kind
-    require_name("kind", kind, KINDS)
+    kind = head.kind if kind is None else require_name("kind", kind, KINDS)
     if is_blank(text):
         return Failure(BlankSummary())
     if isinstance(state, Unverified) and (text, kind) == (head.text, head.kind):
@@ -406,8 +406,8 @@ def apply_verdict(
         case Passed():
             return Success(Active(_judged(state.tree, verdict)))
         case Failed():
-            require_name("fault", verdict.fault, FAULTS)
-            failed = Failed(as_text(verdict.feedback), verdict.fault)
+            fault = require_name("fault", verdict.fault, FAULTS)
+            failed = Failed(as_text(verdict.feedback), fault)
             if is_blank(failed.feedback):
                 return Failure(BlankFeedback())
             return Success(Rejected(_judged(state.tree, failed)))
@@ -465,17 +465,18 @@ def revise(state: State, boundary: StepId | int, lesson: str) -> Result[Revised,
 
     Returns:
         What it led to, or `UnknownBoundary` with the legal ones.
-        Cost: O(summaries passed over + steps and instructions left behind).
+        Cost: O(summaries passed over + steps and instructions left behind); a refusal O(summary path).
 
     Raises:
+        NotAnId: `boundary` is not an integer.
         NotText: `lesson` is not a string.
     """
     _require_legal("revise", state)
     lesson = as_text(lesson)
     tree = state.tree
-    target = _summary_ending_at(state, StepId(boundary))
+    target = _summary_ending_at(state, require_id(boundary))
     if target is None:
-        return Failure(UnknownBoundary(StepId(boundary), _legal_boundaries(state)))
+        return Failure(UnknownBoundary(require_id(boundary), _legal_boundaries(state)))
     if target.boundary == tree.step_head and is_blank(lesson) and not isinstance(state, Rejected):
         return Success(Revised(state, (), ()))
     abandoned = trace(tree, target.boundary, tree.step_head)[::-1]

@@ -85,8 +85,7 @@ class Settled:
 class Tree:
     """An agent's history: steps, the summaries over them, what was left at boundaries, and two heads.
 
-    Two trees are equal when they hold the same nodes, notes and heads. Equality and hash cost O(size) at
-    worst and share what the trees share.
+    Two trees are equal when they hold the same nodes, notes and heads; both that and a hash cost O(size).
 
     Attributes:
         step_head: where the agent stands among the steps (p_b).
@@ -167,6 +166,14 @@ class Tree:
             raise UnknownSummary(summary)
         return found
 
+    def steps(self) -> Iterator[Step]:
+        """Yield every step but the root, in order of ids."""
+        return map(self.step, map(StepId, range(1, self.next_step)))
+
+    def summaries(self) -> Iterator[Summary]:
+        """Yield every summary but the root, in order of ids."""
+        return map(self.summary, map(SummaryId, range(1, self.next_summary)))
+
     def active_path(self) -> tuple[StepId, ...]:
         """Return the ids of the steps from the root to the step head. Cost: O(d)."""
         below = trace(self, ROOT_STEP, self.step_head)
@@ -215,7 +222,7 @@ class Tree:
         return first if others is None else (*first, *sorted(others.values()))
 
     def child_with(self, step: StepId, content: Content) -> StepId | None:
-        """Return the child of `step` with this content, if there is one. Cost: O(length of content)."""
+        """Return the child of `step`, which must be there, with this content. Cost: O(length of content)."""
         if step == self._tail[-1].id:
             return None  # the newest step, where an agent mostly is
         follower = self.step(StepId(step + 1))
@@ -225,7 +232,7 @@ class Tree:
         return None if others is None else others.get(content)
 
     def child_ending_at(self, summary: SummaryId, boundary: StepId) -> SummaryId | None:
-        """Return the child of `summary` whose covers end at `boundary`, if there is one. Cost: O(1)."""
+        """Return the child of `summary`, which must be there, whose covers end at `boundary`. Cost: O(1)."""
         after = SummaryId(summary + 1)
         if after < self.next_summary:
             follower = self.summary(after)

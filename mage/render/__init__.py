@@ -65,7 +65,7 @@ def blocks(shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> tuple[str, ..
 
 
 def render_body(shown: ExecutionState) -> str:
-    """Return S without the hints: task, instructions in force, C and R. A grow only adds to its end.
+    """Return S without the hints: task, instructions in force, C and R. A grow that adds a step only adds to its end.
 
     Cost: O(size of what is returned).
     """
@@ -73,5 +73,5 @@ def render_body(shown: ExecutionState) -> str:
 
 
 def render_hints(shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> str:
-    """Return the hints alone; the empty text where there are none. Cost: O(size of the hints shown)."""
+    """Return the hints alone; the empty text where there are none. Cost: O(number of hints + size of those shown)."""
     return "".join([block.text for block in hints_of(shown.hints, caps)])

@@ -54,7 +54,7 @@ _OVERRULED = "accepted despite a failed verdict"
 
 
 def body_of(shown: ExecutionState) -> Iterator[Block]:
-    """Yield all blocks but the hints: a grow only adds to their end. Cost of all: O(number of blocks)."""
+    """Yield all blocks but the hints: a grow that adds a step only adds to their end. Cost of all: O(number of blocks)."""
     yield from head_of(shown)
     for step in shown.raw:
         yield from step_of(step.action, step.observation)

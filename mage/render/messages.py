@@ -25,12 +25,13 @@ class Message(TypedDict):
 
 
 def messages(shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> list[Message]:
-    """Return S as messages; where no tools are used, they can be sent as they are.
+    """Return S as messages for a chat without tools.
 
     The first, from the user, has the task, the instructions in force, C and where R begins. Each step of R
     is an assistant's message with the action as it was, and a user's with the observation in the form of
     its block, so what an observation contains cannot be mistaken for words of ours. The hints, if there are
-    any, come last, from the user. A grow only adds to the end of the list, but for the hints.
+    any, come last, from the user. A grow that adds a step only adds to the end of the list, but for the
+    hints. A lone surrogate stays what it is; UTF-8 cannot spell it, so replace it before sending.
     Cost: O(size of S).
     """
     chat = [_user(head_of(shown))]

@@ -100,7 +100,6 @@ def test_an_error_of_a_single_command_names_no_line() -> None:
         ApplyVerdict(Passed(), Digest("c0ffee")),
         ApplyVerdict(Failed(cast("str", 7)), Digest("a" * 64)),
         Revise(StepId(-1)),
-        Revise(cast("StepId", True)),
         Revise(cast("StepId", "3")),
         Revise(StepId(10**15)),
         Revise(StepId(10**5000)),

@@ -190,6 +190,42 @@ def _spoil(place: Any, key: Any, data: st.DataObject) -> None:
         place[key] = data.draw(_anything)
 
 
+_ids = st.integers(0, 5)
+
+
+@given(
+    states.filter(lambda state: state.tree.next_summary > 1).map(encode_tree).map(json.loads),
+    st.lists(
+        st.tuples(
+            st.integers(0, 9),
+            st.fixed_dictionaries(
+                {}, optional={"parent": _ids, "label": _ids, "covers": st.lists(_ids, min_size=1, max_size=3)}
+            ),
+        ),
+        max_size=3,
+    ),
+    _ids,
+    _ids,
+)
+def test_summaries_that_do_not_hold_together_never_raise(
+    document: dict[str, Any], changes: list[tuple[int, dict[str, Any]]], step_head: int, summary_head: int
+) -> None:
+    """Whatever several summaries and the heads say of each other, a pending one among them."""
+    for place, change in changes:
+        document["summaries"][place % len(document["summaries"])].update(change)
+    check_total(json.dumps(document).encode())
+    check_total(json.dumps({**document, "step_head": step_head, "summary_head": summary_head}).encode())
+
+
+def test_a_pending_summary_below_its_own_covers_is_refused() -> None:
+    """Its digest cannot be taken: the covers are looked at first."""
+    state = compress(grow(grow(start("task"), "a", "o"), "b", "o"), "text").unwrap()
+    document = json.loads(encode_tree(state))
+    document["summaries"][0].update(label=2, covers=[1])
+    refused = decode_tree(json.dumps(document).encode()).failure()
+    assert "I3 covers_are_contiguous: summary 1 has label 2, its parent ends at 0" in refused.problem
+
+
 def check_total(data: bytes) -> None:
     result = decode_tree(data)
     assert isinstance(result, Result)

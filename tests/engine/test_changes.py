@@ -11,6 +11,7 @@ from rpds import HashTrieMap, List
 
 from mage import (
     Active,
+    Digest,
     Failed,
     Instruction,
     InvariantError,
@@ -19,6 +20,7 @@ from mage import (
     Step,
     StepId,
     SummaryId,
+    Unverified,
     accept,
     check_change,
     compress,
@@ -93,6 +95,16 @@ FORGERIES: dict[str, tuple[str, Callable[[Active], State]]] = {
     ),
     "phase off": ("I8", lambda s: Rejected(s.tree)),
     "blank lesson": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(2): List([" "])}))),
+    "a lost step": ("I1", lambda s: start("task")),
+    "an instruction off the path": ("I10", lambda s: notes(instruct(s, "more").unwrap(), once=List())),
+    "a standing one off the path": (
+        "I10",
+        lambda s: notes(instruct(s, "more", standing=True).unwrap(), standing=List()),
+    ),
+    "a digest of something else": (
+        "I10",
+        lambda s: Unverified(compress(s, "x").unwrap().tree, Digest("0" * 64)),
+    ),
     "blank instruction": (
         "I9",
         lambda s: notes(s, instructions=HashTrieMap({StepId(3): (Instruction(" "),)})),
@@ -154,6 +166,14 @@ def test_growing_under_an_untrusted_summary_is_named() -> None:
     after = compress(accept(pending), "more").unwrap()
     with pytest.raises(InvariantError, match="nobody trusted"):
         check_change(pending, after)
+
+
+def test_a_digest_that_changes_under_a_pending_summary_is_named() -> None:
+    """While a summary is pending, growing keeps its digest (D5)."""
+    pending = compress(opened(), "text").unwrap()
+    grown = grow(pending, "x", "o")
+    with pytest.raises(InvariantError, match="digest"):
+        check_change(pending, Unverified(grown.tree, Digest("0" * 64)))
 
 
 def test_what_operations_do_passes() -> None:

@@ -15,6 +15,7 @@ from mage import (
     IllegalPhase,
     InvariantError,
     MageError,
+    NotAnId,
     NotText,
     StaleVerdict,
     StepId,
@@ -33,6 +34,7 @@ ERRORS = [
     (UnknownStep(StepId(9)), "there is no step 9"),
     (UnknownSummary(4), "there is no summary 4"),
     (NotText("dict"), "expected a str, found dict"),
+    (NotAnId("float"), "expected an int, found float"),
     (UnknownName("kind", "goal", ("subgoal", "fallback")), "'goal' is no kind; known are subgoal, fallback"),
 ]
 REFUSALS = [

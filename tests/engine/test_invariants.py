@@ -106,6 +106,12 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
             tail=tuple(attrs.evolve(x, id=StepId(x.id + CHUNK)) for x in s.tree._tail),
         ),
     ),
+    "one chunk too many": (
+        "I1",
+        lambda s: settled(s, chunks=HashTrieMap({7: tuple(s.tree._tail)})),
+    ),
+    "tail too long": ("I1", lambda s: with_tree(s, tail=tuple(s.tree._tail) * CHUNK)),
+    "ids that jump": ("I1", lambda s: step(s, -1, id=StepId(99))),
     "root with content": ("I1", lambda s: step(s, 0, action="x")),
     "id off its place": ("I1", lambda s: step(s, 2, id=StepId(5))),
     "parent not smaller": ("I1", lambda s: step(s, 2, parent=StepId(2))),
@@ -150,6 +156,14 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "passed in Unverified": ("I8", lambda s: summary(s, 3, verdict=Passed())),
     "lesson at no boundary": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(1): List(["x"])}))),
     "blank lesson": ("I9", lambda s: notes(s, lessons=HashTrieMap({StepId(0): List([" "])}))),
+    "no lesson where one is kept": (
+        "I9",
+        lambda s: notes(s, lessons=s.tree._settled.notes.lessons.insert(StepId(3), List())),
+    ),
+    "no instruction where one is kept": (
+        "I9",
+        lambda s: notes(s, instructions=s.tree._settled.notes.instructions.insert(StepId(3), ())),
+    ),
     "blank instruction": (
         "I9",
         lambda s: notes(s, instructions=HashTrieMap({StepId(5): (Instruction(" "),)})),

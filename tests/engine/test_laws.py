@@ -20,7 +20,7 @@ from mage import ApplyVerdict, Failed, Grow, Passed, Revise, State, StepId, Unve
 from mage.engine import invariants as engine
 from mage.engine.journal import Operation
 from mage.engine.nodes import KINDS
-from specs import invariants, laws
+from specs import decision_laws, invariants, laws
 from specs.canonical import canonical
 from specs.driver import carry_out
 from specs.invariants import Invariant
@@ -273,10 +273,18 @@ def test_retext_is_a_detour_saved(history: History) -> None:
 @given(histories())
 def test_question_stands(history: History) -> None:
     """D5: grow, instruct and dropping the open segment do not change what the judge is asked."""
-    assert not broken_by_edges(laws.question_stands, history)
+    assert not broken_by_edges(decision_laws.question_stands, history)
+
+
+@given(histories())
+def test_question_is_whole(history: History) -> None:
+    """D12: a subgoal is judged with the run of fallbacks right above it, oldest first, their covers before its
+    own; a fallback is judged alone.
+    """
+    assert not broken_by_edges(decision_laws.question_is_whole, history)
 
 
 @given(histories())
 def test_fallback_hides_nothing(history: History) -> None:
     """D17: compressing as a fallback takes no instruction out of force and brings none back."""
-    assert not broken_by_edges(laws.fallback_hides_nothing, history)
+    assert not broken_by_edges(decision_laws.fallback_hides_nothing, history)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
+from typing import cast
 
 import pytest
 from returns.result import Result
@@ -17,9 +19,12 @@ from mage import (
     Digest,
     EmptySegment,
     Failed,
+    Fault,
     IllegalPhase,
     Instruction,
     JudgeRequest,
+    Kind,
+    NotAnId,
     NotText,
     Passed,
     Pending,
@@ -345,5 +350,27 @@ def test_what_is_no_text_kind_or_fault_is_a_programmers_error() -> None:
         retext(unverified(), "text", "goal")  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(UnknownName, match="fault"):
         judged(unverified(), Failed("no", "luck"))  # type: ignore[arg-type]  # the point of the test
+    with pytest.raises(NotAnId, match="found str"):
+        revise(active(), "0", "")  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(IllegalPhase, match="before a start"):
         grow(None, "a", "o")  # type: ignore[call-overload]  # the point of the test
+
+
+class Kinds(StrEnum):
+    """Kinds and faults as a host may write them down."""
+
+    SUBGOAL = "subgoal"
+    EXECUTION = "execution"
+
+
+def test_a_str_enum_or_a_bool_enters_as_a_plain_value() -> None:
+    """What equals a known name or id is kept as that name or id, so that a reload gives an equal state."""
+    state = compress(active(), "text", cast("Kind", Kinds.SUBGOAL)).unwrap()
+    assert state == unverified()
+    failed = judged(state, Failed("wrong", cast("Fault", Kinds.EXECUTION)))
+    assert isinstance(failed, Rejected)
+    assert repr(failed.tree.head_summary) == repr(rejected().tree.head_summary)
+    assert revise(failed, False, "").unwrap() == revise(rejected(), 0, "").unwrap()
+    again = retext(failed, "new", cast("Kind", Kinds.SUBGOAL)).unwrap()
+    assert repr(again.tree.head_summary.kind) == "'subgoal'"
+    assert type(revise(active(), True, "").failure().boundary) is int

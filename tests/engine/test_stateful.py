@@ -6,7 +6,7 @@ what others have long left behind.
 
 from __future__ import annotations
 
-from typing import final
+from typing import TypeAlias, final
 
 import attrs
 from hypothesis import settings
@@ -22,16 +22,14 @@ from hypothesis.stateful import (
 )
 
 from mage import (
-    Accept,
     ApplyVerdict,
     Compress,
     Digest,
     Grow,
-    Instruct,
     Kind,
-    Retext,
+    Rejected,
     Revise,
-    StepId,
+    State,
     Unverified,
     Verdict,
     check,
@@ -43,10 +41,7 @@ from specs.canonical import canonical_of_reference, copy_of_reference, differenc
 from specs.driver import carry_out, disagreement, perform
 from specs.laws import Snapshot, old_versions_stand
 from specs.reference import Mage
-from tests.strategies import contents, legal_boundaries, runs, texts, verdicts
-
-KINDS: st.SearchStrategy[Kind] = st.sampled_from(("subgoal", "fallback"))
-SELDOM = st.integers(0, 9).map(lambda pick: pick == 9)
+from tests.strategies import COMMANDS, draw_command, kinds, runs, texts, verdicts
 
 
 @final
@@ -57,14 +52,22 @@ class Version:
     snapshot: Snapshot
     mage: Mage
 
+    @property
+    def state(self) -> State:
+        """The state of the engine."""
+        return self.snapshot.state
+
+
+Versioned: TypeAlias = Version | MultipleResults[Version]
+"""What a rule adds to the bundle: a version, or nothing where nothing changed."""
+
 
 @final
 class Versions(RuleBasedStateMachine):
     """Commands on any earlier version; each is compared with the reference, and the version looked at again."""
 
     versions: Bundle[Version] = Bundle("versions")
-    any_version = st.one_of(st.none(), versions)
-    """None is the newest, so that histories also get long."""
+    lengths = st.integers(1, 12)
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,82 +84,58 @@ class Versions(RuleBasedStateMachine):
         assert not differences(self.newest.snapshot.plain, canonical_of_reference(self.newest.mage))
         return self.newest
 
-    @rule(target=versions, version=any_version, content=contents)
-    def grow(self, version: Version | None, content: tuple[str, str]) -> Version | MultipleResults[Version]:
-        """Record a step."""
-        return self.compared(version or self.newest, Grow(*content))
+    @rule(target=versions, length=lengths, data=st.data())
+    def go_on(self, length: int, data: st.DataObject) -> Versioned:
+        """Carry out some commands that mostly fit, on from the newest version."""
+        return self.followed(self.newest, length, data)
 
-    @rule(target=versions, version=any_version, place=st.integers(0, 5))
-    def grow_again(self, version: Version | None, place: int) -> Version | MultipleResults[Version]:
-        """Walk back into a step that is there, if any follows the step head."""
-        version = version or self.newest
-        children = version.snapshot.state.tree.step_children(version.snapshot.state.tree.step_head)
-        if not children:
-            return multiple()
-        child = version.snapshot.state.tree.step(children[place % len(children)])
-        return self.compared(version, Grow(child.action, child.observation))
+    @rule(target=versions, version=versions, length=lengths, data=st.data())
+    def fork(self, version: Version, length: int, data: st.DataObject) -> Versioned:
+        """Carry out some commands that mostly fit, on from any version that ever was."""
+        return self.followed(version, length, data)
+
+    def followed(self, version: Version, length: int, data: st.DataObject) -> Versioned:
+        """Carry out so many drawn commands; return every version on the way."""
+        passed: list[Version] = []
+        for _ in range(length):
+            led_to = self.compared(version, draw_command(data.draw, version.state))
+            if isinstance(led_to, Version):
+                version = led_to
+                passed.append(version)
+        return multiple(*passed)
+
+    @rule(target=versions, version=versions, kind=st.sampled_from(COMMANDS), data=st.data())
+    def try_anything(self, version: Version, kind: str, data: st.DataObject) -> Versioned:
+        """Carry out a command of any kind, legal in this phase or not: what is illegal raises."""
+        return self.compared(version, draw_command(data.draw, version.state, kind))
+
+    @rule(target=versions, version=versions, other=versions, verdict=verdicts)
+    def judge_late(self, version: Version, other: Version, verdict: Verdict) -> Versioned:
+        """Answer what was asked in another version."""
+        digest = other.state.digest if isinstance(other.state, Unverified) else Digest("")
+        return self.compared(version, ApplyVerdict(verdict, digest))
 
     @rule(target=versions, run=runs)
-    def grow_a_run(self, run: tuple[Grow, ...]) -> Version | MultipleResults[Version]:
+    def grow_a_run(self, run: tuple[Grow, ...]) -> Versioned:
         """Record so many steps that the tree packs them."""
         return self.compared(self.newest, *run)
 
-    @rule(target=versions, version=any_version, text=texts, kind=KINDS)
-    def compress(self, version: Version | None, text: str, kind: Kind) -> Version | MultipleResults[Version]:
-        """Put a summary in the place of the open segment."""
-        return self.compared(version or self.newest, Compress(text, kind))
+    @rule(target=versions, version=versions, pick=st.integers(0, 9), text=texts, kind=kinds)
+    def retrace(self, version: Version, pick: int, text: str, kind: Kind) -> Versioned:
+        """Go back to where some summary starts, walk down its covers and compress them again (D4)."""
+        tree = version.state.tree
+        starts = tree.summary_path()[:-1] if isinstance(version.state, Rejected) else tree.summary_path()
+        summaries = [tree.summary(below) for above in starts for below in tree.summary_children(above)]
+        if not summaries:
+            return multiple()
+        summary = summaries[pick % len(summaries)]
+        steps = map(tree.step, summary.covers)
+        again = (Grow(step.action, step.observation) for step in steps)
+        return self.compared(version, Revise(summary.label, ""), *again, Compress(text, kind))
 
-    @rule(target=versions, version=any_version, text=texts, kind=st.one_of(st.none(), KINDS))
-    def retext(
-        self, version: Version | None, text: str, kind: Kind | None
-    ) -> Version | MultipleResults[Version]:
-        """Give the head summary another text."""
-        return self.compared(version or self.newest, Retext(text, kind))
-
-    @rule(target=versions, version=any_version, verdict=verdicts)
-    def judge(self, version: Version | None, verdict: Verdict) -> Version | MultipleResults[Version]:
-        """Answer what is asked in this version."""
-        version = version or self.newest
-        return self.compared(version, ApplyVerdict(verdict, digest_of(version)))
-
-    @rule(target=versions, version=any_version, other=versions, verdict=verdicts)
-    def judge_late(
-        self, version: Version | None, other: Version, verdict: Verdict
-    ) -> Version | MultipleResults[Version]:
-        """Answer what was asked in another version."""
-        return self.compared(version or self.newest, ApplyVerdict(verdict, digest_of(other)))
-
-    @rule(target=versions, version=any_version)
-    def accept(self, version: Version | None) -> Version | MultipleResults[Version]:
-        """Go on without a pass."""
-        return self.compared(version or self.newest, Accept())
-
-    @rule(
-        target=versions,
-        version=any_version,
-        place=st.integers(-3, 45),
-        astray=SELDOM,
-        lesson=st.one_of(st.just(""), texts),
-    )
-    def revise(
-        self, version: Version | None, place: int, astray: bool, lesson: str
-    ) -> Version | MultipleResults[Version]:
-        """Go back to a boundary, or now and then to what may be none."""
-        version = version or self.newest
-        legal = legal_boundaries(version.snapshot.state)
-        boundary = StepId(place) if astray else legal[place % len(legal)]
-        return self.compared(version, Revise(boundary, lesson))
-
-    @rule(target=versions, version=any_version, text=texts, standing=st.booleans())
-    def instruct(
-        self, version: Version | None, text: str, standing: bool
-    ) -> Version | MultipleResults[Version]:
-        """Place an instruction."""
-        return self.compared(version or self.newest, Instruct(text, standing))
-
-    def compared(self, version: Version, *commands: Operation) -> Version | MultipleResults[Version]:
+    def compared(self, version: Version, *commands: Operation) -> Versioned:
         """Carry out commands on both sides; return what they led to, or nothing where the last was refused."""
-        state, mage = version.snapshot.state, copy_of_reference(version.mage)
+        state, mage = version.state, copy_of_reference(version.mage)
         for command in commands:
             edge = carry_out(state, command)
             answer = perform(mage, command)
@@ -169,18 +148,12 @@ class Versions(RuleBasedStateMachine):
         check(state)
         assert not list(old_versions_stand(version.snapshot))
         assert not differences(version.snapshot.plain, canonical_of_reference(version.mage))
-        if state is version.snapshot.state:
+        if state is version.state:
             return multiple()
         self.newest = Version(after, mage)
         return self.newest
 
 
-def digest_of(version: Version) -> Digest:
-    """Return the digest of what is asked in a version; where nothing is, one that nothing has."""
-    state = version.snapshot.state
-    return state.digest if isinstance(state, Unverified) else Digest("")
-
-
 def test_every_version_agrees_with_the_reference() -> None:
     """From any earlier version, any command does on the engine what Algorithm 1 with D1 to D18 does."""
-    run_state_machine_as_test(Versions, settings=settings(stateful_step_count=60))
+    run_state_machine_as_test(Versions, settings=settings(stateful_step_count=40))

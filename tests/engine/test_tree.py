@@ -126,3 +126,12 @@ def test_equal_trees_are_those_with_equal_histories(one: int, other: int) -> Non
     """Trees of as many equal steps are equal and hash alike, however they were chunked; others differ."""
     assert (grown(one).tree == grown(other).tree) == (one == other)
     assert hash(grown(one).tree) == hash(grown(one).tree)
+
+
+def test_all_steps_and_summaries_are_told_in_order() -> None:
+    """Without the roots, each once."""
+    tree = settled(2, settled(40)).tree
+    assert [step.id for step in tree.steps()] == list(range(1, 43))
+    assert [summary.id for summary in tree.summaries()] == [1, 2]
+    assert list(start("task").tree.steps()) == []
+    assert list(start("task").tree.summaries()) == []
