@@ -5,14 +5,16 @@ BIN := .venv/bin
 TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 WORKERS ?= 2
 
+.NOTPARALLEL:
 .PHONY: demo test check explore slow coverage bench package clean
 
-.venv/pyvenv.cfg:
+.venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	@touch $@
 
-.venv/user: .venv/pyvenv.cfg pyproject.toml
+.venv/user: .venv/made pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
 	@touch $@
 
@@ -49,6 +51,9 @@ bench: .venv/dev            ## Beside a hand-written mutable tree, in one run.
 package: .venv/dev          ## Build, install into a new environment, run.
 	rm -rf dist .venv/fresh
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m zipfile -l dist/*.whl > dist/content
+	grep -q mage/py.typed dist/content
+	! grep -E 'tests/|specs/|benchmarks/|\.(orig|rej|pyc)' dist/content
 	$(PYTHON) -m venv .venv/fresh
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	.venv/fresh/bin/mage 2>&1 | grep -q "pip install 'mage-state\[cli\]'"

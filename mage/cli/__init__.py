@@ -9,7 +9,7 @@ import sys
 
 from mage.cli import demo, export, inspect, replay
 from mage.cli.app import app
-from mage.cli.output import Refused, complain, speak_safely
+from mage.cli.output import Refused, abandon_output, complain, speak_safely
 
 __all__ = ["app", "run"]
 
@@ -18,10 +18,20 @@ for room in (replay, inspect, export, demo):
 
 
 def run() -> None:
-    """Run the command; bad input ends in one line on standard error and status 1."""
+    """Run the command; bad input or a full disk ends in one line on standard error and status 1."""
     speak_safely()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except Refused as refused:
         complain(str(refused))
+        sys.exit(1)
+    except BrokenPipeError:  # the reader has seen enough
+        abandon_output()
+        sys.exit(1)
+    except OSError as problem:
+        abandon_output()
+        complain(f"standard output: {problem.strerror}")
         sys.exit(1)

@@ -7,22 +7,24 @@ from itertools import pairwise
 
 __all__ = ["bars"]
 
-_LEVELS = " ▁▂▃▄▅▆▇█"
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_ASCII = " .:-=+*#@"
 
 
-def bars(values: Sequence[int], *, top: int, width: int = 72) -> str:
+def bars(values: Sequence[int], *, top: int, width: int = 72, encoding: str = "utf-8") -> str:
     """Return one row of bars, each the largest of its share of the values, `top` being a full one.
 
-    Cost: O(values).
+    Where the terminal's encoding has no blocks, the row is of ASCII characters. Cost: O(values).
     """
+    levels = _BLOCKS if encoding.lower().startswith("utf") else _ASCII
     if not values or top <= 0:
         return ""
     columns = min(width, len(values))
     edges = [len(values) * column // columns for column in range(columns + 1)]
     highest = [max(values[start:end]) for start, end in pairwise(edges)]
-    return "".join(_LEVELS[_level(value, top)] for value in highest)
+    return "".join(levels[_level(value, top)] for value in highest)
 
 
 def _level(value: int, top: int) -> int:
     """Round up, so that what is not nothing never looks like nothing."""
-    return min(len(_LEVELS) - 1, -(-value * (len(_LEVELS) - 1) // top))
+    return min(len(_BLOCKS) - 1, -(-value * (len(_BLOCKS) - 1) // top))

@@ -130,9 +130,7 @@ def _line(command: Command, state: State) -> tuple[str, str]:
 def _compare(sizes: ContextSizes, meter: Meter) -> None:
     top = max(sizes.full)
     say(f"\nPrompt tokens before each step ({meter.counter.name}):", "italic")
-    say(f"shown |{bars(sizes.shown, top=top)}| {sizes.shown_total:,} in all")
-    say(f"full  |{bars(sizes.full, top=top)}| {sizes.full_total:,} in all")
-    say(
-        f"{sizes.reduction:.0%} less than keeping everything, in {len(sizes.shown)} steps;"
-        " the longer the run, the more it is."
-    )
+    encoding = console().encoding
+    say(f"shown |{bars(sizes.shown, top=top, encoding=encoding)}| {sizes.shown_total:,} in all")
+    say(f"full  |{bars(sizes.full, top=top, encoding=encoding)}| {sizes.full_total:,} in all")
+    say(f"{sizes.reduction:.0%} less than keeping everything, in {len(sizes.shown)} steps")

@@ -47,10 +47,9 @@ def _title(summary: Summary) -> str:
 def _entities(text: str) -> str:
     """Quote for Mermaid: whatever it could take for syntax becomes a numbered entity."""
     return "".join(
-        char if char.isalnum() or char in " .,:-_" else f"#{ord(char)};"
-        for char in one_line(text, 2 * _WIDTH)
+        char if char.isalnum() or char in " .,-_" else f"#{ord(char)};" for char in one_line(text, 2 * _WIDTH)
     )
 
 
 def _escaped(text: str) -> str:
-    return one_line(text, 2 * _WIDTH).replace("\\", "\\\\").replace('"', '\\"')
+    return one_line(text, 2 * _WIDTH).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 import attrs
 
-from mage.engine import Accepted, Failed, Passed, Pending, Step, StepId, Summary, SummaryId, Tree
+from mage.cli.output import printable
+from mage.engine import Accepted, Failed, Passed, Pending, StepId, Summary, SummaryId, Tree
 
 __all__ = ["Line", "draw", "one_line", "standing_of"]
+
+_DEEPEST: Final = 24  # indents; what is deeper says how deep it is
 
 
 @final
@@ -28,16 +31,17 @@ class Line:
     style: str
     opens: bool = False
 
+    def __str__(self) -> str:
+        """Return the line as it is drawn: a branch that opens is tied to the line of its parent."""
+        if self.depth > _DEEPEST:
+            return f"{'│  ' * _DEEPEST}({self.depth} deep) {self.text}"
+        return "│  " * (self.depth - self.opens) + "├─ " * self.opens + self.text
+
 
 def one_line(text: str, width: int) -> str:
     """Return the start of a text on one line, safe for a terminal: what cannot be printed is escaped."""
-    start = " ".join(text[: 4 * width].split(" "))
-    safe = "".join(char if char.isprintable() else _escape(char) for char in start)
+    safe = printable(text[: 4 * width])
     return safe if len(safe) <= width and len(text) <= 4 * width else safe[: width - 1] + "…"
-
-
-def _escape(char: str) -> str:
-    return "⏎" if char == "\n" else char.encode("unicode_escape").decode("ascii")
 
 
 def standing_of(summary: Summary) -> str:
@@ -76,43 +80,38 @@ def draw(tree: Tree, *, limit: int | None = 80) -> list[Line]:
 def _lines(tree: Tree, active: set[StepId], *, folded: bool) -> list[Line]:
     ending = _summaries_by_boundary(tree)
     below = _sizes(tree) if folded else []
-    lines = [Line(0, f"task: {one_line(tree.task, 90)}", "note"), *_notes(tree, StepId(0), 0, ending)]
-    todo = [(step, depth) for depth, step in _children(tree, StepId(0), 0, active)]
+    mark = "◆ " * (tree.step_head == 0)
+    lines = [Line(0, f"{mark}task: {one_line(tree.task, 90)}", "note"), *_notes(tree, StepId(0), 0, ending)]
+    todo = _children(tree, StepId(0), 0, active)
     while todo:
-        step, depth = todo.pop()
-        lines.append(_step(tree, step, depth, active))
+        step, depth, opens = todo.pop()
+        lines.append(_step(tree, step, active, depth, opens=opens))
         if folded and step not in active:
             if below[step] > 1:
                 lines.append(Line(depth + 1, f"… {below[step] - 1} more steps that were left", "note"))
             continue
         lines.extend(_notes(tree, step, depth, ending))
-        todo.extend((child, deeper) for deeper, child in _children(tree, step, depth, active))
+        todo.extend(_children(tree, step, depth, active))
     return lines
 
 
-def _children(tree: Tree, step: StepId, depth: int, active: set[StepId]) -> list[tuple[int, StepId]]:
-    """Return the children with their depths, the one drawn last first: it goes straight on."""
+def _children(tree: Tree, step: StepId, depth: int, active: set[StepId]) -> list[tuple[StepId, int, bool]]:
+    """Return the children with their depths and whether a branch opens there; the last goes straight on."""
     children = tree.step_children(step)
-    if not children:
-        return []
     straight = next((child for child in children if child in active), None)
-    if straight is None and len(children) == 1:
+    if straight is None and len(children) == 1 and step not in active:
         straight = children[0]
-    beside = [(depth + 1, child) for child in reversed(children) if child != straight]
-    return beside if straight is None else [(depth, straight), *beside]
+    beside = [(child, depth + 1, True) for child in reversed(children) if child != straight]
+    return beside if straight is None else [(straight, depth, False), *beside]
 
 
-def _step(tree: Tree, step: StepId, depth: int, active: set[StepId]) -> Line:
+def _step(tree: Tree, step: StepId, active: set[StepId], depth: int, *, opens: bool) -> Line:
     node = tree.step(step)
     mark = "◆" if step == tree.step_head else "●" if step in active else "○"
     text = f"{mark} {step} {one_line(node.action, 56)}"
     if node.observation:
         text += f" → {one_line(node.observation, 48)}"
-    return Line(depth, text, "active" if step in active else "left", _opens(tree, node))
-
-
-def _opens(tree: Tree, step: Step) -> bool:
-    return len(tree.step_children(step.parent)) > 1
+    return Line(depth, text, "active" if step in active else "left", opens)
 
 
 def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[SummaryId]]) -> list[Line]:

@@ -48,7 +48,7 @@ def _write(state: State, to: Notation) -> str:
     match to:
         case Notation.TEXT:
             lines = draw(state.tree, limit=None)
-            return "".join("│  " * line.depth + line.text + "\n" for line in lines)
+            return "".join(f"{line}\n" for line in lines)
         case Notation.MERMAID:
             return as_mermaid(state.tree)
         case Notation.DOT:

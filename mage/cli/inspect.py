@@ -6,9 +6,10 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from mage.cli.draw import draw, one_line
-from mage.cli.output import AsJson, Refused, print_json, print_text, say
+from mage.cli.draw import draw
+from mage.cli.output import AsJson, Refused, console, print_json, print_text, printable
 from mage.cli.plain import plain_state, plain_tree
 from mage.cli.sessions import Session, load_commands, state_at
 from mage.engine import InvariantError, MageError, State, Tree, apply, check, check_change, view
@@ -28,8 +29,11 @@ def register(app: typer.Typer) -> None:
 
 def print_tree(tree: Tree, *, limit: int | None = 80) -> None:
     """Draw a tree on standard output."""
+    screen = console()
+    cut = screen.is_terminal  # a line of a drawing is not wrapped where that would break the drawing
     for line in draw(tree, limit=limit):
-        say("│  " * line.depth + line.text, _STYLES[line.style])
+        text = Text(str(line), style=_STYLES[line.style])
+        screen.print(text, no_wrap=cut, overflow="ellipsis" if cut else None, soft_wrap=not cut)
 
 
 At = Annotated[int | None, typer.Option("--at", metavar="VERSION", help="An earlier version, from 1.")]
@@ -56,7 +60,7 @@ def show(session: Session, at: At = None, as_json: AsJson = False) -> None:
         print_json(plain_state(shown))
     elif sys.stdout.isatty():
         lines = render(shown).split("\n")
-        print_text("\n".join(one_line(line, max(len(line), 1)) if line else line for line in lines))
+        print_text("\n".join("\t".join(map(printable, line.split("\t"))) for line in lines))
     else:
         print_text(render(shown))
 
@@ -87,4 +91,4 @@ def check_session(session: Session, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"versions": len(commands), "steps": state.tree.next_step - 1, "sound": True})
     else:
-        print_text(f"{session}: {len(commands)} versions, all hold I1 to I10\n")
+        print_text(f"{printable(str(session))}: {len(commands)} versions, all hold I1 to I10\n")

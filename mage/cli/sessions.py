@@ -12,10 +12,12 @@ from mage.cli.files import read_bytes
 from mage.cli.output import Refused
 from mage.codec import decode_journal
 from mage.engine import Command, State, replay
+from mage.trajectories import detect
 
 __all__ = ["Session", "load_commands", "state_at"]
 
-Session = Annotated[Path, typer.Argument(help="A journal: the path of a .jsonl file.", show_default=False)]
+Session = Annotated[Path, typer.Argument(help="A journal: the path of a .jsonl file.", readable=False, show_default=False)]
+_LARGEST_TO_LOOK_AT = 20_000_000  # bytes
 
 
 def load_commands(session: Path) -> tuple[Command, ...]:
@@ -24,10 +26,18 @@ def load_commands(session: Path) -> tuple[Command, ...]:
     Raises:
         Refused: the file cannot be read, or is no sound journal; says where.
     """
-    decoded = decode_journal(read_bytes(session))
+    data = read_bytes(session)
+    decoded = decode_journal(data)
     if not is_successful(decoded):
-        raise Refused(f"{session}: {decoded.failure()}")
+        raise Refused(f"{session}: {decoded.failure()}{_hint(data)}")
     return decoded.unwrap()
+
+
+def _hint(data: bytes) -> str:
+    """Return what to do where a trace was given as a session."""
+    if len(data) > _LARGEST_TO_LOOK_AT or detect(data) in (None, "journal"):
+        return ""
+    return "; is this a trace? mage replay FILE --out SESSION.jsonl makes a session of it"
 
 
 def state_at(session: Path, version: int | None = None) -> State:

@@ -16,7 +16,7 @@ from mage.engine.machine import State
 from mage.engine.nodes import Step, Summary
 from mage.engine.tree import trace
 
-__all__ = ["ExecutionState", "Hints", "hints", "view"]
+__all__ = ["ExecutionState", "Hints", "hints", "instructions", "view"]
 
 
 @final
@@ -73,11 +73,17 @@ def view(state: State) -> ExecutionState:
     compressed.reverse()
     return ExecutionState(
         task=tree.task,
-        instructions=in_force(tree, head.base, tree.next_step),
+        instructions=instructions(state),
         compressed=tuple(compressed),
         raw=tuple(trace(tree, head.boundary, tree.step_head)),
         hints=hints(state),
     )
+
+
+def instructions(state: State) -> tuple[str, ...]:
+    """Return the texts in force alone, in path order (D17). Any phase. Cost: O(size of what is returned)."""
+    tree = state.tree
+    return in_force(tree, tree.head_summary.base, tree.next_step)
 
 
 def hints(state: State) -> Hints:

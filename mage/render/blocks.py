@@ -22,12 +22,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar, assert_never
 
-from mage.engine import Accepted, ExecutionState, Failed, Hints, Passed, Pending, Step, Summary
+from mage.engine import Accepted, ExecutionState, Failed, Hints, Passed, Pending, Step, StepId, Summary
 from mage.engine.nodes import SummaryVerdict
 from mage.render.caps import Caps
 from mage.render.text import indented
 
-__all__ = ["Block", "body_of", "head_of", "hints_of", "observation_of", "step_of", "summary_of"]
+__all__ = [
+    "Block",
+    "asked_of",
+    "body_of",
+    "head_of",
+    "hints_of",
+    "observation_of",
+    "opening_of",
+    "step_of",
+    "summary_of",
+]
 
 _T = TypeVar("_T")
 
@@ -62,13 +72,23 @@ def body_of(shown: ExecutionState) -> Iterator[Block]:
 
 def head_of(shown: ExecutionState) -> Iterator[Block]:
     """Yield the task, the instructions in force, C, and where R begins."""
-    if shown.task:
-        yield Block("Task: ", shown.task)
-    for instruction in shown.instructions:
-        yield Block("Instruction: ", instruction)
+    yield from asked_of(shown.task, shown.instructions)
     for summary in shown.compressed:
         yield from summary_of(summary)
-    yield Block(f"open since [Step {shown.boundary}]")
+    yield opening_of(shown.boundary)
+
+
+def asked_of(task: str, instructions: Sequence[str]) -> Iterator[Block]:
+    """Yield the task, where it is not empty, and the instructions in force."""
+    if task:
+        yield Block("Task: ", task)
+    for instruction in instructions:
+        yield Block("Instruction: ", instruction)
+
+
+def opening_of(boundary: StepId) -> Block:
+    """Return the block that says where R begins."""
+    return Block(f"open since [Step {boundary}]")
 
 
 def summary_of(summary: Summary) -> Iterator[Block]:

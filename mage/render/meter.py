@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import final
 
 import attrs
 
-from mage.engine import ExecutionState, Hints
-from mage.render.blocks import Block, body_of, hints_of, step_of
+from mage.engine import ExecutionState, Hints, StepId, Summary
+from mage.render.blocks import Block, asked_of, body_of, hints_of, opening_of, step_of, summary_of
 from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter
 
@@ -34,14 +34,18 @@ class Meter:
 
     def count(self, shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> int:
         """Return `counter.count(render(shown, caps=caps))`. Cost: O(blocks + length of new blocks)."""
-        return self.body(shown) + self.hints(shown.hints, caps=caps)
+        return self._sum(body_of(shown)) + self.hints(shown.hints, caps=caps)
 
-    def body(self, shown: ExecutionState) -> int:
-        """Return what S takes without its hints. Cost: as for `count`."""
-        return self._sum(body_of(shown))
+    def frame(self, task: str, instructions: Sequence[str], boundary: StepId) -> int:
+        """Return what the task, the instructions in force and the line where R begins take."""
+        return self._sum(asked_of(task, instructions)) + self._sum([opening_of(boundary)])
+
+    def summary(self, summary: Summary) -> int:
+        """Return what a summary of C takes. Cost: O(length), O(1) when it was counted before."""
+        return self._sum(summary_of(summary))
 
     def hints(self, hints: Hints, *, caps: Caps = DEFAULT_CAPS) -> int:
-        """Return what the hints take. Cost: O(their blocks + length of new ones)."""
+        """Return what the hints take. Cost: O(number of hints + length of new blocks)."""
         return self._sum(hints_of(hints, caps))
 
     def step(self, action: str, observation: str) -> int:

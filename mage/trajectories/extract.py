@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from mage.engine import Step
 
-__all__ = ["extract"]
+__all__ = ["extract", "is_extract"]
 
 _WORD = re.compile(r"\w{3,}")
 _LINE = re.compile(r"[^\r\n]+")
+_TITLE = re.compile(r"Extract of \d+ steps? \(no LLM\):$", re.MULTILINE)
 _CONSIDERED = 2_000  # characters of one content that are looked at: enough to tell what it is about
 _SHOWN = 100  # characters of one extracted line
 _PICKED = 3  # lines
@@ -38,6 +39,11 @@ def extract(steps: Sequence[Step]) -> str:
     kept = {line for place, line in enumerate(told) if sum(map(len, told[: place + 1])) <= room}
     count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     return "\n".join([f"Extract of {count} (no LLM):", *(f"- {line}" for line in lines if line in kept)])
+
+
+def is_extract(text: str) -> bool:
+    """Tell whether a text names itself as one that `extract` made."""
+    return _TITLE.match(text) is not None
 
 
 def _most_telling(lines: list[str], weight: Counter[str]) -> list[str]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, final
+from typing import final
 
 import attrs
 
-from mage.engine import Command, Compress, ExecutionState, Grow, Hints, Revise, Start, State, apply, view
-from mage.engine.view import hints
+from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, apply
+from mage.engine.ids import ROOT_STEP
 from mage.trajectories.budget import fallback
+from mage.trajectories.extract import is_extract
+from mage.trajectories.prompts import Gauge, Prompts
 
-__all__ = ["ContextSizes", "Gauge", "Measured", "measure"]
+__all__ = ["ContextSizes", "Measured", "is_our_extract", "measure"]
 
 
 @final
@@ -21,7 +23,8 @@ class ContextSizes:
 
     Attributes:
         shown: of the execution state S that mage would have shown.
-        full: of the task and every step taken so far, abandoned ones too: a history that only grows.
+        full: of the task and every step taken so far, abandoned ones too: a history that only grows (in a
+            trace of trials, each trial's own).
     """
 
     shown: tuple[int, ...]
@@ -69,27 +72,12 @@ class Measured:
     sizes: ContextSizes
 
 
-class Gauge(Protocol):
-    """What counts the tokens of a rendered execution state, such as `mage.render.Meter`."""
-
-    def body(self, shown: ExecutionState) -> int:
-        """Return the tokens of S without its hints; a grow adds a step to it."""
-        ...
-
-    def hints(self, hints: Hints) -> int:
-        """Return the tokens of the hints."""
-        ...
-
-    def step(self, action: str, observation: str) -> int:
-        """Return the tokens of a step of R."""
-        ...
-
-
 def measure(
     commands: Iterable[Command],
     gauge: Gauge,
     *,
     budget: int | None = None,
+    trials: bool = False,
     progress: Callable[[Command], None] = lambda command: None,
 ) -> Measured:
     """Fold a journal, compress where the open segment would pass a budget, measure every prompt.
@@ -98,11 +86,13 @@ def measure(
         commands: a journal that is not refused anywhere.
         gauge: counts tokens.
         budget: tokens that the open segment may take, if it is to be kept short (see `fallback`).
+        trials: whether a revise to the root begins a trial that knows nothing of those before it, so that
+            the full history begins anew.
         progress: is told of each command of the trace when it is done.
 
-    Cost: O(hints) a Grow, O(size of S) at each other command that a Grow follows.
+    Cost: that of the replay, and of the hints at each Grow.
     """
-    run = _Run(gauge, budget)
+    run = _Run(gauge, budget, trials)
     for command in commands:
         run.take(command)
         progress(command)
@@ -116,47 +106,62 @@ class _Run:
 
     gauge: Gauge
     budget: int | None
+    trials: bool
+    prompts: Prompts = attrs.field(init=False)
     state: State | None = None
     done: list[Command] = attrs.field(factory=list)
     shown: list[int] = attrs.field(factory=list)
     full: list[int] = attrs.field(factory=list)
+    opened: list[int] = attrs.field(factory=list)  # tokens of each step of the open segment
+    task: int = 0
     kept: int = 0
-    body: int | None = None  # tokens of S without hints; None where they must be counted anew
-    opened: list[int] = attrs.field(factory=list)
+    decided: bool = False  # whether the prompt of the next Grow is measured already
+
+    def __attrs_post_init__(self) -> None:
+        self.prompts = Prompts(self.gauge)
 
     def take(self, command: Command) -> None:
         """Carry out one command of the trace."""
         if isinstance(command, Grow) and self.state is not None:
             self._grow(command, self.state)
             return
+        if self.decided and not isinstance(command, Accept):
+            self.decided = False  # no Grow came of it
+            self.shown.pop()
+            self.full.pop()
+        if self.state is not None and is_our_extract(command) and not self.decided:
+            self._decide(self.state)
         after = self._apply(command)
         if isinstance(command, Start):
-            self.kept = self.gauge.body(view(after))
-        elif isinstance(command, Compress | Revise):
-            self.opened.clear()
+            self.task = self.kept = self.prompts.size(after, 0)
+        elif isinstance(command, Revise) and self.trials and command.boundary == ROOT_STEP:
+            self.kept = self.task
 
     def _grow(self, command: Grow, before: State) -> None:
-        self._decide(before)
+        if not self.decided:
+            self._decide(before)
+        self.decided = False
         tokens = self.gauge.step(command.action, command.observation)
         if self.budget is not None:
             for extra in fallback(before, self.opened, tokens, self.budget):
                 self._apply(extra)
-                self.opened.clear()
-        body = self.body
-        tree = self._apply(command).tree
-        if body is not None and not tree.instructions_at(tree.step_head):
-            self.body = body + tokens
+        self._apply(command)
         self.opened.append(tokens)
         self.kept += tokens
 
     def _decide(self, state: State) -> None:
-        if self.body is None:
-            self.body = self.gauge.body(view(state))
-        self.shown.append(self.body + self.gauge.hints(hints(state)))
+        self.shown.append(self.prompts.size(state, sum(self.opened)))
         self.full.append(self.kept)
+        self.decided = True
 
     def _apply(self, command: Command) -> State:
         self.state = after = apply(self.state, command).unwrap()
-        self.body = None
         self.done.append(command)
+        if isinstance(command, Compress | Revise):
+            self.opened.clear()
         return after
+
+
+def is_our_extract(command: Command) -> bool:
+    """Tell whether a session kept by `mage replay` compressed here, after the agent had decided."""
+    return isinstance(command, Compress) and command.kind == "fallback" and is_extract(command.text)

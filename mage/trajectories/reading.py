@@ -26,7 +26,8 @@ DEEPEST: Final = 100
 _LONGEST_NUMBER: Final = 400  # characters
 _LONGEST_HEADER: Final = 10_000  # bytes
 _BLANK: Final = " \t\r\n"
-_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},]', re.DOTALL)
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[\[\]{},]', re.DOTALL)
+"""A bracket, a comma, or a string; an empty group 1 tells that the string does not end."""
 
 
 @final
@@ -179,7 +180,7 @@ def _place(text: str, end: int) -> Path:
                 if open_at:
                     open_at[-1] = open_at[-1] + 1 if isinstance(open_at[-1], int) else ""
             case string:
-                if open_at and isinstance(open_at[-1], str) and not named:
+                if token[1] and open_at and isinstance(open_at[-1], str) and not named:
                     open_at[-1], named = _unquoted(string), True
     return tuple(part for part in open_at if part != "")
 

@@ -91,7 +91,7 @@ def _trajectory(task: str, runs: Sequence[_Run], steps: Steps) -> Trajectory:
         if ended is not None:
             commands.append(Revise(ROOT_STEP, f"trial {ended.trial} ended with reward {ended.reward}"))
         commands.extend(_steps(run.talk, len(told), steps))
-    return Trajectory(task, tuple(commands), summarized=False)
+    return Trajectory(task, tuple(commands), summarized=False, trials=True)
 
 
 def _shared(heads: Sequence[tuple[Said, ...]]) -> tuple[Said, ...]:

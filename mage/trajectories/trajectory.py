@@ -33,11 +33,13 @@ class Trajectory:
         name: what it is called in its file: the task id, the place in the file, or the file's stem.
         commands: begins with a `Start`; what it holds is a step's content, never an id or a time (D15).
         summarized: whether the trace brought its own compress commands.
+        trials: whether it is several trials of one task, each begun at the root without the others.
     """
 
     name: str
     commands: tuple[Command, ...] = attrs.field(repr=lambda commands: f"<{len(commands)} commands>")
     summarized: bool
+    trials: bool = False
 
 
 @final

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +60,46 @@ def test_a_fold_never_runs_over_the_start_of_a_branch() -> None:
     assert [line.split(" ")[2] for line in lines if line.startswith("○")][::4] == ["0.0", "1.0", "2.0"]
 
 
+def test_a_wide_tree_is_drawn_at_once() -> None:
+    """Ten thousand steps from one place are not looked through ten thousand times."""
+    assert len(draw(wide(10_000, 1).tree)) <= 81
+
+
+def parents(drawing: list[str]) -> dict[int, int]:
+    """Read the parents of steps back from an unfolded drawing."""
+    found: dict[int, int] = {}
+    above = [0]
+    for line in drawing:
+        indent = re.match(r"(?:│  )*(├─ )?", line)
+        assert indent is not None
+        depth = len(indent[0]) // 3
+        step = re.match(r"[●○◆] (\d+) ", line[indent.end() :])
+        if step is None:
+            continue
+        found[int(step[1])] = above[depth - 1] if indent[1] else above[depth]
+        above[depth:] = [int(step[1])]
+    return found
+
+
+@given(st.lists(st.sampled_from("abcr"), max_size=60), st.integers(0, 3))
+def test_a_drawing_tells_every_parent(moves: list[str], back: int) -> None:
+    """Whatever the branches, the tree can be read back from its full drawing."""
+    state = start("task")
+    for move in moves:
+        if move == "r":
+            boundaries = [state.tree.summary(each).boundary for each in state.tree.summary_path()]
+            revised = revise(state, boundaries[-1 - back % len(boundaries)], "").unwrap().state
+            assert isinstance(revised, Active)
+            state = revised
+        else:
+            state = grow(state, f"{move}", "")
+            if move == "c":
+                state = accept(compress(state, "done").unwrap())
+    drawing = [str(line) for line in draw(state.tree, limit=None)]
+    assert parents(drawing) == {step.id: step.parent for step in state.tree.steps()}
+    assert sum("◆" in line for line in drawing) == 1
+
+
 def test_a_drawing_of_a_deep_tree_does_not_recurse() -> None:
     """Ten thousand steps, each a summary of its own with a branch left beside it, are drawn."""
     state = start("task")
@@ -87,3 +129,4 @@ def test_bars_show_the_largest_of_their_share() -> None:
     assert len(bars(range(1000), top=999)) == 72
     assert bars(range(1000), top=999)[-1] == "█"
     assert bars([], top=1) == bars([1], top=0) == ""
+    assert bars([0, 1, 50, 100], top=100, encoding="ascii") == " .=@"

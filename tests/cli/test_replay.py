@@ -70,7 +70,7 @@ def test_one_task_is_chosen_by_name_or_place(tau: Path) -> None:
         assert json.loads(mage("replay", tau, "--task", task, "--json").out)["tasks"][0]["task"] == "7"
     ran = mage("replay", tau, "--task", "nine")
     assert ran.status == 1
-    assert "there is no task nine; it holds 2: 7, b" in ran.err
+    assert "there is no task 'nine'; it holds 2: 7, b" in ran.err
 
 
 def test_out_keeps_a_session_that_other_commands_read(tau: Path, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_tree_draws_the_active_path_and_what_was_left(session: Path) -> None:
     lines = ran.out.splitlines()
     assert lines[0] == "task: furnish a study"
     assert "● 1 buy[desk] → bought" in lines
-    assert "│  ○ 2 buy[chrome chair] → bought⏎for $129" in lines
+    assert "├─ ○ 2 buy[chrome chair] → bought⏎for $129" in lines
     assert any("failed, execution: oak avoids chrome" in line for line in lines)
     assert any("lesson at [Step 1]: look at linen" in line for line in lines)
     assert any("standing instruction: oak avoids chrome" in line for line in lines)

@@ -9,13 +9,14 @@ from mage import (
     Accept,
     Command,
     Compress,
-    ExecutionState,
     Grow,
     Hints,
     IllegalPhase,
     Instruct,
     Revise,
     Start,
+    StepId,
+    Summary,
     apply,
     replay,
     view,
@@ -28,9 +29,13 @@ from mage.trajectories.measure import ContextSizes, measure
 class Words:
     """Counts the task, each summary, instruction and step of S as one, and hints as nothing."""
 
-    def body(self, shown: ExecutionState) -> int:
-        """Count S."""
-        return 1 + len(shown.raw) + len(shown.compressed) + len(shown.instructions)
+    def frame(self, task: str, instructions: tuple[str, ...], boundary: StepId) -> int:
+        """Count the task and each instruction."""
+        return 1 + len(instructions)
+
+    def summary(self, summary: Summary) -> int:
+        """Count every summary as one."""
+        return 1
 
     def hints(self, hints: Hints) -> int:
         """Count no hint."""
@@ -136,3 +141,43 @@ def test_what_is_added_up_is_what_would_be_counted_anew(moves: list[Command]) ->
         commands.append(move)
         state = after
     assert list(measure(commands, meter).sizes.shown) == expected
+
+
+def test_each_trial_begins_its_full_history_anew() -> None:
+    """An agent in its second trial was never shown the first."""
+    run: list[Command] = [
+        Start("task"),
+        Grow("a", "o"),
+        Grow("b", "o"),
+        Revise(0, "no"),
+        Grow("c", "o"),
+        Grow("d", "o"),
+    ]
+    assert measure(run, Words()).sizes.full == (1, 2, 3, 4)
+    assert measure(run, Words(), trials=True).sizes.full == (1, 2, 1, 2)
+
+
+def test_a_kept_session_gives_back_its_own_numbers() -> None:
+    """What a budget compressed is measured again as it was: before the extract, which the agent had not seen."""
+    meter = Meter(EstimateCounter())
+    commands: list[Command] = [
+        Start("task"),
+        *(Grow(f"a{place}", "words " * 9 * place) for place in range(12)),
+    ]
+    first = measure(commands, meter, budget=60)
+    assert len(first.commands) > len(commands)
+    assert measure(first.commands, meter).sizes == first.sizes
+
+
+def test_a_prompt_that_no_grow_follows_is_no_decision() -> None:
+    """An extract after which the agent went back instead is not counted."""
+    text = "Extract of 1 step (no LLM):"
+    run: list[Command] = [
+        Start("task"),
+        Grow("a", "o"),
+        Compress(text, "fallback"),
+        Accept(),
+        Revise(0, ""),
+        Grow("b", "o"),
+    ]
+    assert measure(run, Words()).sizes.shown == (1, 1)

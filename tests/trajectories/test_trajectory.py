@@ -46,4 +46,6 @@ def test_error_says_all_it_knows() -> None:
 def test_repr_is_short() -> None:
     """A trajectory of many commands does not spell them all."""
     trajectory = Trajectory("7", (Start("t"), *[Grow("a", "o")] * 1_000), summarized=False)
-    assert repr(trajectory) == "Trajectory(name='7', commands=<1001 commands>, summarized=False)"
+    assert (
+        repr(trajectory) == "Trajectory(name='7', commands=<1001 commands>, summarized=False, trials=False)"
+    )
