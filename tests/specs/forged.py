@@ -1,0 +1,78 @@
+"""States that no operation makes: a real tree that tells lies about some of what it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import attrs
+
+from mage import (
+    Active,
+    Rejected,
+    State,
+    StepId,
+    SummaryId,
+    Tree,
+    Unverified,
+    accept,
+    compress,
+    grow,
+    instruct,
+    revise,
+    start,
+)
+
+__all__ = ["lying", "sound", "with_step", "with_summary"]
+
+
+class Liar:
+    """A tree that answers some questions with what it was told to, and all others truly."""
+
+    def __init__(self, tree: Tree, lies: Mapping[str, object]) -> None:
+        self.tree = tree
+        self.lies = lies
+
+    def __getattr__(self, name: str) -> object:
+        """Return the lie of this name, or the truth."""
+        return self.lies[name] if name in self.lies else getattr(self.tree, name)
+
+
+def lying(state: State, **lies: object) -> State:
+    """Return the state with a tree that lies."""
+    tree = cast("Tree", Liar(state.tree, lies))
+    if isinstance(state, Unverified):
+        return Unverified(tree, state.digest)
+    return Active(tree) if isinstance(state, Active) else Rejected(tree)
+
+
+def with_step(state: State, number: int, **changes: object) -> State:
+    """Return the state with another step in the place of one of its own."""
+    tree = state.tree
+    steps = [tree.step(StepId(each)) for each in range(tree.next_step)]
+    steps[number] = attrs.evolve(steps[number], **changes)  # type: ignore[arg-type]  # any field, with anything in it
+    return lying(state, step=steps.__getitem__)
+
+
+def with_summary(state: State, number: int, **changes: object) -> State:
+    """Return the state with another summary in the place of one of its own."""
+    tree = state.tree
+    summaries = [tree.summary(SummaryId(each)) for each in range(tree.next_summary)]
+    summaries[number] = attrs.evolve(summaries[number], **changes)  # type: ignore[arg-type]  # any field, with anything in it
+    return lying(state, summary=summaries.__getitem__)
+
+
+def sound() -> Unverified:
+    """Return a state with a summary left aside, two on the path, the second pending, and steps open.
+
+    Steps 1 and 2 were left at the root; 3 and 4 are summary 2, 5 is summary 3, 6 and 7 are open. Summary 1
+    stands on step 1. A lesson is left at the root, an instruction at step 4.
+    """
+    state = accept(compress(grow(start("task"), "a", "o"), "left").unwrap())
+    back = revise(grow(state, "a", "o"), 0, "lesson").unwrap().state
+    if not isinstance(back, Active):
+        raise TypeError("a revise to the root is Active")
+    state = instruct(grow(grow(back, "b", "o"), "c", "o"), "do").unwrap()
+    state = accept(compress(state, "one", "fallback").unwrap())
+    pending = compress(grow(state, "d", "o"), "two").unwrap()
+    return grow(grow(pending, "e", "o"), "f", "o")

@@ -1,0 +1,116 @@
+"""The driver carries out the same command on both sides, and notices every difference between the answers."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from mage import (
+    Accept,
+    ApplyVerdict,
+    Compress,
+    Digest,
+    EmptySegment,
+    Failed,
+    Grow,
+    IllegalPhase,
+    Instruct,
+    Passed,
+    Retext,
+    Revise,
+    StaleVerdict,
+    State,
+    StepId,
+    UnknownBoundary,
+    accept,
+    compress,
+    grow,
+    instruct,
+    start,
+)
+from mage.engine.journal import Operation
+from specs.driver import Edge, carry_out, disagreement, perform
+from specs.reference import Mage
+from specs.reference_nodes import Left, Refused
+
+
+def both(command: Operation) -> tuple[Edge, Mage, Refused | Left | None]:
+    """Carry out a command on both sides, after one summary, an instruction and an open step."""
+    state: State = accept(compress(grow(start("t"), "a", "o"), "m").unwrap())
+    mage = Mage("t")
+    mage.grow("a", "o")
+    mage.compress("m")
+    mage.accept()
+    mage.grow("b", "o")
+    mage.instruct("i")
+    state = carry_out(carry_out(state, Grow("b", "o")).after, Instruct("i")).after
+    return carry_out(state, command), mage, perform(mage, command)
+
+
+COMMANDS: tuple[tuple[Operation, str | None], ...] = (
+    (Grow("c", "o"), None),
+    (Instruct("j", standing=True), None),
+    (Instruct(""), "BlankInstruction"),
+    (Compress("m", "fallback"), None),
+    (Compress(" "), "BlankSummary"),
+    (Retext("m"), "IllegalPhase"),
+    (ApplyVerdict(Passed(), Digest("")), "StaleVerdict"),
+    (ApplyVerdict(Failed("f"), Digest("")), "StaleVerdict"),
+    (Accept(), "IllegalPhase"),
+    (Revise(StepId(1), "l"), None),
+    (Revise(StepId(2), "l"), "UnknownBoundary"),
+)
+
+
+@pytest.mark.parametrize(("command", "refusal"), COMMANDS)
+def test_both_sides_answer_alike(command: Operation, refusal: str | None) -> None:
+    """A command is taken or refused for the same reason on both sides; where refused, nothing moves."""
+    edge, mage, answer = both(command)
+    assert disagreement(edge, mage, answer) == ""
+    assert (answer if isinstance(answer, str) else None) == refusal
+    assert (type(edge.refusal).__name__ if edge.refusal else None) == refusal
+    assert (edge.after is edge.before) == (refusal is not None)
+    assert (edge.revised is not None) == (isinstance(command, Revise) and refusal is None)
+
+
+def test_another_refusal_is_noticed() -> None:
+    """A refusal on one side only, or another one, is a disagreement."""
+    edge, mage, answer = both(Compress(" "))
+    assert "BlankSummary" in disagreement(edge, mage, None)
+    assert "EmptySegment" in disagreement(edge, mage, "EmptySegment")
+    assert "None" in disagreement(attrs.evolve(edge, refusal=None), mage, answer)
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        (Revise(StepId(2), "l"), UnknownBoundary(StepId(2), (StepId(0),))),
+        (ApplyVerdict(Passed(), Digest("")), StaleVerdict(Digest(""), Digest("x"))),
+    ],
+)
+def test_what_a_refusal_says_is_compared(command: Operation, wrong: UnknownBoundary | StaleVerdict) -> None:
+    """Legal boundaries and the awaited digest are the reference's, or there is a disagreement."""
+    edge, mage, answer = both(command)
+    assert disagreement(attrs.evolve(edge, refusal=wrong), mage, answer)
+
+
+def test_an_empty_segment_names_its_boundary() -> None:
+    """The boundary in `EmptySegment` is compared with the reference's."""
+    edge, mage, answer = carry_out(start("t"), Compress("m")), Mage("t"), "EmptySegment"
+    assert disagreement(edge, mage, answer) == ""
+    assert disagreement(attrs.evolve(edge, refusal=EmptySegment(StepId(1))), mage, answer)
+
+
+def test_what_a_revise_leaves_is_compared() -> None:
+    """Abandoned steps and instructions left behind are the reference's, or there is a disagreement."""
+    edge, mage, answer = both(Revise(StepId(1), "l"))
+    assert edge.revised is not None
+    for less in (attrs.evolve(edge.revised, abandoned=()), attrs.evolve(edge.revised, instructions=())):
+        assert disagreement(attrs.evolve(edge, revised=less), mage, answer)
+
+
+def test_an_illegal_phase_is_noted() -> None:
+    """What the engine raises for an illegal phase is part of the edge, with the operation's name."""
+    edge = carry_out(instruct(start("t"), "i").unwrap(), Accept())
+    assert isinstance(edge.refusal, IllegalPhase)
+    assert edge.refusal.operation == "accept"

@@ -1,0 +1,113 @@
+"""Every sequence of commands over a small alphabet, to a depth, and that a fault would be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mage import Accept, Failed, Grow, Passed, accept, compress, grow, start
+from mage.engine.journal import ApplyVerdict
+from specs import explore as explorer
+from specs.driver import Edge, carry_out
+from specs.explore import SMALL, WIDE, Alphabet, Counterexample, Level, explore, main, report
+from specs.reference import Mage
+from tests.specs.forged import lying
+from tests.specs.readme import rows, section
+
+SMALL_ROWS, WIDE_ROWS = (rows(part) for part in section("What was explored").split("The alphabet `wide`"))
+
+
+def written(table: list[list[str]], deepest: int) -> list[tuple[int, ...]]:
+    """Return the numbers of the README's table, down to a depth."""
+    counts = [tuple(int(cell.replace(",", "")) for cell in row) for row in table if len(row) == 4]
+    return [row for row in counts if row[0] <= deepest and len(row) == 4]
+
+
+def seen(alphabet: Alphabet, depth: int) -> list[tuple[int, ...]]:
+    """Explore, and return the numbers."""
+    return [(level.depth, level.states, level.edges, level.refused) for level in explore(alphabet, depth)]
+
+
+def test_every_sequence_to_depth_7() -> None:
+    """All sequences of seven commands keep every invariant and law and agree with the reference; README counts them."""
+    assert seen(SMALL, 7) == written(SMALL_ROWS, 7)
+
+
+def test_every_sequence_over_more_commands() -> None:
+    """So do all sequences of five over the wide alphabet."""
+    assert seen(WIDE, 5) == written(WIDE_ROWS[:5], 5)
+
+
+def test_every_kind_of_command_is_tried_everywhere() -> None:
+    """In each phase the commands hold every legal one, every step as a boundary, and each blank one."""
+    pending = compress(grow(start("t"), "a", "o"), "m").unwrap()
+    for state in (start("t"), pending, accept(pending)):
+        commands = list(SMALL.commands(state))
+        assert len(set(commands)) == len(commands)
+        refused = {type(carry_out(state, command).refusal).__name__ for command in commands}
+        assert {"NoneType", "BlankInstruction", "UnknownBoundary", "StaleVerdict", "IllegalPhase"} <= refused
+    verdicts = [command.verdict for command in WIDE.commands(pending) if isinstance(command, ApplyVerdict)]
+    assert {Passed(), Failed("f", "execution"), Failed("f", "summary"), Failed("")} == set(verdicts)
+
+
+def test_another_reference_is_noticed() -> None:
+    """Where the reference is in another state than the engine, the first command says so."""
+    with pytest.raises(Counterexample, match="the engine has 't', the reference 'u'"):
+        list(explorer._edges(SMALL, start("t"), Mage("u"), None))
+
+
+def test_another_answer_is_noticed() -> None:
+    """Where the reference refuses what the engine takes, that is the counterexample."""
+    mage = Mage("t")
+    mage.grow("a", "o")
+    mage.compress("m")
+    mage.apply_verdict(mage.p_t.note._replace(word="failed", feedback="f", fault="execution"), mage.digest())
+    with pytest.raises(Counterexample, match="the engine answers None, the reference IllegalPhase"):
+        list(explorer._edges(SMALL, start("t"), mage, None))
+
+
+def test_a_broken_law_is_noticed() -> None:
+    """An edge that keeps the reference company and breaks a law is a counterexample."""
+    state, mage = start("t"), Mage("t")
+    with pytest.raises(Counterexample, match="L10 no_change_same_object"):
+        explorer._compare(Edge(state, Grow("a", "o"), start("t")), mage, None)
+
+
+def test_a_broken_invariant_is_noticed() -> None:
+    """A state that breaks an invariant is a counterexample, with the commands that led there."""
+    state = grow(start("t"), "a", "o")
+    forged = Edge(state, Accept(), lying(state, lessons_at=lambda step: ("l",), boundary=9))
+    with pytest.raises(Counterexample) as found:
+        explorer._check(forged, (None, Grow("a", "o")))
+    assert found.value.commands == (Grow("a", "o"), Accept())
+    assert str(found.value).splitlines()[1:] == [
+        "after",
+        "    start('t')",
+        "    Grow(action='a', observation='o')",
+        "    Accept()",
+    ]
+
+
+def test_the_report_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command prints a row a level and ends with status 0."""
+    assert main(["--depth", "2", "--alphabet", "wide"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:4] for line in lines] == [
+        ["depth", "states", "edges", "refused"],
+        ["1", "6", "7", "18"],
+        ["2", "37", "50", "102"],
+    ]
+
+
+def test_a_counterexample_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where something does not hold, the command says what and after what, and ends with status 1."""
+
+    def levels() -> Iterator[Level]:
+        yield Level(1, 5, 5, 15, 0.1)
+        raise Counterexample((Grow("a", "o"),), "L1 nothing_is_lost: step 1 is gone")
+
+    assert report(levels()) == 1
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1].split() == ["1", "5", "5", "15", "0.1"]
+    assert printed.err.splitlines()[0] == "L1 nothing_is_lost: step 1 is gone"
