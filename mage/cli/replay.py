@@ -41,7 +41,8 @@ def register(app: typer.Typer) -> None:
 
 def replay(
     file: Annotated[
-        Path, typer.Argument(help="A trace; its format is found by looking.", readable=False, show_default=False)
+        Path,
+        typer.Argument(help="A trace; its format is found by looking.", readable=False, show_default=False),
     ],
     task: Annotated[
         str | None, typer.Option("--task", metavar="N", help="Only this task of the file.")

@@ -16,7 +16,9 @@ from mage.trajectories import detect
 
 __all__ = ["Session", "load_commands", "state_at"]
 
-Session = Annotated[Path, typer.Argument(help="A journal: the path of a .jsonl file.", readable=False, show_default=False)]
+Session = Annotated[
+    Path, typer.Argument(help="A journal: the path of a .jsonl file.", readable=False, show_default=False)
+]
 _LARGEST_TO_LOOK_AT = 20_000_000  # bytes
 
 

@@ -10,10 +10,10 @@ from mage.codec.problems import MOST_DIGITS, DecodeError, Problem, short
 from mage.codec.shapes import DIGEST, FLAG, TEXT, WHOLE, Leaf, Nullable, name, tagged
 from mage.codec.strict_json import read_json, write_json
 from mage.codec.verdicts import VERDICT, VerdictDocument, verdict_document, verdict_of
-from mage.engine.errors import UnknownName, require_id, require_name
+from mage.engine.errors import UnknownName, require_id
 from mage.engine.ids import Digest, StepId
 from mage.engine.journal import Accept, ApplyVerdict, Command, Compress, Grow, Instruct, Retext, Revise, Start
-from mage.engine.nodes import KINDS, Kind
+from mage.engine.nodes import KINDS, Kind, as_kind
 from mage.engine.text import as_text
 
 __all__ = [
@@ -160,10 +160,9 @@ def command_document(command: Command) -> CommandDocument:
         case Grow(action=action, observation=observation):
             return {"op": "grow", "action": as_text(action), "observation": as_text(observation)}
         case Compress(text=text, kind=kind):
-            known = require_name("kind", kind, KINDS)
-            return {"op": "compress", "text": as_text(text), "kind": known}
+            return {"op": "compress", "text": as_text(text), "kind": as_kind(kind)}
         case Retext(text=text, kind=new_kind):
-            new = None if new_kind is None else require_name("kind", new_kind, KINDS)
+            new = None if new_kind is None else as_kind(new_kind)
             return {"op": "retext", "text": as_text(text), "kind": new}
         case ApplyVerdict(verdict=verdict, digest=digest):
             _require("digest", digest, DIGEST)

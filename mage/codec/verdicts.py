@@ -8,8 +8,17 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias, TypedDict, assert_never
 
 from mage.codec.shapes import TEXT, WORDS, Nullable, name, tagged
-from mage.engine.errors import require_name
-from mage.engine.nodes import FAULTS, Accepted, Failed, Fault, Passed, Pending, SummaryVerdict, Verdict
+from mage.engine.nodes import (
+    FAULTS,
+    Accepted,
+    Failed,
+    Fault,
+    Passed,
+    Pending,
+    SummaryVerdict,
+    Verdict,
+    as_fault,
+)
 from mage.engine.text import as_text
 
 __all__ = [
@@ -82,8 +91,8 @@ def verdict_document(verdict: Verdict) -> VerdictDocument:
 
 
 def _failed_document(failed: Failed) -> FailedDocument:
-    fault = require_name("fault", failed.fault, FAULTS)
-    return {"type": "failed", "feedback": as_text(failed.feedback), "fault": fault}
+    feedback, fault = as_text(failed.feedback), as_fault(failed.fault)
+    return {"type": "failed", "feedback": feedback, "fault": fault}
 
 
 def verdict_of(document: VerdictDocument) -> Verdict:

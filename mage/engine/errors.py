@@ -7,7 +7,7 @@ legal) is raised at once, as a `MageError`.
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar, final
+from typing import TypeAlias, final
 
 import attrs
 
@@ -134,18 +134,10 @@ class UnknownName(MageError, ValueError):
         return f"{self.found!r} is no {self.what}; known are {', '.join(self.known)}"
 
 
-Name = TypeVar("Name", bound=str)
-
-
-def require_name(what: str, found: Name, known: tuple[Name, ...]) -> Name:
-    """Return the one of the `known` that `found` equals: a member of a str enum enters as a plain string.
-
-    Raises:
-        UnknownName: it is none of them.
-    """
+def require_name(what: str, found: str, known: tuple[str, ...]) -> None:
+    """Raise `UnknownName` unless `found` is one of the `known`."""
     if found not in known:
         raise UnknownName(what, found, known)
-    return known[known.index(found)]
 
 
 @final

@@ -49,13 +49,10 @@ from mage.engine.errors import (
     StaleVerdict,
     UnknownBoundary,
     require_id,
-    require_name,
 )
 from mage.engine.ids import NO_SUMMARY, Digest, StepId
 from mage.engine.judging import JudgeRequest, digest_of, request_for
 from mage.engine.nodes import (
-    FAULTS,
-    KINDS,
     Accepted,
     Failed,
     Instruction,
@@ -66,6 +63,8 @@ from mage.engine.nodes import (
     Summary,
     SummaryVerdict,
     Verdict,
+    as_fault,
+    as_kind,
 )
 from mage.engine.text import as_text, is_blank
 from mage.engine.tree import Tree, trace
@@ -282,7 +281,7 @@ def compress(state: Active, text: str, kind: Kind = "subgoal") -> Result[Unverif
     """
     _require_legal("compress", state)
     text = as_text(text)
-    kind = require_name("kind", kind, KINDS)
+    kind = as_kind(kind)
     tree = state.tree
     head = tree.head_summary
     covers = tree.segment()
@@ -323,7 +322,7 @@ def retext(
     _require_legal("retext", state)
     text = as_text(text)
     head = state.tree.head_summary
-    kind = head.kind if kind is None else require_name("kind", kind, KINDS)
+    kind = head.kind if kind is None else as_kind(kind)
     if is_blank(text):
         return Failure(BlankSummary())
     if isinstance(state, Unverified) and (text, kind) == (head.text, head.kind):
@@ -406,8 +405,7 @@ def apply_verdict(
         case Passed():
             return Success(Active(_judged(state.tree, verdict)))
         case Failed():
-            fault = require_name("fault", verdict.fault, FAULTS)
-            failed = Failed(as_text(verdict.feedback), fault)
+            failed = Failed(as_text(verdict.feedback), as_fault(verdict.fault))
             if is_blank(failed.feedback):
                 return Failure(BlankFeedback())
             return Success(Rejected(_judged(state.tree, failed)))

@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
+from mage.engine.errors import UnknownName
 from mage.engine.ids import NO_SUMMARY, NOWHERE, ROOT_STEP, ROOT_SUMMARY, StepId, SummaryId
 
 __all__ = [
@@ -28,12 +29,38 @@ __all__ = [
     "Summary",
     "SummaryVerdict",
     "Verdict",
+    "as_fault",
+    "as_kind",
 ]
 
 Kind: TypeAlias = Literal["subgoal", "fallback"]
 Fault: TypeAlias = Literal["execution", "summary"]
 KINDS: Final[tuple[Kind, ...]] = ("subgoal", "fallback")
 FAULTS: Final[tuple[Fault, ...]] = ("execution", "summary")
+
+
+def as_kind(kind: str) -> Kind:
+    """Return a kind by its name; a member of a str enum enters as a plain string.
+
+    Raises:
+        UnknownName: there is no such kind.
+    """
+    for known in KINDS:
+        if kind == known:
+            return known
+    raise UnknownName("kind", kind, KINDS)
+
+
+def as_fault(fault: str) -> Fault:
+    """Return a fault by its name; a member of a str enum enters as a plain string.
+
+    Raises:
+        UnknownName: there is no such fault.
+    """
+    for known in FAULTS:
+        if fault == known:
+            return known
+    raise UnknownName("fault", fault, FAULTS)
 
 
 @final
