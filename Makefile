@@ -43,7 +43,7 @@ slow: .venv/dev             ## The tests that are too slow for a first run.
 
 coverage: .venv/dev         ## Every branch of the engine and the codec.
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-report= tests/engine tests/codec
-	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec*' --fail-under=100
+	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec/*' --fail-under=100
 
 bench: .venv/dev            ## Beside a hand-written mutable tree, in one run.
 	$(BIN)/python -m benchmarks.report

@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final, Protocol, final
 
-from mage.engine.errors import MageError, require_name
+from mage.engine.errors import MageError, UnknownName
 
 __all__ = [
     "ENCODINGS",
@@ -69,7 +69,8 @@ class ExactCounter:
     encoding: str = "o200k_base"
 
     def __post_init__(self) -> None:
-        require_name("encoding", self.encoding, ENCODINGS)
+        if self.encoding not in ENCODINGS:
+            raise UnknownName("encoding", self.encoding, ENCODINGS)
         _batch_count()
 
     @property

@@ -31,7 +31,6 @@ __all__ = [
     "UnknownStep",
     "UnknownSummary",
     "require_id",
-    "require_name",
 ]
 
 
@@ -132,12 +131,6 @@ class UnknownName(MageError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.found!r} is no {self.what}; known are {', '.join(self.known)}"
-
-
-def require_name(what: str, found: str, known: tuple[str, ...]) -> None:
-    """Raise `UnknownName` unless `found` is one of the `known`."""
-    if found not in known:
-        raise UnknownName(what, found, known)
 
 
 @final
