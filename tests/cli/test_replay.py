@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from mage import replay as replay_commands
+from mage import revise, view
 from mage.codec import decode_journal
+from mage.render import Meter
+from mage.tokens import default_counter
+from mage.trajectories import load
+from mage.trajectories.measure import Measured, measure
 from tests.cli.runner import mage
 from tests.shared_data import SHARED, needs_shared
 from tests.trajectories.samples import JSON_SAMPLES, TAU_BENCH, encoded
@@ -152,38 +157,36 @@ def test_an_unknown_format_is_a_usage_error(tau: Path) -> None:
     assert "tau-bench" in ran.err
 
 
+def measured_within(path: Path, budget: int) -> tuple[Measured, Meter]:
+    """Return the one trajectory of a file, put through the tree within a budget."""
+    meter = Meter(default_counter())
+    (trajectory,) = load(path.read_bytes(), file=path.name).unwrap()
+    return measure(trajectory.commands, meter, budget=budget), meter
+
+
 @needs_shared
 @pytest.mark.parametrize("kind", ["who_and_when/*.json", "swe_agent/*.traj"])
 def test_real_traces_stay_within_budget_and_summaries_and_a_step(kind: str) -> None:
     """On every real file the largest context is under budget, task and summaries, and the largest step."""
-    from mage.render import Meter
-    from mage.tokens import default_counter
-    from mage.trajectories import load
-    from mage.trajectories.measure import measure
-
-    for path in sorted(SHARED.glob(f"data/{kind}")):
-        meter = Meter(default_counter())
-        for trajectory in load(path.read_bytes(), file=path.name).unwrap():
-            measured = measure(trajectory.commands, meter, budget=2000)
-            assert measured.state is not None
-            tree = measured.state.tree
-            steps = [tree.step(step) for step in tree.active_path()[1:]]
-            largest = max(meter.step(step.action, step.observation) for step in steps)
-            # With everything compressed, what is left is the task, the summaries and the frame of R.
-            rest = measure([*measured.commands], meter).sizes
-            assert measured.sizes.shown == () or len(rest.shown) == len(measured.sizes.shown)
-            frame = _without_the_open_segment(measured.state, meter)
-            assert measured.sizes.shown_max <= 2000 + frame + largest, path.name
+    paths = sorted(SHARED.glob(f"data/{kind}"))
+    assert paths
+    for path in paths:
+        measured, meter = measured_within(path, 2000)
+        assert measured.state is not None
+        closed = revise(measured.state, measured.state.tree.boundary, "").unwrap().state
+        largest = max(meter.step(*step.content) for step in measured.state.tree.steps())
+        assert measured.sizes.shown_max <= 2000 + meter.count(view(closed)) + largest, path.name
 
 
-def _without_the_open_segment(state: object, meter: object) -> int:
-    from mage import revise, view
-    from mage.engine import State
-    from mage.render import Meter
-
-    assert isinstance(meter, Meter)
-    dropped: State = revise(state, state.tree.boundary, "").unwrap().state  # type: ignore[attr-defined,arg-type]  # a state
-    return meter.count(view(dropped))
+@needs_shared
+def test_a_step_larger_than_the_whole_budget_is_compressed_alone() -> None:
+    """One real entry has 88,054 characters: it stays whole, and has a summary of its own."""
+    measured, _ = measured_within(SHARED / "data" / "who_and_when" / "30.json", 2000)
+    assert measured.state is not None
+    tree = measured.state.tree
+    largest = max(tree.steps(), key=lambda step: len(step.observation))
+    assert len(largest.observation) == 88_054
+    assert [summary.covers for summary in tree.summaries() if largest.id in summary.covers] == [(largest.id,)]
 
 
 @needs_shared
