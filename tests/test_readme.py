@@ -68,3 +68,13 @@ def test_the_files_it_names_are_there() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_size_of_the_engine_is_told() -> None:
+    """The number of lines is right to a tenth."""
+    told = re.search(r"the engine is some ([\d,]+) lines", README)
+    assert told is not None
+    lines = sum(
+        path.read_text(encoding="utf-8").count("\n") for path in (ROOT / "mage" / "engine").glob("*.py")
+    )
+    assert abs(lines - int(told[1].replace(",", ""))) < lines / 10
