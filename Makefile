@@ -45,7 +45,9 @@ coverage: .venv/dev         ## Every branch of the engine and the codec.
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-report= tests/engine tests/codec
 	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec/*' --fail-under=100
 
-bench: .venv/dev            ## Beside a hand-written mutable tree, in one run.
+bench: .venv/dev            ## Beside a hand-written mutable tree, in one run; both must show the same.
+	$(BIN)/python -m pytest benchmarks/test_floor.py
+	$(BIN)/python -m pytest benchmarks/test_engine.py --benchmark-disable -k "not 1000000"
 	$(BIN)/python -m benchmarks.report
 
 package: .venv/dev          ## Build, install into a new environment, run.
