@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from returns.result import Failure, Success
 
 from benchmarks import floor as floor_of
 from benchmarks.calls import CALLS, LONG, histories
 from benchmarks.work import contents, floor_run, journal, run
-from mage.engine import replay
+from mage.engine import Active, replay
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -37,11 +38,22 @@ def _forget_histories() -> Iterator[None]:
 
 def _time(
     benchmark: BenchmarkFixture, target: Callable[..., object], rounds: int, prepare: Callable[[], object]
-) -> None:
-    """Call `target` so often, each time with the arguments that `prepare` returns, untimed."""
-    benchmark.pedantic(  # type: ignore[no-untyped-call]  # its annotations are not complete
+) -> object:
+    """Call `target` so often, each time with the arguments that `prepare` returns, untimed; return the last answer."""
+    answer: object = benchmark.pedantic(  # type: ignore[no-untyped-call]  # its annotations are not complete
         target, setup=prepare, rounds=rounds, warmup_rounds=1
     )
+    return answer
+
+
+def _next_step(answer: object) -> int:
+    """Return the next step of a history, on either side: a run that did its work took every step."""
+    if isinstance(answer, Success):
+        answer = answer.unwrap()
+    if isinstance(answer, floor_of.Floor):
+        return answer.next_step
+    assert isinstance(answer, Active)
+    return answer.tree.next_step
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -50,7 +62,8 @@ def test_run(benchmark: BenchmarkFixture, steps: int, side: str) -> None:
     """A run: grow, and every 20 steps a compress and a verdict."""
     benchmark.group = f"run of {steps:,} steps"
     target = run if side == "mage" else floor_run
-    _time(benchmark, target, ROUNDS[steps], lambda: ((contents(steps),), {}))
+    answer = _time(benchmark, target, ROUNDS[steps], lambda: ((contents(steps),), {}))
+    assert _next_step(answer) == steps + 1
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -60,7 +73,8 @@ def test_replay(benchmark: BenchmarkFixture, steps: int, side: str) -> None:
     benchmark.group = f"replay of {steps:,} steps"
     commands = journal(contents(steps))
     target = replay if side == "mage" else floor_of.replay
-    _time(benchmark, target, ROUNDS[steps], lambda: ((commands,), {}))
+    answer = _time(benchmark, target, ROUNDS[steps], lambda: ((commands,), {}))
+    assert _next_step(answer) == steps + 1
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -71,5 +85,6 @@ def test_call(benchmark: BenchmarkFixture, steps: int, name: str, side: str) -> 
     at = histories(steps)
     call = CALLS[name](at)
     target = call.ours if side == "mage" else call.floor
-    _time(benchmark, target, ROUNDS[steps] if name in LONG else 500, at.put_back)
+    answer = _time(benchmark, target, ROUNDS[steps] if name in LONG else 500, at.put_back)
     at.put_back()
+    assert not isinstance(answer, Failure), "a refusal was timed instead of the operation"
