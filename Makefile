@@ -6,7 +6,7 @@ TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 WORKERS ?= 2
 
 .NOTPARALLEL:
-.PHONY: demo test check explore slow coverage bench package clean
+.PHONY: demo test check explore specs specs-full slow coverage bench package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -27,7 +27,7 @@ demo: .venv/user            ## The bundled story; then, where TRACE names a file
 	@if [ -n "$(TRACE)" ]; then $(BIN)/mage replay "$(TRACE)"; fi
 
 test: .venv/dev             ## Every test that a user's first run should see.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not formal"
 
 check: .venv/dev            ## Types and style.
 	$(BIN)/python -m mypy
@@ -38,11 +38,17 @@ check: .venv/dev            ## Types and style.
 explore: .venv/dev          ## Every operation sequence to a depth, on the real code.
 	$(BIN)/python -m specs.explore --depth $(or $(DEPTH),8)
 
+specs: .venv/dev            ## All that says the engine is right: proofs, models, oracle, faults, mutants of a change.
+	$(BIN)/python -m specs.check --workers $(WORKERS)
+
+specs-full: specs           ## And every mutant of the engine, which takes an hour or two.
+	$(BIN)/python -m specs.mutants --all --jobs $(WORKERS)
+
 slow: .venv/dev             ## The tests that are too slow for a first run.
 	$(BIN)/python -m pytest -m slow
 
 coverage: .venv/dev         ## Every branch of the engine and the codec.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-report= tests/engine tests/codec
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not formal" --cov --cov-report= tests/engine tests/codec
 	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec/*' --fail-under=100
 
 bench: .venv/dev            ## Beside a hand-written mutable tree, in one run; both must show the same.

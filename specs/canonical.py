@@ -1,4 +1,4 @@
-"""One plain form for a state of the engine and for the reference, so that `==` compares them whole.
+"""The plain form of the reference, so that `==` compares it whole with the engine's (`mage.testing.canonical`).
 
 The form is a dict of tuples, strings and numbers: every node with its children, the notes, the heads, the
 phase, S = (C, R, H) and what a judge would be asked. Only the sentinels' own fields are left out, which
@@ -7,124 +7,13 @@ nothing shows and which the two spell differently (D2).
 
 from __future__ import annotations
 
-from typing import TypeAlias, assert_never
-
-from mage.engine import (
-    Accepted,
-    ExecutionState,
-    Failed,
-    Passed,
-    Pending,
-    State,
-    Step,
-    StepId,
-    Summary,
-    SummaryId,
-    SummaryVerdict,
-    Tree,
-    Unverified,
-    judge_request,
-    view,
-)
+from mage.testing import Canonical
 from specs.reference import Mage
 from specs.reference_nodes import Request, path, trace
 from specs.reference_nodes import Step as PlainStep
 from specs.reference_nodes import Summary as PlainSummary
 
-__all__ = [
-    "Canonical",
-    "canonical",
-    "canonical_of_reference",
-    "copy_of_reference",
-    "differences",
-    "plain_verdict",
-]
-
-Canonical: TypeAlias = dict[str, object]
-
-
-def canonical(state: State) -> Canonical:
-    """Return the plain form of a state of the engine. Cost: O(size of the tree)."""
-    tree = state.tree
-    shown = view(state)
-    return {
-        "phase": type(state).__name__,
-        "heads": (tree.step_head, tree.summary_head, tree.boundary, tree.next_step, tree.next_summary),
-        "paths": (tree.active_path(), tree.summary_path(), tree.segment()),
-        **_nodes(tree),
-        **_shown(shown),
-        "asked": _asked(state),
-    }
-
-
-def _nodes(tree: Tree) -> Canonical:
-    steps = [StepId(number) for number in range(tree.next_step)]
-    summaries = [SummaryId(number) for number in range(tree.next_summary)]
-    return {
-        "steps": tuple([_step(tree.step(step)) for step in steps[1:]]),
-        "step children": tuple([tree.step_children(step) for step in steps]),
-        "summaries": tuple([_summary(tree.summary(summary)) for summary in summaries[1:]]),
-        "summary children": tuple([tree.summary_children(summary) for summary in summaries]),
-        "lessons": tuple([(step, left) for step in steps if (left := tree.lessons_at(step))]),
-        "instructions": tuple(
-            [(step, each.text, each.standing) for step in steps for each in tree.instructions_at(step)]
-        ),
-    }
-
-
-def _shown(shown: ExecutionState) -> Canonical:
-    hints = shown.hints
-    return {
-        "task": shown.task,
-        "in force": shown.instructions,
-        "C": tuple([_summary(summary) for summary in shown.compressed]),
-        "R": tuple([_step(step) for step in shown.raw]),
-        "continuations": tuple([_step(step) for step in hints.continuations]),
-        "subgoals": tuple([_summary(summary) for summary in hints.subgoals]),
-        "lessons here": hints.lessons,
-        "boundary": shown.boundary,
-    }
-
-
-def _asked(state: State) -> object:
-    if not isinstance(state, Unverified):
-        return None
-    request = judge_request(state)
-    return (
-        request.task,
-        request.instructions,
-        request.kind,
-        tuple([(earlier.label, earlier.text) for earlier in request.earlier]),
-        tuple([_step(step) for step in request.steps]),
-        request.text,
-        request.digest,
-        tuple([step.id for step in judge_request(state, since_root=True).steps]),
-    )
-
-
-def _step(step: Step) -> object:
-    return (step.id, step.parent, step.action, step.observation)
-
-
-def _summary(summary: Summary) -> object:
-    verdict = plain_verdict(summary.verdict)
-    return (summary.id, summary.parent, summary.label, summary.covers, summary.text, summary.kind, verdict)
-
-
-def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str]:
-    """Return a verdict as the reference notes it: the word, the feedback and the fault."""
-    match verdict:
-        case Pending():
-            return ("pending", "", "")
-        case Passed():
-            return ("passed", "", "")
-        case Failed():
-            return ("failed", verdict.feedback, verdict.fault)
-        case Accepted():
-            failed = verdict.despite
-            return ("accepted", failed.feedback, failed.fault) if failed else ("accepted", "", "")
-        case _:
-            assert_never(verdict)
+__all__ = ["canonical_of_reference", "copy_of_reference"]
 
 
 def canonical_of_reference(mage: Mage) -> Canonical:
@@ -231,12 +120,3 @@ def _copy_summary(copy: Mage, summary: PlainSummary) -> None:
     child.text, child.kind, child.note = summary.text, summary.kind, summary.note
     parent.children.append(child)
     copy.summaries.append(child)
-
-
-def differences(engine: Canonical, reference: Canonical) -> str:
-    """Return where two plain forms differ, a line each, and nothing where they do not."""
-    return "\n".join(
-        f"{part}: the engine has {engine.get(part)!r}, the reference {reference.get(part)!r}"
-        for part in dict.fromkeys([*engine, *reference])
-        if engine.get(part) != reference.get(part)
-    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from mage.engine import Compress, Grow, Instruct, Revise, Unverified, judge_request, view
-from specs.driver import Edge
+from mage.testing import Edge
 
 __all__ = ["fallback_hides_nothing", "question_is_whole", "question_stands"]
 

@@ -1,11 +1,9 @@
-"""One command on the engine and on the reference: what the explorer and the stateful test have in common."""
+"""One command on the reference: how its answer differs from the engine's, and the reference as an implementation."""
 
 from __future__ import annotations
 
-from typing import TypeAlias, assert_never, final
-
-import attrs
-from returns.pipeline import is_successful
+from hashlib import sha256
+from typing import assert_never, final
 
 from mage.engine import (
     Accept,
@@ -13,67 +11,32 @@ from mage.engine import (
     Compress,
     EmptySegment,
     Grow,
-    IllegalPhase,
     Instruct,
-    Refusal,
     Retext,
     Revise,
-    Revised,
     StaleVerdict,
-    State,
+    Start,
     UnknownBoundary,
-    apply,
-    revise,
 )
 from mage.engine.journal import Operation
-from specs.canonical import plain_verdict
+from mage.testing import (
+    BEFORE_START,
+    Answer,
+    Detail,
+    Edge,
+    Implementation,
+    Reached,
+    Refusing,
+    Request,
+    plain_verdict,
+    spelled,
+)
+from mage.testing import Refused as RefusedAnswer
+from specs.canonical import canonical_of_reference, copy_of_reference
 from specs.reference import Mage
 from specs.reference_nodes import Left, Refused, Verdict
 
-__all__ = ["Edge", "carry_out", "disagreement", "perform"]
-
-Refusing: TypeAlias = Refusal | IllegalPhase
-
-
-@final
-@attrs.frozen
-class Edge:
-    """One command on the engine: where it started and where it led.
-
-    Attributes:
-        before: the state it was given.
-        command: what was asked for.
-        after: the state that it led to; `before` itself where it was refused.
-        refusal: why it was refused, or None.
-        revised: what a revise gave back, or None.
-    """
-
-    before: State
-    command: Operation
-    after: State
-    refusal: Refusing | None = None
-    revised: Revised | None = None
-
-
-def carry_out(state: State, command: Operation) -> Edge:
-    """Carry out one command on the engine; a refusal and an illegal phase are noted, not raised."""
-    try:
-        if isinstance(command, Revise):
-            return _revise(state, command)
-        result = apply(state, command)
-    except IllegalPhase as illegal:
-        return Edge(state, command, state, illegal)
-    if is_successful(result):
-        return Edge(state, command, result.unwrap())
-    return Edge(state, command, state, result.failure())
-
-
-def _revise(state: State, command: Revise) -> Edge:
-    result = revise(state, command.boundary, command.lesson)
-    if is_successful(result):
-        revised = result.unwrap()
-        return Edge(state, command, revised.state, None, revised)
-    return Edge(state, command, state, result.failure())
+__all__ = ["Reference", "disagreement", "perform"]
 
 
 def perform(mage: Mage, command: Operation) -> Refused | Left | None:
@@ -131,3 +94,52 @@ def _wrong_detail(refusal: Refusing, mage: Mage) -> str:
             return f"the engine expects digest {refusal.expected}, the reference another"
         case _:
             return ""
+
+
+@final
+class Reference(Implementation):
+    """The reference as one implementation among others, each of its states a copy that is left alone."""
+
+    def __init__(self) -> None:
+        self._states: list[Mage] = []
+
+    def apply(self, request: Request) -> Answer:
+        """Carry out one command on a copy of the state that it goes on from."""
+        if request.on == BEFORE_START or isinstance(request.command, Start):
+            if request.on != BEFORE_START or not isinstance(request.command, Start):
+                return RefusedAnswer("IllegalPhase")
+            return self._reached(Mage(request.command.task), None)
+        mage = copy_of_reference(self._states[request.on - 1])
+        answer = perform(mage, request.command)
+        if isinstance(answer, str):
+            return RefusedAnswer(answer, _detail(answer, mage))
+        return self._reached(mage, answer)
+
+    def _reached(self, mage: Mage, left: Left | None) -> Reached:
+        self._states.append(mage)
+        number, fingerprint = len(self._states), sha256(spelled(canonical_of_reference(mage))).hexdigest()
+        if left is None:
+            return Reached(number, fingerprint)
+        abandoned = tuple([step.id for step in left.abandoned])
+        instructions = tuple([(each.text, each.standing) for each in left.instructions])
+        return Reached(number, fingerprint, abandoned, instructions)
+
+    def show(self, state: int) -> bytes:
+        """Return the canonical JSON of a state."""
+        return spelled(canonical_of_reference(self._states[state - 1]))
+
+    def forget(self) -> None:
+        """Drop all states; numbers begin anew."""
+        self._states.clear()
+
+
+def _detail(refused: Refused, mage: Mage) -> Detail:
+    match refused:
+        case "EmptySegment":
+            return mage.p_b.id
+        case "UnknownBoundary":
+            return tuple(mage.legal_boundaries())
+        case "StaleVerdict":
+            return mage.digest() if mage.phase == "Unverified" else None
+        case _:
+            return None

@@ -14,9 +14,11 @@ commands that led there, if anything is wrong.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -42,10 +44,12 @@ from mage.engine import (
     check_change,
     start,
 )
+from mage.engine.invariants import INVARIANTS
 from mage.engine.journal import Operation
-from specs.canonical import canonical, canonical_of_reference, copy_of_reference, differences
-from specs.driver import Edge, carry_out, disagreement, perform
-from specs.laws import Snapshot, laws_of, old_versions_stand
+from mage.testing import Edge, canonical, carry_out, differences
+from specs.canonical import canonical_of_reference, copy_of_reference
+from specs.driver import disagreement, perform
+from specs.laws import EDGE_LAWS, Snapshot, laws_of, old_versions_stand, refusal_changes_nothing
 from specs.reference import Mage
 
 __all__ = ["ALPHABETS", "SMALL", "WIDE", "Alphabet", "Counterexample", "Level", "explore", "main", "report"]
@@ -98,7 +102,7 @@ class Alphabet:
             lessons = self.lessons if boundary in boundaries else self.lessons[:1]
             yield from (Revise(boundary, lesson) for lesson in lessons)
         yield from (Instruct(" "), Compress("\n"), Retext("\t"))
-        yield from (ApplyVerdict(Failed(""), digest), ApplyVerdict(Passed(), OLD_DIGEST))
+        yield from (ApplyVerdict(Failed(" "), digest), ApplyVerdict(Passed(), OLD_DIGEST))
 
 
 SMALL: Final = Alphabet("small", (("a", "o"), ("b", "o")), (None,), ("execution",), (False,))
@@ -205,7 +209,7 @@ def _compare(edge: Edge, beside: Mage, way: Way) -> None:
     """Compare the two sides after an edge, and see that every law and the change's invariants hold."""
     ours, theirs = canonical(edge.after), canonical_of_reference(beside)
     if ours != theirs:
-        raise _counterexample(way, edge.command, differences(ours, theirs))
+        raise _counterexample(way, edge.command, differences(ours, theirs, "the reference"))
     for number, law in laws_of(edge.command):
         for wrong in law(edge):
             raise _counterexample(way, edge.command, f"{number} {law.__name__}: {wrong}")
@@ -250,8 +254,31 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--depth", type=int, default=7, help="length of the sequences (default: 7)")
     parser.add_argument("--alphabet", choices=sorted(ALPHABETS), default=SMALL.name, help="default: small")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was seen there too")
     options = parser.parse_args(arguments)
-    return report(explore(ALPHABETS[options.alphabet], options.depth))
+    levels: list[Level] = []
+    status = report(_noted(explore(ALPHABETS[options.alphabet], options.depth), levels))
+    if options.json is not None and status == 0:
+        options.json.write_text(json.dumps(_as_json(options.alphabet, levels), indent=1), encoding="utf-8")
+    return status
+
+
+def _noted(levels: Iterator[Level], noted: list[Level]) -> Iterator[Level]:
+    for level in levels:
+        noted.append(level)
+        yield level
+
+
+def _as_json(alphabet: str, levels: list[Level]) -> dict[str, object]:
+    """Return what was seen, and everything that held on every state, every edge, and every state left."""
+    laws = [law.__name__ for law in EDGE_LAWS.values()]
+    always = [old_versions_stand.__name__, refusal_changes_nothing.__name__, "reference"]
+    return {
+        "alphabet": alphabet,
+        "levels": [attrs.asdict(level) for level in levels],
+        "invariants": [invariant.__name__ for invariant in INVARIANTS],
+        "laws": [*laws, *always],
+    }
 
 
 if __name__ == "__main__":

@@ -34,9 +34,8 @@ from mage.engine import (
     view,
 )
 from mage.engine.journal import Operation
-from specs.canonical import Canonical, canonical
+from mage.testing import Canonical, Edge, canonical
 from specs.decision_laws import fallback_hides_nothing, question_is_whole, question_stands
-from specs.driver import Edge
 
 __all__ = ["EDGE_LAWS", "Law", "Snapshot", "laws_of", "old_versions_stand", "refusal_changes_nothing"]
 

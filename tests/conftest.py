@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 _SLOW_MACHINES = [HealthCheck.too_slow]
 settings.register_profile(
@@ -13,5 +13,12 @@ settings.register_profile(
 settings.register_profile(
     "search", deadline=None, max_examples=400, print_blob=True, suppress_health_check=_SLOW_MACHINES
 )
+settings.register_profile(
+    "unshrunk",
+    settings.get_profile("first-run"),
+    phases=(Phase.explicit, Phase.generate),
+    max_examples=40,
+    database=None,
+)  # for specs.faults: whether a test fails, not how
 # A user's first run is the same every time; CI searches anew, from a seed that it prints (--hypothesis-seed).
 settings.load_profile(os.environ.get("MAGE_TESTS", "first-run"))

@@ -23,6 +23,7 @@ FLOORS = (
     "integrations",
     "arena",
     "explorer",
+    "testing",
     "cli",
 )
 ENGINE_MAY_IMPORT = {

@@ -351,6 +351,7 @@ Proof.
 Qed.
 
 (* ---- all of them ---- *)
+(* every_operation_keeps_the_invariants: whatever is done to a state that has them *)
 Theorem every_operation_keeps_the_invariants : forall s c s', Inv s -> exec s c = Done s' -> Inv s'.
 Proof using same_spec.
   intros s c s' I E. destruct c; simpl in E; eauto using grow_inv, compress_inv, retext_inv,
@@ -378,6 +379,7 @@ Proof. intros s cs [t [ds ->]]. exists t, (ds ++ cs). unfold Machine.run. now re
 Lemma reachable_after : forall s c, reachable s -> reachable (after s c).
 Proof. intros s c Re. exact (reachable_run [c] Re). Qed.
 
+(* reachable_inv: what any commands make of a start, refused ones among them, has the invariant *)
 Theorem reachable_inv : forall s, reachable s -> Inv s.
 Proof using same_spec. intros s [t [cs ->]]. apply run_inv, start_inv. Qed.
 End Kept.

@@ -1,5 +1,5 @@
-(* L3 to L6 of ../README.md, and that the C and R of Algorithm 1, which it keeps up to date as it goes, are
-   the ones that are derived here. *)
+(* L3 to L6 of ../README.md; what revise leaves, and H (D7 to D9, D14); what Algorithm 1 says that its
+   operations do to C and R, said of the C and R that are derived here. *)
 From Coq Require Import List Arith Bool Lia Sorted.
 From Mage Require Import Path Machine Invariants Kept Refusals Lost.
 Import ListNotations.
@@ -55,23 +55,11 @@ Proof.
   intros s cs. apply prefix_length.
   exact (steps_kept (nothing_is_ever_lost nothing same blank same_digest digest_of cs s)).
 Qed.
-Lemma extends_shape : forall s s' t, extends s s' -> t < next_summary s ->
-  shape (summary s' t) = shape (summary s t).
-Proof.
-  intros s s' t [_ _ K _ _] L.
-  assert (N : forall u, shape (summary u t) = nth t (map shape (summaries u)) (shape root_summary))
-    by (intro; symmetry; apply map_nth).
-  rewrite !N. apply prefix_nth; [exact K|]. now rewrite map_length.
-Qed.
-Lemma extends_summaries : forall s s', extends s s' -> next_summary s <= next_summary s'.
-Proof.
-  intros s s' [_ _ K _ _]. apply prefix_length in K. now rewrite !map_length in K.
-Qed.
 Lemma extends_summary_path : forall s s' t, Inv s -> Inv s' -> extends s s' -> t < next_summary s ->
   summary_path s' t = summary_path s t.
 Proof.
   intros s s' t I I' X L. apply (summary_path_kept I I' L). intros u Lu.
-  pose proof (extends_shape X Lu) as E. unfold Invariants.shape in E. now injection E.
+  pose proof (extends_shape nothing X Lu) as E. unfold Invariants.shape in E. now injection E.
 Qed.
 Lemma extends_step_path : forall s s' n, Inv s -> Inv s' -> extends s s' -> n < next_step s ->
   step_path s' n = step_path s n.
@@ -178,7 +166,7 @@ Proof using same_spec.
   destruct (compress_fresh I O G) as [L [_ [_ [E _]]]].
   assert (I' : Inv later) by (apply run_inv, (kept I G); exact same_spec).
   pose proof (nothing_is_ever_lost nothing same blank same_digest digest_of cs s') as X. fold later in X.
-  pose proof (extends_shape X (proj2 L)) as Sh. pose proof (extends_summaries X) as Le.
+  pose proof (extends_shape nothing X (proj2 L)) as Sh. pose proof (extends_summaries X) as Le.
   rewrite E in Sh. unfold Invariants.shape in Sh; simpl in Sh. injection Sh as Pa _ Co.
   destruct (compress_cases I' G') as [P [B _]].
   assert (C' : compress later m' k' = Done (retexted later (summary_head s') m' k')).

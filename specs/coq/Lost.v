@@ -54,6 +54,19 @@ Qed.
 Lemma judged_extends : forall s v, extends s (judged s v).
 Proof. intros. now apply changed_extends. Qed.
 
+Lemma extends_shape : forall s s' t, extends s s' -> t < next_summary s ->
+  shape (summary s' t) = shape (summary s t).
+Proof.
+  intros s s' t [_ _ K _ _] L.
+  assert (N : forall u, shape (summary u t) = nth t (map shape (summaries u)) (shape root_summary))
+    by (intro; symmetry; apply map_nth).
+  rewrite !N. apply prefix_nth; [exact K|]. now rewrite map_length.
+Qed.
+Lemma extends_summaries : forall s s', extends s s' -> next_summary s <= next_summary s'.
+Proof.
+  intros s s' [_ _ K _ _]. apply prefix_length in K. now rewrite !map_length in K.
+Qed.
+
 (* L1: every step keeps its parent and content; every summary its id, parent, label and covers;
    lessons and instructions before are a prefix of those after *)
 Theorem nothing_is_lost : forall s c s', exec s c = Done s' -> extends s s'.
@@ -83,10 +96,5 @@ Corollary every_step_stands : forall s c s' n, exec s c = Done s' -> n < next_st
 Proof. intros s c s' n H. apply prefix_nth. apply (nothing_is_lost H). Qed.
 Corollary every_summary_keeps_its_place : forall s c s' t, exec s c = Done s' -> t < next_summary s ->
   shape (summary s' t) = shape (summary s t).
-Proof.
-  intros s c s' t H L. destruct (summaries_kept (nothing_is_lost H)) as [m E].
-  assert (N : forall u, shape (summary u t) = nth t (map shape (summaries u)) (shape root_summary))
-    by (intro; symmetry; apply map_nth).
-  rewrite !N, E. apply app_nth1. now rewrite map_length.
-Qed.
+Proof. intros s c s' t H. exact (extends_shape (nothing_is_lost H)). Qed.
 End Lost.

@@ -34,6 +34,14 @@ Proof using same_spec.
   - destruct (revise_spec I E) as [t [_ [_ [_ ->]]]]. rewrite with_lesson_is. now apply Easy.
 Qed.
 
+Lemma retexted_phase : forall s t m k, Inv s -> t < next_summary s -> phase (retexted s t m k) = Unverified.
+Proof.
+  intros s t m k I Lt. rewrite retexted_is by exact I.
+  unfold Machine.phase, Machine.summary. simpl. now rewrite nth_upd_same.
+Qed.
+Lemma compressed_phase : forall s m k, phase (Invariants.compressed nothing s m k) = Unverified.
+Proof. intros s m k. unfold Machine.phase. simpl. now rewrite new_summary. Qed.
+
 (* ---- D5 ---- *)
 (* question_stands: grow, instruct and dropping the open segment do not change what the judge is asked *)
 Theorem question_stands : forall s c s', reachable s -> phase s = Unverified -> exec s c = Done s' ->
@@ -101,15 +109,24 @@ Proof using same_digest_spec.
   apply same_digest_spec, No in E. contradiction.
 Qed.
 
-(* ---- no verdict is inherited ---- *)
-Lemma retexted_phase : forall s t m k, Inv s -> t < next_summary s -> phase (retexted s t m k) = Unverified.
-Proof.
-  intros s t m k I Lt. rewrite retexted_is by exact I.
-  unfold Machine.phase, Machine.summary. simpl. now rewrite nth_upd_same.
+(* a_new_text_overtakes: once a summary has another text, or was made a subgoal (D12), an answer to the old
+   question is refused (where no two questions have one digest) *)
+Theorem a_new_text_overtakes : (forall p q, digest_of p = digest_of q -> p = q) ->
+  forall s m k s' a, reachable s -> retext s m k = Done s' ->
+  text (summary s' (summary_head s')) <> text (summary s (summary_head s)) \/
+  kind (summary s' (summary_head s')) <> kind (summary s (summary_head s)) ->
+  apply_verdict s' a (digest s) = Refused (StaleVerdict (Some (digest s'))).
+Proof using same_spec same_digest_spec.
+  intros No s m k s' a Re E D. pose proof (reachable_inv same_spec Re) as I.
+  pose proof (inv_summary_head I) as Lh.
+  assert (phase s' = Unverified) as P by (destruct (retext_cases E) as [_ [_ ->]]; now apply retexted_phase).
+  assert (expected s' = Some (digest s')) as <- by (unfold Machine.expected; now rewrite P).
+  apply (an_overtaken_answer_is_refused No). right. intro Eq.
+  pose proof (f_equal (@asked_text Text) Eq). pose proof (f_equal (@asked_kind Text) Eq). simpl in *.
+  destruct D; congruence.
 Qed.
-Lemma compressed_phase : forall s m k, phase (Invariants.compressed nothing s m k) = Unverified.
-Proof. intros s m k. unfold Machine.phase. simpl. now rewrite new_summary. Qed.
 
+(* ---- no verdict is inherited ---- *)
 (* whatever is on the summary path after an operation and is not its head was on it before *)
 Lemma path_was_there : forall s c s' t, Inv s -> exec s c = Done s' ->
   In t (summary_path s' (summary_head s')) ->

@@ -118,6 +118,13 @@ Proof using same_spec.
   intros n x st Hin. exact (inv_instructions I Hin).
 Qed.
 
+(* D5: no feedback that is kept is blank, so what D4 leaves of it is always a lesson *)
+Theorem feedback_is_not_blank : forall s, reachable s -> forall t f k,
+  verdict (summary s t) = Failed f k \/ verdict (summary s t) = Accepted (Some (f, k)) -> blank f = false.
+Proof using same_spec.
+  intros s Re t f k V. apply (inv_feedback (reachable_inv same_spec Re) (t := t)). now destruct V as [->| ->].
+Qed.
+
 (* I10 is of the engine's indexes, which are not here. What is: to look for a child by content, by covers or
    by its boundary, as the engine does, finds one child, the same one, and children come in order of ids *)
 Lemma numbered_sorted : forall T (p : nat * T -> bool) (l : list T),

@@ -48,9 +48,6 @@ Definition update k c :=
 Definition derived s :=
   Store s (map (fun t => entry (summary s t)) (C s)) (map (fun n => content (step s n)) (R s)).
 
-Lemma map_removelast : forall X Y (f : X -> Y) l, map f (removelast l) = removelast (map f l).
-Proof. induction l as [|x [|y l] IH]; simpl in *; congruence. Qed.
-
 Lemma entries : forall s l, map (fun t => entry (summary s t)) l = map entry (map (summary s) l).
 Proof. intros. now rewrite map_map. Qed.
 

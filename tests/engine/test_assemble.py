@@ -5,14 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Active, Instruction, State, Step, StepId, Summary, SummaryId, Tree, check, grow, start
-from mage.engine.assemble import assemble
+from mage import (
+    Active,
+    Failed,
+    Instruction,
+    Passed,
+    State,
+    Step,
+    StepId,
+    Summary,
+    SummaryId,
+    Tree,
+    accept,
+    apply_verdict,
+    check,
+    compress,
+    grow,
+    start,
+)
+from mage.engine.assemble import assemble, in_phase
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import CHUNK
 from tests.codec.strategies import states
+from tests.engine.test_invariants import summary
 
 
 def _again(tree: Tree) -> Tree:
@@ -39,6 +58,29 @@ def test_the_parts_of_a_reachable_tree_make_that_tree(state: State) -> None:
     again = _again(state.tree)
     assert again == state.tree
     assert hash(again) == hash(state.tree)
+
+
+@given(states)
+def test_the_phase_of_a_tree_follows_from_its_summary_head(state: State) -> None:
+    """The tree of any reachable state alone is enough to have the state again (D6)."""
+    assert in_phase(state.tree) == state
+
+
+def test_each_phase_is_found_again() -> None:
+    """A pending head is Unverified, a failed one Rejected, any other Active (D6)."""
+    pending = compress(grow(start("task"), "a", "o"), "text").unwrap()
+    for verdict in (Passed(), Failed("no")):
+        judged = apply_verdict(pending, verdict, pending.digest).unwrap()
+        assert in_phase(judged.tree) == judged
+    assert in_phase(pending.tree) == pending
+    assert in_phase(accept(pending).tree) == accept(pending)
+
+
+def test_a_verdict_that_is_none_has_no_phase() -> None:
+    """What the types exclude is not passed over in silence."""
+    pending = compress(grow(start("task"), "a", "o"), "text").unwrap()
+    with pytest.raises(AssertionError, match="'passed'"):
+        in_phase(summary(pending, 1, verdict="passed").tree)
 
 
 @given(states)

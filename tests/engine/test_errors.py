@@ -33,17 +33,24 @@ ERRORS = [
     (InvariantError("I2", "siblings_differ", "step 3"), "I2 siblings_differ: step 3"),
     (UnknownStep(StepId(9)), "there is no step 9"),
     (UnknownSummary(4), "there is no summary 4"),
-    (NotText("dict"), "expected a str, found dict"),
-    (NotAnId("float"), "expected an int, found float"),
+    (NotText("dict"), "content is text: expected a str, found dict (serialize it first)"),
+    (NotAnId("float"), "a boundary is the id of a step: expected an int, found float"),
+    (IllegalPhase("grow", "nothing", ("Active",)), "grow is not legal before a start; it is legal in Active"),
     (UnknownName("kind", "goal", ("subgoal", "fallback")), "'goal' is no kind; known are subgoal, fallback"),
 ]
 REFUSALS = [
-    (EmptySegment(StepId(4)), "no step was taken since [Step 4]"),
-    (BlankSummary(), "say what the steps achieved"),
-    (BlankInstruction(), "say what is wanted"),
-    (BlankFeedback(), "say what is wrong"),
-    (StaleVerdict(Digest("ab"), None), "no summary is pending"),
-    (StaleVerdict(Digest("ab"), Digest("cd")), "the pending summary is cd"),
+    (EmptySegment(StepId(4)), "nothing to compress: no step was taken since [Step 4]"),
+    (BlankSummary(), "the summary's text is blank: say what the steps achieved"),
+    (BlankInstruction(), "the instruction is blank: say what is wanted"),
+    (BlankFeedback(), "a failed verdict needs feedback: say what is wrong"),
+    (
+        StaleVerdict(Digest("0123456789abcdef"), None),
+        "verdict for 0123456789ab: no summary is pending, nothing waits for a verdict",
+    ),
+    (
+        StaleVerdict(Digest("0123456789abcdef"), Digest("fedcba9876543210")),
+        "verdict for 0123456789ab: the pending summary is fedcba987654; judge that one",
+    ),
     (
         UnknownBoundary(StepId(7), (StepId(0), StepId(3))),
         "[Step 7] is not a boundary to go back to; these are: [Step 0] [Step 3]",
@@ -54,7 +61,16 @@ REFUSALS = [
 @pytest.mark.parametrize(("error", "said"), ERRORS, ids=lambda value: type(value).__name__)
 def test_an_error_says_what_and_where(error: MageError, said: str) -> None:
     """Every error is a MageError with a sentence that helps."""
-    assert said in str(error)
+    assert str(error) == said
+
+
+@pytest.mark.parametrize(("error", "said"), ERRORS, ids=lambda value: type(value).__name__)
+def test_an_error_shows_what_it_was_made_of(error: MageError, said: str) -> None:
+    """In a traceback or a debugger its parts are there, in the order in which it was made."""
+    parts = tuple(vars(error).values())
+    again = type(error)(*parts)
+    assert again.args == tuple(vars(again).values()) == parts
+    assert str(again) == said
 
 
 @pytest.mark.parametrize(("error", "said"), ERRORS, ids=lambda value: type(value).__name__)
@@ -68,12 +84,16 @@ def test_an_error_survives_another_process(error: MageError, said: str) -> None:
 @pytest.mark.parametrize(("refusal", "said"), REFUSALS, ids=lambda value: type(value).__name__)
 def test_a_refusal_says_what_to_do(refusal: object, said: str) -> None:
     """Every refusal is one line that an agent can act on."""
-    assert said in str(refusal)
-    assert "\n" not in str(refusal)
+    assert str(refusal) == said
+    assert "\n" not in said
 
 
 def test_a_long_list_of_boundaries_is_cut_in_words_only() -> None:
-    """The message names the last dozen boundaries; the value keeps all."""
-    refusal = UnknownBoundary(StepId(1), tuple(map(StepId, range(0, 100, 2))))
-    assert str(refusal).count("[Step") == 13
-    assert len(refusal.legal) == 50
+    """The message names the last dozen boundaries, and says that there are more; the value keeps all."""
+    for boundaries in (12, 13, 50):
+        legal = tuple(StepId(2 * number) for number in range(boundaries))
+        refusal = UnknownBoundary(StepId(1), legal)
+        shown = " ".join(f"[Step {step}]" for step in legal[-12:])
+        more = "... " if boundaries > 12 else ""
+        assert str(refusal) == f"[Step 1] is not a boundary to go back to; these are: {more}{shown}"
+        assert len(refusal.legal) == boundaries

@@ -138,6 +138,7 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "covers with a gap": ("I3", lambda s: summary(s, 1, covers=ids(1, 3))),
     "covers out of order": ("I3", lambda s: summary(s, 1, covers=ids(2, 1, 3))),
     "covers off the tree": ("I3", lambda s: summary(s, 1, covers=ids(1, 2, 99))),
+    "covers the step that comes next": ("I3", lambda s: summary(s, 3, covers=ids(6, 8))),
     "equal sibling covers": (
         "I4",
         lambda s: top(
@@ -149,6 +150,7 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     ),
     "summary head off its place": ("I3", lambda s: summary(s, 3, id=SummaryId(9))),
     "step head unknown": ("I5", lambda s: with_tree(s, step_head=StepId(99))),
+    "step head at the step that comes next": ("I5", lambda s: with_tree(s, step_head=StepId(8))),
     "step head beside the boundary": ("I5", lambda s: with_tree(s, step_head=StepId(3))),
     "untrusted above the head": ("I8", lambda s: summary(s, 2, verdict=Failed("no"))),
     "pending in Active": ("I8", lambda s: Active(s.tree)),
@@ -172,10 +174,21 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
         "I9",
         lambda s: notes(s, instructions=HashTrieMap({StepId(99): (Instruction("x"),)})),
     ),
+    "instruction at the step that comes next": (
+        "I9",
+        lambda s: notes(s, instructions=HashTrieMap({StepId(8): (Instruction("x"),)})),
+    ),
     "branch not indexed": ("I10", lambda s: settled(s, branches=HashTrieMap())),
     "branch of nobody": (
         "I10",
         lambda s: settled(s, branches=s.tree._settled.branches.insert(StepId(7), HashTrieMap())),
+    ),
+    "branch below nobody": (
+        "I10",
+        lambda s: settled(
+            s,
+            branches=s.tree._settled.branches.insert(StepId(7), HashTrieMap({("x", "y"): StepId(4)})),
+        ),
     ),
     "branch indexed twice": (
         "I10",
@@ -190,6 +203,15 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "summary branch of nobody": (
         "I10",
         lambda s: top(s, branches=s.tree._settled.top.branches.insert(SummaryId(3), HashTrieMap())),
+    ),
+    "summary branch below nobody": (
+        "I10",
+        lambda s: top(
+            s,
+            branches=s.tree._settled.top.branches.insert(
+                SummaryId(3), HashTrieMap({StepId(9): SummaryId(1)})
+            ),
+        ),
     ),
     "summary indexed twice": (
         "I10",
@@ -206,6 +228,61 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "digest of something else": ("I10", lambda s: Unverified(s.tree, Digest("0" * 64))),
 }
 
+SAID = {
+    "no steps at all": "the steps should be kept in chunks of 32, all but the newest full",
+    "tail off its chunk": "the steps should be kept in chunks of 32, all but the newest full",
+    "chunk missing": "the steps should be kept in chunks of 32, all but the newest full",
+    "chunk too short": "the steps should be kept in chunks of 32, all but the newest full",
+    "one chunk too many": "the steps should be kept in chunks of 32, all but the newest full",
+    "tail too long": "the steps should be kept in chunks of 32, all but the newest full",
+    "ids that jump": "step 7 says it is 99",
+    "root with content": "step 0 should be the root, found Step(id=0, parent=-1, action='x', observation='')",
+    "id off its place": "step 2 says it is 5",
+    "parent not smaller": "step 2 has parent 2",
+    "parent dangling": "step 2 has parent -1",
+    "equal siblings": "step 8 has the content of an older child of step 0",
+    "root of summaries changed": "summary 0 should be the root, covering step 0, passed",
+    "summary missing": "summary 1 is missing or misplaced: None",
+    "summary kept twice": "summary 3 is the head, and another is kept under its id",
+    "summary under another id": "summary 1 is missing or misplaced: Summary(id=2, parent=0, label=0, covers=(1, 2, 3), text='left', kind='subgoal', verdict=Accepted(despite=None))",
+    "summary below itself": "summary 2 is missing or misplaced: Summary(id=2, parent=2, label=0, covers=(4, 5), text='one', kind='fallback', verdict=Accepted(despite=None))",
+    "label off": "summary 2 has label 1, its parent ends at 0",
+    "covers nothing": "summary 3 covers nothing",
+    "covers with a gap": "summary 1 covers step 3, which does not follow step 1",
+    "covers out of order": "summary 1 covers step 2, which does not follow step 0",
+    "covers off the tree": "summary 1 covers step 99, which does not follow step 2",
+    "covers the step that comes next": "summary 3 covers step 8, which does not follow step 6",
+    "equal sibling covers": "summary 4 has the covers of an older child of summary 0",
+    "summary head off its place": "summary 3 is missing or misplaced: None",
+    "step head unknown": "the step head 99 is no step",
+    "step head at the step that comes next": "the step head 8 is no step",
+    "step head beside the boundary": "the step head 3 is not below the current boundary 6",
+    "untrusted above the head": "summary 2 above the head is Failed(feedback='no', fault='execution')",
+    "pending in Active": "the summary head is Pending() in Active",
+    "pending in Rejected": "the summary head is Pending() in Rejected",
+    "passed in Unverified": "the summary head is Passed() in Unverified",
+    "lesson at no boundary": "a lesson at step 1 is blank, or no summary ends there",
+    "blank lesson": "a lesson at step 0 is blank, or no summary ends there",
+    "no lesson where one is kept": "a lesson at step 3 is blank, or no summary ends there",
+    "no instruction where one is kept": "an instruction at step 3 is blank, or there is no such step",
+    "blank instruction": "an instruction at step 5 is blank, or there is no such step",
+    "instruction at no step": "an instruction at step 99 is blank, or there is no such step",
+    "instruction at the step that comes next": "an instruction at step 8 is blank, or there is no such step",
+    "branch not indexed": "step 4 is not found by its content",
+    "branch of nobody": "the branch index names a step that has no children",
+    "branch below nobody": "the branch index names a step that has no children",
+    "branch indexed twice": "the children of step 0 are [1, 4], the index says otherwise",
+    "summary not indexed": "summary 2 is not found by its boundary",
+    "summary branch of nobody": "the summary index names a summary that has no children",
+    "summary branch below nobody": "the summary index names a summary that has no children",
+    "summary indexed twice": "the children of summary 0 are [1, 2], the index says otherwise",
+    "instruction off the path": "the instructions of the active path are not those that its steps carry",
+    "standing off the path": "the instructions of the active path are not those that its steps carry",
+    "base off": "summary 2 counts instructions from step 5, not from 0",
+    "digest of something else": "the digest is not that of the summary head",
+}
+"""What the broken invariant says first of each."""
+
 
 def test_a_sound_state_passes() -> None:
     """What the operations make holds every invariant, in every phase."""
@@ -215,13 +292,13 @@ def test_a_sound_state_passes() -> None:
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_state_is_named(forgery: str) -> None:
-    """Whatever is broken, check ends, and names the invariant by number and sentence."""
+    """Whatever is broken, check ends, and names the invariant by number and sentence, and the place."""
     invariant, forge = FORGERIES[forgery]
     with pytest.raises(InvariantError) as caught:
         check(forge(sound()))
     assert caught.value.invariant == invariant
     assert caught.value.name == INVARIANTS[int(invariant[1:]) - 1].__name__
-    assert caught.value.detail in broken(int(invariant[1:]), forge(sound()))
+    assert caught.value.detail == broken(int(invariant[1:]), forge(sound()))[0] == SAID[forgery]
 
 
 def broken(number: int, state: State) -> list[str]:
@@ -235,6 +312,14 @@ def test_what_others_imply_is_found_by_itself_too() -> None:
     assert broken(7, summary(sound(), 3, label=StepId(0)))
     assert not broken(6, sound())
     assert not broken(7, sound())
+
+
+def test_the_root_follows_no_step() -> None:
+    """Covers that run through what is no step and on to the root are named at both."""
+    assert broken(3, summary(sound(), 3, covers=ids(-1, 0))) == [
+        "summary 3 covers step -1, which does not follow step 5",
+        "summary 3 covers step 0, which does not follow step -1",
+    ]
 
 
 def test_every_invariant_has_a_forgery() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mage import (
@@ -96,8 +98,20 @@ def test_a_command_is_legal_where_its_operation_is(phase: type | None, operation
             StaleVerdict(Digest("0" * 64), pending().digest),
         )
         return
-    with pytest.raises(IllegalPhase):
+    with pytest.raises(IllegalPhase) as caught:
         apply(states[phase], operation)
+    name = "_".join(re.findall("[A-Z][a-z]+", type(operation).__name__)).lower()
+    assert (caught.value.operation, caught.value.phase) == (name, getattr(phase, "__name__", "nothing"))
+    legal = tuple(each.__name__ for each, operations in LEGAL.items() if type(operation) in operations)
+    assert caught.value.legal == legal
+
+
+def test_what_a_command_leaves_out_is_the_usual() -> None:
+    """An instruction for the subgoal, a summary of a subgoal, a text that keeps its kind, no lesson."""
+    assert Instruct("do") == Instruct("do", standing=False)
+    assert Compress("text") == Compress("text", "subgoal")
+    assert Retext("text") == Retext("text", None)
+    assert Revise(0) == Revise(0, "")
 
 
 def test_a_start_comes_once_and_first() -> None:
@@ -109,7 +123,7 @@ def test_a_start_comes_once_and_first() -> None:
 def test_an_empty_journal_is_refused() -> None:
     """Not even a start: said so."""
     assert replay([]).failure() == EmptyJournal()
-    assert "begin with a start" in str(EmptyJournal())
+    assert str(EmptyJournal()) == "the journal is empty: it should begin with a start"
 
 
 def test_a_tampered_journal_is_refused_at_the_tampered_command() -> None:
@@ -127,7 +141,14 @@ def test_what_a_command_raises_is_a_refusal_of_its_journal() -> None:
     """A journal is data: a command in the wrong phase or with a wrong name does not raise."""
     refused = replay([Start("task"), Accept()]).failure()
     assert isinstance(refused, RefusedCommand)
+    assert (refused.version, refused.command) == (2, Accept())
     assert isinstance(refused.reason, IllegalPhase)
     named = replay([Start("task"), Grow("a", "o"), Compress("text", "goal")]).failure()  # type: ignore[arg-type]  # the point
     assert isinstance(named, RefusedCommand)
     assert isinstance(named.reason, UnknownName)
+
+
+def test_what_is_no_command_is_not_passed_over_in_silence() -> None:
+    """What the types exclude raises, and names what was found."""
+    with pytest.raises(AssertionError, match="Passed"):
+        apply(after(Start("task")), Passed())  # type: ignore[arg-type]  # the point of the test

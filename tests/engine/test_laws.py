@@ -20,12 +20,10 @@ from mage import ApplyVerdict, Failed, Grow, Passed, Revise, State, StepId, Unve
 from mage.engine import invariants as engine
 from mage.engine.journal import Operation
 from mage.engine.nodes import KINDS
+from mage.testing import History, canonical, carry_out, histories, legal_boundaries
 from specs import decision_laws, invariants, laws
-from specs.canonical import canonical
-from specs.driver import carry_out
 from specs.invariants import Invariant
 from specs.laws import Law, Snapshot
-from tests.strategies import History, histories, legal_boundaries
 
 
 def broken_by_states(invariant: Invariant, own: Invariant, history: History) -> list[str]:
@@ -197,7 +195,7 @@ def test_refusal_changes_nothing(history: History) -> None:
 REPLAYED = """
 import sys
 from mage import *
-from specs.canonical import canonical
+from mage.testing import canonical
 for journal in eval(sys.stdin.read()):
     state = replay(journal).unwrap()
     print(ascii((canonical(state), view(state))))

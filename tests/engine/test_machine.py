@@ -32,6 +32,7 @@ from mage import (
     Revised,
     StaleVerdict,
     State,
+    Step,
     StepId,
     Transition,
     UnknownBoundary,
@@ -48,6 +49,8 @@ from mage import (
     revise,
     start,
 )
+from specs.explore import WIDE, explore
+from tests.engine.test_invariants import summary
 
 
 def active(steps: int = 2) -> Active:
@@ -136,6 +139,7 @@ def test_the_table_says_what_the_code_does(row: Transition) -> None:
     if row.leads_to or row.refuses:
         assert outcomes(row) == (set(row.leads_to), set(row.refuses))
         return
+    assert (row.leads_to, row.refuses) == ((), ())
     with pytest.raises(IllegalPhase) as caught:
         WAYS[row.operation][0](STATES[row.phase])
     assert (caught.value.operation, caught.value.phase) == (row.operation, row.phase)
@@ -148,12 +152,20 @@ def test_the_table_has_a_row_for_every_operation_in_every_phase() -> None:
     assert len(pairs) == len(set(pairs)) == len(STATES) * len(WAYS)
 
 
+def test_every_short_sequence_agrees_with_the_reference() -> None:
+    """All sequences of four commands, legal or not, do what Algorithm 1 with D1 to D18 does."""
+    *_, last = explore(WIDE, 4)
+    assert (last.states, last.edges, last.refused) == (1_807, 3_090, 3_920)
+
+
 def test_a_start_has_two_roots_and_nothing_else() -> None:
     """Both layers start with a sentinel: step 0, and summary 0 that covers it and has passed (D2)."""
     tree = start("task").tree
     assert (tree.active_path(), tree.summary_path(), tree.segment()) == ((0,), (0,), ())
     root = tree.summary(tree.summary_head)
     assert (root.covers, root.kind, root.verdict) == ((0,), "subgoal", Passed())
+    assert (root.id, root.parent, root.label, root.text) == (0, -1, -1, "")
+    assert tree.step(tree.step_head) == Step(StepId(0), StepId(-1), "", "")
 
 
 def test_growing_the_same_content_merges() -> None:
@@ -354,6 +366,17 @@ def test_what_is_no_text_kind_or_fault_is_a_programmers_error() -> None:
         revise(active(), "0", "")  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(IllegalPhase, match="before a start"):
         grow(None, "a", "o")  # type: ignore[call-overload]  # the point of the test
+
+
+def test_what_the_types_exclude_is_not_passed_over_in_silence() -> None:
+    """A verdict that is none raises, wherever one is read, instead of counting as any other (D5, D16)."""
+    state = unverified()
+    with pytest.raises(AssertionError, match="'passed'"):
+        apply_verdict(state, "passed", state.digest)  # type: ignore[arg-type]  # the point of the test
+    forged = summary(state, 1, verdict="failed")
+    assert isinstance(forged, Unverified)
+    with pytest.raises(AssertionError, match="'failed'"):
+        retext(forged, "other")
 
 
 class Kinds(StrEnum):

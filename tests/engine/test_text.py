@@ -73,3 +73,9 @@ def test_quoted_is_json_with_what_must_be_escaped_escaped(text: str) -> None:
     text = as_text(text)
     assert quoted(text) == json.dumps(text, ensure_ascii=False)
     assert json.loads(quoted(text).encode(errors="backslashreplace")) == text
+
+
+def test_every_control_and_every_other_early_character_is_spelled_as_json_does() -> None:
+    """One by one, so that none is left to chance."""
+    for code in range(0x500):
+        assert quoted(chr(code)) == json.dumps(chr(code), ensure_ascii=False)

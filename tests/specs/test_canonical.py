@@ -22,16 +22,10 @@ from mage import (
     revise,
     start,
 )
-from specs.canonical import (
-    canonical,
-    canonical_of_reference,
-    copy_of_reference,
-    differences,
-    plain_verdict,
-)
+from mage.testing import History, canonical, differences, histories, plain_verdict
+from specs.canonical import canonical_of_reference, copy_of_reference
 from specs.driver import perform
 from specs.reference import Mage
-from tests.strategies import History, histories
 
 
 def told(history: History) -> Mage:
@@ -78,10 +72,10 @@ def test_a_copy_of_the_reference_shares_nothing(history: History) -> None:
 def test_differences_name_the_part() -> None:
     """What differs is named with both sides; a part that one side lacks differs too."""
     state = grow(start("t"), "a", "o")
-    text = differences(canonical(state), canonical(start("t")))
-    assert "R: the engine has ((1, 0, 'a', 'o'),), the reference ()" in text
+    text = differences(canonical(state), canonical(start("t")), "the reference")
+    assert "R[0]: the engine has (1, 0, 'a', 'o'), the reference nothing" in text
     assert "task" not in text
-    assert differences({"new": 1}, {}) == "new: the engine has 1, the reference None"
+    assert differences({"new": 1}, {}, "the reference") == "new: the engine has 1, the reference None"
 
 
 def several() -> list[State]:

@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from mage import Compress, Grow, compress, grow, instruct, start
+from mage.testing import Edge, carry_out
 from specs.decision_laws import fallback_hides_nothing, question_is_whole, question_stands
-from specs.driver import Edge, carry_out
 from specs.laws import Law
 from tests.specs.forged import lying, sound
 

@@ -29,7 +29,8 @@ from mage import (
     start,
 )
 from mage.engine.journal import Operation
-from specs.driver import Edge, carry_out, disagreement, perform
+from mage.testing import Edge, carry_out
+from specs.driver import disagreement, perform
 from specs.reference import Mage
 from specs.reference_nodes import Left, Refused
 

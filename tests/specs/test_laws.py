@@ -28,8 +28,8 @@ from mage import (
     revise,
     start,
 )
+from mage.testing import Edge, carry_out
 from specs import laws
-from specs.driver import Edge, carry_out
 from specs.laws import EDGE_LAWS, Law, Snapshot, laws_of, old_versions_stand, refusal_changes_nothing
 from tests.specs.forged import sound, with_step, with_summary
 

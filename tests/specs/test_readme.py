@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+from pathlib import Path
 
 import pytest
 
 from specs import reference, reference_nodes
 from specs.invariants import INVARIANTS
 from specs.laws import EDGE_LAWS
+from specs.proofs import theorems
+from specs.shown import named_in, property_rows, rows_without_a_check
+from specs.tla.models import CONTROLS, MODELS, config_of, property_names
 from tests.engine import test_laws
 from tests.specs.readme import ROOT, rows, section, words
 
@@ -60,34 +65,95 @@ def test_every_property_has_a_row() -> None:
 @pytest.mark.parametrize("row", PROPERTIES, ids=lambda row: row[0])
 def test_a_row_names_a_test_that_exists(row: list[str]) -> None:
     """The test that a row names is defined in the file that it names, under the name of its property."""
-    _, name, tested, explored, proved, checked = row
+    name, tested = row[1], row[5].split(",")[0]
     file, _, test = tested.strip("`").partition("::")
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert test == f"test_{name.strip('`')}"
-    assert explored
-    assert proved == checked == "not yet (issue 3)"
 
 
 @pytest.mark.parametrize("row", PROPERTIES, ids=lambda row: row[0])
 def test_a_row_says_explored_where_it_is(row: list[str]) -> None:
     """A row says 'every edge' for the laws over an edge, 'every state' for invariants, and no where there is none."""
-    number, explored = row[0], row[3]
-    if number in EDGE_LAWS or number == "D1..D18":
-        assert explored == "every edge"
+    number, name, explored = row[0], row[1].strip("`"), row[4]
+    if number in EDGE_LAWS:
+        assert explored == f"`explore:{name}` every edge"
     elif number.startswith("I"):
-        assert explored == "every state"
+        assert explored == f"`explore:{name}` every state"
+    elif number == "D1..D18":
+        assert explored.startswith("`explore:reference` every edge")
     else:
-        assert explored == (
-            "no: it needs a second process" if number == "L8" else "every state that was left"
-        )
+        last = f"`explore:{name}` every state that was left"
+        assert explored == ("no: it needs a second process" if number == "L8" else last)
+
+
+@pytest.mark.parametrize("row", PROPERTIES, ids=lambda row: row[0])
+def test_what_is_not_proved_says_why(row: list[str]) -> None:
+    """A row without a theorem of its own name gives the reason."""
+    name, proved, reason = row[1].strip("`"), row[2], row[6]
+    assert reason or f".{name}`" in proved
+
+
+def test_every_theorem_has_a_row() -> None:
+    """The two tables name every theorem of the proofs once, and none that is not there."""
+    named = [
+        name for row in property_rows() for name in named_in(row) if re.fullmatch(r"[A-Z]\w*\.\w+", name)
+    ]
+    assert sorted(named) == sorted(f"{theorem.file}.{theorem.name}" for theorem in theorems())
+
+
+def test_every_model_checked_property_has_a_row() -> None:
+    """The two tables name every property that TLC checks in some model, and none that it does not."""
+    named = {name for row in property_rows() for name in named_in(row) if name.startswith("tlc:")}
+    assert named == {f"tlc:{name}" for model in MODELS for name in property_names(config_of(model))}
+
+
+def test_every_model_has_a_row() -> None:
+    """The table of models names each, in order, with how many properties it has; and how many controls there are."""
+    models = [[row[0], row[3]] for row in rows(section("Models"))]
+    assert models == [[model.name, str(len(property_names(config_of(model))))] for model in MODELS]
+    assert f"{len(CONTROLS)} of them" in section("Models")
 
 
 def test_every_file_is_described() -> None:
     """Every module of specs is in the first table, and every file named there exists."""
-    named = set(
-        re.findall(
-            r"`(\w+\.py)`", (ROOT / "specs" / "README.md").read_text(encoding="utf-8").split("## Terms")[0]
-        )
+    table = (ROOT / "specs" / "README.md").read_text(encoding="utf-8").split("## Terms")[0]
+    named = set(re.findall(r"`([\w/]+\.(?:py|v|tla)|\w+/)`", table))
+    assert {name for name in named if name.endswith(".py")} == {
+        path.name for path in (ROOT / "specs").glob("*.py")
+    } - {"__init__.py"}
+    assert all((ROOT / "specs" / name).exists() for name in named)
+    folders = {path.name for path in (ROOT / "specs").iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders == {name.split("/")[0] for name in named if "/" in name}
+
+
+def test_a_row_that_names_nothing_that_ran_is_reported(tmp_path: Path) -> None:
+    """What a run did not check is named, row by row: a theorem that is gone, and a row without any check."""
+    results: dict[str, object] = {
+        "proofs": {"theorems": [{"file": "F", "name": "there"}]},
+        "models": {"models": [{"properties": ["kept"]}]},
+        "explored": {"invariants": [], "laws": []},
+        "exhaustive": {"levels": []},
+        "differential": {"sequences": 1},
+    }
+    for name, result in results.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(result), encoding="utf-8")
+    (tmp_path / "laws.xml").write_text(
+        '<testsuites><testsuite><testcase classname="tests.t" name="test_a[1]"/>'
+        '<testcase classname="tests.t" name="test_b"><failure/></testcase></testsuite></testsuites>',
+        encoding="utf-8",
     )
-    assert named == {path.name for path in (ROOT / "specs").glob("*.py")} - {"__init__.py"}
+    readme = tmp_path / "README.md"
+    readme.write_text(
+        "## Properties: where each is shown\n"
+        "| A | `good` | `F.there` | `tlc:kept` | | `tests/t.py::test_a` | |\n"
+        "| B | `gone` | `F.gone` | | | | |\n"
+        "| C | `failed` | `F.there` | | | `tests/t.py::test_b` | |\n"
+        "## What else is proved\n| D | `nothing` | a sentence | | |\n",
+        encoding="utf-8",
+    )
+    assert rows_without_a_check(tmp_path, readme) == [
+        "B `gone`: F.gone",
+        "C `failed`: tests/t.py::test_b",
+        "D `nothing`: no check at all",
+    ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from mage.testing import texts
 from specs.reference_nodes import Step, Summary, above, blank, joined, path, trace
-from tests.strategies import texts
 
 
 def chain(length: int) -> list[Step]:

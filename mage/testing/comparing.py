@@ -1,0 +1,127 @@
+"""The engine and another implementation over one sequence of commands, answer by answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast, final
+
+from mage.codec.problems import short
+from mage.codec.strict_json import read_json
+from mage.engine import Command, State
+from mage.testing.forms import Canonical, canonical_json, differences
+from mage.testing.implementation import (
+    Answer,
+    Implementation,
+    Outcome,
+    Reached,
+    Request,
+    answer_of,
+    outcome_of,
+)
+
+__all__ = ["Disagreement", "compare", "disagreement", "script"]
+
+
+@final
+class Disagreement(AssertionError):
+    """An implementation does not do what the engine does.
+
+    Attributes:
+        commands: what was tried, refused commands included; the last one shows it.
+        detail: how the two differ, in a few lines.
+    """
+
+    def __init__(self, commands: Sequence[Command], detail: str) -> None:
+        self.commands = tuple(commands)
+        self.detail = detail
+        super().__init__(self.commands, detail)
+
+    def __str__(self) -> str:
+        return f"{self.detail}\nafter\n{script(self.commands)}"
+
+
+def compare(implementation: Implementation, commands: Iterable[Command]) -> tuple[State, ...]:
+    """Carry out commands on the engine and on an implementation, and compare answer by answer.
+
+    Each command goes on from the state that the last accepted one led to, the first from before the start.
+    Compared are the number and the fingerprint of each state, the name of each refusal and what it says,
+    and what each revise leaves behind.
+
+    Args:
+        implementation: what is held against the engine; what it had is forgotten.
+        commands: what to try, a `Start` first, refused commands among them.
+
+    Returns:
+        The engine's states, in order of acceptance.
+        Cost: that of the commands on both sides, and O(size of its tree) a state.
+
+    Raises:
+        Disagreement: an answer is another than the engine's. Whatever the implementation raises.
+    """
+    tried = tuple(commands)
+    requests: list[Request] = []
+    numbered: list[tuple[int, Outcome]] = []
+    states: list[State] = []
+    for command in tried:
+        requests.append(Request(len(states), command))
+        outcome = outcome_of(states[-1] if states else None, command)
+        if outcome.after is not None and outcome.refusal is None:
+            states.append(outcome.after)
+        numbered.append((len(states), outcome))
+    implementation.forget()
+    # The answers are read one by one, so that a process can go on while the engine's are worked out.
+    answers = implementation.apply_many(requests)
+    for place, ((number, outcome), answer) in enumerate(zip(numbered, answers, strict=True)):
+        if wrong := disagreement(implementation, answer, number, outcome):
+            raise Disagreement(tried[: place + 1], wrong)
+    return tuple(states)
+
+
+def disagreement(implementation: Implementation, answer: Answer, number: int, outcome: Outcome) -> str:
+    """Return how an answer differs from the engine's, and nothing where it does not.
+
+    Where only fingerprints differ, the implementation is asked to show its state.
+
+    Args:
+        implementation: what has answered.
+        answer: its answer.
+        number: the number of the engine's state after the command.
+        outcome: what the command led to on the engine.
+    """
+    expected = answer_of(outcome, number)
+    if answer == expected:
+        return ""
+    if not isinstance(answer, Reached) or not isinstance(expected, Reached) or outcome.after is None:
+        return f"the engine {_in_words(expected)}, the implementation {_in_words(answer)}"
+    for part in ("state", "abandoned", "instructions"):
+        ours, theirs = getattr(expected, part), getattr(answer, part)
+        if ours != theirs:
+            return f"{part}: the engine answers {ours!r}, the implementation {theirs!r}"
+    return _other_form(canonical_json(outcome.after), implementation.show(answer.state))
+
+
+def _in_words(answer: Answer) -> str:
+    if isinstance(answer, Reached):
+        return f"reaches state {answer.state}"
+    detail = "" if answer.detail is None else f" ({answer.detail!r})"
+    return f"refuses with {answer.refusal}{detail}"
+
+
+def _other_form(ours: bytes, theirs: bytes) -> str:
+    """Return how two canonical JSON texts differ whose fingerprints do."""
+    if ours == theirs:
+        return "the states are the same to the byte; the implementation's fingerprint is not their SHA-256"
+    document = read_json(theirs)
+    if not isinstance(document, dict):
+        return f"the implementation shows what is no JSON object: {short(repr(theirs))}"
+    wrong = differences(cast("Canonical", read_json(ours)), cast("Canonical", document), "the implementation")
+    if wrong:
+        return wrong
+    at = next(place for place in range(len(ours) + 1) if ours[place : place + 1] != theirs[place : place + 1])
+    spelled = f"the engine {ours[at : at + 20]!r}, the implementation {theirs[at : at + 20]!r}"
+    return f"the forms say the same and are spelled otherwise: at byte {at} {spelled}"
+
+
+def script(commands: Iterable[Command]) -> str:
+    """Return commands as Python that can be pasted below `from mage import *`. Cost: O(size)."""
+    return "\n".join(["commands = [", *(f"    {command!r}," for command in commands), "]"])

@@ -1,0 +1,124 @@
+"""Everything that says the engine is right, in one run: `make specs`.
+
+Two checks run at a time, each with its log in `build/specs`. A check that fails prints its log; the rest go
+on. The run ends with one table of what was shown, and looks at the table of properties in `specs/README.md`:
+every row must name a check that ran here. Exit status 1 where anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from subprocess import STDOUT, run
+from typing import Final, final
+
+import attrs
+
+from specs.proofs import BUILD
+from specs.shown import counted_otherwise, rows_without_a_check, summary
+
+__all__ = ["CHECKS", "Check", "Done", "main"]
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+
+@final
+@attrs.frozen
+class Check:
+    """One program to run.
+
+    Attributes:
+        name: how its log and its result are called.
+        arguments: what Python is given.
+        after: the check that must have ended well before it.
+        result: whether it takes `--json` and writes its result.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    after: str = ""
+    result: bool = True
+
+
+_PYTEST: Final = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+_OF_LAWS: Final = ("tests/engine/test_laws.py", "tests/engine/test_stateful.py")
+
+CHECKS: Final = (
+    Check("proofs", ("-m", "specs.proofs")),
+    Check("models", ("-m", "specs.tlc", "--fetch")),
+    Check("differential", ("-m", "specs.differential", "--workers", "1"), after="proofs"),
+    Check("explored", ("-m", "specs.explore", "--depth", "7")),
+    Check("exhaustive", ("-m", "specs.exhaustive", "--depth", "7"), after="proofs"),
+    Check(
+        "exhaustive-wide", ("-m", "specs.exhaustive", "--depth", "5", "--alphabet", "wide"), after="proofs"
+    ),
+    Check("faults", ("-m", "specs.faults", "--workers", "1"), after="proofs"),
+    Check("mutants", ("-m", "specs.mutants", "--changed")),
+    Check("laws", (*_PYTEST, f"--junitxml={BUILD / 'laws.xml'}", *_OF_LAWS), result=False),
+    Check("formal", (*_PYTEST, "-m", "formal", "tests/specs"), after="models", result=False),
+)
+"""In the order in which they are begun: what others wait for, and what takes longest, first."""
+
+
+@final
+@attrs.frozen
+class Done:
+    """How a check ended."""
+
+    check: Check
+    status: int
+    seconds: float
+    last: str
+
+
+def _perform(check: Check, waits_for: Future[Done] | None) -> Done:
+    if waits_for is not None and waits_for.result().status:
+        return Done(check, 3, 0.0, f"not run: {check.after} failed")
+    began = time.perf_counter()
+    log = BUILD / f"{check.name}.log"
+    result = ("--json", str(BUILD / f"{check.name}.json")) if check.result else ()
+    with log.open("w", encoding="utf-8") as to:
+        command = (sys.executable, "-u", *check.arguments, *result)
+        status = run(command, cwd=ROOT, check=False, stdout=to, stderr=STDOUT).returncode
+    lines = log.read_text(encoding="utf-8").strip().splitlines() or [""]
+    return Done(check, status, time.perf_counter() - began, lines[-1])
+
+
+def _tell(done: Done) -> None:
+    if done.status:
+        log = BUILD / f"{done.check.name}.log"
+        print("\n".join(log.read_text(encoding="utf-8").splitlines()[-80:]) if log.exists() else "")
+    how = "ok    " if done.status == 0 else "FAILED"
+    print(f"{how} {done.check.name:16} {done.seconds:5.0f} s  {done.last}", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run every check, two at a time, and print what was shown."""
+    parser = argparse.ArgumentParser(prog="python -m specs.check", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--workers", type=int, default=2, help="checks at a time (default: 2)")
+    options = parser.parse_args(arguments)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for old in BUILD.glob("*.json"):
+        old.unlink()
+    running: dict[str, Future[Done]] = {}
+    began = time.perf_counter()
+    with ThreadPoolExecutor(options.workers) as pool:
+        for check in CHECKS:
+            running[check.name] = pool.submit(_perform, check, running.get(check.after))
+            running[check.name].add_done_callback(lambda future: _tell(future.result()))
+    ended = [future.result() for future in running.values()]
+    if any(done.status for done in ended):
+        return 1
+    wrong = [*rows_without_a_check(), *counted_otherwise()]
+    print(f"\n{summary(seconds=time.perf_counter() - began)}")
+    for row in wrong:
+        print(f"specs/README.md is not true: {row}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,313 @@
+"""One-line faults put into the engine on purpose, and who catches each.
+
+`python -m specs.faults` copies the engine once per fault, puts the fault in, and lets three checks that know
+nothing of it look: the oracle that was extracted from the proofs, the explorer (with the reference beside
+it), and the stateful test. It prints the matrix; a fault that fewer than two of the three catch is a failure
+(exit status 1), and so is a check that finds something in the engine as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, final
+
+import attrs
+
+from specs.proofs import ORACLE
+
+__all__ = ["CHECKS", "FAULTS", "Fault", "NotThere", "Row", "main", "planted", "run"]
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+_ROOMS: Final = ("mage", "specs", "tests")
+
+_BRIEFLY: Final = ("--sequences", "200", "--workers", "1", "--unshrunk")
+
+CHECKS: Final[dict[str, tuple[str, ...]]] = {
+    "oracle": ("-m", "specs.differential", *_BRIEFLY, "--oracle", str(ORACLE)),
+    "explorer": ("-m", "specs.explore", "--depth", "5"),
+    "stateful": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/engine/test_stateful.py"),
+}
+"""Each check, as arguments to Python. Exit status 1 means that it caught something."""
+
+
+@final
+class NotThere(Exception):
+    """The line that a fault changes is not in the engine, or more than once."""
+
+
+@final
+@attrs.frozen
+class Fault:
+    """One line of the engine, and what it becomes.
+
+    Attributes:
+        operation: the operation that goes wrong.
+        name: what is wrong, in a few words.
+        file: where, under `mage/engine`.
+        line: what stands there.
+        wrong: what is put in its place.
+    """
+
+    operation: str
+    name: str
+    file: str
+    line: str
+    wrong: str
+
+
+FAULTS: Final = (
+    Fault(
+        "grow",
+        "merges with a child of the boundary, not of the step head",
+        "machine.py",
+        "tree.child_with(tree.step_head, (action, observation))",
+        "tree.child_with(tree.boundary, (action, observation))",
+    ),
+    Fault(
+        "grow",
+        "never merges",
+        "machine.py",
+        "with_step(tree, action, observation) if known is None else at_step(tree, known)",
+        "with_step(tree, action, observation)",
+    ),
+    Fault(
+        "grow",
+        "merges without looking at the parent",
+        "tree.py",
+        "if follower.parent == step and follower.content == content:",
+        "if follower.content == content:",
+    ),
+    Fault(
+        "compress",
+        "the covers begin with the boundary (inclusive trace)",
+        "machine.py",
+        "covers = tree.segment()",
+        "covers = tree.segment() and (head.boundary, *tree.segment())",
+    ),
+    Fault(
+        "compress",
+        "an empty segment is taken",
+        "machine.py",
+        'if not covers and (kind, head.kind) != ("subgoal", "fallback"):',
+        "if not covers and head.id == 0:",
+    ),
+    Fault(
+        "compress",
+        "the label is the boundary of the parent's parent (off by one)",
+        "machine.py",
+        "Summary(tree.next_summary, head.id, head.boundary, covers",
+        "Summary(tree.next_summary, head.id, head.label, covers",
+    ),
+    Fault(
+        "compress",
+        "the same covers make a second summary",
+        "machine.py",
+        "known = tree.child_ending_at(head.id, covers[-1])",
+        "known = None",
+    ),
+    Fault(
+        "compress",
+        "a stale verdict is kept with the new text",
+        "machine.py",
+        "old.covers, text, kind, Pending(), base)",
+        "old.covers, text, kind, old.verdict, base)",
+    ),
+    Fault(
+        "compress",
+        "the old feedback is lost with the old text",
+        "machine.py",
+        "with_lesson(tree, old.label, _feedback_on_steps(old.verdict))",
+        'with_lesson(tree, old.label, "")',
+    ),
+    Fault(
+        "apply_verdict",
+        "an answer that was overtaken is taken",
+        "machine.py",
+        "if digest != state.digest:",
+        "if not digest:",
+    ),
+    Fault(
+        "apply_verdict",
+        "a pass drops the open segment",
+        "machine.py",
+        "return Success(Active(_judged(state.tree, verdict)))",
+        "return Success(Active(at_boundary(_judged(state.tree, verdict), state.tree.head_summary)))",
+    ),
+    Fault(
+        "apply_verdict",
+        "blank feedback is taken",
+        "machine.py",
+        "if is_blank(failed.feedback):",
+        "if not failed.feedback:",
+    ),
+    Fault(
+        "revise",
+        "goes one summary too far up",
+        "machine.py",
+        "while summary.boundary > boundary and",
+        "while summary.boundary >= boundary > 0 and",
+    ),
+    Fault(
+        "revise",
+        "a failed summary's own boundary is legal",
+        "machine.py",
+        "    if isinstance(state, Rejected):\n        summary = tree.summary(summary.parent)",
+        "    if False:\n        summary = tree.summary(summary.parent)",
+    ),
+    Fault(
+        "revise",
+        "the lesson is left at the wrong boundary",
+        "edit.py",
+        "_lessons_and(old, boundary, lesson), old.instructions, once",
+        "_lessons_and(old, tree.boundary, lesson), old.instructions, once",
+    ),
+    Fault(
+        "revise",
+        "what is abandoned is listed oldest first",
+        "machine.py",
+        "trace(tree, target.boundary, tree.step_head)[::-1]",
+        "trace(tree, target.boundary, tree.step_head)",
+    ),
+    Fault(
+        "view",
+        "R begins at the label of the head",
+        "view.py",
+        "raw=tuple(trace(tree, head.boundary, tree.step_head)),",
+        "raw=tuple(trace(tree, max(head.label, 0), tree.step_head)),",
+    ),
+    Fault(
+        "view",
+        "lessons of the label are shown, not of the boundary",
+        "view.py",
+        "lessons=tree.lessons_at(head.boundary),",
+        "lessons=tree.lessons_at(head.label),",
+    ),
+    Fault(
+        "view",
+        "instructions are counted from the boundary, not from the base",
+        "view.py",
+        "in_force(tree, tree.head_summary.base, tree.next_step)",
+        "in_force(tree, tree.head_summary.boundary, tree.next_step)",
+    ),
+    Fault(
+        "view",
+        "C is shown from the head upwards",
+        "view.py",
+        "    compressed.reverse()\n",
+        "    compressed.sort(key=lambda summary: -summary.id)\n",
+    ),
+)
+"""At least two for each of grow, compress, apply_verdict, revise and view."""
+
+
+@final
+@attrs.frozen
+class Row:
+    """Who caught a fault; `fault` is None for the engine as it is."""
+
+    fault: Fault | None
+    caught: tuple[str, ...]
+    seconds: float
+
+    @property
+    def good(self) -> bool:
+        """Whether this is as it should be: two checks or more catch a fault, none the engine as it is."""
+        return not self.caught if self.fault is None else len(self.caught) >= 2
+
+
+def planted(fault: Fault, source: str) -> str:
+    """Return `source` with the fault in it.
+
+    Raises:
+        NotThere: the line is not there exactly once.
+    """
+    if source.count(fault.line) != 1:
+        raise NotThere(f"{fault.file} has {source.count(fault.line)} times: {fault.line}")
+    return source.replace(fault.line, fault.wrong)
+
+
+def run(fault: Fault | None) -> Row:
+    """Put a fault into a copy of the engine, and let every check look at it.
+
+    Raises:
+        NotThere: the line is not there exactly once, or a check could not run.
+    """
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for room in _ROOMS:
+            ignored = shutil.ignore_patterns("__pycache__", "*.vo*", "*.glob")
+            shutil.copytree(ROOT / room, copy / room, ignore=ignored)
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        if fault is not None:
+            path = copy / "mage" / "engine" / fault.file
+            path.write_text(planted(fault, path.read_text(encoding="utf-8")), encoding="utf-8")
+        caught = tuple(check for check in CHECKS if _catches(check, copy))
+    return Row(fault, caught, time.perf_counter() - began)
+
+
+def _catches(check: str, copy: Path) -> bool:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(copy),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MAGE_TESTS": "unshrunk",
+    }
+    environment.pop("MAGE_CI", None)
+    done = subprocess.run(
+        (sys.executable, *CHECKS[check]),
+        cwd=copy,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode not in (0, 1):
+        raise NotThere(f"{check} could not run: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.returncode == 1
+
+
+def _line(row: Row) -> str:
+    marks = " ".join(f"{('caught' if check in row.caught else '-'):9}" for check in CHECKS)
+    what = "nothing: the engine as it is" if row.fault is None else f"{row.fault.operation}: {row.fault.name}"
+    return f"{marks} {row.seconds:6.1f} s  {'' if row.good else 'NOT AS IT SHOULD BE  '}{what}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Plant every fault as the command line says, and print the matrix."""
+    parser = argparse.ArgumentParser(
+        prog="python -m specs.faults", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--workers", type=int, default=2, help="how many copies at a time (default: 2)")
+    parser.add_argument("--json", type=Path, help="where to write who caught what")
+    options = parser.parse_args(arguments)
+    print(" ".join(f"{check:9}" for check in CHECKS))
+    try:
+        with ThreadPoolExecutor(options.workers) as pool:
+            rows = []
+            for row in pool.map(run, (None, *FAULTS)):
+                rows.append(row)
+                print(_line(row), flush=True)
+    except NotThere as wrong:
+        print(wrong, file=sys.stderr)
+        return 2
+    caught = sum(row.good for row in rows[1:])
+    print(f"faults: {caught} of {len(FAULTS)} caught by at least two of {', '.join(CHECKS)}")
+    if options.json is not None:
+        matrix = {row.fault.name: row.caught for row in rows if row.fault is not None}
+        options.json.write_text(json.dumps(matrix, indent=1) + "\n", encoding="utf-8")
+    return 0 if all(row.good for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

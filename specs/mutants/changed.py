@@ -1,0 +1,63 @@
+"""What a change touches: the functions that differ from a commit, as git sees it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from specs.mutants.generate import ENGINE, ROOT, Mutant
+
+__all__ = ["changed_lines", "default_base", "touched"]
+
+_FILE: Final = re.compile(r"^\+\+\+ b/(.+)$")
+_HUNK: Final = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+
+
+def _git(*arguments: str, root: Path) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout
+
+
+def default_base(root: Path = ROOT) -> str:
+    """Return the commit where this branch left `main`; on `main` itself, the commit before.
+
+    Raises:
+        CalledProcessError: there is no such commit.
+    """
+    head = _git("rev-parse", "HEAD", root=root).strip()
+    branches = _git("branch", "--all", "--format=%(refname:short)", root=root).split()
+    for name in ("origin/main", "main"):
+        if name in branches:
+            base = _git("merge-base", name, "HEAD", root=root).strip()
+            if base != head:
+                return base
+    return _git("rev-parse", "HEAD~1", root=root).strip()
+
+
+def changed_lines(base: str, root: Path = ROOT) -> dict[str, set[int]]:
+    """Return the lines of each source of the engine that differ from `base`, as they are numbered now.
+
+    Where lines were only removed, the two around the gap count. What is not committed yet counts too.
+
+    Raises:
+        CalledProcessError: git knows no such commit.
+    """
+    diff = _git("diff", "--unified=0", "--no-color", "--no-ext-diff", base, "--", ENGINE, root=root)
+    lines: dict[str, set[int]] = {}
+    file = ""
+    for line in diff.splitlines():
+        if found := _FILE.match(line):
+            file = found[1]
+        elif found := _HUNK.match(line):
+            first, count = int(found[1]), int(found[2] or 1)
+            lines.setdefault(file, set()).update(range(first, first + count) if count else (first, first + 1))
+    return lines
+
+
+def touched(mutants: Iterable[Mutant], changed: Mapping[str, set[int]]) -> list[Mutant]:
+    """Return the mutants in those functions, classes and constants of which a line has changed."""
+    return [
+        mutant for mutant in mutants if not changed.get(mutant.name.file, set()).isdisjoint(mutant.within)
+    ]

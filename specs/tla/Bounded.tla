@@ -1,0 +1,78 @@
+--------------------------------- MODULE Bounded ---------------------------------
+(* Every history of Mage.tla over an alphabet, within bounds. The configurations    *)
+(* beside this file name both; specs/tlc.py runs them.                              *)
+EXTENDS Laws
+
+CONSTANTS Contents,              \* of steps, as they are spelled
+          Texts, Kinds,          \* of a compress
+          RetextKinds,           \* of a retext, "" keeping the kind; no kinds, no retext
+          Faults,                \* of a failed verdict
+          Lessons,               \* of a revise, "" leaving none
+          Instructions, Standing,
+          Accepts,               \* whether a summary can be accepted
+          Tries,                 \* whether commands are tried that are refused
+          MaxDepth,              \* commands in a row; 0 for any number
+          MaxSteps, MaxSummaries, MaxLessons, MaxInstructions   \* beside the root, at one step
+
+VARIABLES asked,                 \* every question that a judge was asked so far
+          depth                  \* how many commands led here, at least
+
+Init == state = Start /\ did = [op |-> "start"] /\ asked = {} /\ depth = 0
+
+Do(command) ==
+  IF Refusal(state, command) = ""
+  THEN /\ state' = After(state, command)
+       /\ did'   = command
+       /\ asked' = IF state'.phase = "Unverified" THEN asked \cup {Digest(state')} ELSE asked
+       /\ depth' = depth + 1
+  ELSE /\ Tries                  \* a refused command changes nothing (L7)
+       /\ did'   = [op |-> "refused", command |-> command]
+       /\ depth' = depth + 1
+       /\ UNCHANGED <<state, asked>>
+
+Answer(word, feedback, fault, digest) ==
+  Do([op |-> "apply_verdict", word |-> word, feedback |-> feedback, fault |-> fault, digest |-> digest])
+
+Answers ==                       \* a judge may be asked by one state and answer in a later one
+  CASE Literally("StaleAnswerTaken")  -> asked
+    [] state.phase = "Unverified"     -> {Digest(state)}
+    [] OTHER                          -> {NoDigest}
+
+Ends == {Boundary(state, t) : t \in Elements(SummaryPath(state, state.summary_head))}
+
+Refused ==                       \* what is refused wherever it is tried
+  \/ Do([op |-> "instruct", text |-> Blank, standing |-> FALSE])
+  \/ Do([op |-> "compress", text |-> Blank, kind |-> "subgoal"])
+  \/ Do([op |-> "retext", text |-> Blank, kind |-> ""])
+  \/ \E digest \in Answers : Answer("failed", Blank, "execution", digest)
+  \/ Answer("passed", "", "", NoDigest)
+
+Next ==
+  /\ MaxDepth = 0 \/ depth < MaxDepth
+  /\ \/ \E content \in Contents : Do([op |-> "grow", content |-> content])
+     \/ \E text \in Instructions, standing \in Standing :
+          Do([op |-> "instruct", text |-> text, standing |-> standing])
+     \/ \E text \in Texts, kind \in Kinds : Do([op |-> "compress", text |-> text, kind |-> kind])
+     \/ \E text \in Texts, kind \in RetextKinds : Do([op |-> "retext", text |-> text, kind |-> kind])
+     \/ \E digest \in Answers :
+          \/ Answer("passed", "", "", digest)
+          \/ \E fault \in Faults : Answer("failed", "f", fault, digest)
+     \/ Accepts /\ Do([op |-> "accept"])
+     \/ \E boundary \in 0..state.next_step :
+          \E lesson \in IF boundary \in Ends THEN Lessons ELSE {"l"} :
+            Do([op |-> "revise", boundary |-> boundary, lesson |-> lesson])
+     \/ Tries /\ Refused
+
+Spec == Init /\ [][Next]_<<vars, asked, depth>>
+
+WithinBounds ==
+  /\ Cardinality(DOMAIN state.steps) - 1 <= MaxSteps
+  /\ Cardinality(DOMAIN state.summaries) - 1 <= MaxSummaries
+  /\ \A n \in DOMAIN state.steps :
+       Len(state.lessons[n]) <= MaxLessons /\ Len(state.instructions[n]) <= MaxInstructions
+
+(* States are told apart as the explorer tells them apart: by value, however they   *)
+(* were reached. A stale answer needs to know what was asked.                       *)
+View  == state
+Asked == <<state, asked>>
+=================================================================================

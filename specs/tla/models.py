@@ -1,0 +1,139 @@
+"""The models that TLC goes through, and the controls: literal readings, each of which must break a property."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+import attrs
+
+from specs.explore import SMALL, WIDE, Alphabet
+from specs.tla.tools import FOLDER
+
+__all__ = ["CONTROLS", "MODELS", "Control", "Model", "config_of", "constants", "property_names"]
+
+
+@final
+@attrs.frozen
+class Model:
+    """One configuration, in which everything must hold.
+
+    Attributes:
+        name: how it is reported.
+        config: the configuration's name in this folder.
+        depth: of the sequences of commands; 0 where only the sizes bound them.
+        alphabet: what the explorer must count the same of, to this depth.
+    """
+
+    name: str
+    config: str
+    depth: int = 0
+    alphabet: Alphabet | None = None
+
+
+MODELS: Final = (
+    Model("small, depth 5", "small", 5, SMALL),
+    Model("small, depth 6", "small", 6, SMALL),
+    Model("wide, depth 4", "wide", 4, WIDE),
+    Model("branches", "branches"),
+    Model("texts", "texts"),
+    Model("instructions", "instructions"),
+    Model("chain", "chain"),
+    Model("runs", "runs"),
+)
+"""Histories to a depth, compared with the explorer; then histories of any length, bounded in size."""
+
+
+@final
+@attrs.frozen
+class Control:
+    """A literal reading, or a plain fault, and what it must break.
+
+    Attributes:
+        reading: its name in Mage.tla.
+        closed: the decision that closes it, or the law it is against.
+        breaks: the property that TLC must report.
+        spared: properties that see the same fault first and are left out, so that `breaks` has its turn.
+        config: the configuration it is tried in.
+    """
+
+    reading: str
+    closed: str
+    breaks: str
+    spared: tuple[str, ...] = ()
+    config: str = "small"
+
+
+_COMPOSED: Final = ("grow_is_idempotent", "compress_reuses_summary", "retext_is_a_detour_saved")
+"""Laws that run whole sequences in one step, so see any fault before the property it is about."""
+
+CONTROLS: Final = (
+    Control("EmptySegment", "D3", "covers_are_contiguous"),
+    Control("InclusiveTrace", "D3", "covers_are_contiguous"),
+    Control("LabelOneBack", "D1", "covers_are_contiguous", config="runs"),
+    Control("LabelOneBack", "D1", "labels_rise", ("covers_are_contiguous",), "runs"),
+    Control("StepIdIsUnique", "D1", "nothing_is_lost", config="branches"),
+    Control("UncheckedTarget", "D7", "heads_agree"),
+    Control("NoOpenTarget", "D7", "open_segment_can_be_dropped"),
+    Control("RevisedToFailedBoundary", "D7", "summary_path_is_trusted"),
+    Control("ReviseStopsAtTheLabel", "D7", "revise_restores"),
+    Control("ReviseDiscards", "L1", "steps_form_a_tree"),
+    Control("ReviseKeepsC", "L6", "stored_is_derived"),
+    Control("ReviseKeepsC", "L6", "errors_are_isolated", ("stored_is_derived",)),
+    Control("LessonWhereItFailed", "D8", "lessons_stand_at_boundaries"),
+    Control("LessonWhereItFailed", "L9", "changes_are_local", ("lessons_stand_at_boundaries",)),
+    Control("HintsReplaced", "D9", "lessons_are_shown"),
+    Control("StaleNote", "D4", "summary_path_is_trusted", config="branches"),
+    Control("StaleNote", "L11", "retext_is_a_detour_saved", ("summary_path_is_trusted",)),
+    Control("FeedbackLostOnRetext", "D4", "old_feedback_is_left"),
+    Control("TextFeedbackKept", "D4", "old_feedback_is_left", config="wide"),
+    Control("StaleAnswerTaken", "D5", "trust_is_current"),
+    Control("QuestionFollowsTheHead", "D5", "question_stands"),
+    Control("NoGate", "D6", "phases_are_as_said"),
+    Control("NoGate", "D6", "summary_path_is_trusted", ("phases_are_as_said",)),
+    Control("AcceptForgets", "D6", "accept_is_open"),
+    Control("AcceptLooksLikeAPass", "D6", "trust_is_current"),
+    Control("EarlierForgotten", "D12", "question_is_whole"),
+    Control("InstructionsFromTheBoundary", "D17", "fallback_hides_nothing"),
+    Control("InstructedTwice", "D17", "instructions_differ"),
+    Control("GrowNeverMerges", "D10", "siblings_differ"),
+    Control("GrowNeverMerges", "L3", "grow_is_idempotent", ("siblings_differ",)),
+    Control("CompressNeverMerges", "D4", "sibling_covers_differ", config="branches"),
+    Control("CompressNeverMerges", "L4", "compress_reuses_summary", ("sibling_covers_differ",)),
+    Control("GrowMergesAcrossParents", "D10", "stored_is_derived"),
+    Control("GrowMergesAcrossParents", "D10", "path_is_whole", ("stored_is_derived", "heads_agree")),
+    Control("CompressMergesAcrossParents", "D4", "stored_is_derived", config="chain"),
+)
+
+_NAMES: Final = re.compile(r"^(INVARIANTS|PROPERTIES)\n((?: .*\n)+)", re.MULTILINE)
+
+
+def property_names(config: str) -> tuple[str, ...]:
+    """Return the invariants and properties that a configuration's text has TLC check, in its order."""
+    return tuple(name for _, names in _NAMES.findall(config) for name in names.split())
+
+
+def constants(config: str) -> dict[str, str]:
+    """Return what a configuration's text sets each constant to, as TLA+ writes it."""
+    return dict(re.findall(r"^  (\w+) = (.*)$", config, flags=re.MULTILINE))
+
+
+def config_of(item: Model | Control) -> str:
+    """Return the text of the configuration for one run: that of the folder, with what this one changes."""
+    text = (FOLDER / f"{item.config}.cfg").read_text(encoding="utf-8")
+    if isinstance(item, Model):
+        return _with(text, "MaxDepth", str(item.depth))
+    text = _with(_with(text, "Literal", f'{{"{item.reading}"}}'), "MaxDepth", "0")
+    text = _with(text, "Tries", "FALSE").replace("VIEW View", "VIEW Asked")
+    spared = {*_COMPOSED, *item.spared} - {item.breaks}
+    return _NAMES.sub(
+        lambda part: f"{part[1]}\n  {' '.join(name for name in part[2].split() if name not in spared)}\n",
+        text,
+    )
+
+
+def _with(text: str, constant: str, value: str) -> str:
+    changed, times = re.subn(rf"^  {constant} = .*$", f"  {constant} = {value}", text, flags=re.MULTILINE)
+    if times != 1:
+        raise ValueError(f"the configuration names {constant} {times} times, not once")
+    return changed

