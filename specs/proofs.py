@@ -30,6 +30,7 @@ __all__ = [
     "check_proofs",
     "main",
     "theorems",
+    "unproved",
 ]
 
 SPECS: Final = Path(__file__).resolve().parent
