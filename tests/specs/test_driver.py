@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from hypothesis import given, settings
 
 from mage import (
     Accept,
     ApplyVerdict,
+    Command,
     Compress,
     Digest,
     EmptySegment,
     Failed,
     Grow,
-    IllegalPhase,
     Instruct,
     Passed,
     Retext,
     Revise,
     StaleVerdict,
+    Start,
     State,
     StepId,
     UnknownBoundary,
     accept,
     compress,
     grow,
-    instruct,
     start,
 )
 from mage.engine.journal import Operation
-from mage.testing import Edge, carry_out
-from specs.driver import disagreement, perform
+from mage.testing import Edge, Reached, Refused, Request, canonical_json, carry_out, compare, sequences
+from specs.driver import Reference, disagreement, perform
 from specs.reference import Mage
-from specs.reference_nodes import Left, Refused
+from specs.reference_nodes import Left
+from specs.reference_nodes import Refused as RefusedName
 
 
-def both(command: Operation) -> tuple[Edge, Mage, Refused | Left | None]:
+def both(command: Operation) -> tuple[Edge, Mage, RefusedName | Left | None]:
     """Carry out a command on both sides, after one summary, an instruction and an open step."""
     state: State = accept(compress(grow(start("t"), "a", "o"), "m").unwrap())
     mage = Mage("t")
@@ -110,8 +112,27 @@ def test_what_a_revise_leaves_is_compared() -> None:
         assert disagreement(attrs.evolve(edge, revised=less), mage, answer)
 
 
-def test_an_illegal_phase_is_noted() -> None:
-    """What the engine raises for an illegal phase is part of the edge, with the operation's name."""
-    edge = carry_out(instruct(start("t"), "i").unwrap(), Accept())
-    assert isinstance(edge.refusal, IllegalPhase)
-    assert edge.refusal.operation == "accept"
+@settings(max_examples=40)
+@given(sequences())
+def test_the_reference_is_an_implementation(commands: tuple[Command, ...]) -> None:
+    """Held against the engine like one in another language, the reference agrees over long sequences."""
+    reference = Reference()
+    states = compare(reference, commands)
+    assert reference.show(len(states)) == canonical_json(states[-1])
+
+
+def test_the_reference_forgets_and_forks() -> None:
+    """Its states are numbered and left alone: each may be gone on from again."""
+    reference = Reference()
+    for _ in range(2):
+        reference.forget()
+        assert reference.apply(Request(0, Grow("a", "o"))) == Refused("IllegalPhase")
+        began = reference.apply(Request(0, Start("t")))
+        assert isinstance(began, Reached)
+        assert began.state == 1
+        one, other = (reference.apply(Request(1, Grow(action, "o"))) for action in "ab")
+        assert isinstance(one, Reached)
+        assert isinstance(other, Reached)
+        assert (one.state, other.state) == (2, 3)
+        assert reference.show(1) == canonical_json(start("t"))
+        assert reference.apply(Request(3, Start("u"))) == Refused("IllegalPhase")
