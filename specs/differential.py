@@ -24,7 +24,7 @@ import attrs
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from mage.engine import Command, State
-from mage.testing.comparing import Disagreement, compare
+from mage.testing.comparing import Disagreement, compare, shortest
 from mage.testing.implementation import Implementation
 from mage.testing.strategies import sequences
 from specs.exhaustive import oracle_or_none
@@ -80,21 +80,20 @@ class Seen:
         )
 
 
-def search(implementation: Implementation, count: int, number: int, *, shrink: bool = True) -> Seen:
+def search(implementation: Implementation, count: int, number: int) -> Seen:
     """Compare so many random sequences, drawn from the seed `number`; return what was seen.
 
     Raises:
-        Disagreement: an answer or a state differs; the sequence was shrunk, if it was to be.
+        Disagreement: an answer or a state differs; as it was met, `shortest` makes the most of it.
     """
     seen = Seen()
-    phases = (Phase.generate, Phase.shrink) if shrink else (Phase.generate,)
 
     @seed(number)
     @settings(
         max_examples=count,
         deadline=None,
         database=None,
-        phases=phases,
+        phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
     @given(sequences())
@@ -112,9 +111,9 @@ def _work(oracle: Path, count: int, number: int, shrink: bool) -> Seen | str | N
         return None
     with implementation:
         try:
-            return search(implementation, count, number, shrink=shrink)
+            return search(implementation, count, number)
         except Disagreement as found:
-            return str(found)
+            return str((shrink and shortest(implementation, found.commands)) or found)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

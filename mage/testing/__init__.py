@@ -6,7 +6,8 @@
   come next; `histories()`, `journals()`, `states()`; `sequences()`, long ones for comparing.
 - **Forms**: `canonical(state)` is all that can be observed of a state, as plain data; `canonical_json` its
   bytes, `fingerprint` their SHA-256; `differences` says where two forms differ.
-- **Another implementation**: `compare(implementation, commands)` holds it against the engine. `JsonLines`
+- **Another implementation**: `compare(implementation, commands)` holds it against the engine, `shortest` finds
+  the few commands that show what is wrong. `JsonLines`
   runs one that is a program, by the protocol of PROTOCOL.md; `python -m mage.testing.serve` is one such.
 - **A stateful test**: `VersionMachine`, which goes on from any version that ever was; yours to build on.
 - `check(state)` and `check_change(before, after)` are mage's own.
@@ -33,7 +34,7 @@ except ModuleNotFoundError as _missing:
         "mage.testing needs its extra: pip install 'mage-state[testing]'", name="hypothesis"
     ) from None
 
-from mage.testing.comparing import Disagreement, compare, disagreement, script
+from mage.testing.comparing import Disagreement, compare, disagreement, script, shortest
 from mage.testing.drawing import (
     OPERATIONS,
     Drawing,
@@ -122,6 +123,7 @@ __all__ = [
     "runs",
     "script",
     "sequences",
+    "shortest",
     "spelled",
     "states",
     "texts",

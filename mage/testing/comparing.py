@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast, final
+from typing import TypeAlias, cast, final
 
 from mage.codec.problems import short
 from mage.codec.strict_json import read_json
-from mage.engine import Command, State
+from mage.engine import ApplyVerdict, Command, Revise, State, StepId, Unverified
+from mage.testing.drawing import legal_boundaries
 from mage.testing.forms import Canonical, canonical_json, differences
 from mage.testing.implementation import (
     Answer,
@@ -19,7 +20,7 @@ from mage.testing.implementation import (
     outcome_of,
 )
 
-__all__ = ["Disagreement", "compare", "disagreement", "script"]
+__all__ = ["Disagreement", "compare", "disagreement", "script", "shortest"]
 
 
 @final
@@ -75,6 +76,77 @@ def compare(implementation: Implementation, commands: Iterable[Command]) -> tupl
         if wrong := disagreement(implementation, answer, number, outcome):
             raise Disagreement(tried[: place + 1], wrong)
     return tuple(states)
+
+
+def shortest(implementation: Implementation, commands: Iterable[Command]) -> Disagreement | None:
+    """Return a disagreement over as few of these commands as can be found, or None where there is none.
+
+    Parts are left out, large ones first, as long as some disagreement is left. A verdict that answered its
+    question goes on answering, a revise goes on going as many summaries up. It finds a way out where
+    Hypothesis, which draws each command to fit the state before it, no longer can.
+    Cost: that of `compare`, times a few times the number of commands.
+
+    Raises:
+        Whatever the implementation raises.
+    """
+    found = _disagreed(implementation, commands)
+    size = len(found.commands) // 2 if found is not None else 0
+    while found is not None and size:
+        before, place = len(found.commands), 0
+        while place < len(found.commands):
+            aimed = _aimed(found.commands)
+            fewer = _disagreed(implementation, _told([*aimed[:place], *aimed[place + size :]]))
+            found, place = (found, place + size) if fewer is None else (fewer, place)
+        size = size if size <= 3 and len(found.commands) < before else size // 2
+    return found
+
+
+def _disagreed(implementation: Implementation, commands: Iterable[Command]) -> Disagreement | None:
+    try:
+        compare(implementation, commands)
+    except Disagreement as found:
+        return found
+    return None
+
+
+_Aimed: TypeAlias = tuple[Command, int | None]
+"""A command, and what it aimed at: 0 for a verdict on what was pending, for a revise how many summaries up."""
+
+
+def _aimed(commands: Sequence[Command]) -> list[_Aimed]:
+    aimed: list[_Aimed] = []
+    state: State | None = None
+    for command in commands:
+        aim = None
+        if (
+            isinstance(command, ApplyVerdict)
+            and isinstance(state, Unverified)
+            and command.digest == state.digest
+        ):
+            aim = 0
+        elif isinstance(command, Revise) and state is not None:
+            legal = legal_boundaries(state)[::-1]
+            aim = legal.index(StepId(command.boundary)) if command.boundary in legal else None
+        aimed.append((command, aim))
+        state = outcome_of(state, command).after
+    return aimed
+
+
+def _told(aimed: Iterable[_Aimed]) -> list[Command]:
+    """Return the commands, each with the digest or the boundary that it now has to name."""
+    commands: list[Command] = []
+    state: State | None = None
+    for command, aim in aimed:
+        commands.append(command if aim is None or state is None else _aimed_anew(command, aim, state))
+        state = outcome_of(state, commands[-1]).after
+    return commands
+
+
+def _aimed_anew(command: Command, aim: int, state: State) -> Command:
+    if isinstance(command, ApplyVerdict) and isinstance(state, Unverified):
+        return ApplyVerdict(command.verdict, state.digest)
+    legal = legal_boundaries(state)[::-1]
+    return Revise(legal[aim], command.lesson) if isinstance(command, Revise) and aim < len(legal) else command
 
 
 def disagreement(implementation: Implementation, answer: Answer, number: int, outcome: Outcome) -> str:

@@ -91,6 +91,11 @@ def _grow_again(draw: Drawing, state: State) -> Operation:
     return Grow(child.action, child.observation)
 
 
+def _grow_on(draw: Drawing, state: State) -> Operation:
+    """Take a step that was never taken, so that trees get large."""
+    return Grow(f"a{state.tree.next_step}", "o")
+
+
 def _instruct(draw: Drawing, state: State) -> Operation:
     return Instruct(draw(texts), draw(_ONE_IN_TWO))
 
@@ -124,11 +129,14 @@ def _failed_without_feedback(draw: Drawing, state: State) -> Operation:
     return _answered(state, Failed(" "))
 
 
+def _answered_late(draw: Drawing, state: State) -> Operation:
+    return ApplyVerdict(draw(verdicts), draw(old_digests))
+
+
 def _apply_verdict(draw: Drawing, state: State) -> Operation:
-    verdict = draw(verdicts)
-    if isinstance(state, Unverified) and not draw(_ONE_IN_EIGHT):
-        return ApplyVerdict(verdict, state.digest)
-    return ApplyVerdict(verdict, draw(old_digests))
+    if not isinstance(state, Unverified) or draw(_ONE_IN_EIGHT):
+        return _answered_late(draw, state)
+    return ApplyVerdict(draw(verdicts), state.digest)
 
 
 def _accept(draw: Drawing, state: State) -> Operation:
@@ -145,12 +153,13 @@ def _stay(draw: Drawing, state: State) -> Operation:
     return Revise(state.tree.boundary, draw(_LESSONS))
 
 
+def _go_anywhere(draw: Drawing, state: State) -> Operation:
+    """Go back to any step, mostly one where no summary of the path ends; a failed head's own is one of them."""
+    return Revise(draw(_PLACES) % (state.tree.next_step + 1), draw(_LESSONS))
+
+
 def _revise(draw: Drawing, state: State) -> Operation:
-    place, legal = draw(_PLACES), legal_boundaries(state)
-    boundary = legal[place % len(legal)]
-    if draw(_ONE_IN_EIGHT):
-        boundary = state.tree.boundary if place % 2 else StepId(place)  # a failed head's own is not legal
-    return Revise(boundary, draw(_LESSONS))
+    return (_go_anywhere if draw(_ONE_IN_EIGHT) else _go_back)(draw, state)
 
 
 def _anything(draw: Drawing, state: State) -> Operation:
@@ -172,7 +181,14 @@ _DRAWN: Final[dict[OperationName, _Draw]] = {
 }
 _ANY_OPERATION: Final[st.SearchStrategy[OperationName]] = st.sampled_from(OPERATIONS)
 
-_GROW: Final[tuple[_Move, ...]] = (Grow("a", "o"), Grow("b", "o"), Grow("a", "p"), *[_grow_again] * 4, _grow)
+_GROW: Final[tuple[_Move, ...]] = (
+    Grow("a", "o"),
+    Grow("b", "o"),
+    Grow("a", "p"),
+    *[_grow_on] * 3,
+    *[_grow_again] * 3,
+    _grow,
+)
 _COMPRESS: Final[tuple[_Move, ...]] = (
     Compress("m"),
     Compress("n"),
@@ -190,20 +206,21 @@ def _table(*moves: _Move) -> st.SearchStrategy[_Move]:
     return st.sampled_from((*moves, *[_anything] * (len(moves) // 15 + 1)))
 
 
-_BLANK: Final[dict[type[State], tuple[_Move, ...]]] = {
-    Active: (Instruct(" "), Compress("\n")),
-    Unverified: (Instruct(" "), Retext("\t"), _failed_without_feedback),
-    Rejected: (Retext("\t"),),
+_REFUSED: Final[dict[type[State], tuple[_Move, ...]]] = {
+    Active: (Instruct(" "), Compress("\n"), _go_anywhere),
+    Unverified: (Instruct(" "), Retext("\t"), _failed_without_feedback, _answered_late, _go_anywhere),
+    Rejected: (Retext("\t"), _go_anywhere),
 }
+"""What is legal in the phase and refused all the same, or mostly."""
 _NEXT_WITH_NOTHING_OPEN: Final = _table(
-    *_GROW * 2, _compress, Compress("m"), *_INSTRUCT, _go_back, _go_back, *_BLANK[Active]
+    *_GROW * 2, _compress, Compress("m"), *_INSTRUCT, _go_back, _go_back, *_REFUSED[Active]
 )
 _NEXT: Final[dict[type[State], st.SearchStrategy[_Move]]] = {
-    Active: _table(*_GROW * 2, *_COMPRESS * 3, *_INSTRUCT * 2, _go_back, *_BLANK[Active]),
+    Active: _table(*_GROW * 2, *_COMPRESS * 3, *_INSTRUCT * 2, _go_back, *_REFUSED[Active]),
     Unverified: _table(
-        *_JUDGE * 3, Accept(), Accept(), *_GROW, *_RETEXT, *_INSTRUCT, _go_back, *_BLANK[Unverified]
+        *_JUDGE * 3, Accept(), Accept(), *_GROW, *_RETEXT, *_INSTRUCT, _go_back, *_REFUSED[Unverified]
     ),
-    Rejected: _table(_go_back, _go_back, _revise, *_RETEXT * 2, Accept(), Accept(), *_BLANK[Rejected]),
+    Rejected: _table(*[_go_back] * 3, *_RETEXT * 2, Accept(), Accept(), *_REFUSED[Rejected]),
 }
 
 

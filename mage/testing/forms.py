@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Final, TypeAlias, assert_never
 
 from mage.engine import (
@@ -88,9 +89,9 @@ def _nodes(tree: Tree) -> Canonical:
     steps = [StepId(number) for number in range(tree.next_step)]
     summaries = [SummaryId(number) for number in range(tree.next_summary)]
     return {
-        "steps": tuple([_step(tree.step(step)) for step in steps[1:]]),
+        "steps": _steps(tree.steps()),
         "step children": tuple([tree.step_children(step) for step in steps]),
-        "summaries": tuple([_summary(tree.summary(summary)) for summary in summaries[1:]]),
+        "summaries": _summaries(tree.summaries()),
         "summary children": tuple([tree.summary_children(summary) for summary in summaries]),
         "lessons": tuple([(step, left) for step in steps if (left := tree.lessons_at(step))]),
         "instructions": tuple(
@@ -104,10 +105,10 @@ def _shown(shown: ExecutionState) -> Canonical:
     return {
         "task": shown.task,
         "in force": shown.instructions,
-        "C": tuple([_summary(summary) for summary in shown.compressed]),
-        "R": tuple([_step(step) for step in shown.raw]),
-        "continuations": tuple([_step(step) for step in hints.continuations]),
-        "subgoals": tuple([_summary(summary) for summary in hints.subgoals]),
+        "C": _summaries(shown.compressed),
+        "R": _steps(shown.raw),
+        "continuations": _steps(hints.continuations),
+        "subgoals": _summaries(hints.subgoals),
         "lessons here": hints.lessons,
         "boundary": shown.boundary,
     }
@@ -122,20 +123,24 @@ def _asked(state: State) -> object:
         request.instructions,
         request.kind,
         tuple([(earlier.label, earlier.text) for earlier in request.earlier]),
-        tuple([_step(step) for step in request.steps]),
+        _steps(request.steps),
         request.text,
         request.digest,
         tuple([step.id for step in judge_request(state, since_root=True).steps]),
     )
 
 
-def _step(step: Step) -> object:
-    return (step.id, step.parent, step.action, step.observation)
+def _steps(steps: Iterable[Step]) -> tuple[object, ...]:
+    return tuple([(step.id, step.parent, step.action, step.observation) for step in steps])
 
 
-def _summary(summary: Summary) -> object:
-    verdict = plain_verdict(summary.verdict)
-    return (summary.id, summary.parent, summary.label, summary.covers, summary.text, summary.kind, verdict)
+def _summaries(summaries: Iterable[Summary]) -> tuple[object, ...]:
+    return tuple(
+        [
+            (each.id, each.parent, each.label, each.covers, each.text, each.kind, plain_verdict(each.verdict))
+            for each in summaries
+        ]
+    )
 
 
 def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str]:

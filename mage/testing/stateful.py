@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     multiple,
+    precondition,
     rule,
 )
 
@@ -37,6 +38,7 @@ from mage.engine import (
     start,
 )
 from mage.engine.journal import Operation
+from mage.engine.tree import CHUNK
 from mage.testing.comparing import Disagreement, disagreement, script
 from mage.testing.drawing import OPERATIONS, OperationName, draw_command
 from mage.testing.edges import Edge, carry_out
@@ -183,6 +185,7 @@ class VersionMachine(RuleBasedStateMachine):
         digest = other.state.digest if isinstance(other.state, Unverified) else Digest("0" * 64)
         return self.carried_out(version, ApplyVerdict(verdict, digest))
 
+    @precondition(lambda self: self.newest.state.tree.next_step < 2 * CHUNK)
     @rule(target=versions, run=runs)
     def grow_a_run(self, run: tuple[Grow, ...]) -> Versioned:
         """Record so many steps that the tree packs them."""

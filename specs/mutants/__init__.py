@@ -9,10 +9,14 @@ is killed after all or is there no more. A mutant that does not end within its t
     python -m specs.mutants --all               all of mage/engine; the result goes to last.json
     python -m specs.mutants --changed [BASE]    the functions that differ from a commit
 
-The changes come from mutmut (its operators, its rules of what to leave alone); running them does not. Its
+The changes come from mutmut (its operators, and its rules of what to leave alone); running them does not. Its
 own runner replaces each function by a trampoline, which reaches neither a property nor anything that is
-evaluated on import (defaults of fields, tables, constants: a quarter of our mutants), and starts pytest anew
-for every mutant. Here pytest collects once, and every mutant is a fork of that process: in a function only
-its code object is swapped (`suite.py`). The tests that reach the changed statement run, the cheapest first,
-until one fails.
+evaluated on import (defaults, fields, tables, constants: a fifth of our mutants), and starts pytest anew for
+every mutant. Here pytest collects once, and every mutant is a fork of that process: in a function only its
+code object is swapped (`life.py`). The tests that reach the changed statement run, the cheapest first, until
+one fails (`observed.py`).
+
+What this does not see: text inside f-strings, decorators and annotations are not mutated; what a file of
+tests makes on import was made by the engine without the mutant; and `--changed` does not notice a test that
+was weakened, `--all` does.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from specs import mutants as package
 from specs.mutants.changed import changed_lines, default_base, touched
-from specs.mutants.generate import Mutant, engine_mutants
+from specs.mutants.generate import Name, engine_mutants
 from specs.mutants.report import LAST, most_timeouts, result_of, summary
 from specs.mutants.suite import Fate, fates_of
 from specs.mutants.survivors import SURVIVORS, as_toml, judged, listed
@@ -36,8 +37,13 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Run as the command line says, and report."""
     options = _arguments(arguments)
-    every = list(engine_mutants())
-    chosen = every if options.all else touched(every, changed_lines(options.changed or default_base()))
+    try:
+        changed = {} if options.all else changed_lines(options.changed or default_base())
+    except subprocess.CalledProcessError as failed:
+        print(f"git does not know the commit to compare with: {failed.stderr.strip()}", file=sys.stderr)
+        return 2
+    every = list(engine_mutants()) if options.all or changed else []
+    chosen = every if options.all else touched(every, changed)
     began = time.perf_counter()
     progress = _Progress(len(chosen))
     fates = fates_of(chosen, jobs=options.jobs, tell=progress.tell) if chosen else []
@@ -45,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     text = json.dumps(result, indent=1) + "\n"
     for path in [LAST] * options.all + [options.json] * (options.json is not None):
         path.write_text(text, encoding="utf-8")
-    return _report(fates, every)
+    return _report(fates, [mutant.name for mutant in every])
 
 
 class _Progress:
@@ -66,11 +72,11 @@ class _Progress:
         sys.stdout.flush()
 
 
-def _report(fates: list[Fate], every: list[Mutant]) -> int:
+def _report(fates: list[Fate], every: list[Name]) -> int:
     """Print how the run and the list agree; return the exit status."""
-    known = listed(SURVIVORS.read_text(encoding="utf-8")) if SURVIVORS.exists() else {}
+    known = listed(SURVIVORS.read_text(encoding="utf-8"))
     outcomes = {fate.mutant.name: fate.outcome for fate in fates}
-    verdict = judged(known, outcomes, (mutant.name for mutant in every))
+    verdict = judged(known, outcomes, every or known)
     if verdict.new:
         print("survived, and are not listed: find a test, or the reason why nobody can tell them apart")
         print(as_toml(verdict.new))

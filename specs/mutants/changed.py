@@ -12,7 +12,7 @@ from specs.mutants.generate import ENGINE, ROOT, Mutant
 
 __all__ = ["changed_lines", "default_base", "touched"]
 
-_FILE: Final = re.compile(r"^\+\+\+ b/(.+)$")
+_FILE: Final = re.compile(r"^\+\+\+ (?:b/(.+)|/dev/null)$")
 _HUNK: Final = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
 
@@ -39,7 +39,8 @@ def default_base(root: Path = ROOT) -> str:
 def changed_lines(base: str, root: Path = ROOT) -> dict[str, set[int]]:
     """Return the lines of each source of the engine that differ from `base`, as they are numbered now.
 
-    Where lines were only removed, the two around the gap count. What is not committed yet counts too.
+    Where lines were only removed, the two around the gap count. So does what is not committed yet, but for
+    files that git does not know.
 
     Raises:
         CalledProcessError: git knows no such commit.
@@ -49,15 +50,15 @@ def changed_lines(base: str, root: Path = ROOT) -> dict[str, set[int]]:
     file = ""
     for line in diff.splitlines():
         if found := _FILE.match(line):
-            file = found[1]
-        elif found := _HUNK.match(line):
+            file = found[1] or ""
+        elif file and (found := _HUNK.match(line)):
             first, count = int(found[1]), int(found[2] or 1)
             lines.setdefault(file, set()).update(range(first, first + count) if count else (first, first + 1))
     return lines
 
 
 def touched(mutants: Iterable[Mutant], changed: Mapping[str, set[int]]) -> list[Mutant]:
-    """Return the mutants in those functions, classes and constants of which a line has changed."""
+    """Return the mutants in those functions of which a line has changed, and those on other changed lines."""
     return [
         mutant for mutant in mutants if not changed.get(mutant.name.file, set()).isdisjoint(mutant.within)
     ]

@@ -65,7 +65,7 @@ class Mutant:
         name: what it is known by.
         in_function: whether it takes effect when a function is called; else on import.
         lines: the first and the last line of the innermost statement around the change.
-        within: all lines of the function, or of the statement of the module or class, that it is in.
+        within: all lines of the function that it is in; outside of one, its own.
         source: the whole text of the changed file.
     """
 
@@ -81,7 +81,7 @@ class Mutant:
 class _Found:
     mutation: Mutation
     statement: CodeRange
-    definition: CodeRange
+    definition: CodeRange | None
     where: str
     in_function: bool
 
@@ -136,10 +136,9 @@ class _Visitor(MutationVisitor):
         innermost = next(node for node in reversed(self._around) if isinstance(node, statements))
         return self._range(innermost)
 
-    def _definition(self) -> CodeRange:
-        statements = (cst.FunctionDef, cst.SimpleStatementLine)
-        outermost = next(node for node in self._around if isinstance(node, statements))
-        return self._range(outermost)
+    def _definition(self) -> CodeRange | None:
+        functions = [node for node in self._around if isinstance(node, cst.FunctionDef)]
+        return self._range(functions[0]) if functions else None
 
     def _range(self, node: cst.CSTNode) -> CodeRange:
         place = self.get_metadata(PositionProvider, node)
@@ -179,7 +178,8 @@ def mutants_of(file: str, source: str) -> list[Mutant]:
         name = Name(file, found.where, before, after)
         names[name] += 1
         lines = (found.statement.start.line, found.statement.end.line)
-        within = range(found.definition.start.line, found.definition.end.line + 1)
+        around = found.definition or positions.get(found.mutation.original_node, found.statement)
+        within = range(around.start.line, around.end.line + 1)
         mutant = Mutant(attrs.evolve(name, nth=names[name]), found.in_function, lines, within, mutated)
         mutants.append(mutant)
     return mutants

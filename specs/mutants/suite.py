@@ -58,7 +58,7 @@ def fates_of(
         BrokenSuite: the suite fails on the engine as it is, or cannot be run.
     """
     # A failure is enough: no shrinking, no second look. What is drawn is the same every time, and less of it
-    # than in the tests' own run: what 40 histories let live, 100 hardly ever kill.
+    # than in the tests' own run, to be quick: a mutant that lives is looked at by a human anyway.
     settings.register_profile(
         "mutants",
         deadline=None,
@@ -109,12 +109,16 @@ class _Suite:
         return True
 
     def _run(self, known: list[Known]) -> None:
-        for fate in self._each(known, self._controls()):
-            if fate.outcome != "survived":
-                raise BrokenSuite(f"the engine as it is, imported anew: {fate.outcome} by {fate.by}")
+        self._see_controls_survive(known)
         for fate in self._each(known, self.mutants):
             self.tell(fate)
             self.fates.append(fate)
+        self._see_controls_survive(known)  # still: nobody has changed the files meanwhile
+
+    def _see_controls_survive(self, known: list[Known]) -> None:
+        for fate in self._each(known, self._controls()):
+            if fate.outcome != "survived":
+                raise BrokenSuite(f"the engine as it is, imported anew: {fate.outcome} by {fate.by}")
 
     def _controls(self) -> list[Mutant]:
         """Return the engine as it is, to be imported anew: it must survive, if mutants are to die that way."""

@@ -356,11 +356,11 @@ def test_what_is_no_text_kind_or_fault_is_a_programmers_error() -> None:
     """Wrong types and names are raised at once and change nothing."""
     with pytest.raises(NotText):
         grow(active(), "a", None)  # type: ignore[call-overload]  # the point of the test
-    with pytest.raises(UnknownName, match="kind"):
+    with pytest.raises(UnknownName, match=r"^'goal' is no kind; known are subgoal, fallback$"):
         compress(active(), "text", "goal")  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(UnknownName, match="kind"):
         retext(unverified(), "text", "goal")  # type: ignore[arg-type]  # the point of the test
-    with pytest.raises(UnknownName, match="fault"):
+    with pytest.raises(UnknownName, match=r"^'luck' is no fault; known are execution, summary$"):
         judged(unverified(), Failed("no", "luck"))  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(NotAnId, match="found str"):
         revise(active(), "0", "")  # type: ignore[arg-type]  # the point of the test

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from rpds import List
 
-from mage import Passed, Step, StepId, Summary, SummaryId, Tree, grow, start
+from mage import Passed, Step, StepId, Summary, SummaryId, Tree, grow, instruct, start
 from mage.engine import nodes
 
 
@@ -32,6 +33,8 @@ def test_a_step_knows_its_content() -> None:
 def test_the_repr_of_a_summary_does_not_list_a_thousand_steps() -> None:
     """Short covers are listed, long ones are told by their ends."""
     assert "(1, 2, 3)" in repr(a_summary(3))
+    assert "(1, 2, 3, 4, 5, 6, 7, 8)" in repr(a_summary(8))
+    assert "<9 steps, 1 to 9>" in repr(a_summary(9))
     assert "<1000 steps, 1 to 1000>" in repr(a_summary(1000))
 
 
@@ -40,6 +43,22 @@ def test_the_base_of_a_summary_is_a_cache() -> None:
     summary = a_summary(2)
     assert attrs.evolve(summary, base=StepId(2)) == summary
     assert hash(attrs.evolve(summary, base=StepId(2))) == hash(summary)
+
+
+def test_the_places_of_instructions_are_a_cache() -> None:
+    """Two trees that differ only in what they noted of their active path are equal."""
+    state = instruct(start("task"), "do").unwrap()
+    notes = instruct(state, "always", standing=True).unwrap().tree._settled.notes
+    for forgotten in (attrs.evolve(notes, once=List()), attrs.evolve(notes, standing=List())):
+        assert forgotten == notes
+        assert hash(forgotten) == hash(notes)
+
+
+def test_what_a_value_leaves_out_is_the_usual() -> None:
+    """A failure is of the execution, an acceptance overrules nothing, an instruction is for its subgoal."""
+    assert nodes.Failed("why") == nodes.Failed("why", "execution")
+    assert nodes.Accepted() == nodes.Accepted(None)
+    assert nodes.Instruction("do") == nodes.Instruction("do", standing=False)
 
 
 def test_the_repr_of_a_tree_is_one_short_line() -> None:

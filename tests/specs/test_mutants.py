@@ -158,9 +158,27 @@ def test_what_a_change_touches_is_what_it_mutates(tmp_path: Path) -> None:
     there = mutants_of(file, path.read_text(encoding="utf-8"))
     assert {mutant.name.where for mutant in touched(there, changed)} == {"below"}
     assert len(touched(there, changed)) == sum(mutant.name.where == "below" for mutant in there)
+    limit = touched(there, {file: {SOURCE[: SOURCE.index("LIMIT: int")].count("\n") + 1}})
+    assert {mutant.name.where for mutant in limit} == {"LIMIT"}
     git(tmp_path, "checkout", "-b", "branch")
     git(tmp_path, "commit", "-a", "-m", "three")
     assert changed_lines(default_base(tmp_path), tmp_path) == changed
+
+
+def test_a_file_that_is_gone_touches_no_other(tmp_path: Path) -> None:
+    """Its lines are nobody's now."""
+    folder = tmp_path / ENGINE
+    folder.mkdir(parents=True)
+    for name in ("a.py", "b.py"):
+        (folder / name).write_text(SOURCE, encoding="utf-8")
+    git(tmp_path, "init")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-m", "one")
+    (folder / "a.py").write_text(SOURCE.replace("LIMIT: int = 3", "LIMIT: int = 2"), encoding="utf-8")
+    (folder / "b.py").unlink()
+    assert {file: len(lines) for file, lines in changed_lines("HEAD", tmp_path).items()} == {
+        f"{ENGINE}/a.py": 1
+    }
 
 
 def test_lines_that_are_gone_count_where_they_were(tmp_path: Path) -> None:

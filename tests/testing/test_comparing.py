@@ -7,16 +7,17 @@ import sys
 
 import attrs
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 import mage
 from mage import Command, Compress, Grow, Revise, Start, replay
-from mage.testing import Disagreement, Engine, JsonLines, Reached, compare, script, sequences
+from mage.testing import Disagreement, Engine, JsonLines, Reached, compare, script, sequences, shortest
 from tests.testing.faulty import FAULTS, Fault, Faulty
 
-QUICKLY = settings(max_examples=300, database=None)
+QUICKLY = settings(max_examples=1000, database=None, phases=[Phase.generate])
 SHORT = st.sampled_from((0, 4))
+HANDFUL = 10
 
 
 def caught(fault: Fault, commands: tuple[Command, ...]) -> Disagreement | None:
@@ -28,11 +29,9 @@ def caught(fault: Fault, commands: tuple[Command, ...]) -> Disagreement | None:
     return None
 
 
-@pytest.mark.parametrize(
-    "name", [name if FAULTS[name].quick else pytest.param(name, marks=pytest.mark.slow) for name in FAULTS]
-)
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_caught_and_shrunk(name: str) -> None:
-    """Each fault is found within a few hundred sequences, and shrunk to a handful of commands."""
+    """Each fault is found within a thousand short sequences, and a handful of commands is left."""
     fault = FAULTS[name]
     left = find(
         sequences(SHORT),
@@ -40,11 +39,31 @@ def test_a_fault_is_caught_and_shrunk(name: str) -> None:
         settings=QUICKLY,
         random=random.Random(1),
     )
-    found = caught(fault, left)
+    found = shortest(Faulty(fault), left)
     assert found is not None
     assert found.detail
-    assert fault.shortest <= len(found.commands) <= fault.shortest + 5
-    assert found.commands == left[: len(found.commands)]
+    assert fault.shortest <= len(found.commands) <= HANDFUL
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_long_sequences_come_down_to_a_handful(name: str) -> None:
+    """From sequences of over a hundred commands, without any help, a few are left that show the fault."""
+    sizes: list[int] = []
+
+    @settings(max_examples=5, phases=[Phase.generate], database=None)
+    @given(sequences(st.just(101)))
+    def measure(commands: tuple[Command, ...]) -> None:
+        found = shortest(Faulty(FAULTS[name]), commands)
+        if found is not None:
+            sizes.append(len(found.commands))
+
+    measure()
+    assert all(FAULTS[name].shortest <= size <= HANDFUL for size in sizes), sizes
+
+
+def test_there_is_no_shortest_where_nothing_is_wrong() -> None:
+    """Where both sides agree there is nothing to be shortened."""
+    assert shortest(Engine(), [Start("t"), Grow("a", "o")]) is None
 
 
 @settings(max_examples=20)

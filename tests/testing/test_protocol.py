@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mage.testing
+from mage import (
+    TRANSITIONS,
+    Accept,
+    ApplyVerdict,
+    Compress,
+    Grow,
+    Instruct,
+    Passed,
+    Retext,
+    Revise,
+    Start,
+    start,
+)
 from mage.codec import decode_command, encode_command
 from mage.codec.problems import Problem
-from mage.testing import Answer, History, Reached, Refused, Request, answer_of, histories, outcome_of
+from mage.testing import (
+    Answer,
+    History,
+    Reached,
+    Refused,
+    Request,
+    answer_of,
+    canonical,
+    histories,
+    outcome_of,
+)
 from mage.testing.protocol import (
     FORGET,
     FORGOTTEN,
@@ -124,3 +152,42 @@ def test_answers_are_spelled_as_documented() -> None:
     ]
     for answer, line in spelled:
         assert write_answer(answer).decode() == line
+
+
+DOCUMENT = (Path(mage.testing.__file__).parent / "PROTOCOL.md").read_text(encoding="utf-8")
+
+
+def test_the_document_has_every_part_and_every_refusal() -> None:
+    """PROTOCOL.md lists the parts of the form as they are, and each name that a refusal may have."""
+    rows = re.findall(r"^\| `([^`{]+)` \|", DOCUMENT, re.MULTILINE)
+    refusals = {refusal for row in TRANSITIONS for refusal in row.refuses} | {"IllegalPhase"}
+    assert {row for row in rows if row not in refusals} == set(canonical(start("t")))
+    assert refusals <= set(rows)
+
+
+def test_the_requests_of_the_document_are_requests() -> None:
+    """What PROTOCOL.md gives as whole requests is read, and answered as it says."""
+    lines = re.findall(r"^\| `(\{[^`]*\})` \|", DOCUMENT, re.MULTILINE)
+    whole = [line.replace(":N", ":1").encode() for line in lines if "..." not in line]
+    assert [type(read_request(line)) for line in whole] == [Request, Show, type(None)]
+
+
+def test_each_operation_is_spelled_in_the_document() -> None:
+    """The fields of each command stand in PROTOCOL.md, in the order in which they are written."""
+    spelled = {
+        json.loads(encode_command(command))["op"]: list(json.loads(encode_command(command)))
+        for command in (
+            Start("t"),
+            Instruct("i"),
+            Grow("a", "o"),
+            Compress("m"),
+            Retext("m"),
+            ApplyVerdict(Passed(), "0" * 64),
+            Accept(),
+            Revise(0),
+        )
+    }
+    for operation, fields in spelled.items():
+        written = re.search(rf'\{{"op":"{operation}"[^\n]*', DOCUMENT)
+        assert written is not None
+        assert re.findall(r'"(\w+)":', written[0])[: len(fields)] == fields
