@@ -41,7 +41,7 @@ explore: .venv/dev          ## Every operation sequence to a depth, on the real 
 specs: .venv/dev            ## All that says the engine is right: proofs, models, oracle, faults, mutants of a change.
 	$(BIN)/python -m specs.check --workers $(WORKERS)
 
-specs-full: specs           ## And every mutant of the engine, which takes an hour or two.
+specs-full: specs           ## And every mutant of the engine, which takes half an hour.
 	$(BIN)/python -m specs.mutants --all --jobs $(WORKERS)
 
 slow: .venv/dev             ## The tests that are too slow for a first run.

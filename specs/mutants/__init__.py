@@ -7,7 +7,7 @@ is killed after all or is there no more. A mutant that does not end within its t
 *timeout*, and never called killed.
 
     python -m specs.mutants --all               all of mage/engine; the result goes to last.json
-    python -m specs.mutants --changed [BASE]    the functions that differ from a commit
+    python -m specs.mutants --changed [BASE]    the functions that differ from a commit (default: last.json's)
 
 The changes come from mutmut (its operators, and its rules of what to leave alone); running them does not. Its
 own runner replaces each function by a trampoline, which reaches neither a property nor anything that is

@@ -21,19 +21,13 @@ def _git(*arguments: str, root: Path) -> str:
 
 
 def default_base(root: Path = ROOT) -> str:
-    """Return the commit where this branch left `main`; on `main` itself, the commit before.
+    """Return the commit that wrote `last.json`: all that came after it has not been measured with the rest.
 
     Raises:
-        CalledProcessError: there is no such commit.
+        CalledProcessError: there is no history here.
     """
-    head = _git("rev-parse", "HEAD", root=root).strip()
-    branches = _git("branch", "--all", "--format=%(refname:short)", root=root).split()
-    for name in ("origin/main", "main"):
-        if name in branches:
-            base = _git("merge-base", name, "HEAD", root=root).strip()
-            if base != head:
-                return base
-    return _git("rev-parse", "HEAD~1", root=root).strip()
+    measured = _git("log", "-1", "--format=%H", "--", "specs/mutants/last.json", root=root).strip()
+    return measured or _git("rev-parse", "HEAD~1", root=root).strip()
 
 
 def changed_lines(base: str, root: Path = ROOT) -> dict[str, set[int]]:

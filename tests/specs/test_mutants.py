@@ -142,10 +142,11 @@ def git(root: Path, *arguments: str) -> None:
 
 
 def test_what_a_change_touches_is_what_it_mutates(tmp_path: Path) -> None:
-    """All of a function of which a line differs from the base, committed or not, and nothing else."""
-    path = tmp_path / ENGINE / "m.py"
-    path.parent.mkdir(parents=True)
-    path.write_text(SOURCE, encoding="utf-8")
+    """All of a function in which a line differs from what was last measured whole, committed or not; no other."""
+    path, last = tmp_path / ENGINE / "m.py", tmp_path / "specs" / "mutants" / "last.json"
+    for there, text in ((path, SOURCE), (last, "{}")):
+        there.parent.mkdir(parents=True)
+        there.write_text(text, encoding="utf-8")
     git(tmp_path, "init")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-m", "one")
@@ -155,10 +156,10 @@ def test_what_a_change_touches_is_what_it_mutates(tmp_path: Path) -> None:
     file = f"{ENGINE}/m.py"
     changed = changed_lines("HEAD", tmp_path)
     assert list(changed) == [file]
-    there = mutants_of(file, path.read_text(encoding="utf-8"))
-    assert {mutant.name.where for mutant in touched(there, changed)} == {"below"}
-    assert len(touched(there, changed)) == sum(mutant.name.where == "below" for mutant in there)
-    limit = touched(there, {file: {SOURCE[: SOURCE.index("LIMIT: int")].count("\n") + 1}})
+    made = mutants_of(file, path.read_text(encoding="utf-8"))
+    assert {mutant.name.where for mutant in touched(made, changed)} == {"below"}
+    assert len(touched(made, changed)) == sum(mutant.name.where == "below" for mutant in made)
+    limit = touched(made, {file: {SOURCE[: SOURCE.index("LIMIT: int")].count("\n") + 1}})
     assert {mutant.name.where for mutant in limit} == {"LIMIT"}
     git(tmp_path, "checkout", "-b", "branch")
     git(tmp_path, "commit", "-a", "-m", "three")
