@@ -34,7 +34,7 @@ _BRIEFLY: Final = ("--sequences", "200", "--workers", "1", "--unshrunk")
 
 CHECKS: Final[dict[str, tuple[str, ...]]] = {
     "oracle": ("-m", "specs.differential", *_BRIEFLY, "--oracle", str(ORACLE)),
-    "explorer": ("-m", "specs.explore", "--depth", "5"),
+    "explorer": ("-m", "specs.explore", "--depth", "6"),
     "stateful": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/engine/test_stateful.py"),
 }
 """Each check, as arguments to Python. Exit status 1 means that it caught something."""

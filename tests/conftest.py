@@ -17,7 +17,7 @@ settings.register_profile(
     "unshrunk",
     settings.get_profile("first-run"),
     phases=(Phase.explicit, Phase.generate),
-    max_examples=40,
+    max_examples=60,
     database=None,
 )  # for specs.faults: whether a test fails, not how
 # A user's first run is the same every time; CI searches anew, from a seed that it prints (--hypothesis-seed).
