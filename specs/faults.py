@@ -30,10 +30,8 @@ __all__ = ["CHECKS", "FAULTS", "Fault", "NotThere", "Row", "main", "planted", "r
 ROOT: Final = Path(__file__).resolve().parent.parent
 _ROOMS: Final = ("mage", "specs", "tests")
 
-_BRIEFLY: Final = ("--sequences", "200", "--workers", "1", "--unshrunk")
-
 CHECKS: Final[dict[str, tuple[str, ...]]] = {
-    "oracle": ("-m", "specs.differential", *_BRIEFLY, "--oracle", str(ORACLE)),
+    "oracle": ("-m", "specs.exhaustive", "--depth", "6", "--oracle", str(ORACLE)),
     "explorer": ("-m", "specs.explore", "--depth", "6"),
     "stateful": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/engine/test_stateful.py"),
 }

@@ -23,12 +23,14 @@ class Model:
         config: the configuration's name in this folder.
         depth: of the sequences of commands; 0 where only the sizes bound them.
         alphabet: what the explorer must count the same of, to this depth.
+        module: the module that it is a model of: Bounded for the machine, Shell for what is around it.
     """
 
     name: str
     config: str
     depth: int = 0
     alphabet: Alphabet | None = None
+    module: str = "Bounded"
 
 
 MODELS: Final = (
@@ -40,8 +42,15 @@ MODELS: Final = (
     Model("instructions", "instructions"),
     Model("chain", "chain"),
     Model("runs", "runs"),
+    Model("shell, judged", "shell_judged", module="Shell"),
+    Model("shell, commands", "shell_commands", module="Shell"),
+    Model("shell, in doubt", "shell_doubt", module="Shell"),
+    Model("shell, three writers", "shell_three", module="Shell"),
+    Model("shell, forks", "shell_forks", module="Shell"),
+    Model("shell, forks of forks", "shell_lineage", module="Shell"),
+    Model("shell, backup put back", "shell_restored", module="Shell"),
 )
-"""Histories to a depth, compared with the explorer; then histories of any length, bounded in size."""
+"""Histories to a depth, compared with the explorer; then histories of any length, bounded in size; then sessions."""
 
 
 @final
@@ -50,11 +59,13 @@ class Control:
     """A literal reading, or a plain fault, and what it must break.
 
     Attributes:
-        reading: its name in Mage.tla.
-        closed: the decision that closes it, or the law it is against.
+        reading: its name in Mage.tla or Shell.tla.
+        closed: the decision that closes it, the law it is against, or what a store or a session promises
+            (`mage.stores.protocol`, `mage.session.core`).
         breaks: the property that TLC must report.
         spared: properties that see the same fault first and are left out, so that `breaks` has its turn.
         config: the configuration it is tried in.
+        module: the module of that.
     """
 
     reading: str
@@ -62,12 +73,13 @@ class Control:
     breaks: str
     spared: tuple[str, ...] = ()
     config: str = "small"
+    module: str = "Bounded"
 
 
 _COMPOSED: Final = ("grow_is_idempotent", "compress_reuses_summary", "retext_is_a_detour_saved")
 """Laws that run whole sequences in one step, so see any fault before the property it is about."""
 
-CONTROLS: Final = (
+_OF_THE_MACHINE: Final = (
     Control("EmptySegment", "D3", "covers_are_contiguous"),
     Control("InclusiveTrace", "D3", "covers_are_contiguous"),
     Control("LabelOneBack", "D1", "covers_are_contiguous", config="runs"),
@@ -105,6 +117,32 @@ CONTROLS: Final = (
     Control("CompressMergesAcrossParents", "D4", "stored_is_derived", config="chain"),
 )
 
+
+def _shell(wrong: str, promise: str, breaks: str, config: str, spared: tuple[str, ...] = ()) -> Control:
+    return Control(wrong, promise, breaks, spared, f"shell_{config}", "Shell")
+
+
+_OF_THE_SHELL: Final = (
+    _shell("NoCompareAndSwap", "one line", "one_command_a_version", "doubt"),
+    _shell("NoCompareAndSwap", "one line", "records_form_a_chain", "doubt", ("one_command_a_version",)),
+    _shell("ReadThenWrite", "one line", "one_command_a_version", "doubt"),
+    _shell("SwapOnVersionOnly", "one line", "records_form_a_chain", "restored"),
+    _shell("MergeOnConflict", "one line", "loser_is_told", "doubt"),
+    _shell("BatchInTwo", "whole", "batch_is_whole", "doubt"),
+    _shell("AckBeforeDurable", "durable", "acknowledged_is_kept", "doubt"),
+    _shell("SettledByVersion", "durable", "acknowledged_is_kept", "doubt"),
+    _shell("SettledWithoutWaiting", "durable", "not_written_stays_so", "doubt"),
+    _shell("RetryInDoubt", "durable", "nothing_is_written_twice", "doubt"),
+    _shell("ForkFollowsItsParent", "fork", "fork_stands", "forks"),
+    _shell("SlotBeforeAck", "one slot", "slot_is_a_prefix", "doubt"),
+    _shell("CancelDoesNotWait", "one slot", "loser_is_told", "doubt"),
+    _shell("VerdictWithoutHead", "one head", "verdict_meets_its_summary", "judged"),
+    _shell("SummaryAfterRefresh", "one head", "summary_covers_its_head", "commands"),
+    _shell("NeverAskedAgain", "resumed", "resumed_asks_again", "judged"),
+)
+
+CONTROLS: Final = (*_OF_THE_MACHINE, *_OF_THE_SHELL)
+
 _NAMES: Final = re.compile(r"^(INVARIANTS|PROPERTIES)\n((?: .*\n)+)", re.MULTILINE)
 
 
@@ -122,9 +160,13 @@ def config_of(item: Model | Control) -> str:
     """Return the text of the configuration for one run: that of the folder, with what this one changes."""
     text = (FOLDER / f"{item.config}.cfg").read_text(encoding="utf-8")
     if isinstance(item, Model):
-        return _with(text, "MaxDepth", str(item.depth))
-    text = _with(_with(text, "Literal", f'{{"{item.reading}"}}'), "MaxDepth", "0")
-    text = _with(text, "Tries", "FALSE").replace("VIEW View", "VIEW Asked")
+        return _with(text, "MaxDepth", str(item.depth)) if item.module == "Bounded" else text
+    switched = f'{{"{item.reading}"}}'
+    if item.module == "Bounded":
+        text = _with(_with(text, "Literal", switched), "MaxDepth", "0")
+        text = _with(text, "Tries", "FALSE").replace("VIEW View", "VIEW Asked")
+    else:
+        text = _with(text, "Wrong", switched)
     spared = {*_COMPOSED, *item.spared} - {item.breaks}
     return _NAMES.sub(
         lambda part: f"{part[1]}\n  {' '.join(name for name in part[2].split() if name not in spared)}\n",

@@ -23,6 +23,8 @@ from tests.specs.tlc_here import needs_tlc, tlc
 CONFIGS = sorted(path for path in FOLDER.glob("*.cfg") if path.stem != "Recorded")
 MODULES = sorted(FOLDER.glob("*.tla"))
 ALL_PROPERTIES = property_names((FOLDER / "small.cfg").read_text(encoding="utf-8"))
+PROMISES = property_names((FOLDER / "shell_judged.cfg").read_text(encoding="utf-8"))
+IN_MODULE = {"Bounded": ALL_PROPERTIES, "Shell": PROMISES}
 NOT_EXPRESSIBLE = {
     "indexes_agree",
     "old_versions_stand",
@@ -37,10 +39,16 @@ def names(value: str) -> list[str]:
     return re.findall(r'"([^"]*)"', value)
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_every_model_checks_every_property(path: Path) -> None:
-    """No configuration leaves an invariant or a law out."""
-    assert property_names(path.read_text(encoding="utf-8")) == ALL_PROPERTIES
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_every_model_checks_every_property(model: Model) -> None:
+    """No configuration leaves out an invariant, a law or a promise of its module."""
+    assert property_names(config_of(model)) == IN_MODULE[model.module]
+
+
+def test_every_promise_is_checked() -> None:
+    """What Shell.tla defines in its last part is checked, all of it."""
+    text = (FOLDER / "Shell.tla").read_text(encoding="utf-8").split("(* What is promised. *)")[1]
+    assert sorted(re.findall(r"^([a-z]\w+) ==", text, flags=re.MULTILINE)) == sorted(PROMISES)
 
 
 def test_every_configuration_is_run() -> None:
@@ -58,15 +66,15 @@ def test_every_invariant_and_law_has_its_name_in_the_model() -> None:
 
 def test_every_property_is_one_that_can_break() -> None:
     """For each property there is a control that breaks it: none of them is true of everything."""
-    assert {control.breaks for control in CONTROLS} == set(ALL_PROPERTIES)
+    assert {control.breaks for control in CONTROLS} == {*ALL_PROPERTIES, *PROMISES}
 
 
 def test_every_reading_is_a_control() -> None:
-    """Each literal reading in the modules is switched on somewhere, and each control's reading is there."""
+    """Each literal reading and each fault in the modules is switched on somewhere, and each control's is there."""
     readings = {
         name
         for path in MODULES
-        for name in re.findall(r'Literally\("(\w+)"\)', path.read_text(encoding="utf-8"))
+        for name in re.findall(r'(?:Literally|Wrongly)\("(\w+)"\)', path.read_text(encoding="utf-8"))
     }
     assert readings == {control.reading for control in CONTROLS}
 
@@ -97,6 +105,16 @@ def test_a_control_is_its_model_with_one_reading_more() -> None:
     assert constants(config)["Literal"] == '{"StaleNote"}'
     spared = {"summary_path_is_trusted", "grow_is_idempotent", "compress_reuses_summary"}
     assert set(ALL_PROPERTIES) - set(property_names(config)) == {*spared, "retext_is_a_detour_saved"}
+
+
+def test_a_control_of_the_shell_is_its_model_with_one_fault_more() -> None:
+    """Beside the fault and what would see it first, nothing of the configuration is changed."""
+    control = Control("ReadThenWrite", "one line", "fork_stands", ("loser_is_told",), "shell_doubt", "Shell")
+    model = next(model for model in MODELS if model.config == "shell_doubt")
+    config = config_of(control)
+    assert constants(config) == {**constants(config_of(model)), "Wrong": '{"ReadThenWrite"}'}
+    assert set(PROMISES) - set(property_names(config)) == {"loser_is_told"}
+    assert config.splitlines()[:4] == config_of(model).splitlines()[:4]
 
 
 def test_a_constant_that_is_not_there_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -198,6 +216,24 @@ def test_a_control_that_does_not_fail_is_a_failure() -> None:
     assert (harmless.broken, harmless.wrong) == (None, "labels_rise should break")
     other = check_control(tlc(), Control("NoGate", "D6", "labels_rise"))
     assert other.wrong == "labels_rise should break, phases_are_as_said does"
+
+
+@needs_tlc
+def test_a_model_of_the_shell_keeps_its_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two versions TLC goes through all 86 states, and every promise holds in each."""
+    small = config_of(Model("", "shell_doubt", module="Shell")).replace("MaxVersion = 4", "MaxVersion = 2")
+    monkeypatch.setattr(checker, "config_of", lambda model: small)
+    found = check_model(tlc(), Model("shell, two versions", "shell_doubt", module="Shell"))
+    assert found.wrong == ""
+    assert (found.distinct, found.properties) == (86, PROMISES)
+
+
+@needs_tlc
+def test_a_control_of_the_shell_shows_its_way() -> None:
+    """A commit is written twice through the doubt about one that landed: by no shorter way."""
+    found = check_control(tlc(), next(each for each in CONTROLS if each.reading == "RetryInDoubt"))
+    assert found.wrong == ""
+    assert found.way == ("open", "grow", "begin", "doubt", "land", "conflict", "begin", "land")
 
 
 @needs_tlc
