@@ -1,7 +1,7 @@
 """Random histories, on the engine and on the oracle that was extracted from the proofs.
 
 `python -m specs.differential --sequences 20000`: Hypothesis draws whole sequences of commands, refused ones
-and every phase among them, a third of them with more than a hundred accepted commands. Every answer is
+and every phase among them, three in ten with more than a hundred accepted commands. Every answer is
 compared, and every state by its fingerprint; what differs is shrunk, and printed as Python that can be
 pasted. The seed is printed; the same one draws the same sequences. Exit status 1 where the two differ, 2
 where there is no oracle.
@@ -22,6 +22,7 @@ from typing import Final
 
 import attrs
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
 
 from mage.engine import Command, State
 from mage.testing.comparing import Disagreement, compare, shortest
@@ -34,6 +35,9 @@ __all__ = ["LONG", "Seen", "main", "search"]
 
 LONG: Final = 100
 """A sequence with more accepted commands than this is a long one."""
+
+_LONG_ONES: Final[st.SearchStrategy[int]] = st.just(LONG + 1)
+_SHORT_ONES: Final[st.SearchStrategy[int]] = st.sampled_from((0, 4, 12, 30))
 
 
 @attrs.define
@@ -81,13 +85,22 @@ class Seen:
 
 
 def search(implementation: Implementation, count: int, number: int) -> Seen:
-    """Compare so many random sequences, drawn from the seed `number`; return what was seen.
+    """Compare so many random sequences, drawn from the seed `number`, some 3 in 10 of them long; return what was seen.
 
     Raises:
         Disagreement: an answer or a state differs; as it was met, `shortest` makes the most of it.
     """
     seen = Seen()
+    long = count * 3 // 10
+    for share, lengths in ((long, _LONG_ONES), (count - long, _SHORT_ONES)):
+        if share:
+            _search(implementation, seen, share, number, lengths)
+    return seen
 
+
+def _search(
+    implementation: Implementation, seen: Seen, count: int, number: int, lengths: st.SearchStrategy[int]
+) -> None:
     @seed(number)
     @settings(
         max_examples=count,
@@ -96,12 +109,11 @@ def search(implementation: Implementation, count: int, number: int) -> Seen:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(sequences())
+    @given(sequences(lengths))
     def compared(commands: tuple[Command, ...]) -> None:
         seen.note(commands, compare(implementation, commands))
 
     compared()
-    return seen
 
 
 def _work(oracle: Path, count: int, number: int, shrink: bool) -> Seen | str | None:
