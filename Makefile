@@ -4,9 +4,10 @@ BIN := .venv/bin
 # A trace to replay after the bundled story; ours, where the real traces are at hand.
 TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 WORKERS ?= 2
+COVERED := tests/engine tests/codec tests/session tests/testing/test_effects.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full slow coverage bench package clean
+.PHONY: demo test check explore specs specs-full postgres slow coverage bench package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -27,7 +28,7 @@ demo: .venv/user            ## The bundled story; then, where TRACE names a file
 	@if [ -n "$(TRACE)" ]; then $(BIN)/mage replay "$(TRACE)"; fi
 
 test: .venv/dev             ## Every test that a user's first run should see.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not formal"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not formal and not postgres"
 
 check: .venv/dev            ## Types and style.
 	$(BIN)/python -m mypy
@@ -47,9 +48,12 @@ specs-full: specs           ## And every mutant of the engine, which takes half 
 slow: .venv/dev             ## The tests that are too slow for a first run.
 	$(BIN)/python -m pytest -m slow
 
-coverage: .venv/dev         ## Every branch of the engine and the codec.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not formal" --cov --cov-report= tests/engine tests/codec
-	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec/*' --fail-under=100
+postgres: .venv/dev         ## Stores and sessions on a private PostgreSQL; needs postgresql from apt.
+	$(BIN)/python -m pytest -n $(WORKERS) -m "postgres and not slow"
+
+coverage: .venv/dev         ## Every branch of engine, codec and sessions.
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not formal and not postgres" --cov --cov-report= $(COVERED)
+	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec/*,mage/session/*,mage/effects.py' --fail-under=100
 
 bench: .venv/dev            ## Beside a hand-written mutable tree, in one run; both must show the same.
 	$(BIN)/python -m pytest benchmarks/test_floor.py

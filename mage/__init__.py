@@ -1,7 +1,10 @@
 """mage: the execution state of a long-running agent, kept as an immutable two-layer tree.
 
-`import mage` loads the engine and nothing else: attrs, rpds and returns.
+`import mage` loads the engine and nothing else: attrs, rpds and returns. Sessions are loaded when they are
+first asked for.
 """
+
+import typing
 
 from mage.engine import (
     TRANSITIONS,
@@ -73,18 +76,23 @@ from mage.engine import (
     view,
 )
 
+if typing.TYPE_CHECKING:
+    from mage.session import AsyncSession, Conflict, Refused, Session
+
 __all__ = [
     "TRANSITIONS",
     "Accept",
     "Accepted",
     "Active",
     "ApplyVerdict",
+    "AsyncSession",
     "BlankFeedback",
     "BlankInstruction",
     "BlankSummary",
     "Command",
     "Compress",
     "CompressRefusal",
+    "Conflict",
     "Digest",
     "Earlier",
     "EmptyJournal",
@@ -106,11 +114,13 @@ __all__ = [
     "Passed",
     "Pending",
     "Refusal",
+    "Refused",
     "RefusedCommand",
     "Rejected",
     "Retext",
     "Revise",
     "Revised",
+    "Session",
     "StaleVerdict",
     "Start",
     "State",
@@ -145,3 +155,14 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+_OF_SESSIONS = ("AsyncSession", "Conflict", "Refused", "Session")
+
+if not typing.TYPE_CHECKING:  # a checker would take any name for one that is there
+
+    def __getattr__(name: str) -> object:
+        if name not in _OF_SESSIONS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import mage.session  # noqa: PLC0415  # reads JSON, runs threads: not for those who do without
+
+        return getattr(mage.session, name)

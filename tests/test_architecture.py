@@ -15,7 +15,9 @@ FLOORS = (
     "codec",
     "tokens",
     "render",
+    "diff",
     "stores",
+    "bundle",
     "session",
     "agent",
     "llm",
@@ -81,6 +83,15 @@ def test_the_engine_imports_little(path: Path) -> None:
     """The pure core knows values, maps, results and a hash function; nothing that could perform anything."""
     foreign = {module for module in imports(path) if not module.startswith("mage.engine")}
     assert foreign <= ENGINE_MAY_IMPORT
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_only_the_sql_stores_import_a_database(path: Path) -> None:
+    """Databases are an extra: what else imports one would load it for everybody."""
+    databases = {"sqlalchemy", "psycopg", "sqlite3"}
+    found = {module.split(".")[0] for module in imports(path)} & databases
+    rooms = [ROOT / "mage" / "stores" / room for room in ("sql", "doctor")]
+    assert not found or any(path.is_relative_to(room) for room in rooms)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name)
@@ -150,7 +161,7 @@ def test_every_module_says_what_it_exports(path: Path) -> None:
     }
     imported = {
         alias.asname or alias.name
-        for node in tree.body
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }

@@ -5,27 +5,43 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import mage
 import mage.engine
+import mage.session
+import mage.testing
 
 HEAVY = ("openai", "hypothesis", "typer", "rich", "jsonschema", "pydantic", "json", "asyncio", "toktok")
+
+OF_SESSIONS = ("AsyncSession", "Conflict", "Refused", "Session")
 
 
 def test_all_is_exact() -> None:
     """Every public name of the packages is in `__all__`, and nothing else is."""
-    for package in (mage, mage.engine):
+    for package in (mage, mage.engine, mage.testing):
         public = {
             name
             for name, value in vars(package).items()
             if not name.startswith("_") and type(value).__name__ != "module"
         }
-        assert set(package.__all__) - {"__version__"} == public - {"annotations"}
+        later = OF_SESSIONS if package is mage else ()
+        assert set(package.__all__) - {"__version__", *later} == public - {"annotations"}
 
 
 def test_mage_gives_what_the_engine_gives() -> None:
     """Everything public in mage.engine is importable from mage, as the same object."""
     for name in mage.engine.__all__:
         assert getattr(mage, name) is getattr(mage.engine, name)
+
+
+def test_sessions_are_there_when_asked_for() -> None:
+    """What mage gives of sessions is what mage.session gives; any other name is none."""
+    for name in OF_SESSIONS:
+        assert name in mage.__all__
+        assert getattr(mage, name) is getattr(mage.session, name)
+    with pytest.raises(AttributeError, match="'Sesion'"):
+        mage.Sesion  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_importing_mage_loads_nothing_heavy() -> None:
@@ -39,3 +55,18 @@ def test_importing_mage_loads_nothing_heavy() -> None:
     loaded = {module.split(".")[0] for module in ran.stdout.split()}
     assert not loaded & set(HEAVY)
     assert {"attr", "rpds", "returns"} <= loaded
+
+
+def test_the_test_kit_names_its_extra() -> None:
+    """`import mage.testing` without hypothesis ends in one line that says what to install."""
+    ran = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.modules['hypothesis'] = None; import mage.testing"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.rstrip().endswith(
+        "ModuleNotFoundError: mage.testing needs its extra: pip install 'mage-state[testing]'"
+    )
+    assert "During handling" not in ran.stderr

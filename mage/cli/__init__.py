@@ -7,13 +7,25 @@ from __future__ import annotations
 
 import sys
 
-from mage.cli import demo, export, inspect, replay
+from mage.cli import (
+    branching,
+    collecting,
+    demo,
+    differences,
+    doctoring,
+    export,
+    inspect,
+    listing,
+    redacting,
+    replay,
+)
 from mage.cli.app import app
 from mage.cli.output import Refused, abandon_output, complain, speak_safely
 
 __all__ = ["app", "run"]
 
-for room in (replay, inspect, export, demo):
+_ROOMS = (replay, listing, inspect, differences, branching, export, redacting, doctoring, collecting, demo)
+for room in _ROOMS:
     room.register(app)
 
 

@@ -1,15 +1,17 @@
-"""Files: read whole, written whole or not at all, never overwritten."""
+"""Files: read whole, written whole or not at all, never overwritten unless that is asked for."""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterable
+import shutil
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from mage.cli.output import Refused
 
-__all__ = ["read_bytes", "require_absent", "write_new"]
+__all__ = ["add_line", "read_bytes", "replace_file", "require_absent", "write_new"]
 
 
 def read_bytes(path: Path) -> bytes:
@@ -42,18 +44,61 @@ def write_new(path: Path, lines: Iterable[bytes]) -> None:
         Refused: something stands there, or it cannot be written.
     """
     require_absent(path)
+    _write(path, lines, _put_in_place)
+
+
+def replace_file(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a file anew, with the rights of the old one: it is the old one or the new one, whole, at any time.
+
+    Raises:
+        Refused: it cannot be written.
+    """
+
+    def put(part: Path, path: Path) -> None:
+        with suppress(OSError):
+            shutil.copymode(path, part)
+        part.replace(path.resolve())
+
+    _write(path, lines, put)
+
+
+def _write(path: Path, lines: Iterable[bytes], put: Callable[[Path, Path], None]) -> None:
     part = path.with_name(f".mage-{os.getpid()}.part")
     try:
         with part.open("xb") as file:
             file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
-        _put_in_place(part, path)
+        put(part, path)
     except OSError as problem:
         raise Refused(_said(path, problem)) from None
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def add_line(path: Path, line: bytes, *, behind: int) -> None:
+    """Write a line at the end of a file that has `behind` bytes; it is there as a whole or not at all.
+
+    Raises:
+        Refused: the file has changed since it was read, or it cannot be written.
+    """
+    try:
+        with path.open("r+b", buffering=0) as file:
+            if file.seek(0, os.SEEK_END) != behind:
+                raise Refused(
+                    f"{path}: somebody else has written it meanwhile; nothing was changed, try again"
+                )
+            try:
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(behind)
+                raise
+    except OSError as problem:
+        raise Refused(_said(path, problem)) from None
 
 
 def _put_in_place(part: Path, path: Path) -> None:

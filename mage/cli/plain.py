@@ -17,7 +17,7 @@ from mage.engine import (
     SummaryVerdict,
 )
 
-__all__ = ["Json", "plain_state", "plain_tree"]
+__all__ = ["Json", "plain_state", "plain_step", "plain_summary", "plain_tree"]
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -27,12 +27,12 @@ def plain_state(shown: ExecutionState) -> Json:
     return {
         "task": shown.task,
         "instructions": list(shown.instructions),
-        "compressed": [_summary(summary) for summary in shown.compressed],
-        "raw": [_step(step) for step in shown.raw],
+        "compressed": [plain_summary(summary) for summary in shown.compressed],
+        "raw": [plain_step(step) for step in shown.raw],
         "hints": {
             "boundary": shown.hints.boundary,
-            "continuations": [_step(step) for step in shown.hints.continuations],
-            "subgoals": [_summary(summary) for summary in shown.hints.subgoals],
+            "continuations": [plain_step(step) for step in shown.hints.continuations],
+            "subgoals": [plain_summary(summary) for summary in shown.hints.subgoals],
             "lessons": list(shown.hints.lessons),
         },
         "boundary": shown.boundary,
@@ -49,8 +49,8 @@ def plain_tree(state: State) -> Json:
         "summary_head": tree.summary_head,
         "active_path": list(tree.active_path()),
         "summary_path": list(tree.summary_path()),
-        "steps": [_step(step) | {"parent": step.parent} for step in tree.steps()],
-        "summaries": [_summary(summary) | {"parent": summary.parent} for summary in tree.summaries()],
+        "steps": [plain_step(step) | {"parent": step.parent} for step in tree.steps()],
+        "summaries": [plain_summary(summary) | {"parent": summary.parent} for summary in tree.summaries()],
         "lessons": {
             str(number): list(lessons)
             for number in range(tree.next_step)
@@ -64,11 +64,13 @@ def plain_tree(state: State) -> Json:
     }
 
 
-def _step(step: Step) -> dict[str, Json]:
+def plain_step(step: Step) -> dict[str, Json]:
+    """Return a step as JSON values, without its parent."""
     return {"id": step.id, "action": step.action, "observation": step.observation}
 
 
-def _summary(summary: Summary) -> dict[str, Json]:
+def plain_summary(summary: Summary) -> dict[str, Json]:
+    """Return a summary as JSON values, without its parent."""
     return {
         "id": summary.id,
         "label": summary.label,

@@ -1,57 +1,188 @@
-"""A session named on the command line: the path of a journal."""
+"""A session as commands use it: its records, its commands, its states, wherever it lives."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, final
 
-import typer
+import attrs
 from returns.pipeline import is_successful
 
+from mage.bundle import decode_bundle, is_bundle, unpack
 from mage.cli.files import read_bytes
+from mage.cli.naming import InFile, InStore, Session, SessionName
 from mage.cli.output import Refused
+from mage.cli.stores import opened
 from mage.codec import decode_journal
-from mage.engine import Command, State, replay
+from mage.engine import Command, MageError, State, apply, replay
+from mage.stores import (
+    NOTHING,
+    JournalStore,
+    MemoryStore,
+    Record,
+    StoreError,
+    command_of,
+    draft,
+    fold,
+    random_salt,
+    seal,
+    verify,
+)
 from mage.trajectories import detect
 
-__all__ = ["Session", "load_commands", "state_at"]
+__all__ = ["Opened", "Session", "load_commands", "opened_session", "recorded", "records_of", "state_at"]
 
-Session = Annotated[
-    Path, typer.Argument(help="A journal: the path of a .jsonl file.", readable=False, show_default=False)
-]
-_LARGEST_TO_LOOK_AT = 20_000_000  # bytes
+_LARGEST_TO_LOOK_AT: Final = 20_000_000  # bytes
+_IN_A_FILE: Final = "session"
 
 
-def load_commands(session: Path) -> tuple[Command, ...]:
-    """Return the commands of a journal.
+@final
+@attrs.frozen
+class Opened:
+    """A session that was opened.
+
+    Attributes:
+        store: where it lives; that of a file is in memory, so that what is written there is lost.
+        name: its name there.
+    """
+
+    store: JournalStore
+    name: str
+
+
+@contextmanager
+def opened_session(session: SessionName) -> Iterator[Opened]:
+    """Open a session for a command: one in a store, a bundle, or a journal whose records have no meta.
 
     Raises:
-        Refused: the file cannot be read, or is no sound journal; says where.
+        Refused: it cannot be opened or read, and why, in one line.
     """
-    data = read_bytes(session)
+    if isinstance(session, InStore):
+        with opened(session.store) as store:
+            store.head(session.name)  # says so where there is none
+            yield Opened(store, session.name)
+        return
+    store = MemoryStore()
+    data = _bytes(session)
+    try:
+        if is_bundle(data):
+            _unpacked(session, data, store)
+        else:
+            store.create(_IN_A_FILE, recorded(session, _decoded(session, data)))
+        yield Opened(store, _IN_A_FILE)
+    except StoreError as error:
+        raise Refused(f"{session}: {error}") from None
+
+
+def _unpacked(session: InFile, data: bytes, store: JournalStore) -> None:
+    decoded = decode_bundle(data)
+    if not is_successful(decoded):
+        raise Refused(f"{session}: {decoded.failure()}")
+    unpack(decoded.unwrap().flat, store, _IN_A_FILE)
+
+
+def recorded(session: SessionName, commands: tuple[Command, ...]) -> list[Record]:
+    """Return commands as records, without meta; equal texts have one salt, so that redacted they are still equal.
+
+    Raises:
+        Refused: the engine refuses one of them.
+    """
+    records: list[Record] = []
+    state: State | None = None
+    head = NOTHING
+    salts: defaultdict[str, str] = defaultdict(random_salt)
+    for version, command in enumerate(commands, start=1):
+        drafted = draft(state, command, {})
+        records.append(seal(head, drafted, iter([salts[text] for text in drafted.texts]).__next__))
+        head = records[-1].head
+        try:
+            result = apply(state, command)
+        except MageError as reason:
+            raise Refused(f"{session}: command {version}, {type(command).__name__}: {reason}") from None
+        if not is_successful(result):
+            raise Refused(f"{session}: command {version}, {type(command).__name__}: {result.failure()}")
+        state = result.unwrap()
+    return records
+
+
+def records_of(found: Opened, upto: int | None = None) -> Iterator[Record]:
+    """Yield the records of a session, each after it was verified.
+
+    Raises:
+        DamagedRecord: at the first that is not sound.
+    """
+    head = found.store.head(found.name)
+    last = head.version if upto is None else upto
+    return verify(NOTHING, found.store.read(found.name, upto=last), head if last == head.version else None)
+
+
+def load_commands(session: SessionName) -> tuple[Command, ...]:
+    """Return the commands of a session.
+
+    Raises:
+        Refused: it cannot be read, or is not sound; says where.
+    """
+    if isinstance(session, InFile):
+        data = _bytes(session)
+        if not is_bundle(data):
+            return _decoded(session, data)
+    with opened_session(session) as found:
+        return tuple(_commands(found))
+
+
+def _commands(found: Opened) -> Iterator[Command]:
+    state: State | None = None
+    for record in records_of(found):
+        yield command_of(state, record)
+        state = fold([record], state)
+
+
+def _decoded(session: InFile, data: bytes) -> tuple[Command, ...]:
     decoded = decode_journal(data)
     if not is_successful(decoded):
-        raise Refused(f"{session}: {decoded.failure()}{_hint(data)}")
+        raise Refused(f"{session}: {decoded.failure()}{_hint(session, data)}")
     return decoded.unwrap()
 
 
-def _hint(data: bytes) -> str:
-    """Return what to do where a trace was given as a session."""
+def _bytes(session: InFile) -> bytes:
+    try:
+        return read_bytes(session.path)
+    except Refused as refused:
+        path, mark, name = str(session).rpartition("#")
+        hint = f"; is this a session in a store? sqlite:///{path}#{name}" if mark and path and name else ""
+        raise Refused(f"{refused}{hint}") from None
+
+
+def _hint(session: InFile, data: bytes) -> str:
+    """Return what to do where a trace or a store was given as a session."""
+    if data.startswith(b"SQLite format 3\0"):
+        return f"; is this a store? sqlite:///{session}#NAME names a session in it"
     if len(data) > _LARGEST_TO_LOOK_AT or detect(data) in (None, "journal"):
         return ""
     return "; is this a trace? mage replay FILE --out SESSION.jsonl makes a session of it"
 
 
-def state_at(session: Path, version: int | None = None) -> State:
-    """Return the state that a journal leads to, at its end or at an earlier version.
+def state_at(session: SessionName, version: int | None = None) -> State:
+    """Return the state that a session leads to, at its end or at an earlier version.
 
     Raises:
-        Refused: the journal is unsound, refuses one of its commands, or has no such version.
+        Refused: the session is unsound, refuses one of its commands, or has no such version.
     """
+    if isinstance(session, InStore):
+        with opened(session.store) as store:
+            found = Opened(store, session.name)
+            _require_version(session, version, store.head(session.name).version)
+            return fold(records_of(found, version))
     commands = load_commands(session)
-    if version is not None and not 1 <= version <= len(commands):
-        raise Refused(f"{session}: there is no version {version}; it has versions 1 to {len(commands)}")
+    _require_version(session, version, len(commands))
     replayed = replay(commands[:version])
     if not is_successful(replayed):
         raise Refused(f"{session}: {replayed.failure()}")
     return replayed.unwrap()
+
+
+def _require_version(session: SessionName, version: int | None, last: int) -> None:
+    if version is not None and not 1 <= version <= last:
+        raise Refused(f"{session}: there is no version {version}; it has versions 1 to {last}")

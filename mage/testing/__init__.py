@@ -10,6 +10,8 @@
   the few commands that show what is wrong. `JsonLines`
   runs one that is a program, by the protocol of PROTOCOL.md; `python -m mage.testing.serve` is one such.
 - **A stateful test**: `VersionMachine`, which goes on from any version that ever was; yours to build on.
+- **Answers from a script**: `ScriptedJudge`, `ScriptedSummarizer`, for programs that ask.
+- **A store of journals of yours**: `mage.testing.stores` asks it for everything that it promises.
 - `check(state)` and `check_change(before, after)` are mage's own.
 
 A property of your own over everything that mage can get into:
@@ -44,6 +46,7 @@ from mage.testing.drawing import (
     legal_boundaries,
 )
 from mage.testing.edges import Edge, Refusing, carry_out
+from mage.testing.effects import Scripted, ScriptedJudge, ScriptedSummarizer, ScriptEnded
 from mage.testing.forms import (
     Canonical,
     canonical,
@@ -96,6 +99,10 @@ __all__ = [
     "Refused",
     "Refusing",
     "Request",
+    "ScriptEnded",
+    "Scripted",
+    "ScriptedJudge",
+    "ScriptedSummarizer",
     "UnknownState",
     "Version",
     "VersionMachine",

@@ -1,0 +1,180 @@
+"""`mage gc`: drop sessions by name or age, never one that a living fork reads through, and give room back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
+from typing import Annotated, Final, final
+
+import attrs
+import typer
+
+from mage.cli.draw import one_line
+from mage.cli.naming import Store, StoreName
+from mage.cli.output import AsJson, Refused, print_json, print_text, printable
+from mage.cli.plain import Json
+from mage.cli.stores import file_of, opened
+from mage.stores import HasForks, JournalInfo, JournalStore, UnknownJournal, now
+
+__all__ = ["Plan", "plan", "register"]
+
+_AGE: Final = re.compile(r"([0-9]{1,9})([smhdw])")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this room."""
+    app.command("gc")(gc)
+
+
+@final
+@attrs.frozen
+class Plan:
+    """What is to become of sessions that were chosen.
+
+    Attributes:
+        drop: those to be dropped, forks before what they read through.
+        keep: those that living forks read through, each with these forks.
+    """
+
+    drop: tuple[JournalInfo, ...]
+    keep: tuple[tuple[JournalInfo, tuple[str, ...]], ...]
+
+
+def plan(journals: Iterable[JournalInfo], chosen: Collection[str]) -> Plan:
+    """Return which of the `chosen` names can be dropped: those that no session left reads through.
+
+    Cost: O(number of journals).
+    """
+    known = {journal.name: journal for journal in journals}
+    forks: dict[str, list[str]] = {name: [] for name in known}
+    for journal in known.values():
+        if journal.parent in forks:
+            forks[journal.parent].append(journal.name)
+    left = {name: len(each) for name, each in forks.items()}
+    todo = [name for name in known if name in chosen and not left[name]]
+    drop: list[JournalInfo] = []
+    while todo:
+        journal = known[todo.pop()]
+        drop.append(journal)
+        if journal.parent in left:
+            left[journal.parent] -= 1
+            if not left[journal.parent] and journal.parent in chosen:
+                todo.append(journal.parent)
+    dropped = {journal.name for journal in drop}
+    keep = [
+        (journal, tuple([fork for fork in forks[name] if fork not in dropped]))
+        for name, journal in known.items()
+        if name in chosen and name not in dropped
+    ]
+    return Plan(tuple(drop), tuple(keep))
+
+
+def gc(
+    store: Store,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name", metavar="PATTERN", help="Sessions with such a name (*, ?, [abc]); repeatable."
+        ),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="AGE", help="Sessions unchanged for so long: 30d, 12h, 2w."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be dropped, and drop nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Drop the sessions that match, but none that a session left reads through; give their room back.
+
+    With --name and --older-than, both must match. With neither nothing is dropped, and free room is given back.
+    """
+    before = None if older_than is None else now() - _age(older_than)
+    with opened(store) as found:
+        journals = found.journals()
+        chosen = _chosen(journals, name, before)
+        planned = plan(journals, chosen)
+        size = _size(store)
+        if not dry_run:
+            planned = _dropped(found, planned)
+            found.reclaim()
+    told = _plain(store, planned, size, dry_run)
+    if as_json:
+        print_json(told)
+    else:
+        print_text("".join(_lines(store, planned, size, dry_run)))
+
+
+def _age(given: str) -> int:
+    found = _AGE.fullmatch(given)
+    if found is None:
+        raise typer.BadParameter(f"{given!r} is no age: 30d, 12h, 90m, 2w", param_hint="--older-than")
+    return int(found[1]) * _SECONDS[found[2]] * 1_000_000
+
+
+def _chosen(journals: Iterable[JournalInfo], names: list[str] | None, before: int | None) -> set[str]:
+    if not names and before is None:
+        return set()
+    return {
+        journal.name
+        for journal in journals
+        if (not names or any(fnmatchcase(journal.name, each) for each in names))
+        and (before is None or journal.changed <= before)
+    }
+
+
+def _dropped(store: JournalStore, planned: Plan) -> Plan:
+    """Drop what is planned; what got forks meanwhile is kept with them."""
+    drop: list[JournalInfo] = []
+    keep = list(planned.keep)
+    for journal in planned.drop:
+        try:
+            store.delete(journal.name)
+        except HasForks as forked:
+            keep.append((journal, forked.forks))
+        except UnknownJournal:  # somebody else was faster
+            continue
+        else:
+            drop.append(journal)
+    return Plan(tuple(drop), tuple(keep))
+
+
+def _size(store: StoreName) -> int | None:
+    path = file_of(store)
+    try:
+        return None if path is None else path.stat().st_size
+    except OSError as problem:
+        raise Refused(f"{store}: {problem.strerror}") from None
+
+
+def _plain(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> Json:
+    return {
+        "store": str(store),
+        "dry_run": dry_run,
+        "dropped": [
+            {"name": journal.name, "own_records": journal.records, "own_bytes": journal.payload}
+            for journal in planned.drop
+        ],
+        "kept": [{"name": journal.name, "forks": [*forks]} for journal, forks in planned.keep],
+        "file_before": size,
+        "file_after": _size(store),
+    }
+
+
+def _lines(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> list[str]:
+    word = "would drop" if dry_run else "dropped"
+    lines = [
+        f"{word} {one_line(journal.name, 60)}: {journal.records:,} records, {journal.payload:,} bytes\n"
+        for journal in planned.drop
+    ]
+    for journal, forks in planned.keep:
+        names = ", ".join(one_line(fork, 40) for fork in forks[:8]) + ", ..." * (len(forks) > 8)
+        lines.append(f"kept {one_line(journal.name, 60)}: read through by {names}\n")
+    if not planned.drop:
+        lines.append("nothing to drop\n")
+    if size is not None and not dry_run:
+        lines.append(f"{printable(str(store))}: {size:,} bytes before, {_size(store):,} after\n")
+    return lines

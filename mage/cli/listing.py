@@ -1,0 +1,225 @@
+"""Commands that look at stores and journals: `sessions`, `log`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final, final
+
+import attrs
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mage.cli.draw import one_line
+from mage.cli.naming import Session, Store
+from mage.cli.output import AsJson, console, print_json, print_text, printable
+from mage.cli.plain import Json
+from mage.cli.sessions import opened_session, records_of
+from mage.cli.stores import opened
+from mage.engine import State
+from mage.engine.tree import trace
+from mage.stores import JournalInfo, Record, Redacted, fold, meta_of, text_names
+
+__all__ = ["Entry", "entries", "register", "time_of"]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FAR: Final = 8 * 10**15  # microseconds, in the year 2223: what says a later one is no time of a record
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this room."""
+    app.command("sessions")(sessions)
+    app.command("log")(log)
+
+
+def sessions(store: Store, as_json: AsJson = False) -> None:
+    """List the sessions of a store: what they hold of their own, where they were forked, and their heads.
+
+    Steps and size are a session's own: what a fork reads from its parent is counted there.
+    """
+    with opened(store) as found:
+        journals = found.journals()
+    if as_json:
+        print_json({"store": str(store), "sessions": [_plain_journal(journal) for journal in journals]})
+        return
+    if not journals:
+        print_text(f"{printable(str(store))} holds no session\n")
+        return
+    table = Table(box=None, pad_edge=False)
+    for column, right in (
+        ("session", False),
+        ("versions", True),
+        ("steps", True),
+        ("size", True),
+        ("forked from", False),
+        ("head", False),
+        ("last change", False),
+    ):
+        table.add_column(column, justify="right" if right else "left", no_wrap=column != "session")
+    for journal in journals:
+        table.add_row(*[Text(cell) for cell in _cells(journal)])
+    console().print(table)
+
+
+def _cells(journal: JournalInfo) -> tuple[str, ...]:
+    parent = "" if journal.parent is None else f"{one_line(journal.parent, 24)}@{journal.forked_at}"
+    return (
+        one_line(journal.name, 40),
+        f"{journal.head.version:,}",
+        f"{journal.grows:,}",
+        _size(journal.payload),
+        parent,
+        journal.head.digest[:12],
+        time_of(journal.changed) or "",
+    )
+
+
+def _plain_journal(journal: JournalInfo) -> Json:
+    return {
+        "name": journal.name,
+        "versions": journal.head.version,
+        "own_records": journal.records,
+        "own_steps": journal.grows,
+        "own_bytes": journal.payload,
+        "parent": journal.parent,
+        "forked_at": journal.forked_at,
+        "head": journal.head.digest,
+        "created": time_of(journal.created),
+        "changed": time_of(journal.changed),
+    }
+
+
+def _size(count: int) -> str:
+    for unit, factor in (("MB", 1_000_000), ("kB", 1_000)):
+        if count >= factor:
+            return f"{count / factor:,.1f} {unit}"
+    return f"{count} B"
+
+
+def time_of(microseconds: object) -> str | None:
+    """Return a time as ISO 8601 has it, in UTC and to the second; None for what is no time."""
+    if type(microseconds) is not int or not 0 <= microseconds < _FAR:
+        return None
+    return (_EPOCH + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@final
+@attrs.frozen
+class Entry:
+    """A record, and what it did.
+
+    Attributes:
+        record: the record.
+        operation: what its body names.
+        did: ids and names: the step or summary that it made or changed, the boundary that it went back to.
+        time: when, where its meta says so.
+        meta: what goes with it.
+    """
+
+    record: Record
+    operation: str
+    did: dict[str, Json]
+    time: str | None
+    meta: dict[str, object]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Its texts by name, without its meta."""
+        named = zip(text_names(self.record), self.record.parts, strict=True)
+        return {name: part.text for name, part in named if name != "meta"}
+
+    @property
+    def redacted(self) -> list[str]:
+        """The names of what was taken out of it."""
+        named = zip(text_names(self.record), self.record.parts, strict=True)
+        return [name for name, part in named if isinstance(part, Redacted)]
+
+
+def entries(records: Iterator[Record]) -> Iterator[Entry]:
+    """Yield what each record of a journal did.
+
+    Raises:
+        DamagedRecord: at the first that cannot be carried out.
+    """
+    state: State | None = None
+    for record in records:
+        before, state = state, fold([record], state)
+        operation, did = _did(record, before, state)
+        meta = meta_of(record)
+        yield Entry(record, operation, did, time_of(meta.get("at")), meta)
+
+
+def _did(record: Record, before: State | None, after: State) -> tuple[str, dict[str, Json]]:
+    """Return the operation of a record, and what it did."""
+    operation = record.body.split('"', 4)[3]  # {"op":"grow", as folding has checked
+    tree = after.tree
+    head = tree.head_summary
+    match operation:
+        case "start":
+            return operation, {}
+        case "grow" | "walk" | "instruct":
+            return operation, {"step": tree.step_head}
+        case "revise":
+            left = 0 if before is None else len(trace(before.tree, tree.step_head, before.tree.step_head))
+            return operation, {"boundary": tree.step_head, "abandoned": left}
+        case "compress" | "retext":
+            covers: list[Json] = [head.covers[0], head.covers[-1]]
+            return operation, {"summary": head.id, "covers": covers, "kind": head.kind}
+        case _:
+            return operation, {"summary": head.id}
+
+
+def log(
+    session: Session,
+    payload: Annotated[bool, typer.Option("--payload", help="Show the texts too.")] = False,
+    last: Annotated[
+        int | None, typer.Option("--last", min=1, metavar="N", help="Only the last so many records.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the records of a session: version, time, operation, what it did, and what goes with it."""
+    with opened_session(session) as found:
+        after = 0 if last is None else max(0, found.store.head(found.name).version - last)
+        told = (entry for entry in entries(records_of(found)) if entry.record.version > after)
+        if as_json:
+            print_json({"session": str(session), "records": [_plain_entry(each, payload) for each in told]})
+            return
+        for entry in told:
+            print_text(_line(entry))
+            if payload:
+                print_text(
+                    "".join(f"        {name}: {printable(text)}\n" for name, text in entry.texts.items())
+                )
+
+
+def _line(entry: Entry) -> str:
+    did = " ".join(f"{name} {_range(value)}" for name, value in entry.did.items())
+    keys = sorted(key for key in entry.meta if key != "at")
+    words = [f"{entry.record.version:>6}", entry.time or "-" * 20, f"{entry.operation:<8}", did]
+    if keys:
+        words.append("{" + ", ".join(one_line(key, 24) for key in keys) + "}")
+    if entry.redacted:
+        words.append(f"(redacted: {', '.join(entry.redacted)})")
+    return "  ".join(word for word in words if word).rstrip() + "\n"
+
+
+def _range(value: Json) -> str:
+    if isinstance(value, list):
+        return f"{value[0]}-{value[1]}" if value[0] != value[1] else f"{value[0]}"
+    return f"{value}"
+
+
+def _plain_entry(entry: Entry, payload: bool) -> Json:
+    plain: dict[str, Json] = {
+        "version": entry.record.version,
+        "time": entry.time,
+        "operation": entry.operation,
+        **entry.did,
+        "meta": [*sorted(entry.meta)],
+        "redacted": [*entry.redacted],
+        "digest": entry.record.digest,
+    }
+    if payload:
+        plain["texts"] = dict(entry.texts)
+    return plain

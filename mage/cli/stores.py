@@ -1,0 +1,83 @@
+"""Stores as commands use them: opened for as long as a command runs, and never made by one that only looks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from mage.cli.naming import InStore, StoreName
+from mage.cli.output import Refused
+from mage.stores import (
+    DamagedRecord,
+    DamagedStore,
+    JournalStore,
+    StoreError,
+    StoreUnavailable,
+    UnknownJournal,
+    UnknownVersion,
+    open_store,
+)
+
+__all__ = ["file_of", "no_session", "opened", "said_of"]
+
+_LITTLE: Final = 100_000  # bytes: less than SQLite takes for its log and the index of that
+_SQLITE: Final = "sqlite:///"
+
+
+def file_of(store: StoreName) -> Path | None:
+    """Return the file that a store is, None where it is none."""
+    return Path(store.url.removeprefix(_SQLITE)) if store.url.startswith(_SQLITE) else None
+
+
+@contextmanager
+def opened(store: StoreName, *, make: bool = False) -> Iterator[JournalStore]:
+    """Open a store for a command; where `make`, one that is not there is made.
+
+    Raises:
+        Refused: whatever the store says is wrong, then and while it is used, in one line.
+    """
+    path = file_of(store)
+    if path is not None and not make and not path.exists():
+        raise Refused(f"{store}: there is no such file")
+    try:
+        with open_store(store.url) as found:
+            yield found
+    except StoreError as error:
+        raise Refused(said_of(store, error)) from None
+
+
+def said_of(store: StoreName, error: StoreError) -> str:
+    """Return in one line what a store said, and what to do on the command line."""
+    if isinstance(error, UnknownJournal):
+        return no_session(store, error.name)
+    if isinstance(error, UnknownVersion):
+        asked = InStore(store, error.name)
+        return f"{asked}: there is no version {error.version}; it has versions 1 to {error.head}"
+    said = str(error) if str(store) in str(error) else f"{store}: {error}"
+    if isinstance(error, DamagedRecord | DamagedStore):
+        return f"{said}; mage doctor {store} looks at all of it"
+    return said + _circumstances(store) if isinstance(error, StoreUnavailable) else said
+
+
+def _circumstances(store: StoreName) -> str:
+    """Return what of the file's surroundings may be why it cannot be used."""
+    path = file_of(store)
+    if path is None:
+        return ""
+    folder = path.absolute().parent
+    if not os.access(folder, os.W_OK):
+        return "; its folder cannot be written, which SQLite needs also to read: use a copy elsewhere"
+    try:
+        room = shutil.disk_usage(folder).free
+    except OSError:
+        return ""
+    return "" if room > _LITTLE else f"; {room:,} bytes are free on its disk: make room"
+
+
+def no_session(store: StoreName, name: str) -> str:
+    """Return what is said where there is no such session."""
+    return f"{InStore(store, name)}: there is no such session; mage sessions {store} lists those that are"

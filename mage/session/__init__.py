@@ -1,0 +1,39 @@
+"""Sessions: the state of an agent, kept in a store, changed by one operation at a time.
+
+    from mage import Session
+
+    with Session.open("sqlite:///work.db", "monday", task="Buy a desk, then a chair.") as session:
+        session.grow("buy[oak desk]", "Bought for $310.")
+        session.compress("Desk purchased: oak, $310.")
+
+A session is a journal of commands and the state that is their fold. What it does beyond the engine: each
+command is durable before it returns, and is recorded behind exactly the head that it was made for.
+`Session` calls, `AsyncSession` awaits; both drive the same programs (`mage.session.core`).
+"""
+
+from mage.session import events
+from mage.session.asynchronous import AsyncSession
+from mage.session.errors import NotAVerdict, OtherTask, Refused, SessionClosed
+from mage.session.events import Event
+from mage.session.loading import Entry
+from mage.session.opening import SNAPSHOT_EVERY
+from mage.session.reading import Moment
+from mage.session.sync import Session
+from mage.session.telling import Hook
+from mage.stores import Conflict
+
+__all__ = [
+    "SNAPSHOT_EVERY",
+    "AsyncSession",
+    "Conflict",
+    "Entry",
+    "Event",
+    "Hook",
+    "Moment",
+    "NotAVerdict",
+    "OtherTask",
+    "Refused",
+    "Session",
+    "SessionClosed",
+    "events",
+]

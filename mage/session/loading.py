@@ -1,0 +1,189 @@
+"""How a state comes out of a store: a snapshot that fits, then the records behind it, verified and folded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast, final
+
+import attrs
+
+from mage.engine import Command, State
+from mage.session.asks import NewestSnapshot, Program, ReadRecords, Redactions, ask
+from mage.session.snapshots import unpack
+from mage.stores import (
+    NOTHING,
+    DamagedRecord,
+    Head,
+    Record,
+    Redacted,
+    command_of,
+    fold,
+    meta_of,
+    snapshot_digest,
+    verify,
+)
+
+__all__ = [
+    "Entry",
+    "Loaded",
+    "Slot",
+    "fold_on",
+    "has_task",
+    "load",
+    "read_entries",
+    "record_at",
+    "require_end",
+]
+
+_AT_ONCE: Final = 1024
+"""Records that are held at a time."""
+
+
+@final
+@attrs.frozen
+class Slot:
+    """Where a session stands: the head of its journal, and the state that its records lead to."""
+
+    head: Head
+    state: State
+
+
+@final
+@attrs.frozen
+class Loaded:
+    """What was found in a store.
+
+    Attributes:
+        slot: where the journal stands at the version asked for.
+        snapshot: the version of the snapshot it came from, 0 for none.
+        redactions: how often texts had been taken out, at least, when it was read.
+    """
+
+    slot: Slot
+    snapshot: int
+    redactions: int
+
+
+@final
+@attrs.frozen
+class Entry:
+    """One command of a history, and what goes with it.
+
+    Attributes:
+        version: the version of the journal that it made.
+        command: what was done, as `mage.apply` takes it.
+        at: when, in microseconds since 1970 in UTC; None where that was redacted.
+        meta: what the host gave with it, such as call ids, usage and references.
+    """
+
+    version: int
+    command: Command
+    at: int | None
+    meta: Mapping[str, object]
+
+
+def load(name: str, version: int, *, snapshots: bool) -> Program[Loaded]:
+    """Read the state of a journal at a version. Cost: O(size of the snapshot + records after it).
+
+    A snapshot that does not fit its head is passed over for an older one, and at last for the records.
+
+    Raises:
+        DamagedRecord: a record that is read is not sound.
+        UnknownJournal, UnknownVersion: there is none.
+    """
+    redactions = yield from ask(Redactions(name))  # before anything is read that may be taken out meanwhile
+    known = (yield from _fitting_snapshot(name, version)) if snapshots else None
+    if known is None:
+        return Loaded((yield from _fold_to(name, None, NOTHING, version)), 0, redactions)
+    slot = yield from _fold_to(name, known.state, known.head, version)
+    return Loaded(slot, known.head.version, redactions)
+
+
+def _fitting_snapshot(name: str, version: int) -> Program[Slot | None]:
+    while version > 0:
+        snapshot = yield from ask(NewestSnapshot(name, version))
+        if snapshot is None or not 0 < snapshot.version <= version:
+            return None
+        head = (yield from record_at(name, snapshot.version)).head
+        if snapshot.digest == snapshot_digest(head, snapshot.data):
+            state = unpack(snapshot.data)
+            if state is not None:
+                return Slot(head, state)
+        version = snapshot.version - 1
+    return None
+
+
+def record_at(name: str, version: int) -> Program[Record]:
+    """Read one record.
+
+    Raises:
+        DamagedRecord: it is not there.
+    """
+    for record in (yield from ask(ReadRecords(name, version - 1, version))):
+        return record
+    raise DamagedRecord(version, "it is missing")
+
+
+def _fold_to(name: str, state: State | None, head: Head, version: int) -> Program[Slot]:
+    while head.version < version:
+        upto = min(head.version + _AT_ONCE, version)
+        records = yield from ask(ReadRecords(name, head.version, upto))
+        state = fold(verify(head, records), state)
+        if not records or records[-1].version != upto:
+            missing = records[-1].version + 1 if records else head.version + 1
+            raise DamagedRecord(missing, "it is missing")
+        head = records[-1].head
+    return Slot(head, cast("State", state))  # a version is at least 1, so something was folded
+
+
+def fold_on(name: str, slot: Slot, found: Head) -> Program[Slot]:
+    """Go on from a slot to a head of the same journal.
+
+    Raises:
+        DamagedRecord: what was written since does not follow, or does not lead to that head.
+    """
+    after = yield from _fold_to(name, slot.state, slot.head, found.version)
+    require_end(after, found)
+    return after
+
+
+def require_end(slot: Slot, head: Head) -> None:
+    """Ask that records have led to the head that the store says.
+
+    Raises:
+        DamagedRecord: they have not.
+    """
+    if slot.head != head:
+        raise DamagedRecord(head.version, f"it leads to {slot.head}, but the head says {head}")
+
+
+def has_task(name: str, state: State, task: str) -> Program[bool]:
+    """Tell whether a journal is for this task. One whose task was redacted may be for any."""
+    if state.tree.task == task:
+        return True
+    first = yield from record_at(name, 1)
+    return isinstance(first.parts[0], Redacted)
+
+
+def read_entries(name: str, before: Slot | None, upto: int) -> Program[tuple[Entry, ...]]:
+    """Read the history after a slot (None: from the start) up to a version.
+
+    Raises:
+        DamagedRecord: a record that is read is not sound.
+    """
+    entries: list[Entry] = []
+    state, head = (None, NOTHING) if before is None else (before.state, before.head)
+    while head.version < upto:
+        last = min(head.version + _AT_ONCE, upto)
+        for record in verify(head, (yield from ask(ReadRecords(name, head.version, last)))):
+            entries.append(_entry(state, record))
+            state, head = fold([record], state), record.head
+        if head.version != last:
+            raise DamagedRecord(head.version + 1, "it is missing")
+    return tuple(entries)
+
+
+def _entry(state: State | None, record: Record) -> Entry:
+    meta = meta_of(record)
+    at = meta.pop("at", None)
+    return Entry(record.version, command_of(state, record), at if isinstance(at, int) else None, meta)

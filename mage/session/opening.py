@@ -1,0 +1,100 @@
+"""How a session begins: its settings, and the program that opens a journal or creates it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from mage.engine import Start, apply
+from mage.engine.text import as_text
+from mage.session import events
+from mage.session.asks import Create, HeadOf, Program, Tell, ask
+from mage.session.errors import OtherTask
+from mage.session.loading import Loaded, Slot, has_task, load, require_end
+from mage.stores import NOTHING, BadMeta, Clock, Head, NameTaken, Salts, UnknownJournal, draft, seal
+
+__all__ = ["SNAPSHOT_EVERY", "Meta", "Settings", "beginning", "stamped"]
+
+Meta: TypeAlias = Mapping[str, object]
+"""What a host keeps beside a command: a JSON object."""
+
+SNAPSHOT_EVERY: Final = 4096
+"""Commands between snapshots at least: so many are replayed in about a tenth of a second."""
+
+
+@final
+@attrs.frozen
+class Settings:
+    """What a session was opened with.
+
+    Attributes:
+        name: the journal.
+        judged: whether there is a judge to ask.
+        clock: gives the time of each record.
+        salts: gives the salt of each text.
+        snapshot_every: the least number of commands between snapshots; None for none, and to read none.
+    """
+
+    name: str
+    judged: bool
+    clock: Clock
+    salts: Salts
+    snapshot_every: int | None
+
+    @property
+    def snapshots(self) -> bool:
+        """Whether snapshots are read."""
+        return self.snapshot_every is not None
+
+
+def stamped(settings: Settings, meta: Meta | None) -> dict[str, object]:
+    """Return what goes with a record: what the host gave, and the time.
+
+    Raises:
+        BadMeta: the host gave a time.
+    """
+    given = {} if meta is None else dict(meta)
+    if "at" in given:
+        raise BadMeta('"at" is the time, which comes from the session\'s clock')
+    return {**given, "at": settings.clock()}
+
+
+def beginning(settings: Settings, task: str | None) -> Program[Loaded]:
+    """Open a journal, or create it for `task`.
+
+    Raises:
+        UnknownJournal: there is none, and no task to create it for.
+        OtherTask: it is for another task.
+        DamagedRecord: a record is not sound.
+    """
+    try:
+        head = yield from ask(HeadOf(settings.name))
+    except UnknownJournal:
+        if task is None:
+            raise
+        try:
+            return (yield from _created(settings, task))
+        except NameTaken:  # somebody else was faster
+            head = yield from ask(HeadOf(settings.name))
+    return (yield from _found(settings, task, head))
+
+
+def _created(settings: Settings, task: str) -> Program[Loaded]:
+    command = Start(as_text(task))
+    record = seal(NOTHING, draft(None, command, stamped(settings, None)), settings.salts)
+    state = apply(None, command).unwrap()
+    head = yield from ask(Create(settings.name, (record,)))
+    yield from ask(Tell(events.Created(settings.name, head.version, len(command.task))))
+    return Loaded(Slot(head, state), 0, 0)
+
+
+def _found(settings: Settings, task: str | None, head: Head) -> Program[Loaded]:
+    name = settings.name
+    loaded = yield from load(name, head.version, snapshots=settings.snapshots)
+    require_end(loaded.slot, head)
+    if task is not None and not (yield from has_task(name, loaded.slot.state, as_text(task))):
+        raise OtherTask(name)
+    yield from ask(Tell(events.Opened(name, head.version, head.version - loaded.snapshot)))
+    return loaded

@@ -1,0 +1,103 @@
+"""What can be read off a session without waiting, and an earlier version, which can only be read."""
+
+from __future__ import annotations
+
+from typing import final
+
+import attrs
+
+from mage.engine import ExecutionState, JudgeRequest, State, Tree, view
+from mage.session.core import Core
+from mage.session.loading import Slot
+from mage.stores import Head
+
+__all__ = ["Moment", "Readable"]
+
+
+@final
+@attrs.frozen
+class Moment:
+    """A session at one version: a value, which never changes when the session goes on.
+
+    Attributes:
+        name: of the session.
+        head: the version and its digest.
+        phase: the engine's state there, as its pure functions take it.
+    """
+
+    name: str
+    head: Head
+    phase: State
+
+    @property
+    def version(self) -> int:
+        """The version."""
+        return self.head.version
+
+    @property
+    def tree(self) -> Tree:
+        """The tree at that version."""
+        return self.phase.tree
+
+    def state(self) -> ExecutionState:
+        """Return S = (C, R, H) at that version. Cost: O(size of what is returned)."""
+        return view(self.phase)
+
+
+class Readable:
+    """The half of a session that performs nothing, the same in both twins. Each reads the slot once."""
+
+    _core: Core
+
+    def __repr__(self) -> str:
+        slot = self._core.slot
+        closed = ", closed" if self._core.closed else ""
+        return (
+            f"<{type(self).__name__} {self.name!r} at version {slot.head.version},"
+            f" {type(slot.state).__name__}{closed}>"
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the session, and of its journal."""
+        return self._core.settings.name
+
+    @property
+    def head(self) -> Head:
+        """Where the session stands: the version and the digest of its record."""
+        return self._core.slot.head
+
+    @property
+    def version(self) -> int:
+        """How many commands were recorded, the start included."""
+        return self._core.slot.head.version
+
+    @property
+    def phase(self) -> State:
+        """The engine's state, in one of the three phases: `match` on it, or give it to pure functions."""
+        return self._core.slot.state
+
+    @property
+    def tree(self) -> Tree:
+        """The tree."""
+        return self._core.slot.state.tree
+
+    @property
+    def now(self) -> Moment:
+        """All of this at one moment, where others may write meanwhile."""
+        return self._moment(self._core.slot)
+
+    def state(self) -> ExecutionState:
+        """Return S = (C, R, H), what the agent is to be shown. Cost: O(size of what is returned)."""
+        return view(self._core.slot.state)
+
+    def judge_request(self, *, since_root: bool = False) -> JudgeRequest:
+        """Return what a judge is to be asked about the pending summary; see `mage.judge_request`.
+
+        Raises:
+            IllegalPhase: no summary is pending.
+        """
+        return self._core.request(since_root=since_root)
+
+    def _moment(self, slot: Slot) -> Moment:
+        return Moment(self.name, slot.head, slot.state)

@@ -1,0 +1,303 @@
+"""`Session`: a durable agent state that is changed by calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self, TypeVar, final
+
+import attrs
+
+from mage.effects import Judge
+from mage.engine import (
+    Accept,
+    Compress,
+    Digest,
+    Grow,
+    Instruct,
+    Kind,
+    Retext,
+    Revise,
+    Revised,
+    State,
+    StepId,
+    Verdict,
+)
+from mage.engine.journal import Operation
+from mage.session.asks import Ask, AskJudge, Program, Tell, Turn
+from mage.session.core import Core, Written
+from mage.session.drivers import answer, drive
+from mage.session.events import Event
+from mage.session.leases import Lease
+from mage.session.loading import Entry
+from mage.session.opening import SNAPSHOT_EVERY, Meta, Settings, beginning
+from mage.session.reading import Moment, Readable
+from mage.session.telling import Hook, as_hooks, tell
+from mage.stores import Clock, Head, JournalStore, Salts, now, open_store, random_salt
+
+__all__ = ["Session"]
+
+Answer = TypeVar("Answer")
+
+
+@final
+class Session(Readable):
+    """The state of one agent, kept in a store: the one mutable thing in mage.
+
+    Every operation is durable before it returns; one that raises has changed nothing, unless it says
+    otherwise. A refusal is raised as `Refused`, a head that others have moved as `Conflict`: `refresh` takes
+    what they wrote. Threads may share a session, processes a store. `meta`, a JSON object such as call ids,
+    usage and references, is kept beside the command and is no part of the state.
+
+    Every operation may also raise `IllegalPhase`, `SessionClosed`, `BadMeta`, and what a store raises.
+    """
+
+    def __init__(
+        self, core: Core, store: JournalStore, lease: Lease, judge: Judge | None, hooks: tuple[Hook, ...]
+    ) -> None:
+        """Use `Session.open`."""
+        self._core = core
+        self._store = store
+        self._lease = lease
+        self._judge = judge
+        self._hooks = hooks
+        self._lock = Lock()
+
+    @classmethod
+    def open(
+        cls,
+        store: str | JournalStore,
+        name: str,
+        *,
+        task: str | None = None,
+        judge: Judge | None = None,
+        wait: bool = True,
+        on_event: Hook | Iterable[Hook] = (),
+        clock: Clock = now,
+        salts: Salts = random_salt,
+        snapshot_every: int | None = SNAPSHOT_EVERY,
+    ) -> Session:
+        """Open the session `name` of a store, or create it for `task`.
+
+        Args:
+            store: a URL (see `mage.stores.open_store`), whose store is closed with the last session on it;
+                or a store, which stays open.
+            name: of the session: any text of 1 to 255 characters.
+            task: needed to create one. If it is there, it must be for this task.
+            judge: is asked about each summary. A summary that was left pending it is asked about at once.
+            wait: False to leave a pending summary pending.
+            on_event: hears of everything that happens to the session (`mage.session.events`).
+            clock: gives the time of each record.
+            salts: gives the salt of each text.
+            snapshot_every: the least number of commands between snapshots; None to keep and read none, so
+                that every record is verified.
+
+        Returns:
+            The session. Cost: O(size of the newest snapshot + records after it).
+
+        Raises:
+            UnknownJournal: it is not there, and there is no task to create it for.
+            OtherTask: it is there for another task.
+            DamagedRecord: one of its records is not sound.
+        """
+        lease = Lease(owned=isinstance(store, str))
+        with ExitStack() as undo:
+            opened = open_store(store, clock=clock) if isinstance(store, str) else store
+            if isinstance(store, str):
+                undo.callback(opened.close)
+            settings = Settings(name, judge is not None, clock, salts, snapshot_every)
+            told: list[Event] = []
+            loaded = drive(beginning(settings, task), lambda asked: _from_store(opened, asked, told))
+            session = cls(Core(settings, loaded), opened, lease, judge, as_hooks(on_event))
+            tell(session._hooks, told)
+            if wait:
+                session._run(session._core.resume())
+            undo.pop_all()
+            return session
+
+    def instruct(self, text: str, *, standing: bool = False, meta: Meta | None = None) -> State:
+        """Place an instruction at the step head (D17); see `mage.instruct`.
+
+        Returns:
+            The phase after it, as from all operations but `revise`.
+
+        Raises:
+            Refused: `BlankInstruction`.
+            Conflict: others have written.
+        """
+        return self._operate(Instruct(text, standing), meta).slot.state
+
+    def grow(self, action: str, observation: str, *, meta: Meta | None = None) -> State:
+        """Record an action and what came back; see `mage.grow`.
+
+        Raises:
+            Conflict: others have written.
+        """
+        return self._operate(Grow(action, observation), meta).slot.state
+
+    def compress(
+        self, text: str, *, kind: Kind = "subgoal", wait: bool = True, meta: Meta | None = None
+    ) -> State:
+        """Replace the open segment by a summary, and have it judged; see `mage.compress`.
+
+        With a judge these are two commands, each durable: the compress, and its verdict. If the judge
+        raises, if its answer is refused, or if the head has moved while it was thinking, that is raised, and
+        the compress stands: its summary is pending. Ask again with `retext` or `judge(my_judge(judge_request()))`.
+
+        Args:
+            text: what the agent will read instead of the steps.
+            kind: `"subgoal"`, or `"fallback"` where the subgoal is not over (D12).
+            wait: False to leave the summary pending, and go on while somebody thinks about it.
+            meta: goes with the compress.
+
+        Returns:
+            `Active` or `Rejected` after a verdict, else `Unverified`.
+
+        Raises:
+            Refused: `EmptySegment` or `BlankSummary`; `BlankFeedback` from the judge.
+            Conflict: others have written, before the compress or while the judge was thinking.
+            NotAVerdict: the judge answered something else.
+        """
+        return self._run(self._core.summarize(Compress(text, kind), meta, wait=wait))
+
+    def retext(
+        self, text: str, kind: Kind | None = None, *, wait: bool = True, meta: Meta | None = None
+    ) -> State:
+        """Give the summary head a new text (D16), and have it judged as after `compress`; see `mage.retext`.
+
+        Raises:
+            Refused: `BlankSummary`; `BlankFeedback` from the judge.
+            Conflict, NotAVerdict: as for `compress`.
+        """
+        return self._run(self._core.summarize(Retext(text, kind), meta, wait=wait))
+
+    def judge(
+        self, verdict: Verdict, digest: Digest | str | None = None, *, meta: Meta | None = None
+    ) -> State:
+        """Take a verdict; see `mage.apply_verdict`.
+
+        Args:
+            verdict: `Passed()` or `Failed(feedback, fault)`.
+            digest: of the request that it answers. None means the summary that is pending now, whichever it
+                is: give the digest where anything may have happened since you asked.
+            meta: goes with it.
+
+        Raises:
+            Refused: `StaleVerdict` or `BlankFeedback`.
+            Conflict: others have written.
+            NotAVerdict: it is none.
+        """
+        return self._run(self._core.judge(verdict, digest, meta)).slot.state
+
+    def accept(self, *, meta: Meta | None = None) -> State:
+        """Go on without a pass, openly (D6); see `mage.accept`.
+
+        Raises:
+            Conflict: others have written.
+        """
+        return self._operate(Accept(), meta).slot.state
+
+    def revise(self, boundary: StepId | int, lesson: str = "", *, meta: Meta | None = None) -> Revised:
+        """Go back to a boundary, and leave there what was learned (D7); see `mage.revise`.
+
+        Returns:
+            The phase after it, and what was left behind: steps to be undone in the world, instructions to be
+            placed again.
+
+        Raises:
+            Refused: `UnknownBoundary`, which names the legal ones.
+            Conflict: others have written.
+        """
+        return self._run(self._core.revise(Revise(boundary, lesson), meta))
+
+    def fork(self, name: str, *, at: int | None = None) -> Session:
+        """Make the session `name`, which starts at a version of this one and copies nothing.
+
+        Args:
+            name: of the fork.
+            at: a version up to this session's own; None for that.
+
+        Returns:
+            A session on the fork, with this one's judge, hooks, clock and salts. A pending summary stays pending.
+
+        Raises:
+            NameTaken: there is one of that name.
+            UnknownVersion: this session has no such version.
+        """
+        loaded = self._run(self._core.fork(name, at))
+        core = Core(attrs.evolve(self._core.settings, name=name), loaded)
+        return type(self)(core, self._store, self._lease.shared(), self._judge, self._hooks)
+
+    def at(self, version: int) -> Moment:
+        """Return an earlier version, to be read only. Cost: O(newest snapshot before it + records after that).
+
+        Raises:
+            UnknownVersion: this session has no such version.
+        """
+        return self._moment(self._run(self._core.at(version)))
+
+    def history(self, *, after: int = 0, upto: int | None = None) -> tuple[Entry, ...]:
+        """Return the commands of the versions after `after` up to `upto`, with their times and meta.
+
+        Cost: O(those commands), and that of `at(after)`.
+
+        Raises:
+            UnknownVersion: this session has no such version.
+        """
+        return self._run(self._core.history(after, upto))
+
+    def refresh(self) -> Head:
+        """Take what others have written, and return where the session stands. Cost: O(what is new)."""
+        return self._run(self._core.refresh())
+
+    def close(self) -> None:
+        """Let go of the store. What was read stays readable, operations raise. Closing twice is no error."""
+        with self._lock:
+            if self._core.closed:
+                return
+            self._core.closed = True
+        if self._lease.ended():
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _operate(self, command: Operation, meta: Meta | None) -> Written:
+        return self._run(self._core.operate(command, meta))
+
+    def _run(self, program: Program[Answer]) -> Answer:
+        return drive(program, self._answer)
+
+    def _answer(self, asked: Ask[Any]) -> object:
+        match asked:
+            case Turn(program):
+                return self._turn(program)
+            case AskJudge(request) if self._judge is not None:
+                return self._judge(request)
+            case _:
+                return answer(self._store, asked)
+
+    def _turn(self, program: Program[object]) -> object:
+        told: list[Event] = []
+        try:
+            with self._lock:
+                return drive(program, lambda asked: _from_store(self._store, asked, told))
+        finally:
+            tell(self._hooks, told)
+
+
+def _from_store(store: JournalStore, asked: Ask[Any], told: list[Event]) -> object:
+    if isinstance(asked, Tell):
+        told.append(asked.event)
+        return None
+    return answer(store, asked)

@@ -1,0 +1,105 @@
+"""What is told: the event of each command, and the hooks and the log that hear it. No text gets here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Final, TypeAlias, assert_never, final
+
+from mage.engine import (
+    Accept,
+    ApplyVerdict,
+    Compress,
+    Failed,
+    Grow,
+    Instruct,
+    Rejected,
+    Retext,
+    Revise,
+    State,
+)
+from mage.engine.journal import Operation
+from mage.engine.tree import trace
+from mage.session import events
+from mage.session.events import Event
+
+__all__ = ["Hook", "as_hooks", "event_of", "tell"]
+
+Hook: TypeAlias = Callable[[Event], object]
+"""A plain function that hears of what happened, when the turn is over: it may use the session. What it raises
+is logged and harms nothing. Of two threads' events the later may be heard first; each has its version."""
+
+_LOG: Final = logging.getLogger("mage")
+_LOG.addHandler(logging.NullHandler())
+
+
+def as_hooks(hooks: Hook | Iterable[Hook]) -> tuple[Hook, ...]:
+    """Return one hook or several as a tuple."""
+    return (hooks,) if callable(hooks) else tuple(hooks)
+
+
+def tell(hooks: Sequence[Hook], told: Iterable[Event]) -> None:
+    """Log events, and hand each to each hook."""
+    for event in told:
+        level = logging.WARNING if isinstance(event, events.SnapshotFailed) else logging.DEBUG
+        _LOG.log(level, "%r", event)
+        for hook in hooks:
+            with _Contained(event):
+                hook(event)
+
+
+@final
+class _Contained:
+    """A hook is somebody else's code: whatever it raises is logged by its type and place, and goes no further.
+
+    Its message is not logged, for it may hold what the hook knows.
+    """
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        while where is not None and where.tb_next is not None:
+            where = where.tb_next
+        place = "" if where is None else f"{where.tb_frame.f_code.co_filename}:{where.tb_lineno}"
+        _LOG.error("a hook raised %s at %s, told of %r", type(error).__name__, place, self._event)
+        return True
+
+
+def event_of(name: str, version: int, before: State, after: State, command: Operation) -> Event:
+    """Return what a command has done that made `version`. Cost: O(1), for a revise O(steps left behind)."""
+    tree = after.tree
+    head = tree.head_summary
+    match command:
+        case Grow(action, observation):
+            if tree.next_step == before.tree.next_step:
+                return events.Merged(name, version, tree.step_head)
+            return events.Grown(name, version, tree.step_head, len(action) + len(observation))
+        case Instruct(text, standing):
+            return events.Instructed(name, version, tree.step_head, len(text), standing=bool(standing))
+        case Compress(text):
+            steps = len(head.covers) if head.boundary != before.tree.boundary else 0
+            return events.Compressed(name, version, head.id, steps, len(text), head.kind)
+        case Retext(text):
+            return events.Retexted(name, version, head.id, len(text), head.kind)
+        case ApplyVerdict(verdict):
+            fault = verdict.fault if isinstance(verdict, Failed) else None
+            return events.Judged(name, version, head.id, passed=fault is None, fault=fault)
+        case Accept():
+            return events.Accepted(name, version, head.id, despite=isinstance(before, Rejected))
+        case Revise(_, lesson):
+            abandoned = len(trace(before.tree, tree.step_head, before.tree.step_head))
+            return events.Revised(name, version, tree.step_head, abandoned, len(lesson))
+        case _:
+            assert_never(command)

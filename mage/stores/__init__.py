@@ -1,0 +1,102 @@
+"""Where journals live: in memory, in a SQLite file, in PostgreSQL.
+
+    from mage import Grow, Start, apply
+    from mage.stores import NOTHING, draft, fold, open_store, random_salt, seal, verify
+
+    with open_store("sqlite:///work.db") as store:
+        record = seal(NOTHING, draft(None, Start("Buy a desk"), {"at": 0}), random_salt)
+        head = store.create("monday", [record])
+        state = fold(verify(NOTHING, store.read("monday"), head))
+
+`mage.session` does this for you. `import mage.stores` loads no database: `open_store` does.
+"""
+
+from mage.stores.errors import (
+    BadAddress,
+    BadMeta,
+    BadName,
+    Conflict,
+    DamagedRecord,
+    DamagedStore,
+    HasForks,
+    MissingExtra,
+    NameTaken,
+    OtherRecord,
+    OutdatedTexts,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    UnknownJournal,
+    UnknownSchema,
+    UnknownVersion,
+)
+from mage.stores.folding import command_of, draft, fold, meta_of, text_names
+from mage.stores.memory import MemoryStore
+from mage.stores.opening import open_store
+from mage.stores.protocol import AsyncJournalStore, JournalInfo, JournalStore, Snapshot, snapshot_digest
+from mage.stores.records import (
+    NOTHING,
+    Draft,
+    Head,
+    Part,
+    Plain,
+    Record,
+    Redacted,
+    read_parts,
+    redacted,
+    seal,
+    verify,
+    write_parts,
+)
+from mage.stores.sources import Clock, Salts, now, random_salt
+from mage.stores.threads import InThread, in_thread
+
+__all__ = [
+    "NOTHING",
+    "AsyncJournalStore",
+    "BadAddress",
+    "BadMeta",
+    "BadName",
+    "Clock",
+    "Conflict",
+    "DamagedRecord",
+    "DamagedStore",
+    "Draft",
+    "HasForks",
+    "Head",
+    "InThread",
+    "JournalInfo",
+    "JournalStore",
+    "MemoryStore",
+    "MissingExtra",
+    "NameTaken",
+    "OtherRecord",
+    "OutdatedTexts",
+    "Part",
+    "Plain",
+    "Record",
+    "Redacted",
+    "Salts",
+    "Snapshot",
+    "StoreError",
+    "StoreFull",
+    "StoreUnavailable",
+    "UnknownJournal",
+    "UnknownSchema",
+    "UnknownVersion",
+    "command_of",
+    "draft",
+    "fold",
+    "in_thread",
+    "meta_of",
+    "now",
+    "open_store",
+    "random_salt",
+    "read_parts",
+    "redacted",
+    "seal",
+    "snapshot_digest",
+    "text_names",
+    "verify",
+    "write_parts",
+]

@@ -1,0 +1,314 @@
+"""What a store can refuse, and what can go wrong below it. Each says what to do; all are `MageError`s."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from mage.codec.problems import short
+from mage.engine.errors import MageError
+
+if TYPE_CHECKING:
+    from mage.stores.records import Head
+
+__all__ = [
+    "BadAddress",
+    "BadMeta",
+    "BadName",
+    "Conflict",
+    "DamagedRecord",
+    "DamagedStore",
+    "HasForks",
+    "MissingExtra",
+    "NameTaken",
+    "OtherRecord",
+    "OutdatedTexts",
+    "StoreError",
+    "StoreFull",
+    "StoreUnavailable",
+    "UnknownJournal",
+    "UnknownSchema",
+    "UnknownVersion",
+]
+
+
+class StoreError(MageError):
+    """The root of everything that a store raises on purpose."""
+
+
+@final
+class BadName(StoreError, ValueError):
+    """A journal cannot have this name.
+
+    Attributes:
+        name: what was given.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(name, reason)
+
+    def __str__(self) -> str:
+        return f"{_shown(self.name)} cannot be a journal's name: {self.reason}"
+
+
+@final
+class NameTaken(StoreError):
+    """A journal of this name is there already; open it, or choose another name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+    def __str__(self) -> str:
+        return f"a journal {_shown(self.name)} is there already: open it, or choose another name"
+
+
+@final
+class UnknownJournal(StoreError, LookupError):
+    """No journal has this name: it was never created, or it was deleted."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+    def __str__(self) -> str:
+        return f"there is no journal {_shown(self.name)}: `journals()` lists those that are"
+
+
+@final
+class UnknownVersion(StoreError, LookupError):
+    """A journal does not have this version.
+
+    Attributes:
+        name: the journal.
+        version: what was asked for.
+        head: its last version; the first is 1.
+    """
+
+    def __init__(self, name: str, version: int, head: int) -> None:
+        self.name = name
+        self.version = version
+        self.head = head
+        super().__init__(name, version, head)
+
+    def __str__(self) -> str:
+        return f"journal {_shown(self.name)} has no version {self.version}: its versions are 1 to {self.head}"
+
+
+@final
+class Conflict(StoreError):
+    """The head is not the one that was expected: somebody else has written. Nothing was written.
+
+    Attributes:
+        expected: the head that the writer went on from.
+        found: the head that it should look at before it tries again.
+    """
+
+    def __init__(self, expected: Head, found: Head) -> None:
+        self.expected = expected
+        self.found = found
+        super().__init__(expected, found)
+
+    def __str__(self) -> str:
+        return (
+            f"the head is {self.found}, not {self.expected}: somebody else has written;"
+            " nothing of this was, so read what is new and decide again"
+        )
+
+
+@final
+class HasForks(StoreError):
+    """A journal cannot be deleted while forks read through it.
+
+    Attributes:
+        name: the journal.
+        forks: the journals that start at a version of it.
+    """
+
+    def __init__(self, name: str, forks: tuple[str, ...]) -> None:
+        self.name = name
+        self.forks = forks
+        super().__init__(name, forks)
+
+    def __str__(self) -> str:
+        forks = ", ".join(_shown(fork) for fork in self.forks[:8]) + ", ..." * (len(self.forks) > 8)
+        return f"journal {_shown(self.name)} has forks that read through it: delete these first: {forks}"
+
+
+@final
+class DamagedRecord(StoreError):
+    """A record is not what was written, or not where it was written.
+
+    Attributes:
+        version: of the record, or of the one that is missing.
+        reason: what is wrong.
+    """
+
+    def __init__(self, version: int, reason: str) -> None:
+        self.version = version
+        self.reason = reason
+        super().__init__(version, reason)
+
+    def __str__(self) -> str:
+        before = "none" if self.version <= 1 else f"1 to {self.version - 1}"
+        return f"record {self.version} is damaged: {self.reason} (sound before it: {before})"
+
+
+@final
+class OtherRecord(StoreError, ValueError):
+    """What should take a record's place is not that record with texts redacted. Nothing was replaced."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        super().__init__(version)
+
+    def __str__(self) -> str:
+        return (
+            f"this is not record {self.version} with texts redacted: take the record as it was read,"
+            " and replace texts by `redacted` only"
+        )
+
+
+@final
+class OutdatedTexts(StoreError):
+    """Texts were taken out of a journal since the state was read that a snapshot was made of. It is not kept.
+
+    Attributes:
+        name: the journal.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+    def __str__(self) -> str:
+        return (
+            f"texts were taken out of journal {_shown(self.name)} since this was read, so the snapshot may"
+            " still hold them and is not kept: read the journal again"
+        )
+
+
+@final
+class BadMeta(StoreError, ValueError):
+    """What should go with a record is no JSON object."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        return f"what goes with a record is a JSON object: {self.reason}"
+
+
+@final
+class BadAddress(StoreError, ValueError):
+    """A store's URL says no store.
+
+    Attributes:
+        url: what was given, without any password.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, url: str, reason: str) -> None:
+        self.url = url
+        self.reason = reason
+        super().__init__(url, reason)
+
+    def __str__(self) -> str:
+        return f"{_shown(self.url)} is no store: {self.reason}"
+
+
+@final
+class MissingExtra(StoreError, ImportError):
+    """A store needs a package that is not installed.
+
+    Attributes:
+        what: the kind of store.
+        extra: the extra that brings what it needs.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        self.what = what
+        self.extra = extra
+        super().__init__(what, extra)
+
+    def __str__(self) -> str:
+        return f"{self.what} needs its extra: pip install 'mage-state[{self.extra}]'"
+
+
+@final
+class UnknownSchema(StoreError):
+    """A file or a database is no store of mage, or one of a newer mage. It was left as it is.
+
+    Attributes:
+        url: which, without any password.
+        reason: what was found.
+    """
+
+    def __init__(self, url: str, reason: str) -> None:
+        self.url = url
+        self.reason = reason
+        super().__init__(url, reason)
+
+    def __str__(self) -> str:
+        return f"{_shown(self.url)} was left as it is: {self.reason}"
+
+
+@final
+class DamagedStore(StoreError):
+    """The database itself cannot be read where it should be: its file was torn or overwritten.
+
+    Attributes:
+        reason: what the database says.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        return f"the database is damaged: {self.reason}; work on a copy, and see what can be read of it"
+
+
+@final
+class StoreFull(StoreError):
+    """There is no room to write. Nothing of the operation was written; make room and try again.
+
+    Attributes:
+        reason: what the database says.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        return f"there is no room to write: {self.reason}; nothing was written, make room and try again"
+
+
+@final
+class StoreUnavailable(StoreError):
+    """The store cannot be reached or written now.
+
+    Attributes:
+        reason: what happened.
+        in_doubt: whether it may have been written all the same: read the head and compare. Where False,
+            nothing was written.
+    """
+
+    def __init__(self, reason: str, *, in_doubt: bool = False) -> None:
+        self.reason = reason
+        self.in_doubt = in_doubt
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        if self.in_doubt:
+            return f"the store went away: {self.reason}; it may be written or not: compare the head first"
+        return f"the store cannot be used now: {self.reason}; nothing was written, try again"
+
+
+def _shown(name: str) -> str:
+    """Spell a name in quotes on one line, as far as one reads."""
+    return ascii(short(name, 80)) if not name.isprintable() else repr(short(name, 80))

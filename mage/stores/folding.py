@@ -1,0 +1,301 @@
+"""Commands as records and back: `draft` on the way in, `fold` on the way out.
+
+The body of a record is one of these, in this spelling and no other:
+
+    {"op":"start"}                      texts: task
+    {"op":"instruct","standing":true}   text
+    {"op":"grow"}                       action, observation
+    {"op":"walk","step":5}              none: a grow that walks into step 5, which is there already (D10)
+    {"op":"compress","kind":"subgoal"}  text
+    {"op":"retext","kind":null}         text
+    {"op":"pass"}                       none
+    {"op":"fail","fault":"execution"}   feedback
+    {"op":"accept"}                     none
+    {"op":"revise","boundary":3}        lesson
+
+A grow that is merged stores no payload again. A verdict stores no digest of its question: the writer held the
+very head that the verdict was recorded on, which says more; folding takes the state's own digest. So a text
+that is redacted, which changes the question, does not make a recorded verdict stale.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Final, assert_never, cast, final
+
+import attrs
+from returns.result import Success
+
+from mage.codec.problems import Problem
+from mage.codec.shapes import FLAG, WHOLE, Nullable, name, tagged
+from mage.codec.strict_json import read_json, write_json
+from mage.engine.errors import MageError, require_id
+from mage.engine.ids import StepId
+from mage.engine.journal import (
+    Accept,
+    ApplyVerdict,
+    Command,
+    Compress,
+    Grow,
+    Instruct,
+    Retext,
+    Revise,
+    Start,
+    apply,
+)
+from mage.engine.machine import State, Unverified
+from mage.engine.nodes import FAULTS, KINDS, Failed, Fault, Kind, Passed, Verdict, as_fault, as_kind
+from mage.engine.text import as_text
+from mage.stores.errors import BadMeta, DamagedRecord
+from mage.stores.records import Draft, Record, Redacted
+
+__all__ = ["GROW", "command_of", "draft", "fold", "meta_of", "text_names"]
+
+GROW: Final = '{"op":"grow"}'
+"""The body of a record that adds a step, if it changes anything: a walk has its own."""
+
+_KIND: Final = name(*KINDS)
+_BODY: Final = tagged(
+    "op",
+    start={},
+    instruct={"standing": FLAG},
+    grow={},
+    walk={"step": WHOLE},
+    compress={"kind": _KIND},
+    retext={"kind": Nullable(_KIND)},
+    **{"pass": {}},
+    fail={"fault": name(*FAULTS)},
+    accept={},
+    revise={"boundary": WHOLE},
+)
+_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "start": ("task",),
+    "instruct": ("text",),
+    "grow": ("action", "observation"),
+    "compress": ("text",),
+    "retext": ("text",),
+    "fail": ("feedback",),
+    "revise": ("lesson",),
+}
+
+
+def draft(state: State | None, command: Command, meta: Mapping[str, object]) -> Draft:
+    """Return what records `command`, which is legal in `state` and not refused by it.
+
+    Args:
+        state: the state before it; None before the start.
+        command: the command.
+        meta: what goes with the record and is not part of the state: a JSON object. By custom "at" is the
+            time in microseconds.
+
+    Returns:
+        The draft, to be sealed. Cost: O(length of its texts).
+
+    Raises:
+        NotText, UnknownName, NotAnId: the command holds what no command can.
+        BadMeta: `meta` is no JSON object.
+    """
+    body, texts = _spelled(state, command)
+    return Draft(write_json(body).decode(), (*[as_text(text) for text in texts], _meta(meta)))
+
+
+def _spelled(state: State | None, command: Command) -> tuple[dict[str, object], tuple[str, ...]]:
+    match command:
+        case Start(task=task):
+            return {"op": "start"}, (task,)
+        case Instruct(text=text, standing=standing):
+            return {"op": "instruct", "standing": bool(standing)}, (text,)
+        case Grow():
+            return _spelled_grow(state, command)
+        case Compress(text=text, kind=kind):
+            return {"op": "compress", "kind": as_kind(kind)}, (text,)
+        case Retext(text=text, kind=new_kind):
+            return {"op": "retext", "kind": None if new_kind is None else as_kind(new_kind)}, (text,)
+        case ApplyVerdict(verdict=verdict):
+            return _spelled_verdict(verdict)
+        case Accept():
+            return {"op": "accept"}, ()
+        case Revise(boundary=boundary, lesson=lesson):
+            return {"op": "revise", "boundary": require_id(boundary)}, (lesson,)
+        case _:
+            assert_never(command)
+
+
+def _spelled_grow(state: State | None, grow: Grow) -> tuple[dict[str, object], tuple[str, ...]]:
+    known = _known_child(state, as_text(grow.action), as_text(grow.observation))
+    if known is not None:
+        return {"op": "walk", "step": known}, ()
+    return {"op": "grow"}, (grow.action, grow.observation)
+
+
+def _spelled_verdict(verdict: Verdict) -> tuple[dict[str, object], tuple[str, ...]]:
+    if isinstance(verdict, Passed):
+        return {"op": "pass"}, ()
+    return {"op": "fail", "fault": as_fault(verdict.fault)}, (verdict.feedback,)
+
+
+def _known_child(state: State | None, action: str, observation: str) -> StepId | None:
+    return None if state is None else state.tree.child_with(state.tree.step_head, (action, observation))
+
+
+def _meta(meta: Mapping[str, object]) -> str:
+    try:
+        spelled = as_text(_SPELLER.encode(dict(meta)))
+        # Joining the surrogate pairs of a key may change its place, or make it another key's twin.
+        return spelled if spelled.isascii() else as_text(_SPELLER.encode(json.loads(spelled)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadMeta(str(error)) from error
+
+
+_SPELLER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+
+
+def meta_of(record: Record) -> dict[str, object]:
+    """Return what goes with a record; empty where it was redacted. Cost: O(its length).
+
+    Raises:
+        DamagedRecord: it is no JSON object.
+    """
+    if not record.parts:
+        raise DamagedRecord(record.version, "it has no part for what goes with it")
+    part = record.parts[-1]
+    if isinstance(part, Redacted):
+        return {}
+    try:
+        meta = json.loads(part.text)
+    except (ValueError, RecursionError) as error:
+        raise DamagedRecord(record.version, f"what goes with it is not JSON: {error}") from error
+    if not isinstance(meta, dict):
+        raise DamagedRecord(record.version, "what goes with it is no JSON object")
+    return cast("dict[str, object]", meta)
+
+
+@final
+@attrs.frozen
+class _Body:
+    """What a body says.
+
+    Attributes:
+        op: its operation.
+        texts: the names of the texts that it takes.
+        build: makes the command of the state before it and of the texts; a string says why there is none.
+    """
+
+    op: str
+    texts: tuple[str, ...]
+    build: Callable[[State | None, tuple[str, ...]], Command | str]
+
+
+@lru_cache(maxsize=4096)
+def _read_body(body: str) -> _Body | Problem:
+    document = read_json(body.encode(errors="surrogatepass"))
+    problem = document if isinstance(document, Problem) else _BODY.problem(document)
+    if problem is not None:
+        return problem
+    fields = cast("dict[str, str | int | None]", document)
+    op = cast("str", fields["op"])
+    rest = [(key, value) for key, value in fields.items() if key != "op"]
+    if write_json({"op": op, **dict(rest)}).decode() != body:
+        return Problem("", "not in the spelling that mage writes")
+    return _Body(op, _TEXTS.get(op, ()), _builder(op, rest[0][1] if rest else None))
+
+
+def _builder(op: str, field: str | int | None) -> Callable[[State | None, tuple[str, ...]], Command | str]:
+    """Return what makes the command; `field` is what the body says beside its operation."""
+    match op:
+        case "start":
+            return lambda _, texts: Start(texts[0])
+        case "instruct":
+            return lambda _, texts: Instruct(texts[0], bool(field))
+        case "grow":
+            return _growing
+        case "walk":
+            return lambda state, _: _walking(state, StepId(cast("int", field)))
+        case "compress":
+            return lambda _, texts: Compress(texts[0], cast("Kind", field))
+        case "retext":
+            return lambda _, texts: Retext(texts[0], cast("Kind | None", field))
+        case "pass":
+            return lambda state, _: _judging(state, Passed())
+        case "fail":
+            return lambda state, texts: _judging(state, Failed(texts[0], cast("Fault", field)))
+        case "accept":
+            return lambda _, __: Accept()
+        case _:
+            return lambda _, texts: Revise(StepId(cast("int", field)), texts[0])
+
+
+def _growing(state: State | None, texts: tuple[str, ...]) -> Command | str:
+    known = _known_child(state, texts[0], texts[1])
+    if known is not None:
+        return f"it says that it adds a step, but step {known} has the same content"
+    return Grow(texts[0], texts[1])
+
+
+def _walking(state: State | None, step: StepId) -> Command | str:
+    if state is None or step >= state.tree.next_step or state.tree.step(step).parent != state.tree.step_head:
+        return f"it walks into step {step}, which is not below the step head"
+    return Grow(*state.tree.step(step).content)
+
+
+def _judging(state: State | None, verdict: Passed | Failed) -> Command | str:
+    if not isinstance(state, Unverified):
+        return "it is a verdict, but no summary is pending"
+    return ApplyVerdict(verdict, state.digest)
+
+
+def _body_of(record: Record) -> _Body:
+    body = _read_body(record.body)
+    if isinstance(body, Problem):
+        raise DamagedRecord(record.version, f"its body is no command: {body.as_error()}")
+    if len(record.parts) != len(body.texts) + 1:
+        raise DamagedRecord(record.version, f"a {body.op} has {len(body.texts)} texts and its meta")
+    return body
+
+
+def text_names(record: Record) -> tuple[str, ...]:
+    """Return what each part of a record is, such as `("action", "observation", "meta")`.
+
+    Raises:
+        DamagedRecord: the body is no command, or has other texts.
+    """
+    return (*_body_of(record).texts, "meta")
+
+
+def command_of(state: State | None, record: Record) -> Command:
+    """Return the command that a record says, in the state before it. Cost: O(1).
+
+    Raises:
+        DamagedRecord: it says none that could be carried out there.
+    """
+    command = _body_of(record).build(state, tuple([part.text for part in record.parts]))
+    if isinstance(command, str):
+        raise DamagedRecord(record.version, command)
+    return command
+
+
+def fold(records: Iterable[Record], state: State | None = None) -> State:
+    """Return the state that records lead to (L8). Cost: the sum of their commands.
+
+    Args:
+        records: in order; they are not verified (`verify` yields them verified).
+        state: the state before them; None where the first is the start.
+
+    Raises:
+        DamagedRecord: the first that its own state refuses, and why; or there is none at all.
+    """
+    for record in records:
+        try:
+            result = apply(state, command_of(state, record))
+        except DamagedRecord:
+            raise
+        except MageError as error:
+            raise DamagedRecord(record.version, str(error)) from error
+        if not isinstance(result, Success):
+            raise DamagedRecord(record.version, str(result.failure()))
+        state = result.unwrap()
+    if state is None:
+        raise DamagedRecord(1, "there is no start")
+    return state

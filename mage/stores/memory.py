@@ -1,0 +1,244 @@
+"""Journals in this process's memory: for tests, and what the other stores are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from threading import RLock
+from types import TracebackType
+from typing import Self, final
+
+import attrs
+
+from mage.stores.checks import as_name, beginning, following, payload_of, require_range, require_same
+from mage.stores.errors import (
+    Conflict,
+    HasForks,
+    NameTaken,
+    OutdatedTexts,
+    StoreUnavailable,
+    UnknownJournal,
+    UnknownVersion,
+)
+from mage.stores.protocol import JournalInfo, Snapshot
+from mage.stores.records import Head, Record
+from mage.stores.sources import Clock, now
+
+__all__ = ["MemoryStore"]
+
+
+@final
+@attrs.define(eq=False)
+class _Journal:
+    """A journal: its own records, and the one that it reads the earlier ones from."""
+
+    name: str
+    parent: _Journal | None
+    forked_at: int
+    records: list[Record]
+    created: int
+    changed: int
+    redactions: int = 0
+    snapshots: dict[int, Snapshot] = attrs.field(factory=dict)
+
+    @property
+    def version(self) -> int:
+        return self.forked_at + len(self.records)
+
+    def owner(self, version: int) -> _Journal:
+        """Return the journal of the lineage that holds this version."""
+        journal = self
+        while journal.parent is not None and version <= journal.forked_at:
+            journal = journal.parent
+        return journal
+
+    def own(self, version: int) -> Record:
+        return self.records[version - self.forked_at - 1]
+
+
+@final
+class MemoryStore:
+    """The reference of `JournalStore`: the same promises, as far as memory can keep them."""
+
+    def __init__(self, *, clock: Clock = now) -> None:
+        self._clock = clock
+        self._lock = RLock()
+        self._journals: dict[str, _Journal] = {}
+        self._open = True
+
+    def create(self, name: str, records: Iterable[Record]) -> Head:
+        """See `JournalStore.create`."""
+        checked = beginning(records)
+        return self._add(as_name(name), None, 0, list(checked)).records[-1].head
+
+    def fork(self, source: str, name: str, at: int) -> Head:
+        """See `JournalStore.fork`."""
+        with self._lock:
+            found = self._find(source)
+            owner = self._owner(found, at)
+            self._add(as_name(name), owner, at, []).redactions = found.redactions
+            return owner.own(at).head
+
+    def _add(self, name: str, parent: _Journal | None, forked_at: int, records: list[Record]) -> _Journal:
+        with self._lock:
+            self._require_open()
+            if name in self._journals:
+                raise NameTaken(name)
+            time = self._clock()
+            journal = self._journals[name] = _Journal(name, parent, forked_at, records, time, time)
+            return journal
+
+    def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
+        """See `JournalStore.append`."""
+        checked = following(expected, records)
+        with self._lock:
+            journal = self._find(name)
+            found = _head(journal)
+            if found != expected:
+                raise Conflict(expected, found)
+            if checked:
+                journal.records.extend(checked)
+                journal.changed = self._clock()
+            return _head(journal)
+
+    def head(self, name: str) -> Head:
+        """See `JournalStore.head`."""
+        with self._lock:
+            return _head(self._find(name))
+
+    def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+        """See `JournalStore.read`."""
+        with self._lock:
+            journal = self._find(name)
+            last = require_range(name, after, upto, journal.version)
+            records: list[Record] = []
+            while last > after:
+                owner = journal.owner(last)
+                first = max(after, owner.forked_at)
+                own = owner.records[first - owner.forked_at : last - owner.forked_at]
+                records = own + records
+                last = first
+        yield from records
+
+    def journals(self) -> tuple[JournalInfo, ...]:
+        """See `JournalStore.journals`. Cost: O(size)."""
+        with self._lock:
+            self._require_open()
+            return tuple(_info(self._journals[name]) for name in sorted(self._journals))
+
+    def delete(self, name: str) -> None:
+        """See `JournalStore.delete`."""
+        with self._lock:
+            journal = self._find(name)
+            forks = tuple(sorted(other.name for other in self._journals.values() if other.parent is journal))
+            if forks:
+                raise HasForks(name, forks)
+            del self._journals[name]
+
+    def replace_parts(self, name: str, records: Iterable[Record]) -> None:
+        """See `JournalStore.replace_parts`."""
+        with self._lock:
+            journal = self._find(name)
+            replaced = [(self._owner(journal, record.version), record) for record in records]
+            for owner, record in replaced:
+                require_same(owner.own(record.version), record)
+            for owner, record in replaced:
+                owner.records[record.version - owner.forked_at - 1] = record
+                for reader in self._journals.values():
+                    if record.version <= reader.version and reader.owner(record.version) is owner:
+                        _forget(reader, record.version)
+
+    def redactions(self, name: str) -> int:
+        """See `JournalStore.redactions`."""
+        with self._lock:
+            return self._find(name).redactions
+
+    def keep_snapshot(
+        self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
+    ) -> None:
+        """See `JournalStore.keep_snapshot`."""
+        with self._lock:
+            journal = self._find(name)
+            owner = self._owner(journal, version)
+            if redactions not in (None, journal.redactions):
+                raise OutdatedTexts(name)
+            owner.snapshots[version] = Snapshot(version, bytes(data), digest)
+
+    def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
+        """See `JournalStore.snapshot`."""
+        with self._lock:
+            journal: _Journal | None = self._find(name)
+            while journal is not None:
+                limit = journal.version if upto is None else upto
+                known = [version for version in journal.snapshots if version <= limit]
+                if known:
+                    return journal.snapshots[max(known)]
+                upto = min(limit, journal.forked_at)
+                journal = journal.parent
+            return None
+
+    def drop_snapshots(self, name: str) -> None:
+        """See `JournalStore.drop_snapshots`."""
+        with self._lock:
+            self._find(name).snapshots.clear()
+
+    def reclaim(self) -> None:
+        """See `JournalStore.reclaim`: memory has given everything back already."""
+        with self._lock:
+            self._require_open()
+
+    def close(self) -> None:
+        """See `JournalStore.close`: here all journals are gone."""
+        with self._lock:
+            self._open = False
+            self._journals.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _require_open(self) -> None:
+        if not self._open:
+            raise StoreUnavailable("it was closed")
+
+    def _find(self, name: str) -> _Journal:
+        self._require_open()
+        journal = self._journals.get(as_name(name))
+        if journal is None:
+            raise UnknownJournal(name)
+        return journal
+
+    def _owner(self, journal: _Journal, version: int) -> _Journal:
+        if not 1 <= version <= journal.version:
+            raise UnknownVersion(journal.name, version, journal.version)
+        return journal.owner(version)
+
+
+def _head(journal: _Journal) -> Head:
+    return journal.owner(journal.version).own(journal.version).head
+
+
+def _info(journal: _Journal) -> JournalInfo:
+    size, grows = payload_of(journal.records)
+    return JournalInfo(
+        name=journal.name,
+        head=_head(journal),
+        parent=None if journal.parent is None else journal.parent.name,
+        forked_at=journal.forked_at,
+        created=journal.created,
+        changed=journal.changed,
+        payload=size,
+        grows=grows,
+    )
+
+
+def _forget(journal: _Journal, version: int) -> None:
+    journal.redactions += 1
+    for kept in [kept for kept in journal.snapshots if kept >= version]:
+        del journal.snapshots[kept]

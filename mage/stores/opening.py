@@ -1,0 +1,61 @@
+"""Stores by URL: `memory:`, `sqlite:///work.db`, `postgresql://host/database`."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from typing import Final
+
+from mage.stores.errors import BadAddress, MissingExtra
+from mage.stores.memory import MemoryStore
+from mage.stores.protocol import JournalStore
+from mage.stores.sources import Clock, now
+
+__all__ = ["KNOWN_URLS", "open_store", "without_password"]
+
+KNOWN_URLS: Final = "memory:, sqlite:///work.db, sqlite:////var/lib/work.db, postgresql://user@host/database"
+"""One URL of each kind, for messages."""
+
+_EXTRAS: Final = {
+    "sqlite": ("a SQLite store", "sql", ("sqlalchemy",)),
+    "postgresql": ("a PostgreSQL store", "postgres", ("sqlalchemy", "psycopg")),
+}
+
+
+def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> JournalStore:
+    """Open the store at `url`; a SQLite file, and the tables of a database, are made where there are none.
+
+    Args:
+        url: `memory:` is a new store each time, gone when it is closed. `sqlite:///work.db` is a file in the
+            working directory, `sqlite:////var/lib/work.db` one anywhere. `postgresql://user@host/database`
+            goes on as PostgreSQL has it.
+        clock: gives the times of creation and change.
+        patience: seconds to wait for another writer before giving up with `StoreUnavailable`.
+
+    Raises:
+        BadAddress: the URL says no store, or its directory is not there.
+        MissingExtra: what this kind of store needs is not installed.
+        UnknownSchema: what is there is no store of mage, or one of a newer mage; it was left as it is.
+        StoreUnavailable: it cannot be reached.
+    """
+    scheme, colon, rest = url.partition(":")
+    if not colon:
+        raise BadAddress(url, f"a URL begins with its kind, such as {KNOWN_URLS}")
+    if scheme == "memory":
+        if rest:
+            raise BadAddress(without_password(url), "a store in memory has no name: use memory:")
+        return MemoryStore(clock=clock)
+    if scheme not in _EXTRAS:
+        raise BadAddress(without_password(url), f"unknown kind; known are {KNOWN_URLS}")
+    what, extra, needed = _EXTRAS[scheme]
+    if any(find_spec(package) is None for package in needed):
+        raise MissingExtra(what, extra)
+    from mage.stores.sql import open_sql  # noqa: PLC0415  # an extra, loaded by those who use it
+
+    return open_sql(url, clock=clock, patience=patience)
+
+
+def without_password(url: str) -> str:
+    """Return a URL that can be shown: what stands between a user's name and the host is left out."""
+    shown = re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", url)
+    return re.sub(r"(?i)([?&]password=)[^&]*", r"\1***", shown)

@@ -1,0 +1,255 @@
+"""Records: what a journal is made of, and the chain that makes every change of them show.
+
+A record has a `body`, the command without its texts, and `parts`, the texts, each with a salt of its own.
+Digests are SHA-256, in hex:
+
+    digest of a part    = over its salt (16 characters) and its text, in UTF-8
+    digest of a record  = over these lines, joined by LF: the digest before, the version, the body, and the
+                          digests of its parts in order
+
+The digest before record 1 is `NOTHING`'s. Since the chain goes over the digests of texts, a text can be taken
+out later (`redacted`) and all digests stay; since each text has a salt that goes with it, what was short
+cannot be guessed from the digest that is left. No name is in the chain: a fork goes on from the digest at
+its fork point. A chain shows accidents and tampering by those who cannot write the head; it is no signature.
+
+In a digest a lone surrogate is spelled in three bytes as other characters are (`surrogatepass`), not by an
+escape as in JSON: a text that holds the six characters of an escape must not have the digest of another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias, cast, final
+
+import attrs
+
+from mage.codec.problems import Problem
+from mage.codec.shapes import DIGEST
+from mage.codec.strict_json import read_json, write_json
+from mage.engine.text import is_blank
+from mage.stores.errors import DamagedRecord
+from mage.stores.sources import Salts
+
+__all__ = [
+    "NOTHING",
+    "Draft",
+    "Head",
+    "Part",
+    "Plain",
+    "Record",
+    "Redacted",
+    "chained",
+    "read_parts",
+    "redacted",
+    "seal",
+    "verify",
+    "write_parts",
+]
+
+_SALT: Final = 16
+"""Characters of a salt: always as many, so that salt and text cannot be told apart in two ways."""
+
+
+@final
+@attrs.frozen
+class Head:
+    """Where a journal ends: its version, and the digest of the record that made it.
+
+    Two journals with equal heads hold the same records (but for texts that were redacted).
+    """
+
+    version: int
+    digest: str
+
+    def __str__(self) -> str:
+        return f"version {self.version} ({self.digest[:12]})"
+
+
+NOTHING: Final = Head(0, hashlib.sha256(b"mage-journal 1").hexdigest())
+"""The head before the first record."""
+
+
+@final
+@attrs.frozen(weakref_slot=False)
+class Plain:
+    """A text of a record.
+
+    Attributes:
+        text: any string whose surrogate pairs are joined (D15).
+        salt: 16 random characters, which keep the digest from telling the text.
+    """
+
+    text: str
+    salt: str
+
+    @property
+    def digest(self) -> str:
+        """The digest of salt and text. Cost: O(length), each time."""
+        return hashlib.sha256((self.salt + self.text).encode(errors="surrogatepass")).hexdigest()
+
+
+@final
+@attrs.frozen(weakref_slot=False)
+class Redacted:
+    """A text that was taken out: its digest is left, and a marker where it was.
+
+    Attributes:
+        digest: of the salt and the text that are gone.
+    """
+
+    digest: str
+
+    @property
+    def text(self) -> str:
+        """The marker: different for every text taken out, so that siblings still differ (I2)."""
+        return f"[redacted {self.digest[:12]}]"
+
+    @property
+    def salt(self) -> None:
+        """None: the salt went with the text."""
+        return
+
+
+Part: TypeAlias = Plain | Redacted
+
+
+@final
+@attrs.frozen(weakref_slot=False)
+class Record:
+    """One command of a journal, as it is kept.
+
+    Attributes:
+        version: its place, from 1: the version of the journal that it made.
+        body: the command without its texts, in canonical JSON (see `mage.stores.folding`).
+        parts: the texts in order, then what goes with the record (meta, a JSON object).
+        digest: the chain up to here.
+    """
+
+    version: int
+    body: str
+    parts: tuple[Part, ...]
+    digest: str
+
+    @property
+    def head(self) -> Head:
+        """The head of a journal that ends here."""
+        return Head(self.version, self.digest)
+
+
+@final
+@attrs.frozen
+class Draft:
+    """A record that has no place yet.
+
+    Attributes:
+        body: as in `Record`.
+        texts: as the record's parts, without salts.
+    """
+
+    body: str
+    texts: tuple[str, ...]
+
+
+def seal(before: Head, draft: Draft, salts: Salts) -> Record:
+    """Return the record that follows `before`. Cost: O(length of its texts)."""
+    parts = tuple(Plain(text, salts()) for text in draft.texts)
+    version = before.version + 1
+    return Record(version, draft.body, parts, chained(before.digest, version, draft.body, parts))
+
+
+def chained(before: str, version: int, body: str, parts: Sequence[Part]) -> str:
+    """Return the digest of a record, given the digest before it. Cost: O(length of its texts)."""
+    lines = [before, str(version), body, *[part.digest for part in parts]]
+    return hashlib.sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest()
+
+
+def verify(before: Head, records: Iterable[Record], end: Head | None = None) -> Iterator[Record]:
+    """Yield the records, each after it was found sound, in its place and chained to the one before.
+
+    Args:
+        before: the head that they go on from: `NOTHING`, or that of a record verified earlier.
+        records: in order.
+        end: the head that they must lead to, if that is known.
+
+    Yields:
+        Each record, as it is. Cost: O(length of its texts).
+
+    Raises:
+        DamagedRecord: at the first that is not sound; it names the version and says what is wrong.
+    """
+    version, digest = before.version, before.digest
+    for record in records:
+        version += 1
+        if record.version != version:
+            raise _misplaced(version, record.version)
+        if chained(digest, version, record.body, record.parts) != record.digest:
+            raise DamagedRecord(version, "its content, or the record before it, does not match its digest")
+        digest = record.digest
+        yield record
+    if end is not None and (version, digest) != (end.version, end.digest):
+        raise _wrong_end(Head(version, digest), end)
+
+
+def _misplaced(expected: int, found: int) -> DamagedRecord:
+    if found > expected:
+        missing = f"record {expected}" if found == expected + 1 else f"records {expected} to {found - 1}"
+        return DamagedRecord(
+            expected, f"it is missing: after {expected - 1} comes {found}, without {missing}"
+        )
+    return DamagedRecord(expected, f"record {found} stands in its place")
+
+
+def _wrong_end(found: Head, end: Head) -> DamagedRecord:
+    if found.version < end.version:
+        return DamagedRecord(found.version + 1, f"it is missing: the head is {end}, the records end before")
+    return DamagedRecord(found.version, f"it leads to {found}, but the head says {end}")
+
+
+def redacted(record: Record, places: Iterable[int]) -> Record:
+    """Return the record with the texts at these places of its parts taken out. Its digest stays.
+
+    A blank text stays as it is: that nothing was said is no secret, and whether it is blank decides what a
+    command does. So does what is redacted already.
+    """
+    parts = list(record.parts)
+    for place in places:
+        part = parts[place]
+        if not is_blank(part.text):
+            parts[place] = Redacted(part.digest)
+    return Record(record.version, record.body, tuple(parts), record.digest)
+
+
+def write_parts(parts: Iterable[Part]) -> bytes:
+    """Return parts in bytes: a JSON array of strings, two for each part.
+
+    A text stands behind its salt; where it was taken out, its digest stands behind an empty string.
+    """
+    flat: list[str] = []
+    for part in parts:
+        flat += (part.salt, part.text) if isinstance(part, Plain) else ("", part.digest)
+    return write_json(flat)
+
+
+def read_parts(data: bytes) -> tuple[Part, ...] | Problem:
+    """Return the parts that bytes say, or why they say none. Any bytes. Cost: O(length).
+
+    A character that is spelled in another way than `write_parts` does is refused: it is a change too.
+    """
+    flat = read_json(data)
+    if not isinstance(flat, list) or len(flat) % 2:
+        return flat if isinstance(flat, Problem) else Problem("", "expected an array of salts and texts")
+    parts: list[Part] = []
+    pairs = iter(flat)
+    for salt, text in zip(pairs, pairs, strict=True):
+        if type(salt) is str and type(text) is str and len(salt) == _SALT:
+            parts.append(Plain(text, salt))
+        elif salt == "" and DIGEST.fits(text):
+            parts.append(Redacted(cast("str", text)))
+        else:
+            return Problem(
+                f"[{2 * len(parts)}]", "expected a salt and a text, or the digest of a text taken out"
+            )
+    if (b"\\u" in data or b"\\/" in data) and write_parts(parts) != data:
+        return Problem("", "a character is not spelled as mage spells it")
+    return tuple(parts)

@@ -1,0 +1,115 @@
+"""The tables as SQLAlchemy Core sees them, and the statements of the daily work, built once.
+
+Columns that hold bytes or text have no type here: what the database gives is taken as it is and looked at,
+so that a damaged file shows as a damaged record and never as an error of a conversion.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import BigInteger, bindparam, column, insert, select, table, update
+
+__all__ = [
+    "ADD_JOURNAL",
+    "ALONE",
+    "APPEND",
+    "CHUNK",
+    "DIGEST_AT",
+    "FORKED",
+    "HEAD",
+    "INSERT_RECORDS",
+    "JOURNAL",
+    "ONE",
+    "PARENT",
+    "journals",
+    "records",
+    "snapshots",
+]
+
+journals: Final = table(
+    "mage_journals",
+    column("id", BigInteger),
+    column("name"),
+    column("parent", BigInteger),
+    column("forked_at", BigInteger),
+    column("head", BigInteger),
+    column("digest"),
+    column("created", BigInteger),
+    column("changed", BigInteger),
+    column("payload", BigInteger),
+    column("grows", BigInteger),
+    column("redactions", BigInteger),
+)
+records: Final = table(
+    "mage_records",
+    column("journal", BigInteger),
+    column("version", BigInteger),
+    column("body"),
+    column("parts"),
+    column("digest"),
+)
+snapshots: Final = table(
+    "mage_snapshots",
+    column("journal", BigInteger),
+    column("version", BigInteger),
+    column("data"),
+    column("digest"),
+)
+
+APPEND: Final = (
+    update(journals)
+    .where(
+        journals.c.name == bindparam("named"),
+        journals.c.head == bindparam("old_head"),
+        journals.c.digest == bindparam("old_digest"),
+    )
+    .values(
+        head=bindparam("new_head"),
+        digest=bindparam("new_digest"),
+        changed=bindparam("time"),
+        payload=journals.c.payload + bindparam("more_payload"),
+        grows=journals.c.grows + bindparam("more_grows"),
+    )
+    .returning(journals.c.id)
+)
+"""Compare and swap: moves the head if it is the expected one, and says whose it was."""
+
+ADD_JOURNAL: Final = insert(journals).returning(journals.c.id)
+"""Takes the columns but the id, and gives that. The name must be free."""
+INSERT_RECORDS: Final = insert(records)
+HEAD: Final = select(journals.c.head, journals.c.digest).where(journals.c.name == bindparam("named"))
+JOURNAL: Final = select(
+    journals.c.id,
+    journals.c.parent,
+    journals.c.forked_at,
+    journals.c.head,
+    journals.c.digest,
+    journals.c.redactions,
+).where(journals.c.name == bindparam("named"))
+PARENT: Final = select(journals.c.id, journals.c.parent, journals.c.forked_at).where(
+    journals.c.id == bindparam("parent_id")
+)
+FORKED: Final = JOURNAL.with_for_update(read=True, key_share=True)
+"""The same, of a journal that must not be deleted until we are done; appending to it goes on."""
+ALONE: Final = select(journals.c.id).where(journals.c.id == bindparam("owner")).with_for_update()
+"""A journal that nobody else may write, fork or delete until we are done. SQLite's writers are alone anyway."""
+DIGEST_AT: Final = select(records.c.digest).where(
+    records.c.journal == bindparam("owner"), records.c.version == bindparam("at")
+)
+CHUNK: Final = (
+    select(records.c.version, records.c.body, records.c.parts, records.c.digest)
+    .where(
+        records.c.journal == bindparam("owner"),
+        records.c.version > bindparam("after"),
+        records.c.version <= bindparam("upto"),
+    )
+    .order_by(records.c.version)
+    .limit(bindparam("at_most"))
+)
+ONE: Final = (
+    select(records.c.version, records.c.body, records.c.parts, records.c.digest)
+    .where(records.c.journal == bindparam("owner"), records.c.version == bindparam("at"))
+    .with_for_update()
+)
+"""One record, which nobody else may replace until we are done."""

@@ -1,0 +1,152 @@
+"""Transactions: done as a whole or not at all, and when a connection is lost in the middle, which of the two."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar, final
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from mage.stores.errors import StoreUnavailable
+from mage.stores.sql.faults import fault_of, is_lost, unreadable
+from mage.stores.sql.schema import Backend
+
+__all__ = ["Transactions"]
+
+Answer = TypeVar("Answer")
+
+
+@final
+class Transactions:
+    """Carries out pieces of work on a database, each in a transaction of its own.
+
+    Every error of the database comes out as a `StoreError`.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._process = os.getpid()
+        self._open = True
+
+    def read(self, work: Callable[[Connection], Answer]) -> Answer:
+        """Return what `work` reads. Where a connection is lost, it is asked once more on a new one."""
+        return self._twice(self._backend.engine, work, commits=False)
+
+    def write(self, work: Callable[[Connection], Answer], was_written: Callable[[Answer], bool]) -> Answer:
+        """Carry out `work` and return its answer once that is durable.
+
+        A connection that is lost before COMMIT has written nothing, so the work is carried out once more on
+        a new one. Lost during COMMIT, it is in doubt, and the server may even be at it still: so we wait until
+        it is through, and `was_written`, asked with the answer on a new connection, says whether it is there.
+
+        Raises:
+            StoreUnavailable: with `in_doubt` where that cannot be found out either.
+        """
+        answers: list[Answer] = []
+
+        def noting(connection: Connection) -> Answer:
+            answers[:] = [work(connection)]
+            return answers[0]
+
+        try:
+            return self._twice(self._backend.writer, noting, commits=True)
+        except StoreUnavailable as error:
+            if not error.in_doubt:
+                raise
+            try:
+                self._twice(self._backend.writer, self._backend.outlast_writers, commits=True)
+                written = was_written(answers[0])
+            except StoreUnavailable:
+                raise error from None
+            if written:
+                return answers[0]
+            raise StoreUnavailable(error.reason) from error
+
+    def repeat(self, work: Callable[[Connection], None]) -> None:
+        """Carry out work that does no harm when it is done twice: where it is in doubt, do it again."""
+
+        def again(_: None) -> bool:
+            self._twice(self._backend.writer, work, commits=True)
+            return True
+
+        self.write(work, again)
+
+    def outside(self, work: Callable[[], None]) -> None:
+        """Carry out what needs no transaction, or none around it."""
+        if not self._open:
+            raise StoreUnavailable("it was closed")
+        try:
+            work()
+        except SQLAlchemyError as error:
+            raise fault_of(error) from error
+
+    def close(self) -> None:
+        """Close every connection that nobody uses."""
+        self._open = False
+        self._backend.engine.dispose()
+
+    def _twice(self, engine: Engine, work: Callable[[Connection], Answer], *, commits: bool) -> Answer:
+        try:
+            return self._once(engine, work, commits=commits)
+        except _Lost:
+            pass
+        try:
+            return self._once(engine, work, commits=commits)
+        except _Lost as lost:
+            raise fault_of(lost.error) from lost.error
+
+    def _once(self, engine: Engine, work: Callable[[Connection], Answer], *, commits: bool) -> Answer:
+        connection = self._connect(engine)
+        try:
+            try:
+                answer = work(connection)
+            except SQLAlchemyError as error:
+                if is_lost(error):
+                    raise _Lost(error) from error
+                raise fault_of(error) from error
+            except UnicodeDecodeError as error:
+                raise unreadable(error) from error
+            if commits:
+                _commit(connection)
+            return answer
+        finally:
+            _release(connection)
+
+    def _connect(self, engine: Engine) -> Connection:
+        if not self._open:
+            raise StoreUnavailable("it was closed")
+        if self._process != os.getpid():  # a fork of the process: its parent's connections are not ours
+            self._backend.engine.dispose(close=False)
+            self._process = os.getpid()
+        try:
+            return engine.connect()
+        except SQLAlchemyError as error:
+            raise fault_of(error) from error
+        except UnicodeDecodeError as error:
+            raise unreadable(error) from error
+
+
+@final
+class _Lost(Exception):
+    """The connection was lost before COMMIT: nothing was written."""
+
+    def __init__(self, error: SQLAlchemyError) -> None:
+        self.error = error
+        super().__init__(error)
+
+
+def _commit(connection: Connection) -> None:
+    try:
+        connection.commit()
+    except SQLAlchemyError as error:
+        raise fault_of(error, committing=True) from error
+
+
+def _release(connection: Connection) -> None:
+    """Give a connection back; what was not committed is rolled back. A lost one has nothing to roll back."""
+    try:
+        connection.close()
+    except DBAPIError:
+        connection.invalidate()

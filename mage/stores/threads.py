@@ -1,0 +1,124 @@
+"""The awaitable twin of any store: each operation runs in a thread, and is over before its await is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import islice
+from types import TracebackType
+from typing import Final, Self, TypeVar, final
+
+from mage.stores.protocol import JournalInfo, JournalStore, Snapshot
+from mage.stores.records import Head, Record
+
+__all__ = ["InThread", "in_thread"]
+
+Answer = TypeVar("Answer")
+
+_AT_ONCE: Final = 256
+"""Records that are read for each change of thread."""
+
+
+async def _over(work: Callable[[], Answer]) -> Answer:
+    """Carry out `work` in a thread. A cancellation waits until it is over: nothing is in doubt after it."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return running.result()
+    if not running.cancelled():
+        running.exception()  # seen: asyncio would otherwise complain of an error that nobody asked for
+    raise cancelled
+
+
+@final
+class InThread:
+    """An `AsyncJournalStore` of any `JournalStore`."""
+
+    def __init__(self, store: JournalStore) -> None:
+        self._store = store
+
+    async def create(self, name: str, records: Iterable[Record]) -> Head:
+        """See `JournalStore.create`."""
+        return await _over(lambda: self._store.create(name, records))
+
+    async def fork(self, source: str, name: str, at: int) -> Head:
+        """See `JournalStore.fork`."""
+        return await _over(lambda: self._store.fork(source, name, at))
+
+    async def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
+        """See `JournalStore.append`."""
+        return await _over(lambda: self._store.append(name, expected, records))
+
+    async def head(self, name: str) -> Head:
+        """See `JournalStore.head`."""
+        return await _over(lambda: self._store.head(name))
+
+    async def read(self, name: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Record]:
+        """See `JournalStore.read`."""
+        records = self._store.read(name, after, upto)
+        while chunk := await _over(lambda: list(islice(records, _AT_ONCE))):
+            for record in chunk:
+                yield record
+
+    async def journals(self) -> tuple[JournalInfo, ...]:
+        """See `JournalStore.journals`."""
+        return await _over(self._store.journals)
+
+    async def delete(self, name: str) -> None:
+        """See `JournalStore.delete`."""
+        await _over(lambda: self._store.delete(name))
+
+    async def replace_parts(self, name: str, records: Iterable[Record]) -> None:
+        """See `JournalStore.replace_parts`."""
+        await _over(lambda: self._store.replace_parts(name, records))
+
+    async def redactions(self, name: str) -> int:
+        """See `JournalStore.redactions`."""
+        return await _over(lambda: self._store.redactions(name))
+
+    async def keep_snapshot(
+        self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
+    ) -> None:
+        """See `JournalStore.keep_snapshot`."""
+        await _over(lambda: self._store.keep_snapshot(name, version, data, digest, redactions=redactions))
+
+    async def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
+        """See `JournalStore.snapshot`."""
+        return await _over(lambda: self._store.snapshot(name, upto))
+
+    async def drop_snapshots(self, name: str) -> None:
+        """See `JournalStore.drop_snapshots`."""
+        await _over(lambda: self._store.drop_snapshots(name))
+
+    async def reclaim(self) -> None:
+        """See `JournalStore.reclaim`."""
+        await _over(self._store.reclaim)
+
+    async def close(self) -> None:
+        """See `JournalStore.close`."""
+        await _over(self._store.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def in_thread(store: JournalStore) -> InThread:
+    """Return the awaitable twin of `store`, to be used instead of it. Closing it closes the store.
+
+    Each operation costs one change of thread more. Where an await is cancelled, the cancellation arrives once
+    the operation is over: it was carried out as a whole or not at all, and `head` says which.
+    """
+    return InThread(store)

@@ -1,0 +1,59 @@
+"""What every store of journals promises, as functions that ask it of yours: `PROMISES`.
+
+Each takes a `Kit`, which says how your store is opened, on an empty store, and raises AssertionError where
+the promise is not kept. No test framework is needed; with pytest:
+
+    import pytest
+    from mage.testing.stores import PROMISES, Kit, Promise
+
+    @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+    def test_my_store_keeps_its_promises(promise: Promise, tmp_path: Path) -> None:
+        promise(Kit(lambda: MyStore(tmp_path / "journals")))
+
+`hammer` lets as many processes as you like append to one journal at once.
+"""
+
+from typing import Final
+
+from mage.testing.stores.forks import FORKS
+from mage.testing.stores.journals import JOURNALS
+from mage.testing.stores.kit import (
+    Kit,
+    Promise,
+    Url,
+    chain,
+    expect,
+    expect_equal,
+    expect_raised,
+    following,
+    kit_for,
+    recorded,
+    salts,
+    state_of,
+)
+from mage.testing.stores.sharing import SHARING, Written, hammer, write_many
+
+__all__ = [
+    "FORKS",
+    "JOURNALS",
+    "PROMISES",
+    "SHARING",
+    "Kit",
+    "Promise",
+    "Url",
+    "Written",
+    "chain",
+    "expect",
+    "expect_equal",
+    "expect_raised",
+    "following",
+    "hammer",
+    "kit_for",
+    "recorded",
+    "salts",
+    "state_of",
+    "write_many",
+]
+
+PROMISES: Final[tuple[Promise, ...]] = (*JOURNALS, *FORKS, *SHARING)
+"""Every promise of `mage.stores.protocol`."""

@@ -1,0 +1,152 @@
+"""What the promises of a store are asked with: how it is opened, and records to put into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import ParamSpec, TypeAlias, TypeVar, final
+
+import attrs
+
+from mage.engine import Command, Grow, Start, State, apply
+from mage.stores import (
+    NOTHING,
+    Head,
+    JournalStore,
+    MemoryStore,
+    Record,
+    draft,
+    fold,
+    open_store,
+    seal,
+    verify,
+)
+
+__all__ = [
+    "Kit",
+    "Promise",
+    "Url",
+    "chain",
+    "expect",
+    "expect_equal",
+    "expect_raised",
+    "following",
+    "kit_for",
+    "recorded",
+    "salts",
+    "state_of",
+]
+
+P = ParamSpec("P")
+Raised = TypeVar("Raised", bound=Exception)
+
+
+@final
+@attrs.frozen
+class Kit:
+    """How a store is opened, and what it can do. Each promise is asked of an empty one.
+
+    Attributes:
+        open: opens the store; called again, where `durable`, it opens the same one again.
+        durable: whether what was written is there when the store is opened again, also while it is open.
+        processes: whether `open` can be pickled, and opens the same store in another process.
+    """
+
+    open: Callable[[], JournalStore]
+    durable: bool = True
+    processes: bool = False
+
+
+@final
+@attrs.frozen
+class Url:
+    """Opens a store by its URL, here or in another process."""
+
+    url: str
+
+    def __call__(self) -> JournalStore:
+        """Open it."""
+        return open_store(self.url)
+
+
+Promise: TypeAlias = Callable[[Kit], None]
+"""Raises AssertionError where a store does not keep it. Its docstring is the promise."""
+
+
+def kit_for(url: str) -> Kit:
+    """Return the kit of a store that `open_store` opens; memory is its own for each opening."""
+    if url == "memory:":
+        return Kit(MemoryStore, durable=False)
+    return Kit(Url(url), processes=True)
+
+
+def salts() -> Callable[[], str]:
+    """Return a source of salts that is the same every time: promises are asked alike in every run."""
+    numbers = count()
+    return lambda: f"{next(numbers):016x}"
+
+
+def recorded(
+    commands: Iterable[Command], before: Head = NOTHING, state: State | None = None
+) -> tuple[Record, ...]:
+    """Return the records of commands that nobody refuses, behind a head."""
+    records: list[Record] = []
+    new_salt = salts()
+    for command in commands:
+        record = seal(before, draft(state, command, {"at": 1_700_000_000_000_000 + before.version}), new_salt)
+        state = apply(state, command).unwrap()
+        records.append(record)
+        before = record.head
+    return tuple(records)
+
+
+def chain(length: int, label: str = "") -> tuple[Record, ...]:
+    """Return a start and steps, so many records in all."""
+    steps = (Grow(f"{label} act {number}", f"seen {number}\n" * 3) for number in range(2, length + 1))
+    return recorded([Start(f"task {label}"), *steps])
+
+
+def following(head: Head, *texts: str) -> tuple[Record, ...]:
+    """Return records that follow a head, a step for each text; the texts are new below the step head."""
+    records: list[Record] = []
+    new_salt = salts()
+    for text in texts:
+        records.append(seal(head, draft(None, Grow(text, f"seen of {text}"), {}), new_salt))
+        head = records[-1].head
+    return tuple(records)
+
+
+def state_of(store: JournalStore, name: str) -> State:
+    """Return the state that a journal leads to, every record verified."""
+    return fold(verify(NOTHING, store.read(name), store.head(name)))
+
+
+def expect(kept: bool, promise: str) -> None:
+    """Raise AssertionError with the promise, unless it is kept; also under `python -O`."""
+    if not kept:
+        raise AssertionError(promise)
+
+
+def expect_equal(found: object, wanted: object, what: str) -> None:
+    """Raise AssertionError unless what was found is what was wanted."""
+    if found != wanted:
+        raise AssertionError(f"{what}: found {_short(found)}, wanted {_short(wanted)}")
+
+
+def expect_raised(
+    kind: type[Raised], what: str, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs
+) -> Raised:
+    """Return what `work` raises, which must be of this kind."""
+    try:
+        answer = work(*args, **kwargs)
+    except kind as error:
+        expect(bool(str(error)), f"{what}: {kind.__name__} says nothing")
+        return error
+    raise AssertionError(f"{what}: expected {kind.__name__}, but it returned {_short(answer)}")
+
+
+def _short(value: object) -> str:
+    shown = (
+        f"{len(value)} of {value[:2]!r}..." if isinstance(value, Sequence) and len(value) > 4 else repr(value)
+    )
+    return shown if len(shown) < 400 else shown[:400] + "..."

@@ -1,0 +1,154 @@
+"""`mage gc`: what matches is dropped, what a session left reads through never is, and room comes back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast, final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mage.cli.collecting import _dropped, plan
+from mage.stores import Head, JournalInfo, JournalStore, open_store
+from mage.testing.stores import chain, following, state_of
+from tests.cli.runner import mage
+
+HOUR = 3_600_000_000
+
+
+@st.composite
+def forests(draw: st.DrawFn) -> tuple[list[JournalInfo], set[str]]:
+    """Draw journals of which each may be a fork of an earlier one, and names to be dropped."""
+    count = draw(st.integers(0, 9))
+    parents = [draw(st.none() | st.integers(0, number - 1)) if number else None for number in range(count)]
+    journals = [
+        JournalInfo(
+            name=f"j{number}",
+            head=Head(2, ""),
+            parent=None if parent is None else f"j{parent}",
+            forked_at=0 if parent is None else 1,
+            created=0,
+            changed=0,
+            payload=0,
+            grows=0,
+        )
+        for number, parent in enumerate(parents)
+    ]
+    order = draw(st.permutations(journals))
+    return order, draw(
+        st.sets(st.sampled_from([journal.name for journal in journals]))
+    ) if journals else set()
+
+
+@given(forests())
+def test_nothing_is_dropped_that_a_session_left_needs(drawn: tuple[list[JournalInfo], set[str]]) -> None:
+    """All that is dropped was chosen; forks go first; nobody who stays reads through one that goes."""
+    journals, chosen = drawn
+    planned = plan(journals, chosen)
+    gone = [journal.name for journal in planned.drop]
+    kept = {journal.name: forks for journal, forks in planned.keep}
+    parents = {journal.name: journal.parent for journal in journals}
+    assert set(gone) | set(kept) == chosen
+    assert len(gone) == len(set(gone))
+    assert set(gone).isdisjoint(kept)
+    for name, parent in parents.items():
+        if parent in gone:
+            assert name in gone[: gone.index(parent)]
+    for name, forks in kept.items():
+        assert forks
+        assert all(parents[fork] == name and fork not in gone for fork in forks)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Return the URL of a store with an old session and its fork, and a newer one."""
+    pytest.importorskip("sqlalchemy")
+    url = f"sqlite:///{tmp_path / 'work.db'}"
+    with open_store(url, clock=lambda: HOUR) as store:
+        store.create("old", chain(400))
+        head = store.fork("old", "old fork", 300)
+        store.append("old fork", head, following(head, "a"))
+    with open_store(url) as store:
+        store.create("new", chain(3))
+    return url
+
+
+def left(url: str) -> list[str]:
+    """Return the names of the sessions of a store."""
+    return [each["name"] for each in json.loads(mage("sessions", url, "--json").out)["sessions"]]
+
+
+def test_a_dry_run_drops_nothing(url: str) -> None:
+    """It says what would be dropped, in the words of people and of machines."""
+    path = Path(url.removeprefix("sqlite:///"))
+    before = path.read_bytes()
+    told = json.loads(mage("gc", url, "--name", "old*", "--dry-run", "--json").out)
+    assert [each["name"] for each in told["dropped"]] == ["old fork", "old"]
+    assert mage("gc", url, "--name", "old*", "--dry-run").out.startswith("would drop old fork: 1 records")
+    assert path.read_bytes() == before
+    assert left(url) == ["new", "old", "old fork"]
+
+
+def test_old_sessions_are_dropped_and_the_file_shrinks(url: str) -> None:
+    """By age: the file gives the room back, what is left is whole."""
+    told = json.loads(mage("gc", url, "--older-than", "1d", "--json").out)
+    assert left(url) == ["new"]
+    assert told["file_after"] < told["file_before"] / 2
+    with open_store(url) as store:
+        assert state_of(store, "new").tree.next_step == 3
+    assert mage("doctor", url).status == 0
+
+
+def test_a_parent_that_a_fork_needs_is_kept_with_its_reason(url: str) -> None:
+    """Chosen by name, but read through by a session that stays."""
+    ran = mage("gc", url, "--name", "old")
+    assert "kept old: read through by old fork" in ran.out
+    assert left(url) == ["new", "old", "old fork"]
+    assert mage("gc", url, "--name", "old fork", "--older-than", "1h").status == 0
+    assert mage("gc", url, "--name", "old").status == 0
+    assert left(url) == ["new"]
+
+
+def test_without_a_choice_nothing_is_dropped(url: str) -> None:
+    """Free room is given back, and that is all."""
+    assert "nothing to drop" in mage("gc", url).out
+    assert mage("gc", url, "--name", "nobody").status == 0
+    assert left(url) == ["new", "old", "old fork"]
+
+
+@pytest.mark.parametrize("age", ["", "d", "1", "1y", "-1d", "1.5h", "9999999999d"])
+def test_an_age_that_is_none_is_a_usage_error(url: str, age: str) -> None:
+    """Status 2, and nothing is dropped."""
+    assert mage("gc", url, "--older-than", age).status == 2
+    assert left(url) == ["new", "old", "old fork"]
+
+
+@final
+class Late:
+    """A store in which somebody forks one session and drops another just before they are deleted."""
+
+    def __init__(self, store: JournalStore) -> None:
+        self._store = store
+
+    def delete(self, name: str) -> None:
+        """Delete a journal, too late."""
+        if name == "new":
+            self._store.delete(name)
+        if name == "old fork":
+            self._store.fork(name, "meanwhile", 301)
+        self._store.delete(name)
+
+
+def test_what_others_do_meanwhile_is_respected(url: str) -> None:
+    """A session that got a fork is kept with it, one that is gone is not counted."""
+    with open_store(url) as store:
+        planned = plan(store.journals(), {"old", "old fork", "new"})
+        done = _dropped(cast("JournalStore", Late(store)), planned)
+        assert done.drop == ()
+        assert [(journal.name, forks) for journal, forks in done.keep] == [
+            ("old fork", ("meanwhile",)),
+            ("old", ("old fork",)),
+        ]
+        assert {info.name for info in store.journals()} == {"old", "old fork", "meanwhile"}

@@ -1,0 +1,288 @@
+"""`mage redact`: the secret is gone from every record, fork, snapshot and file; all else is as it was."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sqlite3
+import sys
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mage import Command, Grow, Start, State, apply, check
+from mage.cli import stores
+from mage.cli.redacting import places_in, redact_store
+from mage.codec import encode_journal
+from mage.engine.text import is_blank
+from mage.session import Session
+from mage.stores import NOTHING, JournalStore, MemoryStore, Redacted, open_store, snapshot_digest, verify
+from mage.testing import HOSTILE, journals
+from mage.testing.stores import recorded, state_of
+from tests.cli.runner import mage
+from tests.cli.test_sessions import story
+
+SECRET = "hunter2-✓"
+
+
+def bytes_of(folder: Path) -> bytes:
+    """Return all that stands in a folder's files."""
+    return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Return the URL of a store into which a secret got by every way, in a folder of its own."""
+    pytest.importorskip("sqlalchemy")
+    (tmp_path / "store").mkdir()
+    url = f"sqlite:///{tmp_path / 'store' / 'work.db'}"
+    with Session.open(url, "main", task=f"log in with {SECRET}", snapshot_every=2) as session:
+        session.instruct(f"never say {SECRET}", standing=True)
+        session.grow(f"login[{SECRET}]", f"{SECRET} is wrong\n" * 300, meta={"call": f"id {SECRET}"})
+        session.grow("wait", "ok")
+        session.compress(f"tried {SECRET}")
+        session.retext(f"tried {SECRET} once")
+        session.accept()
+        fork = session.fork("fork")
+        fork.grow("in the fork", SECRET)
+        fork.fork("fork of fork").revise(0, f"not {SECRET}")
+        session.grow("after the fork", SECRET)
+    with open_store(url) as store:
+        head = store.head("main")
+        data = SECRET.encode() * 50
+        store.keep_snapshot("main", head.version, data, snapshot_digest(head, data))
+    return url
+
+
+def structures(store: JournalStore) -> dict[str, object]:
+    """Return the structure of the state of each session, and its digests."""
+    return {info.name: (info.head, structure(state_of(store, info.name))) for info in store.journals()}
+
+
+def structure(state: State) -> object:
+    """Return all of a state but its texts: ids, parents, covers, verdicts' kinds, places, phase."""
+    tree = state.tree
+    return (
+        type(state),
+        [(step.id, step.parent, is_blank(step.action), is_blank(step.observation)) for step in tree.steps()],
+        [
+            (each.id, each.parent, each.label, each.covers, each.kind, type(each.verdict), each.base)
+            for each in tree.summaries()
+        ],
+        [(step.id, len(tree.lessons_at(step.id))) for step in tree.steps()],
+        [[each.standing for each in tree.instructions_at(step.id)] for step in tree.steps()],
+        (tree.step_head, tree.summary_head, tree.next_step),
+    )
+
+
+def test_no_byte_of_the_secret_is_left(url: str, tmp_path: Path) -> None:
+    """Not in the database, its log, nor anything beside it; the chain verifies and every digest stays."""
+    with open_store(url) as store:
+        before = structures(store)
+    assert SECRET.encode() in bytes_of(tmp_path / "store")
+    ran = mage("redact", f"{url}#fork", "hunter2.✓", "--json")
+    assert (ran.status, ran.err) == (0, "")
+    assert SECRET.encode() not in bytes_of(tmp_path / "store")
+    assert b"hunter2" not in bytes_of(tmp_path / "store")
+    with open_store(url) as store:
+        assert structures(store) == before
+        assert store.snapshot("main") is None
+    assert mage("doctor", url).status == 0
+    places = {(each["session"], each["version"], each["text"]) for each in json.loads(ran.out)["redacted"]}
+    assert places == {
+        ("main", 1, "task"),
+        ("main", 2, "text"),
+        ("main", 3, "action"),
+        ("main", 3, "observation"),
+        ("main", 3, "meta"),
+        ("main", 5, "text"),
+        ("main", 6, "text"),
+        ("main", 8, "observation"),
+        ("fork", 8, "observation"),
+        ("fork of fork", 9, "lesson"),
+    }
+
+
+def test_what_is_said_does_not_repeat_the_secret(url: str) -> None:
+    """Neither on standard output nor in a complaint, also where a session's name holds it."""
+    mage("fork", f"{url}#main", f"about {SECRET}")
+    for arguments in (["--dry-run"], ["--dry-run", "--json"], [], ["--json"]):
+        ran = mage("redact", url, "hunter2-.", *arguments)
+        assert "hunter2" not in ran.out + ran.err
+        assert ran.status == 1
+        assert "names of sessions match too" in ran.err
+
+
+def test_a_dry_run_changes_nothing(url: str, tmp_path: Path) -> None:
+    """It says what it would do, and what it says is what is done then."""
+    with open_store(url) as store:
+        store.reclaim()
+    before = (tmp_path / "store" / "work.db").read_bytes()
+    dry = json.loads(mage("redact", url, "hunter2", "--dry-run", "--json").out)
+    assert (tmp_path / "store" / "work.db").read_bytes() == before
+    done = json.loads(mage("redact", url, "hunter2", "--json").out)
+    assert dry["redacted"] == done["redacted"]
+    assert mage("redact", url, "hunter2").out == "nothing matches\n"
+
+
+def test_only_the_family_is_redacted_where_a_session_is_named(url: str) -> None:
+    """What it was forked from and all their forks; another session of the store is not touched."""
+    with Session.open(url, "other", task=f"also {SECRET}"):
+        pass
+    mage("redact", f"{url}#fork of fork", "hunter2")
+    assert "hunter2" in mage("show", f"{url}#other").out
+    assert "hunter2" not in mage("show", f"{url}#main").out
+    mage("redact", url, "hunter2")
+    assert "hunter2" not in mage("show", f"{url}#other").out
+
+
+def test_a_secret_is_found_in_meta_however_it_is_spelled(tmp_path: Path) -> None:
+    """JSON escapes some characters: what goes with a record is looked at string by string."""
+    pytest.importorskip("sqlalchemy")
+    url = f"sqlite:///{tmp_path / 'work.db'}"
+    with Session.open(url, "main", task="t") as session:
+        session.grow("a", "o", meta={"usage": {'quo"te\n': 1}, "list": [["tab\there"]]})
+        session.grow("b", "o", meta={"fine": 1})
+    ran = json.loads(mage("redact", f"{url}#main", '^quo"te\\n$', "--json").out)
+    assert [(each["version"], each["text"]) for each in ran["redacted"]] == [(2, "meta")]
+    assert mage("redact", f"{url}#main", "tab\\there").out == "nothing matches\n"
+
+
+def test_a_log_that_somebody_reads_is_told(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a reader holds the old pages they cannot be overwritten: that is said, with status 1."""
+    monkeypatch.setattr(stores, "open_store", partial(open_store, patience=0.1))
+    with closing(sqlite3.connect(tmp_path / "store" / "work.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM mage_records").fetchone()
+        ran = mage("redact", f"{url}#main", "hunter2")
+    assert ran.status == 1
+    assert "mage gc" in ran.err
+    assert "hunter2" not in ran.out + ran.err
+    assert mage("gc", url).status == 0
+    assert b"hunter2" not in bytes_of(tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [("x*", "empty text"), ("(", "no regular expression"), ("[z-a]", "no regular expression")],
+)
+def test_a_pattern_that_is_none_is_refused(url: str, pattern: str, said: str) -> None:
+    """One line, and nothing is changed."""
+    ran = mage("redact", f"{url}#main", pattern)
+    assert (ran.status, ran.out, len(ran.err.splitlines())) == (1, "", 1)
+    assert said in ran.err
+    assert "hunter2" in mage("show", f"{url}#main").out
+
+
+def test_the_pattern_can_come_from_standard_input(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the secret stands in no shell history and no list of processes."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("hunter2\n"))
+    assert mage("redact", f"{url}#main", "-").status == 0
+    assert "hunter2" not in mage("show", f"{url}#main").out
+
+
+def test_files_are_redacted_too(url: str, tmp_path: Path) -> None:
+    """A bundle keeps its digests; a journal is written anew, and what was equal in it stays equal."""
+    bundle, journal = tmp_path / "bundle.jsonl", tmp_path / "journal.jsonl"
+    mage("export", f"{url}#fork of fork", "--lineage", "--out", bundle)
+    mage("export", f"{url}#main", "--to", "journal", "--out", journal)
+    for path in (bundle, journal):
+        before = mage("tree", path, "--json").out
+        assert mage("redact", path, "hunter2", "--dry-run").status == 0
+        assert b"hunter2" in path.read_bytes()
+        assert mage("redact", path, "hunter2").status == 0
+        assert b"hunter2" not in path.read_bytes()
+        assert mage("check", path).status == 0
+        assert (
+            json.loads(mage("tree", path, "--json").out)["active_path"] == json.loads(before)["active_path"]
+        )
+    assert mage("import", bundle, f"{url}#again", "--flatten").status == 0
+    digests = {
+        each["name"]: each["head"] for each in json.loads(mage("sessions", url, "--json").out)["sessions"]
+    }
+    assert digests["again"] == digests["fork of fork"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle.jsonl", "journal.jsonl", "store"]
+
+
+def test_a_file_whose_folder_cannot_be_written_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the new one cannot be put in its place, the old one stays, whole."""
+    path = tmp_path / "story.jsonl"
+    path.write_bytes(b"".join(encode_journal(story())))
+    before = path.read_bytes()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    ran = mage("redact", path, "chrome")
+    assert (ran.status, path.read_bytes()) == (1, before)
+    assert "Permission denied" in ran.err
+    assert [each.name for each in tmp_path.iterdir()] == ["story.jsonl"]
+
+
+def changing(commands: tuple[Command, ...]) -> list[Command]:
+    """Return the commands without those that change nothing (L10)."""
+    changes: list[Command] = []
+    state: State | None = None
+    for command in commands:
+        after = apply(state, command).unwrap()
+        if after is not state:
+            changes.append(command)
+        state = after
+    return changes
+
+
+PATTERNS = st.sampled_from(
+    [re.escape(text) for text in HOSTILE if not is_blank(text)] + ["a", "[^x]", "(?s)."]
+)
+
+
+@given(journals(), PATTERNS)
+def test_the_structure_stays_whatever_is_taken_out(commands: tuple[Command, ...], pattern: str) -> None:
+    """Ids, parents, covers, kinds, places and phase before and after are equal, and so are all digests.
+
+    Of what a session records: no command that changes nothing.
+    """
+    compiled = re.compile(pattern)
+    with MemoryStore() as store:
+        store.create("main", recorded(changing(commands)))
+        before = structures(store)
+        redact_store(store, "main", compiled)
+        records = list(verify(NOTHING, store.read("main"), store.head("main")))
+        after = structures(store)
+        check(state_of(store, "main"))
+        assert after == before
+        assert not any(places_in(record, compiled) for record in records)
+
+
+@given(journals(), PATTERNS)
+def test_a_redacted_journal_file_has_the_same_structure(commands: tuple[Command, ...], pattern: str) -> None:
+    """Also where one instruction or lesson stands twice: equal texts get one marker there."""
+    from mage.cli.naming import InFile
+    from mage.cli.redacting import _redacted
+    from mage.cli.sessions import recorded as records_of_file
+    from mage.stores import fold
+
+    records = records_of_file(InFile(Path("x")), commands)
+    changed, _ = _redacted("x", records, re.compile(pattern))
+    after = fold([changed.get(record.version, record) for record in records])
+    assert structure(after) == structure(fold(records))
+
+
+@given(st.text(min_size=1, max_size=9), st.text(max_size=9))
+def test_blank_texts_stay(action: str, blank: str) -> None:
+    """That nothing was said is kept as it is."""
+    spaces = "".join(" " for _ in blank)
+    with MemoryStore() as store:
+        store.create("main", recorded([Start(spaces), Grow(action, spaces)]))
+        redact_store(store, "main", re.compile("(?s)."))
+        start, step = store.read("main")
+        assert start.parts[0].text == step.parts[1].text == spaces
+        assert isinstance(step.parts[0], Redacted) != is_blank(action)

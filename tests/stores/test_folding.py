@@ -1,0 +1,266 @@
+"""Commands as records and back."""
+
+from __future__ import annotations
+
+from math import isfinite
+from random import Random
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mage.engine import (
+    Accept,
+    ApplyVerdict,
+    Command,
+    Compress,
+    Failed,
+    Grow,
+    Instruct,
+    Passed,
+    Retext,
+    Revise,
+    Start,
+    State,
+    Unverified,
+    apply,
+    check,
+    replay,
+)
+from mage.engine.errors import NotAnId, NotText, UnknownName
+from mage.stores import (
+    NOTHING,
+    BadMeta,
+    DamagedRecord,
+    Draft,
+    Plain,
+    Record,
+    command_of,
+    draft,
+    fold,
+    meta_of,
+    redacted,
+    seal,
+    text_names,
+    verify,
+)
+from mage.testing import canonical, journals, texts
+from mage.testing.stores import chain, recorded, salts
+
+_META = '{"at":0}'
+
+
+def record(body: str, *contents: str) -> Record:
+    """Return a record with this body and these texts, and its meta, behind the start."""
+    return seal(chain(1)[0].head, Draft(body, (*contents, _META)), salts())
+
+
+def state_after(*commands: Command) -> State:
+    """Return where commands lead after a start."""
+    return replay([Start("t"), *commands]).unwrap()
+
+
+@given(journals())
+def test_a_history_comes_back_from_its_records(commands: tuple[Command, ...]) -> None:
+    """Folding the records of any history gives its state, and no verdict has stored a digest."""
+    records = recorded(commands)
+    assert fold(verify(NOTHING, records)) == replay(commands).unwrap()
+    assert all(len(kept.body) < 80 for kept in records)
+
+
+@given(journals())
+def test_a_history_folds_from_anywhere(commands: tuple[Command, ...]) -> None:
+    """Folding on from the state in the middle leads to the same state."""
+    records = recorded(commands)
+    middle = len(records) // 2 or 1
+    assert fold(records[middle:], fold(records[:middle])) == fold(records)
+
+
+@given(journals(), st.randoms(use_true_random=False))
+def test_redacting_changes_texts_and_nothing_else(commands: tuple[Command, ...], chance: Random) -> None:
+    """With any texts taken out, a history folds into the same tree: ids, heads, verdicts, phase."""
+    records = recorded(commands)
+    after = [
+        redacted(kept, [place for place in range(len(kept.parts)) if chance.random() < 0.5])
+        for kept in records
+    ]
+    before_state, after_state = fold(records), fold(verify(NOTHING, after))
+    check(after_state)
+    assert type(after_state) is type(before_state)
+    old, new = before_state.tree, after_state.tree
+    assert [(step.id, step.parent) for step in old.steps()] == [
+        (step.id, step.parent) for step in new.steps()
+    ]
+    for ours, theirs in zip(old.summaries(), new.summaries(), strict=True):
+        assert (ours.id, ours.parent, ours.label, ours.covers, ours.kind) == (
+            theirs.id,
+            theirs.parent,
+            theirs.label,
+            theirs.covers,
+            theirs.kind,
+        )
+        assert type(ours.verdict) is type(theirs.verdict)
+    assert (old.step_head, old.summary_head) == (new.step_head, new.summary_head)
+
+
+def test_a_redacted_question_does_not_make_a_verdict_stale() -> None:
+    """The verdict of a summary whose text and steps were taken out still counts."""
+    pending = state_after(Grow("a", "o"), Compress("s"))
+    assert isinstance(pending, Unverified)
+    commands: list[Command] = [
+        Start("t"),
+        Grow("a", "o"),
+        Compress("s"),
+        ApplyVerdict(Failed("no"), pending.digest),
+        Accept(),
+    ]
+    records = [redacted(kept, range(len(kept.parts))) for kept in recorded(commands)]
+    state = fold(verify(NOTHING, records))
+    assert state.tree.head_summary.text.startswith("[redacted ")
+    assert canonical(state) != canonical(replay(commands).unwrap())
+
+
+def test_every_command_has_its_body() -> None:
+    """The table of the module is what is written, word for word."""
+    grown = state_after(Grow("a", "o"))
+    back = state_after(Grow("a", "o"), Revise(0))
+    digest = "0" * 64
+    cases: list[tuple[State | None, Command, str, tuple[str, ...]]] = [
+        (None, Start("t"), '{"op":"start"}', ("task",)),
+        (grown, Instruct("i", standing=True), '{"op":"instruct","standing":true}', ("text",)),
+        (grown, Grow("a", "o"), '{"op":"grow"}', ("action", "observation")),
+        (back, Grow("a", "o"), '{"op":"walk","step":1}', ()),
+        (back, Grow("a", "p"), '{"op":"grow"}', ("action", "observation")),
+        (grown, Compress("s", "fallback"), '{"op":"compress","kind":"fallback"}', ("text",)),
+        (grown, Retext("s"), '{"op":"retext","kind":null}', ("text",)),
+        (grown, Retext("s", "subgoal"), '{"op":"retext","kind":"subgoal"}', ("text",)),
+        (grown, ApplyVerdict(Passed(), digest), '{"op":"pass"}', ()),
+        (
+            grown,
+            ApplyVerdict(Failed("f", "summary"), digest),
+            '{"op":"fail","fault":"summary"}',
+            ("feedback",),
+        ),
+        (grown, Accept(), '{"op":"accept"}', ()),
+        (grown, Revise(3, "l"), '{"op":"revise","boundary":3}', ("lesson",)),
+    ]
+    for state, command, body, names in cases:
+        sealed = seal(NOTHING, draft(state, command, {}), salts())
+        assert (sealed.body, text_names(sealed)) == (body, (*names, "meta"))
+
+
+def test_a_merged_grow_stores_no_payload() -> None:
+    """Walking back into a step names it; its texts, however long, are not stored again."""
+    commands: list[Command] = [Start("t"), Grow("a", "o" * 10_000), Revise(0), Grow("a", "o" * 10_000)]
+    last = recorded(commands)[-1]
+    assert sum(len(part.text) for part in last.parts) < 100
+    assert fold(recorded(commands)) == replay(commands).unwrap()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "nonsense",
+        "[]",
+        "{}",
+        '{"op":"grown"}',
+        '{"op": "accept"}',
+        '{"op":"accept","more":1}',
+        '{"op":"walk"}',
+        '{"op":"walk","step":-1}',
+        '{"op":"walk","step":1.0}',
+        '{"op":"walk","step":true}',
+        '{"step":1,"op":"walk"}',
+        '{"op":"instruct","standing":1}',
+        '{"op":"compress","kind":"other"}',
+        '{"op":"compress","kind":null}',
+        '{"op":"fail","fault":"other"}',
+        '{"op":"accept","op":"accept"}',
+        '{"op":"revise","boundary":12345678901234567890}',
+        '{"op":"\ud800"}',
+    ],
+)
+def test_another_body_is_no_command(body: str) -> None:
+    """A body that mage does not write is a damaged record, and the version is named."""
+    for work in (lambda kept: command_of(None, kept), text_names, lambda kept: fold([kept], state_after())):
+        with pytest.raises(DamagedRecord) as caught:
+            work(record(body))
+        assert caught.value.version == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "contents"),
+    [
+        ('{"op":"start"}', ("again",)),
+        ('{"op":"grow"}', ("a",)),
+        ('{"op":"grow"}', ("a", "o", "p")),
+        ('{"op":"grow"}', ("a", "o")),
+        ('{"op":"walk","step":0}', ()),
+        ('{"op":"walk","step":2}', ()),
+        ('{"op":"walk","step":999}', ()),
+        ('{"op":"compress","kind":"subgoal"}', ("s",)),
+        ('{"op":"retext","kind":null}', ("s",)),
+        ('{"op":"pass"}', ()),
+        ('{"op":"fail","fault":"summary"}', ("f",)),
+        ('{"op":"accept"}', ()),
+        ('{"op":"revise","boundary":1}', ("l",)),
+        ('{"op":"instruct","standing":false}', (" ",)),
+    ],
+)
+def test_what_its_state_refuses_is_damage(body: str, contents: tuple[str, ...]) -> None:
+    """A record that its own state does not take, or with other texts, is damaged: the version is named."""
+    state = state_after(Grow("a", "o"), Grow("b", "o"), Revise(0))
+    with pytest.raises(DamagedRecord) as caught:
+        fold([record(body, *contents)], state)
+    assert caught.value.version == 2
+
+
+def test_nothing_folds_before_a_start() -> None:
+    """Without a start there is no state: not of no records, and not of any other first one."""
+    for records in ([], [record('{"op":"grow"}', "a", "o")], [record('{"op":"walk","step":1}')]):
+        with pytest.raises(DamagedRecord):
+            fold(records)
+    assert apply(None, command_of(None, record('{"op":"start"}', "t"))).unwrap() == state_after()
+
+
+@given(st.dictionaries(texts, st.one_of(st.none(), st.booleans(), st.integers(), texts, st.floats())))
+def test_meta_comes_back(meta: dict[str, object]) -> None:
+    """What goes with a record comes back as it was; what JSON cannot say is refused."""
+    try:
+        sealed = seal(NOTHING, draft(None, Start("t"), meta), salts())
+    except BadMeta:
+        assert any(isinstance(value, float) and not isfinite(value) for value in meta.values())
+        return
+    again = seal(NOTHING, draft(None, Start("t"), meta_of(sealed)), salts())
+    assert again == sealed
+
+
+def test_bad_meta_is_refused_or_named() -> None:
+    """Meta that is no JSON object is refused on the way in, and named on the way out."""
+    endless: dict[str, object] = {}
+    endless["again"] = endless
+    for meta in ({"a": object()}, {"a": float("nan")}, endless):
+        with pytest.raises(BadMeta):
+            draft(None, Start("t"), meta)
+    sound = chain(1)[0]
+    for text in ("", "[]", "nonsense", "[" * 100_000):
+        with pytest.raises(DamagedRecord):
+            meta_of(attrs.evolve(sound, parts=(sound.parts[0], Plain(text, "0" * 16))))
+    with pytest.raises(DamagedRecord):
+        meta_of(attrs.evolve(sound, parts=()))
+    assert meta_of(redacted(sound, [1])) == {}
+
+
+def test_what_no_command_can_hold_is_raised() -> None:
+    """A mistake of the program shows before anything is written."""
+    state = state_after()
+    for command, error in (
+        (Grow(1, "o"), NotText),  # type: ignore[arg-type]
+        (Compress("s", "other"), UnknownName),  # type: ignore[arg-type]
+        (ApplyVerdict(Failed("f", "other"), ""), UnknownName),  # type: ignore[arg-type]
+        (Revise("1"), NotAnId),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(error):
+            draft(state, command, {})

@@ -1,0 +1,114 @@
+"""Stores by URL: what opens, and what each refusal says."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mage.stores import BadAddress, MemoryStore, MissingExtra, StoreError, StoreUnavailable, open_store
+from mage.stores.opening import without_password
+from mage.testing.stores import chain
+
+
+def test_memory_is_opened() -> None:
+    """`memory:` is a new store each time."""
+    with open_store("memory:") as one, open_store("memory:") as other:
+        assert isinstance(one, MemoryStore)
+        one.create("a", chain(1))
+        assert other.journals() == ()
+
+
+def test_the_clock_is_injected(tmp_path: Path) -> None:
+    """Times of creation and change come from the clock that was given."""
+    times = iter(range(100, 200))
+    for url in ("memory:", f"sqlite:///{tmp_path / 'work.db'}"):
+        with open_store(url, clock=lambda: next(times)) as store:
+            records = chain(2)
+            head = store.create("a", records[:1])
+            store.append("a", head, records[1:])
+            (info,) = store.journals()
+            assert info.changed == info.created + 1
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("work.db", "a URL begins with its kind"),
+        ("", "a URL begins with its kind"),
+        ("mysql://host/db", "unknown kind"),
+        ("SQLITE:///work.db", "unknown kind"),
+        ("memory:name", "use memory:"),
+        ("memory://", "use memory:"),
+        ("sqlite:work.db", "three slashes"),
+        ("sqlite://work.db", "three slashes"),
+        ("sqlite:///", "three slashes"),
+        ("sqlite:///a\0b", "three slashes"),
+        ("sqlite:///:memory:", "memory:"),
+        ("sqlite:////", "this is a directory"),
+        ("sqlite:////nowhere/at/all/work.db", "there is no directory"),
+        ("postgresql://host:port/db", "cannot be read"),
+    ],
+)
+def test_an_address_that_says_no_store_is_refused(url: str, words: str) -> None:
+    """The refusal is one line that says what is wrong."""
+    with pytest.raises(BadAddress) as caught:
+        open_store(url)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:secret@nowhere.invalid/d", "mysql://u:secret@h/d"])
+def test_a_password_is_never_shown(url: str) -> None:
+    """An error about a URL leaves its password out."""
+    with pytest.raises(StoreError) as caught:
+        open_store(url)
+    assert "secret" not in str(caught.value)
+    assert "secret" not in repr(caught.value)
+
+
+def test_passwords_are_left_out_wherever_they_stand() -> None:
+    """Also one with an at sign, and one among the parameters."""
+    for url in ("postgresql://u:se@cret@h/d", "postgresql://h/d?user=u&password=se@cret&a=b"):
+        assert "cret" not in without_password(url)
+    assert without_password("postgresql://u@h/d") == "postgresql://u@h/d"
+
+
+@pytest.mark.parametrize(
+    ("url", "package", "extra"),
+    [
+        ("sqlite:///work.db", "sqlalchemy", "sql"),
+        ("postgresql://h/d", "sqlalchemy", "postgres"),
+        ("postgresql://h/d", "psycopg", "postgres"),
+    ],
+)
+def test_a_missing_extra_is_named(
+    url: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the package the error says what to install."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "mage.stores.opening.find_spec", lambda name: None if name == package else found(name)
+    )
+    with pytest.raises(MissingExtra) as caught:
+        open_store(url)
+    assert f"pip install 'mage-state[{extra}]'" in str(caught.value)
+
+
+def test_no_server_is_an_error_of_a_store(tmp_path: Path) -> None:
+    """Where no server listens the store is unavailable, in one line."""
+    with pytest.raises(StoreUnavailable) as caught:
+        open_store(f"postgresql:///d?host={tmp_path}")
+    assert "\n" not in str(caught.value)
+    assert not caught.value.in_doubt
+
+
+def test_importing_the_stores_loads_no_database() -> None:
+    """`import mage.stores` and a store in memory load neither SQLAlchemy nor a driver."""
+    code = "import sys, mage.stores; mage.stores.open_store('memory:'); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {module.split(".")[0] for module in ran.stdout.split()}
+    assert not loaded & {"sqlalchemy", "psycopg", "sqlite3", "_sqlite3", "hypothesis", "pytest"}

@@ -1,0 +1,240 @@
+"""SQLite files that are held, full, read-only or damaged: each fault is one of a store, and nothing is half."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError
+
+from mage.stores import (
+    NOTHING,
+    DamagedStore,
+    Head,
+    JournalStore,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    fold,
+    open_store,
+    verify,
+)
+from mage.stores.sql.schema import migrate
+from mage.stores.sql.sqlite import Sqlite, open_sqlite
+from mage.stores.sql.store import SqlStore
+from mage.testing.stores import chain, following
+from tests.stores.test_sqlite import at, make
+
+
+def test_a_log_is_kept_as_soon_as_nobody_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite refuses to start a log while somebody writes; opening waits for them and asks again."""
+    use_log = Sqlite._use_log
+    refused: list[DBAPIError] = []
+
+    def while_another_writes(backend: Sqlite) -> None:
+        if refused:
+            return use_log(backend)
+        other = sqlite3.connect(tmp_path / "work.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            return use_log(backend)
+        except DBAPIError as error:
+            refused.append(error)
+            raise
+        finally:
+            other.close()
+
+    monkeypatch.setattr(Sqlite, "_use_log", while_another_writes)
+    with open_store(at(tmp_path)) as store:
+        assert store.create("a", chain(2)).version == 2
+    assert len(refused) == 1
+    assert (tmp_path / "work.db").read_bytes()[18] == 2  # the header says: write-ahead log
+
+
+def test_a_file_that_is_held_is_not_opened(tmp_path: Path) -> None:
+    """Where somebody writes longer than one's patience, a new store says so, and works afterwards."""
+    migrate(open_sqlite(at(tmp_path), patience=1))
+    other = sqlite3.connect(tmp_path / "work.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnavailable, match="another writer"):
+        open_store(at(tmp_path), patience=0.01)
+    other.close()
+    with open_store(at(tmp_path)) as store:
+        assert store.journals() == ()
+
+
+def test_a_writer_that_waits_too_long_says_so(tmp_path: Path) -> None:
+    """Where somebody holds the file longer than one's patience, nothing is written, and it can be tried again."""
+    with open_store(at(tmp_path), patience=0.05) as store:
+        head = store.create("a", chain(2))
+        other = sqlite3.connect(tmp_path / "work.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="another writer"):
+            store.append("a", head, following(head, "x"))
+        assert store.head("a") == head
+        other.execute("COMMIT")
+        other.close()
+        assert store.append("a", head, following(head, "x")).version == 3
+
+
+def test_a_full_disk_leaves_the_old_state(tmp_path: Path) -> None:
+    """Where the file may not grow the error says so; what was written before stands, and reading goes on."""
+    with open_store(at(tmp_path)) as store:
+        assert isinstance(store, SqlStore)
+        records = chain(20)
+        head = store.create("a", records)
+
+        def limit(connection: sqlite3.Connection, *_: object) -> None:
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {pages}")
+
+        event.listen(store._backend.engine, "checkout", limit)
+        with pytest.raises(StoreFull):
+            store.append("a", head, following(head, "x" * 100_000))
+        with pytest.raises(StoreFull):
+            store.create("b", following(NOTHING, "y" * 100_000))
+        assert tuple(verify(NOTHING, store.read("a"), head)) == records
+        event.remove(store._backend.engine, "checkout", limit)
+    with open_store(at(tmp_path)) as store:
+        assert store.append("a", head, following(head, "x" * 100_000)).version == 21
+
+
+_FULL = """
+import resource, sys
+from mage.stores import StoreError, open_store
+from mage.testing.stores import chain, following
+store = open_store(sys.argv[1])
+head = store.create("a", chain(2))
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+acknowledged = head.version
+try:
+    for number in range(1000):
+        head = store.append("a", head, following(head, f"{number} " * 500))
+        acknowledged = head.version
+except StoreError as error:
+    print(acknowledged, type(error).__name__, len(list(store.read("a"))))
+"""
+
+
+def test_a_file_that_may_not_grow_is_a_clear_error(tmp_path: Path) -> None:
+    """Where the system refuses to let the file grow, every acknowledged step is there, and nothing is half."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _FULL, at(tmp_path)], capture_output=True, text=True, check=True
+    )
+    acknowledged, kind, readable = ran.stdout.split()
+    assert kind in ("StoreFull", "StoreUnavailable")
+    assert int(acknowledged) == int(readable) > 2
+    with open_store(at(tmp_path)) as store:
+        records = tuple(verify(NOTHING, store.read("a"), store.head("a")))
+    assert len(records) in (int(acknowledged), int(acknowledged) + 1)
+
+
+def test_a_file_that_is_read_only_is_a_clear_error(tmp_path: Path) -> None:
+    """Where nothing may be written the error says so, and reading goes on."""
+    with open_store(at(tmp_path)) as store:
+        assert isinstance(store, SqlStore)
+        head = store.create("a", chain(2))
+        event.listen(store._backend.engine, "checkout", _read_only)
+        with pytest.raises(StoreUnavailable, match="readonly"):
+            store.append("a", head, following(head, "x"))
+        assert len(list(store.read("a"))) == 2
+
+
+def _read_only(connection: sqlite3.Connection, *_: object) -> None:
+    connection.execute("PRAGMA query_only = ON")
+
+
+def test_an_append_that_breaks_in_the_middle_is_undone(tmp_path: Path) -> None:
+    """Where the records cannot be written the head has not moved either."""
+    with open_store(at(tmp_path)) as store:
+        assert isinstance(store, SqlStore)
+        head = store.create("a", chain(2))
+        other = sqlite3.connect(tmp_path / "work.db")
+        other.execute(
+            "CREATE TRIGGER break_it BEFORE INSERT ON mage_records WHEN NEW.version = 4"
+            " BEGIN SELECT RAISE(FAIL, 'broken on purpose'); END"
+        )
+        other.commit()
+        with pytest.raises(DamagedStore, match="broken on purpose") as caught:
+            store.append("a", head, following(head, "x", "y"))
+        assert "seen of x" not in str(caught.value.__cause__)  # an error shows no text of a record
+        assert (store.head("a"), len(list(store.read("a")))) == (head, 2)
+        other.execute("DROP TRIGGER break_it")
+        other.commit()
+        other.close()
+        assert store.append("a", head, following(head, "x", "y")).version == 4
+
+
+_FORKED = """
+import os, sys
+from mage.stores import Conflict, open_store
+from mage.testing.stores import chain, following
+store = open_store(sys.argv[1])
+head = store.create("a", chain(2))
+child = os.fork()
+head = store.append("a", head, following(head, "parent")) if child else head
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+    assert store.head("a").version == 4
+else:
+    for _ in range(100_000):
+        if store.head("a").version == 3:
+            break
+    found = store.head("a")
+    store.append("a", found, following(found, "child"))
+    os._exit(0)
+"""
+
+
+def test_a_forked_process_has_connections_of_its_own(tmp_path: Path) -> None:
+    """A store that was open when the process forked works in both."""
+    subprocess.run([sys.executable, "-c", _FORKED, at(tmp_path)], check=True, timeout=60)
+    with open_store(at(tmp_path)) as store:
+        texts = [record.parts[0].text for record in store.read("a", 2)]
+    assert texts == ["parent", "child"]
+
+
+def look_at(store: JournalStore, head: Head) -> None:
+    """Read all there is."""
+    store.journals()
+    fold(verify(NOTHING, store.read("a"), head))
+
+
+def test_rows_that_make_no_sense_are_named(tmp_path: Path) -> None:
+    """Columns of another kind, a parent that is gone, a head that is none: an error of a store, never another."""
+    sound = chain(3)
+    for number, statement in enumerate(
+        (
+            "UPDATE mage_records SET body = x'ff' WHERE version = 2",
+            "UPDATE mage_records SET body = cast(x'ff' AS TEXT) WHERE version = 2",
+            "UPDATE mage_records SET parts = 'text' WHERE version = 2",
+            "UPDATE mage_records SET parts = x'5b5d' WHERE version = 2",
+            "UPDATE mage_records SET parts = 7 WHERE version = 2",
+            "UPDATE mage_records SET digest = x'00' WHERE version = 2",
+            "UPDATE mage_records SET digest = 'text' WHERE version = 2",
+            "UPDATE mage_records SET version = 7 WHERE version = 2",
+            "DELETE FROM mage_records WHERE version = 3",
+            "DELETE FROM mage_records",
+            "UPDATE mage_journals SET digest = x'00'",
+            "UPDATE mage_journals SET digest = 'text'",
+            "UPDATE mage_journals SET head = 'text'",
+            "UPDATE mage_journals SET head = 9",
+            "UPDATE mage_journals SET head = -1",
+            "UPDATE mage_journals SET parent = 99, forked_at = 1",
+            "UPDATE mage_journals SET parent = id, forked_at = 1",
+            "UPDATE mage_journals SET forked_at = 2",
+            "UPDATE mage_journals SET forked_at = 'text', parent = id",
+            "UPDATE mage_journals SET name = x'ff'",
+        )
+    ):
+        place = tmp_path / str(number)
+        place.mkdir()
+        with open_store(at(place)) as store:
+            head = store.create("a", sound)
+        make(place, "PRAGMA foreign_keys = OFF", statement)
+        with open_store(at(place)) as store, pytest.raises(StoreError):
+            look_at(store, head)
