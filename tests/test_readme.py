@@ -52,7 +52,7 @@ def test_the_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_two_commands_of_a_first_run_are_targets() -> None:
-    """make demo and make test come first, and all that is named is in the Makefile."""
+    """The two of a first run come first, and all that is named is in the Makefile."""
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     named = [line[1] for line in commands("make")]
     assert named == ["demo", "test", "specs"]

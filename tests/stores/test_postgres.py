@@ -202,7 +202,8 @@ def test_a_commit_that_is_still_on_its_way_is_waited_for(store: SqlStore, databa
         gone = psycopg.connect(database)
         gone.close()
         record = fairy._connection_record  # both have it, and would close it, which rolls back
-        assert isinstance(fairy, _ConnectionFairy) and record is not None
+        assert isinstance(fairy, _ConnectionFairy)
+        assert record is not None
         fairy.dbapi_connection = record.dbapi_connection = gone  # type: ignore[assignment]
         late[0].start()
 
