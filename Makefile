@@ -7,7 +7,7 @@ WORKERS ?= 2
 COVERED := tests/engine tests/codec tests/session tests/testing/test_effects.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full postgres slow coverage bench package clean
+.PHONY: demo test check explore specs specs-full postgres slow coverage bench bench-stores package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -60,15 +60,26 @@ bench: .venv/dev            ## Beside a hand-written mutable tree, in one run; b
 	$(BIN)/python -m pytest benchmarks/test_engine.py --benchmark-disable -k "not 1000000"
 	$(BIN)/python -m benchmarks.report || $(BIN)/python -m benchmarks.report  # a machine can be noisy once
 
+.venv/peers: .venv/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group peers
+	@touch $@
+
+bench-stores: .venv/peers   ## Stores and sessions beside a bare row, a plain list and LangGraph, in one run.
+	$(BIN)/python -m pytest benchmarks/test_stores.py
+	$(BIN)/python -m benchmarks.stores --peers || $(BIN)/python -m benchmarks.stores --peers  # a machine can be noisy once
+
 package: .venv/dev          ## Build, install into a new environment, run.
 	rm -rf dist .venv/fresh
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m zipfile -l dist/*.whl > dist/content
 	grep -q mage/py.typed dist/content
+	grep -q mage/testing/PROTOCOL.md dist/content
 	! grep -E 'tests/|specs/|benchmarks/|\.(orig|rej|pyc)' dist/content
 	$(PYTHON) -m venv .venv/fresh
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	.venv/fresh/bin/mage 2>&1 | grep -q "pip install 'mage-state\[cli\]'"
+	.venv/fresh/bin/python -c "import mage.testing" 2>&1 | grep -q "pip install 'mage-state\[testing\]'"
+	.venv/fresh/bin/python -c "import mage; mage.Session.open('sqlite:///x', 'x')" 2>&1 | grep -q "pip install 'mage-state\[sql\]'"
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[all]"
 	.venv/fresh/bin/mage demo --pace 0 > /dev/null
 
