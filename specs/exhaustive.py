@@ -25,7 +25,7 @@ from mage.testing.comparing import Disagreement, disagreement
 from mage.testing.implementation import Answer, Implementation, Request, outcome_of
 from mage.testing.json_lines import JsonLines
 from specs.explore import ALPHABETS, OLD_DIGEST, SMALL, TASK, Alphabet, Level, Way
-from specs.proofs import ORACLE
+from specs.proofs import ORACLE, sources_digest
 
 __all__ = ["exhaust", "main", "oracle_or_none"]
 
@@ -37,11 +37,15 @@ _Met: TypeAlias = tuple[State, int, Way]
 
 
 def oracle_or_none(path: Path) -> JsonLines | None:
-    """Start the oracle, or say on standard error how to build it."""
-    if path.exists():
-        return JsonLines([str(path)], timeout=120)
-    print("there is no oracle: python -m specs.proofs builds it", file=sys.stderr)
-    return None
+    """Start the oracle, or say on standard error how to build it: it must be made of today's sources."""
+    made_of = path.with_suffix(".sources")
+    if not path.exists():
+        print("there is no oracle: python -m specs.proofs builds it", file=sys.stderr)
+        return None
+    if path == ORACLE and (not made_of.exists() or made_of.read_text(encoding="utf-8") != sources_digest()):
+        print("the oracle is made of other sources: python -m specs.proofs builds it anew", file=sys.stderr)
+        return None
+    return JsonLines([str(path)], timeout=120)
 
 
 def exhaust(oracle: Implementation, alphabet: Alphabet, depth: int) -> Iterator[Level]:

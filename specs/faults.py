@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,10 @@ CHECKS: Final[dict[str, tuple[str, ...]]] = {
     "stateful": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/engine/test_stateful.py"),
 }
 """Each check, as arguments to Python. Exit status 1 means that it caught something."""
+
+
+_SLIP: Final = re.compile(r"\b(NameError|AttributeError|SyntaxError|ImportError|ModuleNotFoundError)\b.*")
+"""What a fault that is no Python gives: it would be caught by anyone."""
 
 
 @final
@@ -272,6 +277,9 @@ def _catches(check: str, copy: Path) -> bool:
     )
     if done.returncode not in (0, 1):
         raise NotThere(f"{check} could not run: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    said = done.stdout + done.stderr
+    if done.returncode == 1 and (slip := _SLIP.search(said)):
+        raise NotThere(f"{check} did not judge the fault, it stumbled over it: {slip.group()}")
     return done.returncode == 1
 
 

@@ -9,6 +9,7 @@ OCaml and findlib).
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import shutil
@@ -24,11 +25,14 @@ import attrs
 __all__ = [
     "BUILD",
     "ORACLE",
+    "STATEMENTS",
     "Theorem",
     "Unproved",
     "build_oracle",
     "check_proofs",
     "main",
+    "missing_tools",
+    "sources_digest",
     "theorems",
     "unproved",
 ]
@@ -40,12 +44,17 @@ ORACLE: Final = BUILD / "oracle"
 
 _TOOLS: Final = {"coqc": "coq", "coqdep": "coq", "coqchk": "coq", "ocamlfind": "libsha-ocaml-dev"}
 _UNPROVED: Final = re.compile(
-    r"\b(Unset\s+(?:Guard|Positivity|Universe)|Admitted|admit|give_up|Axioms?|Parameters?|Conjecture|Abort|bypass_check|type_in_type)\b"
+    r"\b(Unset\s+(?:Guard|Positivity|Universe)|Admitted|admit|give_up|Axioms?|Parameters?|Conjecture|Abort|bypass_check|type_in_type|Extract\s+(?:Inlined\s+)?(?:Constant|Inductive))\b"
 )
+_ASSUMED: Final = re.compile(r"\b(Variables?|Hypothes[ie]s|Context)\b")
+_MAY_ASSUME: Final = frozenset({"Given", "Machine", "Path"})
+"""Files whose sections have variables; what they assume of them becomes a premise, in plain sight."""
 _THEOREM: Final = re.compile(r"^(?:Theorem|Corollary)\s+(\w+)", re.MULTILINE)
 _COMMENT: Final = re.compile(r"\(\*(?:(?!\(\*).)*?\*\)", re.DOTALL)
 _NO_MODULES: Final = frozenset({"Given"})  # what each file loads into its section: compiled alone, it assumes
-_NO_PROOFS: Final = frozenset({"Extract", "All"})
+_NO_PROOFS: Final = frozenset({"Extract", "All", "Said"})
+STATEMENTS: Final = "statements.txt"
+"""What each theorem says, as Coq prints it: committed, so that none can be weakened unseen."""
 _CLOSED: Final = "Closed under the global context"
 
 
@@ -97,6 +106,7 @@ def check_proofs(source: Path = SPECS / "coq", build: Path = BUILD / "coq") -> t
         _run(build, "coqc", "-q", "-w", "-all", "-Q", ".", "Mage", file)
     proved = theorems(build)
     _print_assumptions(build, proved)
+    _compare_statements(build, proved, source / STATEMENTS)
     modules = [f"Mage.{name[:-2]}" for name in _names(build) if name[:-2] not in _NO_PROOFS]
     checked = _run(build, "coqchk", "-silent", "-o", "-Q", ".", "Mage", *modules)
     if "Axioms: <none>" not in checked:
@@ -112,7 +122,10 @@ def unproved(path: Path) -> str | None:
     """Return where a file lets Coq believe something without proof, None if nowhere. Comments may say anything."""
     text = path.read_text(encoding="utf-8")
     for number, line in enumerate(_without_comments(text).splitlines(), start=1):
-        if found := _UNPROVED.search(line):
+        found = _UNPROVED.search(line)
+        if found is None and path.stem not in _MAY_ASSUME:
+            found = _ASSUMED.search(line)
+        if found:
             return f"{path.name}:{number}: {found.group()}: nothing here may be assumed"
     return None
 
@@ -138,6 +151,27 @@ def _print_assumptions(build: Path, proved: Sequence[Theorem]) -> None:
         raise Unproved("a theorem assumes something:\n" + "\n".join(answers))
 
 
+def _compare_statements(build: Path, proved: Sequence[Theorem], committed: Path) -> None:
+    """Compare what each theorem says, all of its premises included, with what it said when it was read."""
+    lines = [f"From Mage Require {module}." for module in sorted({theorem.file for theorem in proved})]
+    lines += [f"Check @{theorem.file}.{theorem.name}." for theorem in proved]
+    (build / "Said.v").write_text("Set Printing Width 100.\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    said = _run(build, "coqc", "-q", "-w", "-all", "-Q", ".", "Mage", "Said.v")
+    (build / STATEMENTS).write_text(said, encoding="utf-8")
+    if not committed.exists() or committed.read_text(encoding="utf-8") != said:
+        raise Unproved(
+            f"the theorems do not say what {committed.name} says; read the difference, and where it is meant:\n"
+            f"cp {build / STATEMENTS} {committed}"
+        )
+
+
+def sources_digest() -> str:
+    """Return the SHA-256 of everything that the oracle is made of."""
+    files = [SPECS / "coq" / "Path.v", SPECS / "coq" / "Machine.v", SPECS / "coq" / "Extract.v"]
+    files += sorted((SPECS / "oracle").glob("*.ml"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
 def build_oracle(build: Path = BUILD / "coq", oracle: Path = ORACLE) -> Path:
     """Build the oracle from what `check_proofs` left in `build`; return where it is.
 
@@ -151,13 +185,18 @@ def build_oracle(build: Path = BUILD / "coq", oracle: Path = ORACLE) -> Path:
     sources = ["machine.mli", "machine.ml", "json.ml", "blank.ml", "oracle.ml"]
     options = ["-O3", "-w", "-a", "-package", "sha", "-linkpkg"]
     _run(build, "ocamlfind", "ocamlopt", *options, *sources, "-o", str(oracle.resolve()))
+    oracle.with_suffix(".sources").write_text(sources_digest(), encoding="utf-8")
     return oracle
 
 
+def missing_tools() -> list[str]:
+    """Return the packages of apt that bring what is not there."""
+    return sorted({package for tool, package in _TOOLS.items() if shutil.which(tool) is None})
+
+
 def _require_tools() -> None:
-    for tool, package in _TOOLS.items():
-        if shutil.which(tool) is None:
-            raise Unproved(f"{tool} is missing: apt-get install --no-install-recommends {package}", 2)
+    if packages := missing_tools():
+        raise Unproved(f"missing: apt-get install --no-install-recommends {' '.join(packages)}", 2)
 
 
 def _run(folder: Path, *command: str) -> str:

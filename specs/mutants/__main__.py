@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from specs import mutants as package
-from specs.mutants.changed import changed_lines, default_base, touched
+from specs.mutants.changed import changed_lines, default_base, touched, unmeasured
 from specs.mutants.generate import Name, engine_mutants
 from specs.mutants.report import LAST, most_timeouts, result_of, summary
 from specs.mutants.suite import Fate, fates_of
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run as the command line says, and report."""
     options = _arguments(arguments)
     try:
-        changed = {} if options.all else changed_lines(options.changed or default_base())
+        changed = {} if options.all else unmeasured() | changed_lines(options.changed or default_base())
     except subprocess.CalledProcessError as failed:
         print(f"git does not know the commit to compare with: {failed.stderr.strip()}", file=sys.stderr)
         return 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -10,7 +12,7 @@ from typing import Final
 
 from specs.mutants.generate import ENGINE, ROOT, Mutant
 
-__all__ = ["changed_lines", "default_base", "touched"]
+__all__ = ["changed_lines", "default_base", "touched", "unmeasured"]
 
 _FILE: Final = re.compile(r"^\+\+\+ (?:b/(.+)|/dev/null)$")
 _HUNK: Final = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
@@ -49,6 +51,22 @@ def changed_lines(base: str, root: Path = ROOT) -> dict[str, set[int]]:
             first, count = int(found[1]), int(found[2] or 1)
             lines.setdefault(file, set()).update(range(first, first + count) if count else (first, first + 1))
     return lines
+
+
+def unmeasured(root: Path = ROOT) -> dict[str, set[int]]:
+    """Return every line of each source of the engine that is not the one which `last.json` has measured.
+
+    So a clone without history, or a commit that touches `last.json` as well, hides nothing.
+    """
+    last = root / "specs" / "mutants" / "last.json"
+    measured = json.loads(last.read_text(encoding="utf-8")).get("sources", {}) if last.exists() else {}
+    return {
+        name: set(range(1, text.count(b"\n") + 2))
+        for name, text in (
+            (f"{ENGINE}/{path.name}", path.read_bytes()) for path in (root / ENGINE).glob("*.py")
+        )
+        if measured.get(name) != hashlib.sha256(text).hexdigest()
+    }
 
 
 def touched(mutants: Iterable[Mutant], changed: Mapping[str, set[int]]) -> list[Mutant]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from specs.mutants.generate import ENGINE, ROOT
 from specs.mutants.suite import Fate
 
 __all__ = ["LAST", "Json", "most_timeouts", "result_of", "summary"]
@@ -33,6 +35,10 @@ def result_of(fates: Sequence[Fate], *, seconds: float, jobs: int) -> dict[str, 
         "tools": {"python": platform.python_version(), **{tool: version(tool) for tool in _TOOLS}},
         "jobs": jobs,
         "seconds": round(seconds),
+        "sources": {
+            f"{ENGINE}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted((ROOT / ENGINE).glob("*.py"))
+        },
         "total": _counts(fates),
         "files": by_file,
     }

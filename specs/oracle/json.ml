@@ -16,7 +16,10 @@ let code_point s i =
   let length = if first < 0x80 then 1 else if first < 0xe0 then 2 else if first < 0xf0 then 3 else 4 in
   if i + length > String.length s then bad "no UTF-8 at %d" i;
   let u = ref (if length = 1 then first else first land (0xff lsr (length + 1))) in
-  for k = i + 1 to i + length - 1 do u := (!u lsl 6) lor (Char.code s.[k] land 0x3f) done;
+  for k = i + 1 to i + length - 1 do
+    if Char.code s.[k] land 0xc0 <> 0x80 then bad "no UTF-8 at %d" k;
+    u := (!u lsl 6) lor (Char.code s.[k] land 0x3f)
+  done;
   (!u, i + length)
 
 let is_high u = u >= 0xd800 && u < 0xdc00
@@ -50,6 +53,7 @@ let rec skip_spaces r = match peek r with ' ' | '\t' | '\r' | '\n' -> ignore (ne
 
 let four_digits r =
   let digits = String.init 4 (fun _ -> next r) in
+  String.iter (function '0' .. '9' | 'a' .. 'f' | 'A' .. 'F' -> () | c -> bad "\\u with %C" c) digits;
   try int_of_string ("0x" ^ digits) with Failure _ -> bad "\\u%s" digits
 
 let escaped r =
@@ -129,5 +133,9 @@ and between : 'a. Buffer.t -> char -> char -> ('a -> unit) -> 'a list -> unit = 
   Buffer.add_char out opening;
   List.iteri (fun i x -> if i > 0 then Buffer.add_char out ','; item x) l;
   Buffer.add_char out closing
+
+(* our own words, as a string: what is not plain ASCII is left out *)
+let plain words =
+  String.map (fun c -> if c >= ' ' && c < '\127' && c <> '"' && c <> '\\' then c else '?') words
 
 let text value = let out = Buffer.create 4096 in write out value; Buffer.contents out

@@ -99,7 +99,8 @@ let answer_of = function
   | Obj o -> (match text_of o "type" with
     | "passed" -> M.Pass
     | "failed" ->
-      M.Fail (text_of o "feedback", if text_of o "fault" = "summary" then M.InSummary else M.InExecution)
+      M.Fail (text_of o "feedback", match text_of o "fault" with
+        | "summary" -> M.InSummary | "execution" -> M.InExecution | word -> bad "fault %s" word)
     | word -> bad "verdict %s" word)
   | _ -> bad "no verdict"
 
@@ -163,7 +164,7 @@ let answer line = match parse line with
 let () =
   try while true do
     let line = input_line stdin in
-    let said = try answer line with Bad why -> Obj ["error", Str (String.escaped why)] in
+    let said = try answer line with Bad why -> Obj ["error", Str (Json.plain why)] in
     print_string (Json.text said); print_char '\n';
     flush stdout
   done with End_of_file -> ()

@@ -148,7 +148,13 @@ _NAMES: Final = re.compile(r"^(INVARIANTS|PROPERTIES)\n((?: .*\n)+)", re.MULTILI
 
 def property_names(config: str) -> tuple[str, ...]:
     """Return the invariants and properties that a configuration's text has TLC check, in its order."""
-    return tuple(name for _, names in _NAMES.findall(config) for name in names.split())
+    names = [name for _, part in _NAMES.findall(config) for name in part.split()]
+    odd = [name for name in names if not name.isidentifier()]
+    if odd:
+        raise ValueError(
+            f"the configuration has {odd[0]} among its properties: TLC may not check what stands there"
+        )
+    return tuple(names)
 
 
 def constants(config: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from specs.mutants.changed import changed_lines, default_base, touched
+from specs.mutants.changed import changed_lines, default_base, touched, unmeasured
 from specs.mutants.generate import ENGINE, ROOT, Mutant, Name, engine_mutants, mutants_of
 from specs.mutants.report import LAST, most_timeouts
 from specs.mutants.survivors import SURVIVORS, ListError, as_toml, judged, listed
@@ -164,6 +165,26 @@ def test_what_a_change_touches_is_what_it_mutates(tmp_path: Path) -> None:
     git(tmp_path, "checkout", "-b", "branch")
     git(tmp_path, "commit", "-a", "-m", "three")
     assert changed_lines(default_base(tmp_path), tmp_path) == changed
+
+
+def test_what_was_not_measured_is_mutated_whole(tmp_path: Path) -> None:
+    """A source that is not the one of the last full run is not missed, whatever git says of it."""
+    path, last = tmp_path / ENGINE / "m.py", tmp_path / "specs" / "mutants" / "last.json"
+    for there in (path, last):
+        there.parent.mkdir(parents=True)
+    path.write_text(SOURCE, encoding="utf-8")
+    everything = {f"{ENGINE}/m.py": set(range(1, SOURCE.count("\n") + 2))}
+    assert unmeasured(tmp_path) == everything
+    digest = hashlib.sha256(SOURCE.encode()).hexdigest()
+    last.write_text(json.dumps({"sources": {f"{ENGINE}/m.py": digest}}), encoding="utf-8")
+    assert unmeasured(tmp_path) == {}
+    path.write_text(SOURCE + "\n", encoding="utf-8")
+    assert list(unmeasured(tmp_path)) == list(everything)
+
+
+def test_the_engine_is_the_one_that_was_measured_or_is_named() -> None:
+    """What differs from the last full run is mutated; nothing else is."""
+    assert set(unmeasured()) <= {f"{ENGINE}/{path.name}" for path in (ROOT / ENGINE).glob("*.py")}
 
 
 def test_a_file_that_is_gone_touches_no_other(tmp_path: Path) -> None:

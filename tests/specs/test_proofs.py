@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,12 @@ WAYS_OUT = (
     "Unset Guard Checking.",
     "Unset  Positivity Checking.",
     "Unset Universe Checking.",
+    "Hypothesis h : forall P : Prop, P.",
+    "Hypotheses (h : False).",
+    "Variable v : False.",
+    "Context (c : False).",
+    'Extract Constant f => "g".',
+    'Extract Inlined Constant f => "g".',
     "#[bypass_check(guard)] Fixpoint f (n : nat) : nat := f n.",
 )
 
@@ -45,6 +52,12 @@ def test_no_file_of_ours_assumes_anything() -> None:
     assert [unproved(path) for path in files if unproved(path)] == []
 
 
+def test_what_is_given_is_little() -> None:
+    """The proofs assume two things of what is given from outside: equality of texts and of digests is decided."""
+    given = (Path(__file__).parents[2] / "specs" / "coq" / "Given.v").read_text(encoding="utf-8")
+    assert re.findall(r"^Hypothes\w+ (\w+)", given, re.MULTILINE) == ["same_spec", "same_digest_spec"]
+
+
 def test_every_theorem_has_its_own_name() -> None:
     """No two theorems share a name, so a row of the table means one of them."""
     names = [theorem.name for theorem in theorems()]
@@ -57,11 +70,22 @@ def test_an_assumption_behind_a_definition_is_found(tmp_path: Path) -> None:
     """What a theorem rests on is asked of Coq, so a variable outside a section does not slip through."""
     source = tmp_path / "coq"
     source.mkdir()
-    (source / "Sly.v").write_text(
+    (source / "Path.v").write_text(
         "Variable any : forall P : Prop, P.\nTheorem anything : 1 = 2.\nProof. apply any. Qed.\n",
         encoding="utf-8",
     )
     with pytest.raises(Unproved, match="assumes something"):
+        check_proofs(source, tmp_path / "build")
+
+
+@pytest.mark.formal
+def test_a_weakened_statement_is_found(tmp_path: Path) -> None:
+    """A theorem that no longer says what it said fails, though its proof goes through."""
+    source = tmp_path / "coq"
+    source.mkdir()
+    (source / "Weak.v").write_text("Theorem t : True.\nProof. exact I. Qed.\n", encoding="utf-8")
+    (source / "statements.txt").write_text("Weak.t\n     : 1 + 1 = 2\n", encoding="utf-8")
+    with pytest.raises(Unproved, match=r"do not say what statements\.txt says"):
         check_proofs(source, tmp_path / "build")
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from specs import reference, reference_nodes
+from specs.check import CHECKS
 from specs.invariants import INVARIANTS
 from specs.laws import EDGE_LAWS
 from specs.proofs import theorems
-from specs.shown import named_in, property_rows, rows_without_a_check
+from specs.shown import counted_otherwise, fell_short, named_in, property_rows, rows_without_a_check
 from specs.tla.models import CONTROLS, MODELS, config_of, property_names
 from tests.engine import test_laws
 from tests.specs.readme import ROOT, rows, section, words
@@ -125,6 +126,51 @@ def test_every_file_is_described() -> None:
     assert all((ROOT / "specs" / name).exists() for name in named)
     folders = {path.name for path in (ROOT / "specs").iterdir() if path.is_dir()} - {"__pycache__"}
     assert folders == {name.split("/")[0] for name in named if "/" in name}
+
+
+def test_a_smaller_run_is_not_the_promised_one(tmp_path: Path) -> None:
+    """Fewer sequences, fewer long ones or a lesser depth than promised are each named."""
+    levels: dict[str, dict[str, object]] = {
+        name: {"levels": [{"depth": 7}]} for name in ("explored", "exhaustive", "exhaustive-wide")
+    }
+    whole: dict[str, dict[str, object]] = {"differential": {"sequences": 20_000, "long": 5_000}, **levels}
+
+    def short(**changed: dict[str, object]) -> list[str]:
+        for name, result in {**whole, **changed}.items():
+            (tmp_path / f"{name}.json").write_text(json.dumps(result), encoding="utf-8")
+        return fell_short(tmp_path)
+
+    assert short() == []
+    assert short(differential={"sequences": 1, "long": 0}) == [
+        "sequences only 1 of 20,000",
+        "long only 0 of 5,000",
+    ]
+    assert short(explored={"levels": [{"depth": 6}]}) == ["explored: not to depth 7"]
+    assert short(exhaustive={"levels": []}) == ["exhaustive: not to depth 7"]
+
+
+def test_a_model_that_did_not_run_is_missed(tmp_path: Path) -> None:
+    """States that differ, models that the table has and the run has not, and the other way round."""
+    models = [{"model": "a", "distinct": 1000}, {"model": "new", "distinct": 5}]
+    (tmp_path / "models.json").write_text(json.dumps({"models": models}), encoding="utf-8")
+    readme = tmp_path / "README.md"
+    table = "| model | bound | states | properties |\n|---|---|---|---|\n| a | b | 1,001 | 2 |\n| gone | b | 3 | 2 |"
+    readme.write_text(f"## Models\n\n{table}\n", encoding="utf-8")
+    assert counted_otherwise(tmp_path, readme) == [
+        "a: 1,001 states, TLC found 1,000",
+        "gone: 3 states, TLC found none",
+        "new: no states, TLC found 5",
+    ]
+
+
+def test_every_check_runs_at_its_full_size() -> None:
+    """No check of `make specs` is told to do less than its program does by itself, and none is left out."""
+    told = {check.name: check.arguments for check in CHECKS}
+    assert set(told) == {
+        *("proofs", "models", "differential", "explored", "exhaustive", "exhaustive-wide"),
+        *("faults", "mutants", "laws", "formal", "tables"),
+    }
+    assert "--sequences" not in told["differential"]
 
 
 def test_a_row_that_names_nothing_that_ran_is_reported(tmp_path: Path) -> None:
