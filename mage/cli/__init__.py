@@ -45,5 +45,6 @@ def run() -> None:
         sys.exit(1)
     except OSError as problem:
         abandon_output()
-        complain(f"standard output: {problem.strerror}")
+        place = "standard output" if problem.filename is None else f"{problem.filename}"
+        complain(f"{place}: {problem.strerror}")
         sys.exit(1)

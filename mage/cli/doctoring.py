@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, final
 
@@ -11,7 +11,7 @@ import typer
 from returns.pipeline import is_successful
 
 from mage.bundle import decode_bundle, is_bundle
-from mage.cli.files import read_bytes, require_absent, write_new
+from mage.cli.files import exists, read_bytes, require_absent, write_new
 from mage.cli.naming import InFile, InStore, StoreName, Target, as_name, parse_store
 from mage.cli.output import AsJson, Refused, print_json, print_text, printable
 from mage.cli.stores import file_of, opened, said_of
@@ -85,7 +85,7 @@ def _of_store(target: InStore | StoreName, expected: list[str], repair_to: str |
     store = target.store if isinstance(target, InStore) else target
     wanted = [_expected(target, each) for each in expected]
     path = file_of(store)
-    if path is not None and not path.exists():
+    if path is not None and not exists(path):
         raise Refused(f"{store}: there is no such file")
     into = None if repair_to is None else parse_store(repair_to)
     if into is not None and (place := file_of(into)) is not None:
@@ -93,7 +93,10 @@ def _of_store(target: InStore | StoreName, expected: list[str], repair_to: str |
     try:
         with kept_at(store.url) as kept:
             examined = examine(kept, unpack=unpack)
-            findings = (*examined.findings, *_short_heads(kept, wanted))
+            if isinstance(target, InStore) and target.name not in {name for name, _ in wanted}:
+                wanted.append((target.name, 0))
+            heads = {row.name: row.head for row in kept.journals}
+            findings = (*examined.findings, *_short_heads(heads, wanted))
             left = () if into is None else _repaired(kept, examined, into)
             return _Report(len(kept.journals), findings, None if into is None else str(into), left)
     except StoreError as error:
@@ -106,20 +109,22 @@ def _expected(target: InStore | StoreName, given: str) -> tuple[str, int]:
         name = target.name
     elif not mark or not name:
         raise typer.BadParameter(f"{given!r}: name the session: NAME@VERSION", param_hint="--expect-head")
-    if not version.isdecimal() or not version.isascii() or len(version) > 15:
-        raise typer.BadParameter(f"{version!r} is no version", param_hint="--expect-head")
-    return as_name(name) if mark else name, int(version)
+    return as_name(name) if mark else name, _version(version)
 
 
-def _short_heads(kept: Kept, expected: Iterable[tuple[str, int]]) -> list[Finding]:
-    heads = {row.name: row.head for row in kept.journals}
+def _version(given: str) -> int:
+    if not given.isdecimal() or not given.isascii() or len(given) > 15:
+        raise typer.BadParameter(f"{given!r} is no version", param_hint="--expect-head")
+    return int(given)
+
+
+def _short_heads(heads: Mapping[object, object], expected: Iterable[tuple[str, int]]) -> list[Finding]:
     findings: list[Finding] = []
     for name, version in expected:
         head = heads.get(name)
         if name not in heads:
-            findings.append(
-                Finding(name, None, "lost session", f"it is not there; it had {version} versions")
-            )
+            had = f"; it had {version} versions" if version else ""
+            findings.append(Finding(name, None, "lost session", f"it is not there{had}"))
         elif type(head) is not int or head < version:
             reason = f"version {version} is expected, and the head is {head!r}: what came after it is gone"
             findings.append(Finding(name, head + 1 if type(head) is int else None, "lost tail", reason))
@@ -138,12 +143,10 @@ def _of_file(file: InFile, expected: list[str], repair_to: str | None) -> _Repor
     if is_bundle(data):
         if repair_to is not None:
             raise Refused(f"{file}: a bundle is read as a whole or not at all; export it again")
-        return _of_bundle(data)
+        return _of_bundle(data, expected)
     commands, findings = _sound_commands(data)
     for each in expected:
-        if not each.isdecimal() or not each.isascii() or len(each) > 15:
-            raise typer.BadParameter(f"{each!r} is no version", param_hint="--expect-head")
-        if len(commands) < int(each):
+        if len(commands) < _version(each):
             reason = f"version {each} is expected, and {len(commands)} are there and sound"
             findings.append(Finding(None, len(commands) + 1, "lost tail", reason))
     if repair_to is not None:
@@ -151,11 +154,16 @@ def _of_file(file: InFile, expected: list[str], repair_to: str | None) -> _Repor
     return _Report(1, tuple(findings), repair_to)
 
 
-def _of_bundle(data: bytes) -> _Report:
+def _of_bundle(data: bytes, expected: list[str]) -> _Report:
+    split = [each.rpartition("@") for each in expected]
+    wanted = [(as_name(name) if mark else None, _version(version)) for name, mark, version in split]
     decoded = decode_bundle(data)
     if not is_successful(decoded):
         return _Report(0, (Finding(None, None, "damaged bundle", str(decoded.failure())),))
-    return _Report(len(decoded.unwrap().journals), ())
+    bundle = decoded.unwrap()
+    heads: dict[object, object] = {journal.name: journal.head.version for journal in bundle.journals}
+    named = [(bundle.session.name if name is None else name, version) for name, version in wanted]
+    return _Report(len(bundle.journals), tuple(_short_heads(heads, named)))
 
 
 def _sound_commands(data: bytes) -> tuple[tuple[Command, ...], list[Finding]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 from mage.cli.output import Refused
 
-__all__ = ["add_line", "read_bytes", "replace_file", "require_absent", "write_new"]
+__all__ = ["add_line", "exists", "read_bytes", "replace_file", "require_absent", "write_new"]
 
 
 def read_bytes(path: Path) -> bytes:
@@ -23,6 +25,18 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as problem:
+        raise Refused(_said(path, problem)) from None
+
+
+def exists(path: Path) -> bool:
+    """Tell whether a file, or what a link leads to, is there.
+
+    Raises:
+        Refused: the system does not say, because the path is too long or a folder on it is closed to us.
+    """
+    try:
+        return path.exists()
+    except OSError as problem:
         raise Refused(_said(path, problem)) from None
 
 
@@ -47,11 +61,16 @@ def write_new(path: Path, lines: Iterable[bytes]) -> None:
     _write(path, lines, _put_in_place)
 
 
-def replace_file(path: Path, lines: Iterable[bytes]) -> None:
+def replace_file(path: Path, lines: Iterable[bytes], *, was: bytes) -> None:
     """Write a file anew, with the rights of the old one: it is the old one or the new one, whole, at any time.
 
+    Args:
+        path: the file.
+        lines: what it is to hold.
+        was: what it held when it was read: nothing that somebody wrote since is lost.
+
     Raises:
-        Refused: it cannot be written.
+        Refused: the file has changed since it was read, or it cannot be written.
     """
 
     def put(part: Path, path: Path) -> None:
@@ -59,7 +78,10 @@ def replace_file(path: Path, lines: Iterable[bytes]) -> None:
             shutil.copymode(path, part)
         part.replace(path.resolve())
 
-    _write(path, lines, put)
+    with _alone_with(path, os.O_RDONLY) as file:
+        if file.readall() != was:
+            raise _changed(path)
+        _write(path, lines, put)
 
 
 def _write(path: Path, lines: Iterable[bytes], put: Callable[[Path, Path], None]) -> None:
@@ -83,22 +105,49 @@ def add_line(path: Path, line: bytes, *, behind: int) -> None:
     Raises:
         Refused: the file has changed since it was read, or it cannot be written.
     """
+    with _alone_with(path, os.O_RDWR | os.O_APPEND) as file:
+        if file.seek(0, os.SEEK_END) != behind:
+            raise _changed(path)
+        try:
+            if file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                file.truncate(behind)
+            raise
+
+
+@contextmanager
+def _alone_with(path: Path, flags: int) -> Iterator[FileIO]:
+    """Open a file that is there, and keep out every other `mage` that would write it.
+
+    The lock is on the file itself, so that nothing is left beside it. One who waited for it while the file was
+    replaced has the old one, which nobody reads any more. Windows has no such lock: there two commands that
+    write one file in the same moment are not kept apart.
+
+    Raises:
+        Refused: the file was replaced meanwhile, or something in the block failed as files do.
+    """
     try:
-        with path.open("r+b", buffering=0) as file:
-            if file.seek(0, os.SEEK_END) != behind:
-                raise Refused(
-                    f"{path}: somebody else has written it meanwhile; nothing was changed, try again"
-                )
-            try:
-                if file.write(line) != len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(file.fileno())
-            except OSError:
-                with suppress(OSError):
-                    file.truncate(behind)
-                raise
+        with FileIO(os.open(path, flags | getattr(os, "O_BINARY", 0)), _mode(flags)) as file:
+            if sys.platform != "win32":
+                import fcntl  # noqa: PLC0415  # where there is one
+
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    raise _changed(path)
+            yield file
     except OSError as problem:
         raise Refused(_said(path, problem)) from None
+
+
+def _mode(flags: int) -> str:
+    return "r+" if flags & os.O_RDWR else "r"
+
+
+def _changed(path: Path) -> Refused:
+    return Refused(f"{path}: somebody else has written it meanwhile; nothing was changed, try again")
 
 
 def _put_in_place(part: Path, path: Path) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote_to_bytes
 import attrs
 import typer
 
+from mage.cli.files import exists
 from mage.cli.output import Refused
 from mage.stores.opening import KNOWN_URLS, without_password
 
@@ -103,7 +104,7 @@ class AtVersion:
             Refused: it names nothing.
         """
         found = _VERSION.fullmatch(given)
-        if found is None or (not _URL.match(given) and Path(given).exists()):
+        if found is None or (not _URL.match(given) and exists(Path(given))):
             return AtVersion(parse_session(given), None)
         return AtVersion(parse_session(found["session"]), int(found["version"]))
 

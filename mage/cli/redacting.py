@@ -46,6 +46,9 @@ from mage.stores import (
 __all__ = ["Place", "family", "places_in", "redact_store", "register"]
 
 _ROUNDS: Final = 8  # of looking and replacing, where others write the secret at the same time
+_ELSEWHERE: Final = (
+    "the server's write-ahead log, its archives, replicas and backups keep the bytes until they are recycled"
+)
 _WITHHELD: Final = "[...]"
 
 
@@ -201,11 +204,10 @@ def redact(
             names = [journal.name for journal in store.journals() if compiled.search(journal.name)]
             if places and not dry_run:
                 _reclaim(place, store)
-    withheld = str(target) if isinstance(target, InFile) else compiled.sub(_WITHHELD, str(target))
     if as_json:
-        print_json(_plain(withheld, places, names, compiled, dry_run=dry_run))
+        print_json(_plain(target, places, names, compiled, dry_run=dry_run))
     else:
-        print_text("".join(_lines(places, compiled, dry_run=dry_run)))
+        print_text("".join(_lines(target, places, compiled, dry_run=dry_run)))
     _require_gone(target, names, compiled, places=places, dry_run=dry_run)
 
 
@@ -267,7 +269,7 @@ def _redact_file(file: InFile, pattern: re.Pattern[str], *, dry_run: bool) -> tu
     else:
         lines, places = _redact_journal(file, pattern)
     if places and not dry_run:
-        replace_file(file.path, lines)
+        replace_file(file.path, lines, was=data)
     return places, names
 
 
@@ -297,21 +299,31 @@ def _redact_journal(file: InFile, pattern: re.Pattern[str]) -> tuple[Iterator[by
     return encode_journal(commands), places
 
 
-def _lines(places: list[Place], pattern: re.Pattern[str], *, dry_run: bool) -> list[str]:
+def _elsewhere(target: Target) -> str | None:
+    """Return where the bytes stay beyond our reach; None where they are gone from all that we write."""
+    if isinstance(target, InFile):
+        return None
+    store = target.store if isinstance(target, InStore) else target
+    return _ELSEWHERE if store.url.startswith("postgresql:") else None
+
+
+def _lines(target: Target, places: list[Place], pattern: re.Pattern[str], *, dry_run: bool) -> list[str]:
     if not places:
         return ["nothing matches\n"]
     word = "would be redacted" if dry_run else "redacted"
-    return [
+    lines = [
         f"{word}: {one_line(pattern.sub(_WITHHELD, place.journal), 60)} version {place.version} {place.text}\n"
         for place in places
     ]
+    elsewhere = _elsewhere(target)
+    return lines if elsewhere is None else [*lines, f"{elsewhere}\n"]
 
 
 def _plain(
-    target: str, places: list[Place], names: list[str], pattern: re.Pattern[str], *, dry_run: bool
+    target: Target, places: list[Place], names: list[str], pattern: re.Pattern[str], *, dry_run: bool
 ) -> object:
     return {
-        "target": target,
+        "target": str(target) if isinstance(target, InFile) else pattern.sub(_WITHHELD, str(target)),
         "dry_run": dry_run,
         "redacted": [
             {
@@ -322,4 +334,5 @@ def _plain(
             for place in places
         ],
         "names_that_match": len(names),
+        "kept_elsewhere": _elsewhere(target),
     }

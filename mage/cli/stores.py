@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from mage.cli.files import exists
 from mage.cli.naming import InStore, StoreName
 from mage.cli.output import Refused
 from mage.stores import (
@@ -40,8 +42,12 @@ def opened(store: StoreName, *, make: bool = False) -> Iterator[JournalStore]:
     Raises:
         Refused: whatever the store says is wrong, then and while it is used, in one line.
     """
+    if make and store.url == "memory:":
+        raise Refused(
+            f"{store} is gone when the command ends; name a store that stays, such as sqlite:///work.db"
+        )
     path = file_of(store)
-    if path is not None and not make and not path.exists():
+    if path is not None and not make and not exists(path):
         raise Refused(f"{store}: there is no such file")
     try:
         with open_store(store.url) as found:
@@ -80,4 +86,6 @@ def _circumstances(store: StoreName) -> str:
 
 def no_session(store: StoreName, name: str) -> str:
     """Return what is said where there is no such session."""
-    return f"{InStore(store, name)}: there is no such session; mage sessions {store} lists those that are"
+    said = f"{InStore(store, name)}: there is no such session; mage sessions {store} lists those that are"
+    at = re.fullmatch(r"(.+)@([0-9]{1,15})", name, re.DOTALL)
+    return said if at is None else f"{said}; is this a version? {InStore(store, at[1])} --at {at[2]}"

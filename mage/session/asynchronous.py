@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from contextlib import AsyncExitStack
-from inspect import iscoroutinefunction
+from inspect import isawaitable, iscoroutinefunction
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast, final
 
@@ -95,15 +95,16 @@ class AsyncSession(Readable):
         """Open the session `name` of a store, or create it for `task`. See `Session.open`.
 
         `store` is a URL, an awaitable store, or a plain one, which is used in threads (`in_thread`).
+        A judge that cannot be awaited is a `TypeError` when it is asked; what it was asked about is pending.
         """
-        lease = Lease(owned=isinstance(store, str))
+        hooks, lease = as_hooks(on_event), Lease(owned=isinstance(store, str))
         async with AsyncExitStack() as undo:
             opened = await to_its_end(_opened(store, clock, undo))
             settings = Settings(name, judge is not None, clock, salts, snapshot_every)
             told: list[Event] = []
             program = beginning(settings, task)
             loaded = await to_its_end(drive_awaited(program, lambda asked: _from_store(opened, asked, told)))
-            session = cls(Core(settings, loaded), opened, lease, judge, as_hooks(on_event))
+            session = cls(Core(settings, loaded), opened, lease, judge, hooks)
             tell(session._hooks, told)
             if wait:
                 await session._run(session._core.resume())
@@ -193,7 +194,7 @@ class AsyncSession(Readable):
             case Turn(program):
                 return await self._turn(program)
             case AskJudge(request) if self._judge is not None:
-                return await self._judge(request)
+                return await _awaitable(self._judge(request))
             case _:
                 return await answer_awaited(self._store, asked)
 
@@ -206,6 +207,20 @@ class AsyncSession(Readable):
                 )
         finally:
             tell(self._hooks, told)
+
+
+def _awaitable(asked: object) -> Awaitable[object]:
+    """Return what a judge gave to be awaited.
+
+    Raises:
+        TypeError: it is a plain judge.
+    """
+    if not isawaitable(asked):
+        raise TypeError(
+            f"the judge of an AsyncSession is awaited, but this one returned a {type(asked).__name__}:"
+            " give it an async one; the summary is still pending"
+        )
+    return asked
 
 
 async def _from_store(store: AsyncJournalStore, asked: Ask[Any], told: list[Event]) -> object:

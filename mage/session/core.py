@@ -7,7 +7,7 @@ Everything here asks (`mage.session.asks`) and performs nothing.
 
 from __future__ import annotations
 
-from typing import Final, cast, final
+from typing import Final, TypeVar, cast, final
 
 import attrs
 from returns.pipeline import is_successful
@@ -73,6 +73,8 @@ from mage.stores import (
 )
 
 __all__ = ["Core", "Written"]
+
+Answer = TypeVar("Answer")
 
 _SHARE: Final = 16
 """A snapshot is due when this part of the journal is new: so keeping them costs O(1) a command."""
@@ -171,18 +173,34 @@ class Core:
             return slot
         if not 1 <= version < slot.head.version:
             raise UnknownVersion(self.settings.name, version, slot.head.version)
-        return (yield from load(self.settings.name, version, snapshots=self.settings.snapshots)).slot
+        loading = load(self.settings.name, version, snapshots=self.settings.snapshots)
+        return (yield from self._below(slot.head, loading)).slot
 
     def history(self, after: int, upto: int | None) -> Program[tuple[Entry, ...]]:
         """Read the commands of versions after `after`, up to `upto`."""
         self._require_open()
-        head = self.slot.head.version
-        last = head if upto is None else upto
+        head = self.slot.head
+        last = head.version if upto is None else upto
         for version in (after, last):
-            if not 0 <= version <= head:
-                raise UnknownVersion(self.settings.name, version, head)
+            if not 0 <= version <= head.version:
+                raise UnknownVersion(self.settings.name, version, head.version)
         before = (yield from self.at(after)) if after else None
-        return (yield from read_entries(self.settings.name, before, last))
+        return (yield from self._below(head, read_entries(self.settings.name, before, last)))
+
+    def _below(self, head: Head, reading: Program[Answer]) -> Program[Answer]:
+        """Read what is at or below a head, from the journal of that head: not from another one of its name."""
+        yield from self._require_same(head)
+        read = yield from reading
+        yield from self._require_same(head)  # it may have been deleted, and created anew, meanwhile
+        return read
+
+    def _require_same(self, head: Head) -> Program[None]:
+        name = self.settings.name
+        found = yield from ask(HeadOf(name))
+        if found == head:
+            return
+        if found.version <= head.version or (yield from record_at(name, head.version)).head != head:
+            raise Conflict(head, found)
 
     # -- turns: programs that ask the store only, and have the session to themselves -------------------
 

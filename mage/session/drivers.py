@@ -31,7 +31,7 @@ def drive(program: Program[Answer], answering: Callable[[Ask[Any]], object]) -> 
     """Run a program, each ask answered by a call.
 
     What an ask raises is thrown into the program where it is a `MageError`; anything else is passed on and
-    the program closed.
+    the program closed. A `StopIteration` is passed on as the cause of a `RuntimeError`, as `asyncio` does.
     """
     try:
         asked = next(program)
@@ -40,6 +40,8 @@ def drive(program: Program[Answer], answering: Callable[[Ask[Any]], object]) -> 
                 got = answering(asked)
             except MageError as error:
                 asked = program.throw(error)
+            except StopIteration as error:  # theirs: it must not pass for the end of the program
+                raise RuntimeError("what a session asked raised StopIteration") from error
             else:
                 asked = program.send(got)
     except StopIteration as stop:

@@ -53,8 +53,10 @@ def stamped(settings: Settings, meta: Meta | None) -> dict[str, object]:
     """Return what goes with a record: what the host gave, and the time.
 
     Raises:
-        BadMeta: the host gave a time.
+        BadMeta: the host gave a time, or no mapping.
     """
+    if meta is not None and not isinstance(meta, Mapping):
+        raise BadMeta(f"it is a {type(meta).__name__}")
     given = {} if meta is None else dict(meta)
     if "at" in given:
         raise BadMeta('"at" is the time, which comes from the session\'s clock')

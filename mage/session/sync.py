@@ -86,7 +86,8 @@ class Session(Readable):
                 or a store, which stays open.
             name: of the session: any text of 1 to 255 characters.
             task: needed to create one. If it is there, it must be for this task.
-            judge: is asked about each summary. A summary that was left pending it is asked about at once.
+            judge: is asked about each summary. A summary that was left pending it is asked about at once:
+                what it raises then, `open` raises, and nothing is open. `wait=False` gets in all the same.
             wait: False to leave a pending summary pending.
             on_event: hears of everything that happens to the session (`mage.session.events`).
             clock: gives the time of each record.
@@ -101,8 +102,9 @@ class Session(Readable):
             UnknownJournal: it is not there, and there is no task to create it for.
             OtherTask: it is there for another task.
             DamagedRecord: one of its records is not sound.
+            TypeError: a hook is an `async def`.
         """
-        lease = Lease(owned=isinstance(store, str))
+        hooks, lease = as_hooks(on_event), Lease(owned=isinstance(store, str))
         with ExitStack() as undo:
             opened = open_store(store, clock=clock) if isinstance(store, str) else store
             if isinstance(store, str):
@@ -110,7 +112,7 @@ class Session(Readable):
             settings = Settings(name, judge is not None, clock, salts, snapshot_every)
             told: list[Event] = []
             loaded = drive(beginning(settings, task), lambda asked: _from_store(opened, asked, told))
-            session = cls(Core(settings, loaded), opened, lease, judge, as_hooks(on_event))
+            session = cls(Core(settings, loaded), opened, lease, judge, hooks)
             tell(session._hooks, told)
             if wait:
                 session._run(session._core.resume())
@@ -235,6 +237,7 @@ class Session(Readable):
 
         Raises:
             UnknownVersion: this session has no such version.
+            Conflict: another journal has its name by now.
         """
         return self._moment(self._run(self._core.at(version)))
 
@@ -245,6 +248,7 @@ class Session(Readable):
 
         Raises:
             UnknownVersion: this session has no such version.
+            Conflict: another journal has its name by now.
         """
         return self._run(self._core.history(after, upto))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from inspect import iscoroutinefunction
 from types import TracebackType
 from typing import Final, TypeAlias, assert_never, final
 
@@ -35,8 +36,16 @@ _LOG.addHandler(logging.NullHandler())
 
 
 def as_hooks(hooks: Hook | Iterable[Hook]) -> tuple[Hook, ...]:
-    """Return one hook or several as a tuple."""
-    return (hooks,) if callable(hooks) else tuple(hooks)
+    """Return one hook or several as a tuple.
+
+    Raises:
+        TypeError: one is an `async def`, which nobody would await.
+    """
+    found = (hooks,) if callable(hooks) else tuple(hooks)
+    for hook in found:
+        if iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__):
+            raise TypeError("a hook is called, not awaited: give a plain function, not an `async def`")
+    return found
 
 
 def tell(hooks: Sequence[Hook], told: Iterable[Event]) -> None:

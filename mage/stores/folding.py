@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Final, assert_never, cast, final
+from typing import Final, TypeAlias, assert_never, cast, final
 
 import attrs
 from returns.result import Success
@@ -95,7 +95,7 @@ def draft(state: State | None, command: Command, meta: Mapping[str, object]) -> 
 
     Raises:
         NotText, UnknownName, NotAnId: the command holds what no command can.
-        BadMeta: `meta` is no JSON object.
+        BadMeta: `meta` is no JSON object, or one nested more than 100 deep.
     """
     body, texts = _spelled(state, command)
     return Draft(write_json(body).decode(), (*[as_text(text) for text in texts], _meta(meta)))
@@ -141,14 +141,36 @@ def _known_child(state: State | None, action: str, observation: str) -> StepId |
 
 
 def _meta(meta: Mapping[str, object]) -> str:
+    if not isinstance(meta, Mapping):
+        raise BadMeta(f"it is a {type(meta).__name__}")
     try:
-        spelled = as_text(_SPELLER.encode(dict(meta)))
+        given = dict(meta)
+        spelled = as_text(_SPELLER.encode(given))
+        _require_shallow(given)  # only now: what can be spelled has an end
         # Joining the surrogate pairs of a key may change its place, or make it another key's twin.
         return spelled if spelled.isascii() else as_text(_SPELLER.encode(json.loads(spelled)))
     except (TypeError, ValueError, RecursionError) as error:
         raise BadMeta(str(error)) from error
 
 
+def _require_shallow(meta: dict[str, object]) -> None:
+    level: list[_Container] = [meta]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level for inner in _containers(outer)]
+        if not level:
+            return
+    raise BadMeta(f"it is nested more than {_DEEPEST} deep")
+
+
+def _containers(outer: _Container) -> list[_Container]:
+    inside = outer.values() if isinstance(outer, dict) else outer
+    return [inner for inner in inside if isinstance(inner, dict | list | tuple)]
+
+
+_Container: TypeAlias = dict[str, object] | list[object] | tuple[object, ...]
+
+_DEEPEST: Final = 100
+"""So deep meta can be nested: whoever reads it, on whichever stack, can read that."""
 _SPELLER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -157,6 +179,8 @@ def meta_of(record: Record) -> dict[str, object]:
 
     Raises:
         DamagedRecord: it is no JSON object.
+        RecursionError: it is nested deeper than this stack can read; `draft` writes no such meta. The record
+            is sound.
     """
     if not record.parts:
         raise DamagedRecord(record.version, "it has no part for what goes with it")
@@ -165,7 +189,7 @@ def meta_of(record: Record) -> dict[str, object]:
         return {}
     try:
         meta = json.loads(part.text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DamagedRecord(record.version, f"what goes with it is not JSON: {error}") from error
     if not isinstance(meta, dict):
         raise DamagedRecord(record.version, "what goes with it is no JSON object")

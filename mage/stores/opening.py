@@ -21,6 +21,8 @@ _EXTRAS: Final = {
     "postgresql": ("a PostgreSQL store", "postgres", ("sqlalchemy", "psycopg")),
 }
 
+_QUERY: Final = re.compile(r"\?[A-Za-z_]+=")
+
 
 def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> JournalStore:
     """Open the store at `url`; a SQLite file, and the tables of a database, are made where there are none.
@@ -33,7 +35,7 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         patience: seconds to wait for another writer before giving up with `StoreUnavailable`.
 
     Raises:
-        BadAddress: the URL says no store, or its directory is not there.
+        BadAddress: the URL says no store, or has parameters for a SQLite file, or its directory is not there.
         MissingExtra: what this kind of store needs is not installed.
         UnknownSchema: what is there is no store of mage, or one of a newer mage; it was left as it is.
         StoreUnavailable: it cannot be reached.
@@ -47,6 +49,8 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         return MemoryStore(clock=clock)
     if scheme not in _EXTRAS:
         raise BadAddress(without_password(url), f"unknown kind; known are {KNOWN_URLS}")
+    if scheme == "sqlite" and _QUERY.search(rest):
+        raise BadAddress(url, "a SQLite store takes no parameters: end the URL with the file's name")
     what, extra, needed = _EXTRAS[scheme]
     if any(find_spec(package) is None for package in needed):
         raise MissingExtra(what, extra)
@@ -56,6 +60,9 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
 
 
 def without_password(url: str) -> str:
-    """Return a URL that can be shown: what stands between a user's name and the host is left out."""
-    shown = re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", url)
-    return re.sub(r"(?i)([?&]password=)[^&]*", r"\1***", shown)
+    """Return a URL that can be shown: what stands between a user's name and the host is left out, and passwords among the parameters.
+
+    Rather too much is left out than too little: a password may hold any character, a slash too.
+    """
+    shown = re.sub(r"(?i)([?&](?:ssl)?password=)[^&]*", r"\1***", url)
+    return re.sub(r"(?s)(://[^/:]*):.*@", r"\1:***@", shown)

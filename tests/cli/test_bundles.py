@@ -111,6 +111,18 @@ def test_a_damaged_bundle_is_one_line_and_makes_nothing(url: str, tmp_path: Path
     assert [each["fault"] for each in told["findings"]] == ["damaged bundle"]
 
 
+def test_of_a_bundle_the_head_that_is_expected_is_looked_at(url: str, tmp_path: Path) -> None:
+    """A bundle that is older than it should be is a finding; a version alone is that of its session."""
+    out = tmp_path / "out.jsonl"
+    mage("export", f"{url}#deep", "--lineage", "--out", out)
+    with open_store(url) as store:
+        last = store.head("deep").version
+    for expected, status in ((last, 0), (f"deep@{last}", 0), (last + 1, 1), ("main@99", 1), ("none@1", 1)):
+        assert mage("doctor", out, "--expect-head", expected).status == status
+    for expected in ("x", "deep@x", "deep@"):
+        assert mage("doctor", out, "--expect-head", expected).status == 2
+
+
 @pytest.mark.parametrize(("end", "sound"), [(-9, 12), (200, 3), (10, 0)])
 def test_the_doctor_repairs_a_journal_that_was_cut(tmp_path: Path, end: int, sound: int) -> None:
     """What is sound of a .jsonl session goes into a new file; the old one stays."""

@@ -197,6 +197,17 @@ REFUSED = {
     "an import into a file": (["import", "{path}", "x.jsonl"], "URL#NAME"),
     "an import over a session": (["import", "{story}", "{url}#main"], "is there already"),
     "memory": (["show", "memory:#x"], "no such session"),
+    "an import into memory": (["import", "{story}", "memory:#x"], "gone when the command ends"),
+    "a repair into memory": (["doctor", "{url}", "--repair", "memory:"], "gone when the command ends"),
+    "a version in the name": (["show", "{url}#main@9"], "#main --at 9"),
+    "a path too long": (["show", "x" * 300], "x" * 300 + ": File name too long"),
+    "a path too long at a version": (["diff", "x" * 300 + "@1", "y"], "x" * 300 + "@1: File name too long"),
+    "a store's path too long": (["sessions", "sqlite:///" + "x" * 300], "x" * 300 + ": File name too long"),
+    "a doctor's path too long": (["doctor", "sqlite:///" + "x" * 300], "x" * 300 + ": File name too long"),
+    "a new store's path too long": (
+        ["import", "{story}", "sqlite:///" + "x" * 300 + "#x"],
+        "x" * 300 + ": File",
+    ),
     "no directory": (["import", "{story}", "sqlite:////no/where/x.db#x"], "there is no directory"),
 }
 

@@ -50,6 +50,64 @@ def test_made_anew(twin: Twin, store: JournalStore, steps: int) -> None:
 
 
 @both
+@pytest.mark.parametrize("steps", [0, 2, 5])
+def test_made_anew_is_not_read_as_the_old_one(twin: Twin, store: JournalStore, steps: int) -> None:
+    """What lies below is read from the journal that the session is of, or it says that this is another."""
+    with twin.open(store, "s", task="t") as session:
+        session.grow("a", "o")
+        session.grow("b", "o")
+        made_anew(store, steps)
+        for operation in (
+            lambda: session.at(2),
+            session.history,
+            lambda: session.history(after=1, upto=2),
+            lambda: session.fork("f", at=2),
+        ):
+            with pytest.raises(Conflict) as raised:
+                operation()
+            assert (raised.value.expected, raised.value.found) == (session.head, store.head("s"))
+        assert "f" not in [info.name for info in store.journals()]
+        session.refresh()
+        assert len(session.history()) == steps + 1
+
+
+@both
+def test_what_others_wrote_behind_does_not_keep_from_reading(twin: Twin, store: JournalStore) -> None:
+    """A session that is behind reads its own versions; only another journal is a conflict."""
+    with twin.open(store, "s", task="t") as session:
+        session.grow("a", "o")
+        with Session.open(store, "s") as other:
+            other.grow("b", "o")
+        assert session.at(1).tree.next_step == 1
+        assert [entry.version for entry in session.history()] == [1, 2]
+
+
+@both
+def test_made_anew_while_it_is_read(twin: Twin) -> None:
+    """Another journal that takes the name between two reads is noticed too."""
+
+    class Swapped:
+        def __init__(self) -> None:
+            self.inner = MemoryStore()
+            self.armed = False
+
+        def redactions(self, name: str) -> int:
+            if self.armed:
+                made_anew(self.inner, 5)
+            return self.inner.redactions(name)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.inner, name)
+
+    store = Swapped()
+    with twin.open(store, "s", task="t") as session:
+        session.grow("a", "o")
+        store.armed = True
+        with pytest.raises(Conflict):
+            session.at(1)
+
+
+@both
 def test_damage_is_named_on_opening_and_refreshing(twin: Twin) -> None:
     """A record that was changed is named by its version, and the session stays where it was."""
     store = MemoryStore()

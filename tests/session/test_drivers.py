@@ -41,8 +41,9 @@ async def awaited(found: object) -> object:
         (UnknownJournal("s"), "not there", ["UnknownJournal", "closed"]),
         (KeyError("s"), KeyError, ["closed"]),
         (KeyboardInterrupt(), KeyboardInterrupt, ["closed"]),
+        (StopIteration("not my end"), RuntimeError, ["closed"]),
     ],
-    ids=["answered", "refused", "failed", "interrupted"],
+    ids=["answered", "refused", "failed", "interrupted", "stopped"],
 )
 def test_both_drive_alike(found: object, result: object, said: list[str]) -> None:
     """An answer is sent, a MageError thrown, anything else passed on after the program was closed."""

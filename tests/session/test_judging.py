@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
 from mage import (
     Active,
+    AsyncSession,
     Conflict,
     Failed,
     JudgeRequest,
@@ -20,8 +23,8 @@ from mage import (
     Verdict,
     check,
 )
-from mage.effects import Judge
-from mage.stores import JournalStore
+from mage.effects import AsyncJudge, Judge
+from mage.stores import JournalStore, MemoryStore
 from mage.testing.effects import ScriptedJudge, ScriptEnded
 from tests.session.twins import Twin, both
 
@@ -216,3 +219,48 @@ def test_a_judge_may_read_the_session_that_asks(twin: Twin, store: JournalStore)
         session.grow("a", "o")
         session.compress("s")
     assert seen == ["s", "s"]
+
+
+@both
+def test_a_judge_that_is_exhausted_is_heard(twin: Twin, store: JournalStore) -> None:
+    """A judge that raises StopIteration raises: it does not pass for a verdict, and the summary is pending."""
+    answers = iter([Passed()])
+
+    def judge(_: JudgeRequest) -> Verdict:
+        return next(answers)
+
+    with twin.open(store, "s", task="t", judge=judge) as session:
+        session.grow("a", "o")
+        assert isinstance(session.compress("one"), Active)
+        session.grow("b", "o")
+        with pytest.raises(RuntimeError) as raised:
+            session.compress("two")
+        assert isinstance(raised.value.__cause__, StopIteration)
+        assert isinstance(session.phase, Unverified)
+        assert isinstance(session.judge(Passed()), Active)
+
+
+@both
+def test_a_judge_that_raises_keeps_from_opening(twin: Twin, store: JournalStore) -> None:
+    """What the judge raises about a summary that was left pending `open` raises; `wait=False` gets in."""
+    with twin.open(store, "s", task="t") as session:
+        session.grow("a", "o")
+        session.compress("one")
+    with pytest.raises(ScriptEnded):
+        twin.open(store, "s", judge=ScriptedJudge())
+    with twin.open(store, "s", judge=ScriptedJudge(), wait=False) as session:
+        assert isinstance(session.phase, Unverified)
+
+
+def test_a_plain_judge_of_an_awaited_session_is_named() -> None:
+    """An AsyncSession says that its judge is to be awaited; the compress stands."""
+
+    async def story() -> None:
+        judge = cast("AsyncJudge", ScriptedJudge(Passed()))
+        async with await AsyncSession.open(MemoryStore(), "s", task="t", judge=judge) as session:
+            await session.grow("a", "o")
+            with pytest.raises(TypeError, match="AsyncSession is awaited, but this one returned a Passed"):
+                await session.compress("one")
+            assert isinstance(session.phase, Unverified)
+
+    asyncio.run(story())

@@ -296,3 +296,16 @@ def test_the_names_of_both_twins_are_the_same() -> None:
     ]
     assert names[0] == names[1]
     assert "grow" in names[0]
+
+
+@both
+def test_meta_that_is_no_object_is_refused(twin: Twin, store: JournalStore) -> None:
+    """Meta that is no mapping, or too deep, is refused when it is given, and nothing is recorded."""
+    deep: dict[str, object] = {}
+    for _ in range(100):
+        deep = {"a": deep}
+    with twin.open(store, "s", task="t") as session:
+        for meta in (7, "text", [("a", 1)], deep):
+            with pytest.raises(BadMeta):
+                session.grow("a", "o", meta=meta)  # type: ignore[arg-type]
+        assert session.version == 1

@@ -256,3 +256,20 @@ def test_every_event_is_a_frozen_value_of_numbers_and_names() -> None:
 def test_the_log_is_silent_where_nobody_listens() -> None:
     """The logger has a NullHandler: a program that configures no logging sees nothing on its error stream."""
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("mage").handlers)
+
+
+@both
+def test_a_hook_that_would_have_to_be_awaited_is_refused(twin: Twin, store: JournalStore) -> None:
+    """Nobody awaits a hook: an `async def` is refused, alone or among others, before anything is created."""
+
+    async def hook(_: object) -> None:
+        raise AssertionError
+
+    class Called:
+        async def __call__(self, _: object) -> None:
+            raise AssertionError
+
+    for hooks in (hook, [print, hook], Called()):
+        with pytest.raises(TypeError, match="async def"):
+            twin.open(store, "s", task="t", on_event=hooks)
+    assert store.journals() == ()

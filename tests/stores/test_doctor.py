@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import Command
+from mage import Command, Grow, Start
 from mage.session.snapshots import pack
-from mage.stores import NOTHING, Head, MemoryStore, fold, open_store, snapshot_digest, verify
+from mage.stores import NOTHING, Draft, Head, MemoryStore, fold, open_store, seal, snapshot_digest, verify
 from mage.stores.doctor import examine, kept_at, repair
 from mage.stores.doctor import sqlite as reading
 from mage.testing import journals
-from mage.testing.stores import chain, recorded
+from mage.testing.stores import chain, following, recorded
 from tests.cli.runner import mage
 from tests.stores.corrupted import FAULTS, acknowledged, write
 
@@ -123,6 +123,32 @@ def test_a_lost_tail_shows_where_the_head_is_known(copy: Path) -> None:
     told = mage("doctor", f"{url}#main", "--expect-head", 90)
     assert (told.status, "version 90 is expected, and the head is 66" in told.out) == (1, True)
     assert mage("doctor", url, "--expect-head", 90).status == 2
+
+
+def test_a_session_that_is_not_there_is_a_finding(copy: Path) -> None:
+    """Who asks for one session is not told that all is well because of the others; it is said once."""
+    for options in ([], ["--expect-head", "3"]):
+        told = json.loads(mage("doctor", f"sqlite:///{copy}#nobody", *options, "--json").out)
+        found = [(each["fault"], each["session"]) for each in told["findings"]]
+        assert (told["sound"], found) == (False, [("lost session", "nobody")])
+
+
+@pytest.mark.parametrize("meta", ["[]", "no JSON", "", "7"])
+def test_meta_that_is_no_object_is_a_finding(meta: str) -> None:
+    """Whatever wrote it: the record is named, and those behind it are still sound."""
+    records = recorded([Start("t"), Grow("a", "b")])
+    last = records[-1]
+    texts = (*[part.text for part in last.parts[:-1]], meta)
+    wrong = seal(records[-2].head, Draft(last.body, texts), lambda: "s" * 16)
+    with TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/work.db"
+        with open_store(url) as store:
+            head = store.create("a", [*records[:-1], wrong])
+            store.append("a", head, following(head, "c"))
+        with kept_at(url) as kept:
+            examined = examine(kept)
+        assert [(each.fault, each.version) for each in examined.findings] == [("meta", 2)]
+        assert [sound.upto for sound in examined.sound] == [3]
 
 
 def test_one_fault_hides_no_other(copy: Path) -> None:

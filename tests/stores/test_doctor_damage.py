@@ -148,6 +148,7 @@ def test_every_flipped_bit_of_a_log_is_seen(in_use: Path) -> None:
         offset = 32 + chance.randrange(frames) * (24 + PAGE) + chance.choice((3, 7, 17, 21, 24, 900, 4000))
         content[offset] ^= 1 << chance.randrange(8)
         assert log_problem(bytes(content)) is not None
+    assert "refused for lack of room" in str(log_problem(log[:-100]))
 
 
 def test_a_log_that_was_used_again_is_no_fault(in_use: Path) -> None:

@@ -40,6 +40,7 @@ def postgres_error(state: str) -> OperationalError:
         (postgres_error("53100"), StoreFull, False),
         (postgres_error("55P03"), StoreUnavailable, False),
         (postgres_error("40P01"), StoreUnavailable, False),
+        (postgres_error("40001"), StoreUnavailable, False),
         (postgres_error("25006"), StoreUnavailable, False),
         (DBAPIError("x", {}, sqlite3.DatabaseError("words")), StoreUnavailable, False),
         (InterfaceError("x", {}, Exception("words"), connection_invalidated=True), StoreUnavailable, True),
@@ -63,3 +64,17 @@ def test_a_lost_connection_is_known_as_one() -> None:
     assert is_lost(OperationalError("x", {}, Exception("words"), connection_invalidated=True))
     assert not is_lost(OperationalError("x", {}, Exception("words")))
     assert not is_lost(PoolTimeoutError("words"))
+
+
+def test_a_write_that_fails_is_a_lack_of_room_once_it_is_sure() -> None:
+    """SQLite's failed write is a lack of room; raised by COMMIT it is in doubt first."""
+    error = sqlite_error("SQLITE_IOERR_WRITE")
+    assert isinstance(fault_of(error), StoreFull)
+    doubted = fault_of(error, committing=True)
+    assert isinstance(doubted, StoreUnavailable)
+    assert doubted.in_doubt
+
+
+def test_a_transaction_that_another_got_ahead_of_is_a_busy_store() -> None:
+    """A serialization failure says that another writer was there, as a lock does."""
+    assert "another writer" in str(fault_of(postgres_error("40001")))

@@ -241,16 +241,41 @@ def test_bad_meta_is_refused_or_named() -> None:
     """Meta that is no JSON object is refused on the way in, and named on the way out."""
     endless: dict[str, object] = {}
     endless["again"] = endless
-    for meta in ({"a": object()}, {"a": float("nan")}, endless):
+    for meta in ({"a": object()}, {"a": float("nan")}, endless, [("a", 1)], "text", 7, None):
         with pytest.raises(BadMeta):
-            draft(None, Start("t"), meta)
+            draft(None, Start("t"), meta)  # type: ignore[arg-type]
     sound = chain(1)[0]
-    for text in ("", "[]", "nonsense", "[" * 100_000):
+    for text in ("", "[]", "nonsense"):
         with pytest.raises(DamagedRecord):
             meta_of(attrs.evolve(sound, parts=(sound.parts[0], Plain(text, "0" * 16))))
     with pytest.raises(DamagedRecord):
         meta_of(attrs.evolve(sound, parts=()))
     assert meta_of(redacted(sound, [1])) == {}
+
+
+def nested(depth: int) -> dict[str, object]:
+    """Return meta that is so many containers deep, of every kind that JSON takes."""
+    inner: object = 7
+    for number in range(depth - 1):
+        inner = ([inner], (1, inner), {"a": inner})[number % 3]
+    return {"a": inner}
+
+
+def test_meta_is_nested_no_deeper_than_anybody_can_read() -> None:
+    """A hundred deep comes back; deeper is refused on the way in, however deep it is."""
+    sealed = seal(NOTHING, draft(None, Start("t"), nested(100)), salts())
+    assert seal(NOTHING, draft(None, Start("t"), meta_of(sealed)), salts()) == sealed
+    for depth in (101, 500, 100_000):
+        with pytest.raises(BadMeta):
+            draft(None, Start("t"), nested(depth))
+
+
+def test_meta_that_the_stack_cannot_read_is_no_damage() -> None:
+    """Meta that another program has nested too deep is not called damage: the record may be sound."""
+    deep = Plain('{"a":' * 100_000 + "7" + "}" * 100_000, "0" * 16)
+    sound = chain(1)[0]
+    with pytest.raises(RecursionError):
+        meta_of(attrs.evolve(sound, parts=(sound.parts[0], deep)))
 
 
 def test_what_no_command_can_hold_is_raised() -> None:

@@ -48,6 +48,7 @@ def test_the_clock_is_injected(tmp_path: Path) -> None:
         ("sqlite:///", "three slashes"),
         ("sqlite:///a\0b", "three slashes"),
         ("sqlite:///:memory:", "memory:"),
+        ("sqlite:///work.db?mode=ro", "takes no parameters"),
         ("sqlite:////", "this is a directory"),
         ("sqlite:////nowhere/at/all/work.db", "there is no directory"),
         ("postgresql://host:port/db", "cannot be read"),
@@ -71,10 +72,20 @@ def test_a_password_is_never_shown(url: str) -> None:
 
 
 def test_passwords_are_left_out_wherever_they_stand() -> None:
-    """Also one with an at sign, and one among the parameters."""
-    for url in ("postgresql://u:se@cret@h/d", "postgresql://h/d?user=u&password=se@cret&a=b"):
+    """Also one with an at sign or a slash, one of a user with an at sign, and those among the parameters."""
+    for url in (
+        "postgresql://u:se@cret@h/d",
+        "postgresql://u:se/cret@h/d",
+        "postgresql://u:se/c@cret@h/d",
+        "postgresql://u@x:se@cret@h/d",
+        "postgresql://u:se\ncret@h/d",
+        "postgresql://h/d?user=u&password=se@cret&a=b",
+        "postgresql://h:5432/d?password=se@cret",
+        "postgresql://h/d?sslkey=k&sslpassword=secret",
+    ):
         assert "cret" not in without_password(url)
-    assert without_password("postgresql://u@h/d") == "postgresql://u@h/d"
+    for url in ("postgresql://u@h/d", "postgresql://u@h:5432/d?sslmode=require", "postgresql://[::1]:5432/d"):
+        assert without_password(url) == url
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,27 @@ def test_a_commit_is_on_disk(store: SqlStore) -> None:
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "on"
 
 
+@pytest.mark.parametrize("default", ["serializable", "repeatable\\ read"])
+def test_a_server_of_another_isolation_serves_as_well(database: str, default: str) -> None:
+    """Whatever the server's default is, a writer that comes second gets a Conflict and no other fault."""
+    strict = f"{database}%20-cdefault_transaction_isolation%3D{default.replace(chr(92), '%5C').replace(' ', '%20')}"
+    with open_store(strict) as store:
+        assert isinstance(store, SqlStore)
+        with store._backend.writer.connect() as connection:
+            assert connection.exec_driver_sql("SHOW transaction_isolation").scalar_one() == "read committed"
+        head = store.create("a", chain(1))
+
+        def write(number: int) -> str:
+            try:
+                store.append("a", head, following(head, f"{number}"))
+            except Conflict:
+                return "conflict"
+            return "written"
+
+        with ThreadPoolExecutor(6) as pool:
+            assert sorted(pool.map(write, range(6))) == ["conflict"] * 5 + ["written"]
+
+
 def lose(connection: Connection) -> None:
     """Cut a connection, as a network does: neither side is told."""
     driver = connection.connection.driver_connection

@@ -54,7 +54,7 @@ def _frames_problem(data: bytes, size: int, order: str, sums: tuple[int, int]) -
                 " read: they were torn, or changed since"
             )
     if (len(data) - _HEADER) % step >= 16 and _salts(data, count, step) == salts:
-        return "its last frame is cut"
+        return "its last frame is cut, by an append that was refused for lack of room or by a copy that ended early"
     return None
 
 

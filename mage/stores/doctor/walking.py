@@ -11,7 +11,7 @@ from mage.codec.problems import Problem
 from mage.engine import State
 from mage.stores.doctor.kept import Finding, Kept, KeptJournal, KeptSnapshot, Row
 from mage.stores.errors import DamagedRecord
-from mage.stores.folding import GROW, fold
+from mage.stores.folding import GROW, fold, meta_of
 from mage.stores.protocol import snapshot_digest
 from mage.stores.records import Head, Record, chained, read_parts
 
@@ -114,6 +114,7 @@ class Walk:
             return self._spoil(version, "damaged record", record)
         self._look_at_chain(record)
         self._look_at_command(record)
+        self._look_at_meta(record)
         self._payload += len(row[2]) if isinstance(row[2], bytes) else 0
         self._grows += record.body == GROW
         self._before = record.head
@@ -157,6 +158,17 @@ class Walk:
             self._state = fold([record], self._state)
         except DamagedRecord as damaged:
             self._spoil(record.version, "refused command", damaged.reason)
+
+    def _look_at_meta(self, record: Record) -> None:
+        """Look at what goes with a record. It leads to no state, so what stands behind is still sound."""
+        if not record.parts:  # told as a command that is refused
+            return
+        try:
+            meta_of(record)
+        except DamagedRecord as damaged:
+            self._find(record.version, "meta", damaged.reason)
+        except RecursionError:  # nested deeper than this interpreter reads: no fault of the store
+            return
 
     def _look_at_head(self) -> None:
         version, digest = self._row.head, self._row.digest

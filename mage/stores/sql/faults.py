@@ -14,8 +14,9 @@ __all__ = ["fault_of", "is_lost", "sqlite_code", "unreadable"]
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _FULL: Final = "53100"
 """PostgreSQL's SQLSTATE for a full disk."""
-_BUSY: Final = ("55P03", "40P01", "57014")
-"""Its SQLSTATEs for a lock that was not to be had in time, a deadlock, and a statement that was cancelled."""
+_BUSY: Final = ("55P03", "40P01", "40001", "57014")
+"""Its SQLSTATEs for a lock that was not to be had in time, a deadlock, a transaction that another one got ahead
+of, and a statement that was cancelled."""
 
 
 def fault_of(error: SQLAlchemyError, *, committing: bool = False) -> StoreError:
@@ -50,6 +51,10 @@ def _sqlite_fault(code: int, words: str, *, committing: bool) -> StoreError:
         return StoreFull(words)
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreUnavailable(f"another writer holds it ({words})")
+    if primary == sqlite3.SQLITE_READONLY:
+        return StoreUnavailable(f"it cannot be written ({words})")
+    if code == sqlite3.SQLITE_IOERR_WRITE and not committing:
+        return StoreFull(f"the file may not grow, or its disk fails ({words})")
     return StoreUnavailable(words, in_doubt=committing and primary == sqlite3.SQLITE_IOERR)
 
 

@@ -94,8 +94,8 @@ class Postgres:
 
     def reclaim(self) -> None:
         """See `Backend.reclaim`. It locks each table for as long as it takes to write it anew."""
-        alone = self.writer.execution_options(isolation_level="AUTOCOMMIT")
-        with alone.connect() as connection:
+        with self.writer.connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT")
             connection.exec_driver_sql("VACUUM (FULL) mage_records")
             connection.exec_driver_sql("VACUUM (FULL) mage_snapshots")
             connection.exec_driver_sql("VACUUM (FULL) mage_journals")
@@ -140,4 +140,5 @@ def open_postgres(url: str, *, patience: float) -> Postgres:
         hide_parameters=True,  # no text of a record in an error or a log,
     )
     reader = engine.execution_options(isolation_level="REPEATABLE READ")  # a lineage is read as of one moment
-    return Postgres(shown, reader, engine)
+    writer = engine.execution_options(isolation_level="READ COMMITTED")  # whatever the server's default is
+    return Postgres(shown, reader, writer)

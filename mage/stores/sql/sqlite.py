@@ -11,7 +11,7 @@ import attrs
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from mage.stores.errors import BadAddress, UnknownSchema
+from mage.stores.errors import BadAddress, StoreUnavailable, UnknownSchema
 from mage.stores.sql.faults import sqlite_code
 
 __all__ = ["APPLICATION_ID", "MIGRATIONS", "Sqlite", "open_sqlite"]
@@ -59,6 +59,7 @@ MIGRATIONS: Final = (
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER: Final = 100
+_WRITES: Final = "BEGIN IMMEDIATE"
 _TRIES: Final = 50
 
 
@@ -142,9 +143,43 @@ def open_sqlite(url: str, *, patience: float) -> Sqlite:
         max_overflow=-1,
         hide_parameters=True,  # no text of a record in an error or a log
     )
+    place = _Place(path)
     event.listen(engine, "connect", _prepare)
+    event.listen(engine, "connect", place.remember)
     event.listen(engine, "begin", _begin)
-    return Sqlite(url, engine, engine.execution_options(mage_begins="BEGIN IMMEDIATE"))
+    event.listen(engine, "begin", place.require)
+    return Sqlite(url, engine, engine.execution_options(mage_begins=_WRITES))
+
+
+@final
+class _Place:
+    """Where the file is that was opened: who writes into one that was moved or replaced loses what is written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened: tuple[int, int] | None = None
+
+    def remember(self, *_: object) -> None:
+        """Note which file it is, once the first connection has made it where there was none."""
+        if self._opened is None:
+            self._opened = self._found()
+
+    def require(self, connection: Connection) -> None:
+        """Ask, in each transaction that writes, that it is still the same file.
+
+        Raises:
+            StoreUnavailable: it is not.
+        """
+        writes = connection.get_execution_options().get("mage_begins") == _WRITES
+        if writes and self._found() != self._opened:
+            raise StoreUnavailable("the file was moved or replaced since it was opened")
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 def _path_of(url: str) -> Path:

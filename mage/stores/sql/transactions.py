@@ -9,7 +9,7 @@ from typing import TypeVar, final
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from mage.stores.errors import StoreUnavailable
+from mage.stores.errors import StoreError, StoreUnavailable
 from mage.stores.sql.faults import fault_of, is_lost, unreadable
 from mage.stores.sql.schema import Backend
 
@@ -62,7 +62,7 @@ class Transactions:
                 raise error from None
             if written:
                 return answers[0]
-            raise StoreUnavailable(error.reason) from error
+            raise _undoubted(error) from error
 
     def repeat(self, work: Callable[[Connection], None]) -> None:
         """Carry out work that does no harm when it is done twice: where it is in doubt, do it again."""
@@ -135,6 +135,12 @@ class _Lost(Exception):
     def __init__(self, error: SQLAlchemyError) -> None:
         self.error = error
         super().__init__(error)
+
+
+def _undoubted(error: StoreUnavailable) -> StoreError:
+    """Return what a COMMIT raised, now that it is known that nothing was written."""
+    cause = error.__cause__
+    return fault_of(cause) if isinstance(cause, SQLAlchemyError) else StoreUnavailable(error.reason)
 
 
 def _commit(connection: Connection) -> None:
