@@ -123,11 +123,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     unchecked, short = rows_without_a_check(), fell_short()
     print(f"\n{summary(time.perf_counter() - began, len(unchecked))}")
-    for row in [*unchecked, *counted_otherwise()]:
+    untrue = [*unchecked, *counted_otherwise()]
+    for row in untrue:
         print(f"specs/README.md is not true: {row}", file=sys.stderr)
     for what in short:
         print(f"less than was promised: {what}", file=sys.stderr)
-    return 1 if unchecked or short or counted_otherwise() else 0
+    return 1 if untrue or short else 0
 
 
 if __name__ == "__main__":

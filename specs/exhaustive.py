@@ -19,12 +19,12 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from mage.engine import ApplyVerdict, Digest, Start, State, start
+from mage.engine import Start, State, start
 from mage.engine.journal import Operation
 from mage.testing.comparing import Disagreement, disagreement
 from mage.testing.implementation import Answer, Implementation, Request, outcome_of
 from mage.testing.json_lines import JsonLines
-from specs.explore import ALPHABETS, OLD_DIGEST, SMALL, TASK, Alphabet, Level, Way
+from specs.explore import ALPHABETS, HEADING, SMALL, TASK, Alphabet, Level, Way
 from specs.proofs import ORACLE, sources_digest
 
 __all__ = ["exhaust", "main", "oracle_or_none"]
@@ -86,17 +86,10 @@ def _answers(
     oracle: Implementation, alphabet: Alphabet, batch: list[_Met]
 ) -> Iterator[tuple[_Met, Operation, Answer]]:
     """Send every command of every state of a batch, and yield the answers as they come."""
-    tried = [(met, _written(command)) for met in batch for command in alphabet.commands(met[0])]
+    tried = [(met, command) for met in batch for command in alphabet.commands(met[0])]
     answers = oracle.apply_many(Request(met[1], command) for met, command in tried)
     for (met, command), answer in zip(tried, answers, strict=True):
         yield met, command, answer
-
-
-def _written(command: Operation) -> Operation:
-    """Return the command with a digest that can be written: none is as wrong as an old one."""
-    if isinstance(command, ApplyVerdict) and command.digest == Digest(""):
-        return attrs.evolve(command, digest=OLD_DIGEST)
-    return command
 
 
 def _commands(way: Way) -> list[Start | Operation]:
@@ -121,13 +114,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if oracle is None:
         return 2
     levels: list[Level] = []
-    print("depth     states      edges    refused  seconds")
+    print(HEADING)
     try:
         with oracle:
             for level in exhaust(oracle, ALPHABETS[options.alphabet], options.depth):
                 levels.append(level)
-                counts = f"{level.states:10,} {level.edges:10,} {level.refused:10,}"
-                print(f"{level.depth:5} {counts} {level.seconds:8.1f}", flush=True)
+                print(level, flush=True)
     except Disagreement as found:
         print(found, file=sys.stderr)
         return 1

@@ -52,11 +52,24 @@ from specs.driver import disagreement, perform
 from specs.laws import EDGE_LAWS, Snapshot, laws_of, old_versions_stand, refusal_changes_nothing
 from specs.reference import Mage
 
-__all__ = ["ALPHABETS", "SMALL", "WIDE", "Alphabet", "Counterexample", "Level", "explore", "main", "report"]
+__all__ = [
+    "ALPHABETS",
+    "HEADING",
+    "SMALL",
+    "WIDE",
+    "Alphabet",
+    "Counterexample",
+    "Level",
+    "explore",
+    "main",
+    "report",
+]
 
 TASK: Final = "t"
-NO_DIGEST: Final = Digest("")
+NO_DIGEST: Final = Digest("f" * 64)
 OLD_DIGEST: Final = Digest("0" * 64)
+
+HEADING: Final = "depth     states      edges    refused  seconds"
 
 Way: TypeAlias = tuple["Way", Operation] | None
 """How a state was reached: the way to the state before, and the last command."""
@@ -154,6 +167,11 @@ class Level:
     refused: int
     seconds: float
 
+    def __str__(self) -> str:
+        """Return it as a row below `HEADING`."""
+        counts = f"{self.states:10,} {self.edges:10,} {self.refused:10,}"
+        return f"{self.depth:5} {counts} {self.seconds:8.1f}"
+
 
 def explore(alphabet: Alphabet, depth: int) -> Iterator[Level]:
     """Try every sequence of commands up to this length, and yield what was seen, level by level.
@@ -236,11 +254,10 @@ def _counterexample(way: Way, last: Operation | None, detail: str) -> Counterexa
 
 def report(levels: Iterator[Level]) -> int:
     """Print a row a level; return 1, and say why, where something does not hold."""
-    print("depth     states      edges    refused  seconds")
+    print(HEADING)
     try:
         for level in levels:
-            counts = f"{level.states:10,} {level.edges:10,} {level.refused:10,}"
-            print(f"{level.depth:5} {counts} {level.seconds:8.1f}", flush=True)
+            print(level, flush=True)
     except Counterexample as found:
         print(found, file=sys.stderr)
         return 1

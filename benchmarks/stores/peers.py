@@ -5,6 +5,8 @@ LangGraph: a graph with one node that adds a step to a list, run as one loop wit
 the `MessagesState` of its documents, two messages a step; or bare tuples, which are no messages to any model; or these in a
 `DeltaChannel`, which is in beta there, and writes the whole list at every hundredth step only.
 OpenAI Agents: `SQLiteSession.add_items` with the two messages of a step.
+
+They are imported by name when they are measured, so a type checker knows nothing of them: hence `Any`.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Ask(Generic[Answer]):
 
 
 Program: TypeAlias = Generator[Ask[Any], Any, Answer]
-"""A generator of asks that returns an `Answer`."""
+"""A generator of asks that returns an `Answer`. `Any`, because each ask has an answer of its own type: `ask` types it."""
 
 
 def ask(what: Ask[Answer]) -> Program[Answer]:

@@ -29,7 +29,7 @@ from mage.engine import (
 from mage.engine.journal import Operation
 from mage.session.asks import Ask, AskJudge, Program, Tell, Turn
 from mage.session.core import Core, Written
-from mage.session.drivers import answer_awaited, drive_awaited, to_its_end
+from mage.session.drivers import answer_awaited, drive_awaited
 from mage.session.events import Event
 from mage.session.leases import Lease
 from mage.session.loading import Entry
@@ -47,6 +47,7 @@ from mage.stores import (
     open_store,
     random_salt,
 )
+from mage.stores.threads import to_its_end
 
 __all__ = ["AsyncSession"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from mage.engine.errors import MageError
@@ -22,7 +21,7 @@ from mage.session.asks import (
 )
 from mage.stores import AsyncJournalStore, JournalStore
 
-__all__ = ["answer", "answer_awaited", "drive", "drive_awaited", "to_its_end"]
+__all__ = ["answer", "answer_awaited", "drive", "drive_awaited"]
 
 Answer = TypeVar("Answer")
 
@@ -125,19 +124,3 @@ async def answer_awaited(store: AsyncJournalStore, asked: Ask[Any]) -> object:
             return None
         case _:
             raise TypeError(f"no store answers a {type(asked).__name__}")
-
-
-async def to_its_end(work: Coroutine[Any, Any, Answer]) -> Answer:
-    """Await `work` to its end. A cancellation arrives after it, so that nothing stops between store and slot."""
-    running = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not running.done():
-        try:
-            await asyncio.wait([running])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is None:
-        return running.result()
-    if not running.cancelled():
-        running.exception()  # seen: asyncio would otherwise complain of an error that nobody asked for
-    raise cancelled

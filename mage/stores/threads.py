@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from itertools import islice
 from types import TracebackType
 from typing import Final, Self, TypeVar, final
@@ -11,7 +11,7 @@ from typing import Final, Self, TypeVar, final
 from mage.stores.protocol import JournalInfo, JournalStore, Snapshot
 from mage.stores.records import Head, Record
 
-__all__ = ["InThread", "in_thread"]
+__all__ = ["InThread", "in_thread", "to_its_end"]
 
 Answer = TypeVar("Answer")
 
@@ -19,9 +19,9 @@ _AT_ONCE: Final = 256
 """Records that are read for each change of thread."""
 
 
-async def _over(work: Callable[[], Answer]) -> Answer:
-    """Carry out `work` in a thread. A cancellation waits until it is over: nothing is in doubt after it."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
+async def to_its_end(work: Coroutine[object, object, Answer]) -> Answer:
+    """Await `work` to its end: a cancellation arrives after it, so that nothing is in doubt when it does."""
+    running = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not running.done():
         try:
@@ -33,6 +33,11 @@ async def _over(work: Callable[[], Answer]) -> Answer:
     if not running.cancelled():
         running.exception()  # seen: asyncio would otherwise complain of an error that nobody asked for
     raise cancelled
+
+
+async def _over(work: Callable[[], Answer]) -> Answer:
+    """Carry out `work` in a thread, to its end."""
+    return await to_its_end(asyncio.to_thread(work))
 
 
 @final

@@ -10,9 +10,10 @@ import pytest
 
 from mage import IllegalPhase, MageError
 from mage.session.asks import Ask, AskJudge, HeadOf, Program, Tell, ask
-from mage.session.drivers import answer, answer_awaited, drive, drive_awaited, to_its_end
+from mage.session.drivers import answer, answer_awaited, drive, drive_awaited
 from mage.session.events import Refreshed
 from mage.stores import Head, MemoryStore, UnknownJournal, in_thread
+from mage.stores.threads import to_its_end
 
 
 def looking(said: list[str]) -> Program[str]:
