@@ -53,7 +53,7 @@ postgres: .venv/dev         ## Stores and sessions on a private PostgreSQL; need
 
 coverage: .venv/dev         ## Every branch of engine, codec and sessions.
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not formal and not postgres" --cov --cov-report= $(COVERED)
-	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec/*,mage/session/*,mage/effects.py' --fail-under=100
+	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec/*,mage/session/*,mage/effects/*' --fail-under=100
 
 bench: .venv/dev            ## Beside a hand-written mutable tree, in one run; both must show the same.
 	$(BIN)/python -m pytest benchmarks/test_floor.py

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import attrs
 
+from mage.effects import Metered
 from mage.engine import JudgeRequest, Verdict
 from mage.session.events import Event
 from mage.stores import Head, Record, Snapshot
@@ -148,7 +149,7 @@ class Tell(Ask[None]):
 
 @final
 @attrs.frozen
-class AskJudge(Ask[Verdict]):
+class AskJudge(Ask[Verdict | Metered[Verdict]]):
     """Ask the session's judge. Nobody is kept from using the session meanwhile."""
 
     request: JudgeRequest

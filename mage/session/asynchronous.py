@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, cast, final
 
 import attrs
 
-from mage.effects import AsyncJudge
+from mage.effects import AsyncJudge, Metered
 from mage.engine import (
     Accept,
     Compress,
@@ -133,7 +133,11 @@ class AsyncSession(Readable):
         return await self._run(self._core.summarize(Retext(text, kind), meta, wait=wait))
 
     async def judge(
-        self, verdict: Verdict, digest: Digest | str | None = None, *, meta: Meta | None = None
+        self,
+        verdict: Verdict | Metered[Verdict],
+        digest: Digest | str | None = None,
+        *,
+        meta: Meta | None = None,
     ) -> State:
         """See `Session.judge`."""
         return (await self._run(self._core.judge(verdict, digest, meta))).slot.state

@@ -7,11 +7,13 @@ Everything here asks (`mage.session.asks`) and performs nothing.
 
 from __future__ import annotations
 
-from typing import Final, TypeVar, cast, final
+from collections.abc import Mapping
+from typing import Final, TypeAlias, TypeVar, cast, final
 
 import attrs
 from returns.pipeline import is_successful
 
+from mage.effects import Metered, metered
 from mage.engine import (
     ApplyVerdict,
     Digest,
@@ -75,6 +77,7 @@ from mage.stores import (
 __all__ = ["Core", "Written"]
 
 Answer = TypeVar("Answer")
+_Verdict: TypeAlias = Verdict | Metered[Verdict]
 
 _SHARE: Final = 16
 """A snapshot is due when this part of the journal is new: so keeping them costs O(1) a command."""
@@ -123,14 +126,17 @@ class Core:
         return written.slot.state
 
     def _maintain(self, asked: Slot, pending: Unverified) -> Program[State]:
-        verdict = yield from ask(AskJudge(judge_request(pending)))
-        command = ApplyVerdict(_as_verdict(verdict), pending.digest)
-        written = yield from ask(Turn(self._commit(command, None, asked.head)))
+        answer = _as_verdict((yield from ask(AskJudge(judge_request(pending)))))
+        command = ApplyVerdict(answer.value, pending.digest)
+        written = yield from ask(Turn(self._commit(command, answer.meta, asked.head)))
         return written.slot.state
 
-    def judge(self, verdict: Verdict, digest: Digest | str | None, meta: Meta | None) -> Program[Written]:
+    def judge(self, given: _Verdict, digest: Digest | str | None, meta: Meta | None) -> Program[Written]:
         """Take a verdict that was given outside."""
-        return (yield from ask(Turn(self._judge(_as_verdict(verdict), digest, meta))))
+        answer = _as_verdict(given)
+        if answer.meta and isinstance(meta, Mapping | None):
+            meta = {**answer.meta, **(meta or {})}
+        return (yield from ask(Turn(self._judge(answer.value, digest, meta))))
 
     def _judge(self, verdict: Verdict, digest: Digest | str | None, meta: Meta | None) -> Program[Written]:
         state = self.slot.state
@@ -143,11 +149,11 @@ class Core:
         slot, pending = self.slot, self.slot.state
         if not self.settings.judged or not isinstance(pending, Unverified):
             return
-        verdict = _as_verdict((yield from ask(AskJudge(judge_request(pending)))))
+        answer = _as_verdict((yield from ask(AskJudge(judge_request(pending)))))
         while True:
-            command = ApplyVerdict(verdict, pending.digest)
+            command = ApplyVerdict(answer.value, pending.digest)
             try:
-                yield from ask(Turn(self._commit(command, None, slot.head)))
+                yield from ask(Turn(self._commit(command, answer.meta, slot.head)))
             except Conflict:
                 yield from ask(Turn(self._refresh()))
             slot = self.slot
@@ -344,10 +350,11 @@ def _pending(state: State) -> Unverified:
     return state
 
 
-def _as_verdict(found: object) -> Verdict:
-    if not isinstance(found, Passed | Failed):
-        raise NotAVerdict(type(found).__name__)
-    return found
+def _as_verdict(found: _Verdict) -> Metered[Verdict]:
+    answer: Metered[Verdict] = metered(found)
+    if not isinstance(answer.value, Passed | Failed):  # judges are other people's code
+        raise NotAVerdict(type(answer.value).__name__)
+    return answer
 
 
 def _carried_out(state: State, command: Operation) -> tuple[State, Revised | None]:

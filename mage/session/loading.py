@@ -9,6 +9,7 @@ import attrs
 
 from mage.engine import Command, State
 from mage.session.asks import NewestSnapshot, Program, ReadRecords, Redactions, ask
+from mage.session.collector import collector_paused
 from mage.session.snapshots import unpack
 from mage.stores import (
     NOTHING,
@@ -128,7 +129,8 @@ def _fold_to(name: str, state: State | None, head: Head, version: int) -> Progra
     while head.version < version:
         upto = min(head.version + _AT_ONCE, version)
         records = yield from ask(ReadRecords(name, head.version, upto))
-        state = fold(verify(head, records), state)
+        with collector_paused():
+            state = fold(verify(head, records), state)
         if not records or records[-1].version != upto:
             missing = records[-1].version + 1 if records else head.version + 1
             raise DamagedRecord(missing, "it is missing")

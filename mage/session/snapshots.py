@@ -19,6 +19,7 @@ from mage.engine.ids import ROOT_STEP, StepId, SummaryId
 from mage.engine.machine import State
 from mage.engine.nodes import Instruction, Step, Summary, as_kind
 from mage.engine.tree import Tree
+from mage.session.collector import collector_paused
 
 __all__ = ["pack", "unpack"]
 
@@ -67,10 +68,11 @@ def _packed(summary: Summary) -> list[object]:
 def unpack(data: bytes) -> State | None:
     """Return the state that `pack` was given, or None where these bytes are of another form.
 
-    Cost: O(size of the tree).
+    Cost: O(size of the tree). The garbage collector pauses until it returns.
     """
     try:
-        return _unpacked(json.loads(data))
+        with collector_paused():
+            return _unpacked(json.loads(data))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 

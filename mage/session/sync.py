@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar, final
 
 import attrs
 
-from mage.effects import Judge
+from mage.effects import Judge, Metered
 from mage.engine import (
     Accept,
     Compress,
@@ -176,12 +176,16 @@ class Session(Readable):
         return self._run(self._core.summarize(Retext(text, kind), meta, wait=wait))
 
     def judge(
-        self, verdict: Verdict, digest: Digest | str | None = None, *, meta: Meta | None = None
+        self,
+        verdict: Verdict | Metered[Verdict],
+        digest: Digest | str | None = None,
+        *,
+        meta: Meta | None = None,
     ) -> State:
         """Take a verdict; see `mage.apply_verdict`.
 
         Args:
-            verdict: `Passed()` or `Failed(feedback, fault)`.
+            verdict: `Passed()` or `Failed(feedback, fault)`, or `Metered`, whose usage is kept beside it.
             digest: of the request that it answers. None means the summary that is pending now, whichever it
                 is: give the digest where anything may have happened since you asked.
             meta: goes with it.

@@ -1,9 +1,4 @@
-"""What the core asks of the world, as frozen values, and the Protocols of who answers.
-
-The core never performs anything: it hands out a request and takes an answer. Any function of the right
-signature is a judge or a summarizer; an `async def` one is its awaitable twin. `mage.testing.effects` has
-scripted ones for tests.
-"""
+"""What is asked about summaries: is this one true to its steps, and what should be read instead of these?"""
 
 from __future__ import annotations
 
@@ -12,17 +7,10 @@ from typing import Protocol, final
 
 import attrs
 
+from mage.effects.answers import Metered
 from mage.engine import Earlier, JudgeRequest, Kind, Step, Verdict
 
-__all__ = [
-    "AsyncJudge",
-    "AsyncSummarizer",
-    "Judge",
-    "JudgeRequest",
-    "Summarizer",
-    "SummaryRequest",
-    "Verdict",
-]
+__all__ = ["AsyncJudge", "AsyncSummarizer", "Judge", "Summarizer", "SummaryRequest"]
 
 
 @final
@@ -37,6 +25,8 @@ class SummaryRequest:
         earlier: the fallback summaries of the same subgoal, oldest first, which the new text should go on from.
         steps: what was done and is to be replaced, in execution order.
         limit: the most tokens that the text may have; None where nobody counts.
+        rejected: the text that a judge has failed and that the new one is to replace (D16); None for a first one.
+        feedback: what the judge said of it.
     """
 
     task: str
@@ -45,12 +35,14 @@ class SummaryRequest:
     earlier: tuple[Earlier, ...]
     steps: tuple[Step, ...]
     limit: int | None = None
+    rejected: str | None = None
+    feedback: str = ""
 
 
 class Judge(Protocol):
     """Tells whether a summary is true to what was done (Algorithm 1, Maintain; D5). What it raises is passed on."""
 
-    def __call__(self, request: JudgeRequest, /) -> Verdict:
+    def __call__(self, request: JudgeRequest, /) -> Verdict | Metered[Verdict]:
         """Return `Passed()`, or `Failed(feedback, fault)` with feedback that is not blank."""
         ...
 
@@ -58,7 +50,7 @@ class Judge(Protocol):
 class AsyncJudge(Protocol):
     """A `Judge` whose answer is awaited."""
 
-    def __call__(self, request: JudgeRequest, /) -> Awaitable[Verdict]:
+    def __call__(self, request: JudgeRequest, /) -> Awaitable[Verdict | Metered[Verdict]]:
         """See `Judge`."""
         ...
 
@@ -66,7 +58,7 @@ class AsyncJudge(Protocol):
 class Summarizer(Protocol):
     """Writes the text of a summary. What it raises is passed on."""
 
-    def __call__(self, request: SummaryRequest, /) -> str:
+    def __call__(self, request: SummaryRequest, /) -> str | Metered[str]:
         """Return a text that is not blank."""
         ...
 
@@ -74,6 +66,6 @@ class Summarizer(Protocol):
 class AsyncSummarizer(Protocol):
     """A `Summarizer` whose answer is awaited."""
 
-    def __call__(self, request: SummaryRequest, /) -> Awaitable[str]:
+    def __call__(self, request: SummaryRequest, /) -> Awaitable[str | Metered[str]]:
         """See `Summarizer`."""
         ...

@@ -1,0 +1,228 @@
+"""What is asked of the world: perform an action, and become what it was at a boundary (D14)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Literal, Protocol, TypeAlias, final
+
+import attrs
+
+from mage.engine import Step, StepId
+
+__all__ = [
+    "Act",
+    "AsyncWorld",
+    "Begin",
+    "Compensable",
+    "Divergence",
+    "Irreversible",
+    "NoEffect",
+    "NotRestored",
+    "Observed",
+    "Restore",
+    "Restored",
+    "Reversible",
+    "Undo",
+    "World",
+    "WorldEffect",
+]
+
+
+@final
+@attrs.frozen
+class NoEffect:
+    """The action only looked: there is nothing to undo."""
+
+
+@final
+@attrs.frozen
+class Reversible:
+    """The action can be undone by another one.
+
+    Attributes:
+        inverse: that action.
+    """
+
+    inverse: str
+
+
+@final
+@attrs.frozen
+class Compensable:
+    """The action cannot be undone, but made good.
+
+    Attributes:
+        how: what would make it good, for people and for the model.
+    """
+
+    how: str
+
+
+@final
+@attrs.frozen
+class Irreversible:
+    """The action can neither be undone nor made good.
+
+    Attributes:
+        why: one line.
+    """
+
+    why: str = ""
+
+
+WorldEffect: TypeAlias = NoEffect | Reversible | Compensable | Irreversible
+"""What an action has done to the world, as its environment declares it."""
+
+
+@final
+@attrs.frozen
+class Begin:
+    """Be as at the start of the task. Answered by what the world shows first, as `Observed`."""
+
+
+@final
+@attrs.frozen
+class Act:
+    """Perform an action. It was recorded as intended before this is asked.
+
+    Attributes:
+        action: in the environment's own words.
+        after: the step head that it is performed at.
+    """
+
+    action: str
+    after: StepId
+
+
+@final
+@attrs.frozen
+class Observed:
+    """What came back from the world.
+
+    Attributes:
+        text: the observation of the step.
+        over: whether the world takes no more actions (a game that is won or lost).
+        instructions: what is asked for from here on, as with a next subtask; pinned at the new step (D17).
+        effect: what the action has done; None where the environment does not say.
+    """
+
+    text: str
+    over: bool = False
+    instructions: tuple[str, ...] = ()
+    effect: WorldEffect | None = None
+
+
+@final
+@attrs.frozen
+class Undo:
+    """One line of the plan for going back: a step that is abandoned, and what it has done to the world.
+
+    Attributes:
+        step: the abandoned step.
+        effect: what it has done; None where nobody said.
+    """
+
+    step: Step
+    effect: WorldEffect | None
+
+
+@final
+@attrs.frozen
+class Restore:
+    """Become what the world was after the last step of `path`.
+
+    Attributes:
+        path: the steps from the root to where the agent stands now, in execution order.
+        plan: the steps that are abandoned, newest first, each with what it has done. Empty when a run is resumed.
+    """
+
+    path: tuple[Step, ...]
+    plan: tuple[Undo, ...] = ()
+
+
+@final
+@attrs.frozen
+class Divergence:
+    """An action of the path that, performed again, came back with something else.
+
+    Attributes:
+        step: the step as recorded.
+        observed: what came back this time.
+    """
+
+    step: Step
+    observed: str
+
+
+@final
+@attrs.frozen
+class Restored:
+    """The world is what it was, but for `divergences`.
+
+    Attributes:
+        how: by a snapshot, by a reset and the actions of the path, by the inverses of what was abandoned, or
+            because there was nothing to do.
+        divergences: where it is not as recorded, in path order.
+        over: whether the world takes no more actions.
+    """
+
+    how: Literal["snapshot", "replay", "inverses", "nothing"]
+    divergences: tuple[Divergence, ...] = ()
+    over: bool = False
+
+
+@final
+@attrs.frozen
+class NotRestored:
+    """The world could not be made what it was; the agent is told.
+
+    Attributes:
+        reason: one line.
+    """
+
+    reason: str
+
+
+class World(Protocol):
+    """Answers what is asked of the world. `mage.agent.EnvironmentWorld` makes one of an `Environment`.
+
+    What it raises, but for `EffectError`, ends the run; the action that was asked for is then uncertain.
+    """
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether `restore` brings back the world of any path, so that an interrupted action may be repeated."""
+        ...
+
+    def begin(self, request: Begin, /) -> Observed:
+        """Be as at the start of the task, and return what is shown first; a blank text for nothing."""
+        ...
+
+    def act(self, request: Act, /) -> Observed:
+        """Perform an action."""
+        ...
+
+    def restore(self, request: Restore, /) -> Restored | NotRestored:
+        """Become what the world was."""
+        ...
+
+
+class AsyncWorld(Protocol):
+    """A `World` whose answers are awaited."""
+
+    @property
+    def repeatable(self) -> bool:
+        """See `World`."""
+        ...
+
+    def begin(self, request: Begin, /) -> Awaitable[Observed]:
+        """See `World`."""
+        ...
+
+    def act(self, request: Act, /) -> Awaitable[Observed]:
+        """See `World`."""
+        ...
+
+    def restore(self, request: Restore, /) -> Awaitable[Restored | NotRestored]:
+        """See `World`."""
+        ...

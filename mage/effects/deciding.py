@@ -1,0 +1,147 @@
+"""What is asked of the agent's model: what to do next, seeing S."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Literal, Protocol, TypeAlias, final
+
+import attrs
+
+from mage.effects.answers import Metered
+from mage.engine import Compress, ExecutionState, Revise, StepId
+
+__all__ = ["Action", "AsyncModel", "Decide", "Decision", "Finish", "Model", "Notice", "NoticeKind", "Then"]
+
+NoticeKind: TypeAlias = Literal[
+    "refused",
+    "unusable",
+    "merged",
+    "tried",
+    "failed",
+    "uncertain",
+    "diverged",
+    "irreversible",
+    "left_behind",
+    "tokens",
+    "judge",
+    "world",
+    "changed",
+]
+"""What a notice is about: a refused command, an unusable reply, a step walked into again (D10), an action that
+was tried and left at this very place, a summary that has failed, an action of which nobody knows whether it was
+performed, a world that is not as it was, an action that cannot be undone, instructions that a revise left behind,
+a segment that grows too long, a judge that is down, a world that is over, somebody else who has written."""
+
+
+@final
+@attrs.frozen
+class Notice:
+    """Something that the model is told once, beside S (D11).
+
+    Attributes:
+        kind: what it is about.
+        text: one or more sentences in our words; what they quote is content.
+    """
+
+    kind: NoticeKind
+    text: str
+
+
+@final
+@attrs.frozen
+class Decide:
+    """The question to the agent's model: what now?
+
+    Attributes:
+        shown: S = (C, R, H), with the task and the instructions in force.
+        boundaries: where `Revise` may go now, in path order; all but a last one that is the current boundary
+            are labels that S shows.
+        notices: what it is told once, in the order in which it happened.
+        may_compress: whether there is an open segment to summarize, or a summary that wants a new text.
+        room: tokens that the open segment may still take before it is summarized without being asked; None
+            where there is no mark.
+    """
+
+    shown: ExecutionState
+    boundaries: tuple[StepId, ...]
+    notices: tuple[Notice, ...] = ()
+    may_compress: bool = True
+    room: int | None = None
+
+
+@final
+@attrs.frozen
+class Action:
+    """One action for the environment, in the environment's own words.
+
+    Attributes:
+        text: what becomes the action of the step.
+        call: the id that the model's interface gave to this call; kept beside the step (D15).
+    """
+
+    text: str
+    call: str | None = None
+
+
+@final
+@attrs.frozen
+class Finish:
+    """The task is done, or cannot be done; `answer` is what there is to say."""
+
+    answer: str = ""
+
+
+Then: TypeAlias = Compress | Revise | Finish
+"""What an agent does to its own state."""
+
+
+@final
+@attrs.frozen
+class Decision:
+    """What the model has decided: actions in the order of its calls, and at most one thing about its own state, last (D11).
+
+    Attributes:
+        actions: to be performed, each a step. One in ReAct.
+        then: done when all actions are.
+        thought: what the model said beside it; kept with the step, not shown again.
+    """
+
+    actions: tuple[Action, ...] = ()
+    then: Then | None = None
+    thought: str = ""
+
+    @classmethod
+    def act(cls, *actions: str, thought: str = "") -> Decision:
+        """Return the decision to perform these actions."""
+        return cls(tuple(Action(action) for action in actions), None, thought)
+
+    @classmethod
+    def compress(cls, text: str, *, thought: str = "") -> Decision:
+        """Return the decision that the subgoal is complete, with the text of its summary."""
+        return cls((), Compress(text), thought)
+
+    @classmethod
+    def revise(cls, boundary: StepId | int, lesson: str, *, thought: str = "") -> Decision:
+        """Return the decision to go back to a boundary."""
+        return cls((), Revise(boundary, lesson), thought)
+
+    @classmethod
+    def finish(cls, answer: str = "", *, thought: str = "") -> Decision:
+        """Return the decision that the task is over."""
+        return cls((), Finish(answer), thought)
+
+
+class Model(Protocol):
+    """Decides what to do next. Raises `EffectError` where it cannot."""
+
+    def __call__(self, request: Decide, /) -> Decision | Metered[Decision]:
+        """Return a decision; one that does nothing at all counts as an unusable reply."""
+        ...
+
+
+class AsyncModel(Protocol):
+    """A `Model` whose answer is awaited."""
+
+    def __call__(self, request: Decide, /) -> Awaitable[Decision | Metered[Decision]]:
+        """See `Model`."""
+        ...
