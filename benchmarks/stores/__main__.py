@@ -2,8 +2,9 @@
 
     python -m benchmarks.stores [--peers] [--at DIRECTORY]
 
-../README.md says what each line means. Exit status 0 where every line with a limit holds, else 1. Peers that are
-not installed are passed over with a line; with `--peers` that is exit status 1 too.
+../README.md says what each line means. Exit status 0 where every line with a limit holds, else 1. A machine can be
+noisy once: what does not hold is measured once more, all of its lines are printed again, and these count. Peers that
+are not installed are passed over with a line; with `--peers` that is exit status 1 too.
 """
 
 from __future__ import annotations
@@ -43,14 +44,25 @@ def main(arguments: list[str] | None = None) -> int:
     absent_peers = missing()
     broken = int(asked.peers and bool(absent_peers))
     for measure in _measurements(absent_peers):
-        with tempfile.TemporaryDirectory(prefix="mage-bench-", dir=asked.at) as directory:
-            for line in measure(Path(directory)):
-                _say(row(line))
-                broken += not line.holds
+        failed = _measured(measure, asked.at)
+        if failed:
+            _say("once more, for a machine can be noisy once:")
+            failed = _measured(measure, asked.at)
+        broken += failed
     if absent_peers:
         _say(f"passed over, not installed: {', '.join(absent_peers)} (pip install --group peers)")
     _say(f"{broken} limits do not hold" if broken else "every limit holds")
     return int(broken > 0)
+
+
+def _measured(measure: Measurement, place: Path | None) -> int:
+    """Print what is measured, and return how many limits do not hold."""
+    broken = 0
+    with tempfile.TemporaryDirectory(prefix="mage-bench-", dir=place) as directory:
+        for line in measure(Path(directory)):
+            _say(row(line))
+            broken += not line.holds
+    return broken
 
 
 def _measurements(absent_peers: list[str]) -> Iterator[Measurement]:

@@ -1,7 +1,7 @@
 """The garbage collector, held off while very many values are made that all stay.
 
 It would walk over them again and again to find nothing: that was a third of the time to open a session from a
-snapshot, and an eighth of the time to fold one from its records.
+snapshot, and a sixth of the time to read and fold its records.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["collector_paused"]
 def collector_paused() -> Iterator[None]:
     """Collect no garbage, in any thread, until the block ends; where the host has the collector off it stays off.
 
-    The block must be short, and wait for nothing. Of several threads in such blocks the first to end switches
+    The block must be short, and await nothing. Of several threads in such blocks the first to end switches
     it on again: it is never left off.
     """
     on = gc.isenabled()

@@ -19,6 +19,7 @@ from mage.session.asks import (
     ReadRecords,
     Redactions,
 )
+from mage.session.collector import collector_paused
 from mage.stores import AsyncJournalStore, JournalStore
 
 __all__ = ["answer", "answer_awaited", "drive", "drive_awaited"]
@@ -78,7 +79,8 @@ def answer(store: JournalStore, asked: Ask[Any]) -> object:
         case HeadOf(name):
             return store.head(name)
         case ReadRecords(name, after, upto):
-            return list(store.read(name, after, upto))
+            with collector_paused():
+                return list(store.read(name, after, upto))
         case Create(name, records):
             return store.create(name, records)
         case Fork(source, name, at):

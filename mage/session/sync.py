@@ -139,6 +139,15 @@ class Session(Readable):
         """
         return self._operate(Grow(action, observation), meta).slot.state
 
+    def apply(self, command: Operation, *, meta: Meta | None = None) -> State:
+        """Carry out a command that is given as a value, for programs that make them; the judge is not asked.
+
+        Raises:
+            Refused: the state refuses it.
+            Conflict: others have written.
+        """
+        return self._operate(command, meta).slot.state
+
     def compress(
         self, text: str, *, kind: Kind = "subgoal", wait: bool = True, meta: Meta | None = None
     ) -> State:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from inspect import iscoroutinefunction
 from types import TracebackType
-from typing import Final, TypeAlias, assert_never, final
+from typing import Final, TypeAlias, TypeVar, assert_never, final
 
 from mage.engine import (
     Accept,
@@ -31,11 +31,14 @@ Hook: TypeAlias = Callable[[Event], object]
 """A plain function that hears of what happened, when the turn is over: it may use the session. What it raises
 is logged and harms nothing. Of two threads' events the later may be heard first; each has its version."""
 
+Told = TypeVar("Told")
 _LOG: Final = logging.getLogger("mage")
 _LOG.addHandler(logging.NullHandler())
 
 
-def as_hooks(hooks: Hook | Iterable[Hook]) -> tuple[Hook, ...]:
+def as_hooks(
+    hooks: Callable[[Told], object] | Iterable[Callable[[Told], object]],
+) -> tuple[Callable[[Told], object], ...]:
     """Return one hook or several as a tuple.
 
     Raises:
@@ -48,7 +51,7 @@ def as_hooks(hooks: Hook | Iterable[Hook]) -> tuple[Hook, ...]:
     return found
 
 
-def tell(hooks: Sequence[Hook], told: Iterable[Event]) -> None:
+def tell(hooks: Sequence[Callable[[Told], object]], told: Iterable[Told]) -> None:
     """Log events, and hand each to each hook."""
     for event in told:
         level = logging.WARNING if isinstance(event, events.SnapshotFailed) else logging.DEBUG
@@ -65,7 +68,7 @@ class _Contained:
     Its message is not logged, for it may hold what the hook knows.
     """
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: object) -> None:
         self._event = event
 
     def __enter__(self) -> None:

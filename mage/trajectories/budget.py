@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mage.engine import Accept, Active, Command, Compress, State
 from mage.engine.tree import trace
-from mage.trajectories.extract import extract
+from mage.render.extract import extract
 
 __all__ = ["fallback"]
 

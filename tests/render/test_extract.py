@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Step, StepId
-from mage.trajectories.extract import extract
+from mage.render.extract import extract
 
 anything = st.text(st.characters(exclude_categories=()))
 

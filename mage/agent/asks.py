@@ -1,0 +1,199 @@
+"""What the agent's program asks, and the typed ways to ask it.
+
+The program (`mage.agent.loop`) yields these and performs nothing. `mage.agent.durable` answers each from the
+tape of an earlier run or passes it on, and puts the answer on the tape; so the program neither knows nor needs
+to know whether it runs for the first time, is resumed, or is run again offline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias, TypeVar, final
+
+import attrs
+
+from mage.agent.events import AgentEvent
+from mage.agent.outcomes import Outcome
+from mage.agent.policy import Policy
+from mage.effects import (
+    Act,
+    Begin,
+    Decide,
+    Decision,
+    JudgeRequest,
+    Metered,
+    Notice,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    SummaryRequest,
+    Verdict,
+)
+from mage.engine import Digest, Refusal, State, StepId, SummaryId
+from mage.engine.errors import MageError
+from mage.engine.journal import Operation
+from mage.session.asks import Ask, Program, ask
+
+__all__ = [
+    "AskVerdict",
+    "BeginJudging",
+    "Counts",
+    "Effect",
+    "End",
+    "Look",
+    "Operate",
+    "Overtaken",
+    "Request",
+    "Seen",
+    "Tell",
+    "Uncertain",
+    "act",
+    "begin",
+    "decide",
+    "judge",
+    "restore",
+    "summarize",
+]
+
+Answer = TypeVar("Answer")
+
+
+@final
+class Overtaken(MageError):
+    """Somebody else has written to the session: what was to be recorded was made for another head, and was not."""
+
+
+@final
+@attrs.frozen
+class Counts:
+    """How often the journal goes back, and writes texts anew (D13). It counts on while commands are carried out.
+
+    Attributes:
+        revisions: by boundary.
+        retexts: by summary.
+    """
+
+    revisions: Mapping[StepId, int]
+    retexts: Mapping[SummaryId, int]
+
+
+@final
+@attrs.frozen
+class Seen:
+    """Where the agent stands.
+
+    Attributes:
+        state: the state of its session.
+        policy: the policy that is in force.
+        counts: what its journal says of failures.
+        news: what happened to session and world outside of the program.
+        followed: whether somebody else has written since the last look.
+    """
+
+    state: State
+    policy: Policy
+    counts: Counts
+    news: tuple[Notice, ...] = ()
+    followed: bool = False
+
+
+@final
+@attrs.frozen
+class Look(Ask[Seen]):
+    """Where do we stand?"""
+
+
+@final
+@attrs.frozen
+class Operate(Ask[State | Refusal]):
+    """Carry out a command, durably. Answered by the new state, or by why not. Raises `Overtaken`.
+
+    Attributes:
+        command: what to do.
+        meta: what is kept beside it (D15).
+    """
+
+    command: Operation
+    meta: Mapping[str, object]
+
+
+Request: TypeAlias = Decide | Act | Begin | Restore | JudgeRequest | SummaryRequest
+"""What is asked of the world outside of mage."""
+
+
+@final
+@attrs.frozen
+class Uncertain:
+    """The run died while an action was performed, in a world that cannot be restored: nobody knows whether it was."""
+
+
+@final
+@attrs.frozen
+class Effect(Ask[Answer]):
+    """Ask somebody outside. Raises `EffectError`."""
+
+    request: Request
+
+
+@final
+@attrs.frozen
+class BeginJudging(Ask[None]):
+    """Put a request to the judge, and do not wait (D6)."""
+
+    request: JudgeRequest
+
+
+@final
+@attrs.frozen
+class AskVerdict(Ask[Metered[Verdict] | None]):
+    """Is the verdict there? None where it is not, and `wait` is False. Raises `EffectError`."""
+
+    digest: Digest
+    wait: bool
+
+
+@final
+@attrs.frozen
+class End(Ask[bool]):
+    """The run ends. Answered by whether it goes on all the same, because it was resumed later."""
+
+    outcome: Outcome
+
+
+@final
+@attrs.frozen
+class Tell(Ask[None]):
+    """Tell the hooks."""
+
+    event: AgentEvent
+
+
+def decide(request: Decide) -> Program[Metered[Decision]]:
+    """Ask the model."""
+    return (yield from ask(Effect[Metered[Decision]](request)))
+
+
+def act(request: Act) -> Program[Observed | Uncertain]:
+    """Perform an action."""
+    return (yield from ask(Effect[Observed | Uncertain](request)))
+
+
+def begin() -> Program[Observed]:
+    """Let the world begin."""
+    return (yield from ask(Effect[Observed](Begin())))
+
+
+def restore(request: Restore) -> Program[Restored | NotRestored]:
+    """Let the world go back."""
+    return (yield from ask(Effect[Restored | NotRestored](request)))
+
+
+def judge(request: JudgeRequest) -> Program[Metered[Verdict]]:
+    """Ask the judge, and wait."""
+    return (yield from ask(Effect[Metered[Verdict]](request)))
+
+
+def summarize(request: SummaryRequest) -> Program[Metered[str]]:
+    """Ask the summarizer."""
+    return (yield from ask(Effect[Metered[str]](request)))

@@ -1,0 +1,224 @@
+"""`AsyncAgent`: a run that awaits. It drives the same program as `Agent`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from inspect import isawaitable
+from typing import Any, TypeVar, cast, final
+
+import attrs
+
+from mage.agent.durable import Durable, Recorded
+from mage.agent.environment import AsyncEnvironment
+from mage.agent.hooks import AgentHook, heard_by, tell_hooks
+from mage.agent.loop import program
+from mage.agent.opening import BEGAN, Begun, began, begun, policy_for, recorded, tape_entries
+from mage.agent.outcomes import Outcome, RunFailed
+from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
+from mage.agent.policy import Policy
+from mage.agent.situation import Run
+from mage.agent.summarizing import extracted_awaited
+from mage.agent.tape import TAPE_TASK, encoded, tape_name
+from mage.agent.world import AsyncEnvironmentWorld
+from mage.effects import (
+    Act,
+    AsyncJudge,
+    AsyncModel,
+    AsyncSummarizer,
+    AsyncWorld,
+    Begin,
+    Decide,
+    JudgeRequest,
+    Metered,
+    Restore,
+    SummaryRequest,
+    Verdict,
+)
+from mage.engine import Digest
+from mage.render import Meter
+from mage.session import AsyncSession, Entry, OtherTask
+from mage.session.asks import Ask
+from mage.session.drivers import drive_awaited
+from mage.stores import (
+    AsyncJournalStore,
+    Clock,
+    JournalStore,
+    Salts,
+    StoreError,
+    now,
+    open_store,
+    random_salt,
+)
+from mage.tokens import TokenCounter, default_counter
+
+__all__ = ["AsyncAgent", "async_world_of"]
+
+Answer = TypeVar("Answer")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AsyncAgent:
+    """The twin of `Agent` whose model, world, judge and summarizer are awaited. See `Agent`."""
+
+    model: AsyncModel
+    world: AsyncWorld | AsyncEnvironment
+    judge: AsyncJudge | None = None
+    summarizer: AsyncSummarizer | None = None
+    policy: Policy | None = None
+    counter: TokenCounter | None = None
+
+    async def run(
+        self,
+        store: str | JournalStore | AsyncJournalStore,
+        name: str,
+        *,
+        task: str | None = None,
+        on_event: AgentHook | Iterable[AgentHook] = (),
+        clock: Clock = now,
+        salts: Salts = random_salt,
+    ) -> Outcome:
+        """Run until the run ends; see `Agent.run`.
+
+        A cancellation arrives at an await of the model, the judge or the world, or after the store was written;
+        the next `run` goes on from there.
+        """
+        async with AsyncExitStack() as stack:
+            kept = stack.enter_context(open_store(store)) if isinstance(store, str) else store
+            hooks = heard_by(on_event)
+            session = await stack.enter_async_context(
+                await AsyncSession.open(
+                    kept, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts
+                )
+            )
+            tape = await stack.enter_async_context(await _tape(kept, name, clock, salts))
+            driving = await stack.enter_async_context(_Driving(self, session, tape, hooks))
+            first, found = await driving.find()
+            policy = policy_for(self.policy, judged=self.judge is not None)
+            durable = Durable(found, policy=policy, repeatable=driving.world.repeatable)
+            run = Run(Meter(first.counter), first.overhead)
+            try:
+                return await drive_awaited(durable.run(program(run)), driving.answer)
+            except StoreError as error:
+                return RunFailed(f"store: {type(error).__name__}", str(error), run.totals)
+
+
+async def _tape(
+    store: JournalStore | AsyncJournalStore, name: str, clock: Clock, salts: Salts
+) -> AsyncSession:
+    try:
+        return await AsyncSession.open(store, tape_name(name), task=TAPE_TASK, clock=clock, salts=salts)
+    except OtherTask:
+        tape_entries(tape_name(name), "", ())
+        raise
+
+
+def async_world_of(world: AsyncWorld | AsyncEnvironment) -> AsyncWorld:
+    """Return the world that an environment is."""
+    if hasattr(world, "begin"):  # told by what it has: who implements a Protocol need not say so
+        return cast("AsyncWorld", world)
+    return AsyncEnvironmentWorld(world)
+
+
+@final
+class _Driving:
+    """Answers what a durable run asks, by awaiting."""
+
+    def __init__(
+        self, agent: AsyncAgent, session: AsyncSession, tape: AsyncSession, hooks: tuple[AgentHook, ...]
+    ) -> None:
+        self.world = async_world_of(agent.world)
+        self._agent = agent
+        self._session = session
+        self._tape = tape
+        self._hooks = hooks
+        self._thinking: dict[Digest, asyncio.Future[Verdict | Metered[Verdict]]] = {}
+
+    async def __aenter__(self) -> _Driving:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for thinking in self._thinking.values():
+            thinking.cancel()
+        await asyncio.gather(*self._thinking.values(), return_exceptions=True)
+
+    async def find(self) -> tuple[Begun, Recorded]:
+        """Return what is there of the run; one that is new is begun."""
+        agent, session, tape = self._agent, self._session, self._tape
+        if tape.version == 1:
+            counter = default_counter() if agent.counter is None else agent.counter
+            policy = policy_for(agent.policy, judged=agent.judge is not None) or Policy()
+            overhead = counter.count(getattr(agent.model, "prompt_text", ""))
+            await self._note(BEGAN, began(session.version, policy, counter, overhead))
+        entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
+        first = begun(tape.name, entries)
+        before = await session.history(upto=first.version) if first.version > 1 else ()
+        after = await session.history(after=first.version)
+        return first, recorded(first, (await session.at(first.version)).phase, before, after, entries)
+
+    async def answer(self, asked: Ask[Any]) -> object:
+        """Answer one ask."""
+        match asked:
+            case Perform(request):
+                return await self._perform(request)
+            case Note(kind, data):
+                return await self._note(kind, data)
+            case Commit(command, meta):
+                return await self._session.apply(command, meta=meta)
+            case Refresh(after):
+                return await self._refresh(after)
+            case JudgeLater(request):
+                self._thinking = {request.digest: asyncio.ensure_future(self._judge(request))}
+                return None
+            case VerdictOf(digest, wait):
+                thinking = self._thinking[digest]
+                return await thinking if wait or thinking.done() else None
+            case TellHooks(event):
+                tell_hooks(self._hooks, event)
+                return None
+            case _:
+                raise TypeError(f"nobody answers a {type(asked).__name__}")
+
+    async def _perform(self, request: object) -> object:
+        match request:
+            case Decide():
+                return await _awaitable("model", self._agent.model(request))
+            case Act():
+                return await self.world.act(request)
+            case JudgeRequest():
+                return await self._judge(request)
+            case SummaryRequest():
+                return await _awaitable("summarizer", (self._agent.summarizer or extracted_awaited)(request))
+            case Begin():
+                return await self.world.begin(request)
+            case Restore():
+                return await self.world.restore(request)
+            case _:
+                raise TypeError(f"nobody performs a {type(request).__name__}")
+
+    async def _judge(self, request: JudgeRequest) -> Verdict | Metered[Verdict]:
+        if self._agent.judge is None:
+            raise TypeError("this agent has no judge")  # its policy does not maintain
+        return await _awaitable("judge", self._agent.judge(request))
+
+    async def _note(self, kind: str, data: Mapping[str, object]) -> object:
+        return await self._tape.grow(kind, encoded(data))
+
+    async def _refresh(self, after: int) -> tuple[Entry, ...]:
+        await self._session.refresh()
+        return await self._session.history(after=after) if self._session.version > after else ()
+
+
+def _awaitable(who: str, answer: Awaitable[Answer]) -> Awaitable[Answer]:
+    """Return what somebody gave to be awaited.
+
+    Raises:
+        TypeError: it is no awaitable, because the plain twin was given.
+    """
+    if not isawaitable(answer):
+        raise TypeError(
+            f"the {who} of an AsyncAgent is awaited, but this one returned a {type(answer).__name__}"
+        )
+    return answer

@@ -1,0 +1,104 @@
+"""Revise, and the world that goes with it (Algorithm 1, Revise; D7, D14)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from returns.pipeline import is_successful
+
+from mage.agent.asks import restore
+from mage.agent.outcomes import Outcome, RunStopped
+from mage.agent.situation import Run
+from mage.agent.world.plan import crosses_irreversible, plan, plan_lines, undo_line
+from mage.effects import NotRestored, Restore, Undo
+from mage.engine import Instruct, Instruction, Revise, Revised, State, Step, StepId, revise
+from mage.engine.ids import ROOT_STEP
+from mage.engine.tree import trace
+from mage.session.asks import Program
+
+__all__ = ["follow", "go_back", "may_go_back"]
+
+
+def may_go_back(run: Run, boundary: StepId | int) -> str | None:
+    """Return why the policy forbids to go back to a boundary, None where it does not."""
+    left = _tried(run.state, boundary)
+    if left is None or run.policy.cross_irreversible:
+        return None
+    undo = crosses_irreversible(plan(left.abandoned, run.effects))
+    return None if undo is None else f"{undo_line(undo)}, and this run must not leave such steps behind"
+
+
+def _tried(state: State, boundary: StepId | int) -> Revised | None:
+    result = revise(state, boundary, "")
+    return result.unwrap() if is_successful(result) else None
+
+
+def go_back(run: Run, boundary: StepId | int, lesson: str) -> Program[Outcome | None]:
+    """Revise to a legal boundary, and let the world follow.
+
+    Returns:
+        How the run ends, None where it goes on.
+    """
+    left = _tried(run.state, boundary)
+    undoing = () if left is None else plan(left.abandoned, run.effects)
+    result = yield from run.operate(Revise(boundary, lesson))
+    if left is None:
+        yield from run.notice("refused", f"You cannot go back there: {result}")
+        return None
+    run.judging = run.unjudged = None
+    if not undoing:
+        return None
+    return (yield from _restore(run, undoing, left.instructions))
+
+
+def follow(run: Run, before: State | None) -> Program[Outcome | None]:
+    """Let the world follow a session that somebody else has moved from `before`; None where nothing is known."""
+    abandoned = [] if before is None else _left_by(run.state, before)
+    run.judging = run.unjudged = None
+    return (yield from _restore(run, plan(abandoned, run.effects), ()))
+
+
+def _left_by(state: State, before: State) -> list[Step]:
+    """Return the steps that are on the active path of `before` and not on that of `state`, newest first."""
+    kept = set(state.tree.active_path())
+    path = trace(before.tree, ROOT_STEP, before.tree.step_head)
+    return [step for step in reversed(path) if step.id not in kept]
+
+
+def _restore(
+    run: Run, undoing: tuple[Undo, ...], left_behind: Sequence[Instruction]
+) -> Program[Outcome | None]:
+    tree = run.state.tree
+    path = tuple(trace(tree, ROOT_STEP, tree.step_head))
+    answer = yield from restore(Restore(path, undoing))
+    run.over = False
+    if isinstance(answer, NotRestored):
+        yield from _place_again(run, left_behind)
+        told = f"The world could not be brought back to this point: {answer.reason}. {_standing(undoing)}"
+        return (yield from _diverged(run, told))
+    run.over = answer.over
+    if answer.how == "inverses":
+        yield from _place_again(run, left_behind)
+    if answer.divergences:
+        steps = ", ".join(str(divergence.step.id) for divergence in answer.divergences)
+        told = f"Brought back to this point, the world answered otherwise than before at steps {steps}."
+        return (yield from _diverged(run, told))
+    return None
+
+
+def _place_again(run: Run, left_behind: Sequence[Instruction]) -> Program[None]:
+    """Place instructions again that a world which was not reset will not bring again (D7)."""
+    for instruction in left_behind:
+        yield from run.operate(Instruct(instruction.text, instruction.standing))
+    if left_behind:
+        yield from run.notice("left_behind", "What you were asked for on the way you left is in force again.")
+
+
+def _standing(undoing: Sequence[Undo]) -> str:
+    lines = "; ".join(plan_lines(undoing))
+    return f"What was done there stands: {lines}." if lines else "Look at it before you rely on it."
+
+
+def _diverged(run: Run, told: str) -> Program[Outcome | None]:
+    yield from run.notice("diverged", told)
+    return RunStopped("diverged", told, run.totals) if run.policy.on_divergence == "stop" else None

@@ -1,0 +1,29 @@
+"""Who hears what a run does: the session's events, and the agent's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from mage.agent.events import AgentEvent
+from mage.session import Event
+from mage.session.telling import as_hooks, tell
+
+__all__ = ["AgentHook", "heard_by", "tell_hooks"]
+
+AgentHook: TypeAlias = Callable[[Event | AgentEvent], object]
+"""A plain function that hears everything, when it is over. What it raises is logged and harms nothing."""
+
+
+def heard_by(hooks: AgentHook | Iterable[AgentHook]) -> tuple[AgentHook, ...]:
+    """Return one hook or several as a tuple.
+
+    Raises:
+        TypeError: one is an `async def`, which nobody would await.
+    """
+    return as_hooks(hooks)
+
+
+def tell_hooks(hooks: Sequence[AgentHook], event: AgentEvent) -> None:
+    """Log an event, and hand it to each hook."""
+    tell(hooks, (event,))

@@ -1,0 +1,188 @@
+"""Maintain, and what follows from a verdict (Algorithm 1, Maintain; D5, D6, D13, D16, D18)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from mage.agent.asks import AskVerdict, BeginJudging, judge, summarize
+from mage.agent.going_back import go_back, may_go_back
+from mage.agent.outcomes import Outcome, RunStopped
+from mage.agent.situation import Run, operated
+from mage.effects import EffectError, Metered, SummaryRequest, Verdict
+from mage.engine import (
+    Accept,
+    Active,
+    ApplyVerdict,
+    Digest,
+    Failed,
+    JudgeRequest,
+    Rejected,
+    Retext,
+    Unverified,
+    judge_request,
+)
+from mage.engine.judging import request_for
+from mage.session.asks import Ask, Program, ask
+
+__all__ = ["maintain", "settle"]
+
+
+def maintain(run: Run) -> Program[Outcome | None]:
+    """Have the pending summary judged, and act on the verdict. Without waiting, only put the question.
+
+    Returns:
+        How the run ends, None where it goes on.
+    """
+    state = run.state
+    if not isinstance(state, Unverified):
+        return None
+    if not run.policy.maintain:
+        operated((yield from run.operate(Accept())))
+        return None
+    request = judge_request(state, since_root=not run.policy.compress)
+    if run.policy.wait:
+        return (yield from _judged(run, state.digest, run.asked("judge", judge(request))))
+    yield from ask(BeginJudging(request))
+    run.judging = state.digest
+    return None
+
+
+def settle(run: Run, *, wait: bool) -> Program[Outcome | None]:
+    """Bring the session out of `Rejected`, and out of `Unverified` as far as verdicts are there.
+
+    With `wait` it is `Active` then, or the run ends: where the judge is down and the policy would leave the
+    summary pending, it is accepted openly, because it cannot be left any longer (D12).
+    """
+    ended = yield from _settled_once(run, wait=wait)
+    while wait and ended is None and not isinstance(run.state, Active):
+        if isinstance(run.state, Unverified) and run.unjudged == run.state.digest:
+            operated((yield from run.operate(Accept())))
+            break
+        ended = yield from _settled_once(run, wait=True)
+    return ended
+
+
+def _settled_once(run: Run, *, wait: bool) -> Program[Outcome | None]:
+    state = run.state
+    if isinstance(state, Rejected):
+        return (yield from _after_failure(run, state))
+    if isinstance(state, Active) or (run.unjudged == state.digest and not wait):
+        return None
+    if run.judging != state.digest:
+        return (yield from maintain(run))
+    return (yield from _judged(run, state.digest, _verdict_asked_for(run, state.digest, wait=wait)))
+
+
+def _verdict_asked_for(run: Run, digest: Digest, *, wait: bool) -> Program[Metered[Verdict] | None]:
+    """Return the verdict that a judge was asked for before, None where it is not there yet."""
+    try:
+        answer = yield from ask(AskVerdict(digest, wait))
+    except EffectError as error:
+        yield from run.spent_in_vain("judge", error)
+        raise
+    if answer is not None:
+        yield from run.spent("judge", answer.usage)
+    return answer
+
+
+def _judged(
+    run: Run, digest: Digest, question: Generator[Ask[Any], Any, Metered[Verdict] | None]
+) -> Program[Outcome | None]:
+    try:
+        answer = yield from question
+    except EffectError as error:
+        run.judging = None
+        return (yield from _judge_is_down(run, digest, error))
+    if answer is None:
+        return None
+    run.judging = None
+    result = yield from run.operate(ApplyVerdict(answer.value, digest), answer.meta)
+    if isinstance(result, Rejected):
+        return (yield from _after_failure(run, result))
+    if isinstance(result, Active):
+        return None
+    refused = EffectError("wrong_schema", f"the verdict was refused: {result}")
+    return (yield from _judge_is_down(run, digest, refused))
+
+
+def _judge_is_down(run: Run, digest: Digest, error: EffectError) -> Program[Outcome | None]:
+    match run.policy.judge_down:
+        case "stop":
+            return RunStopped("judge_down", f"the judge gave no verdict: {error}", run.totals)
+        case "accept":
+            operated((yield from run.operate(Accept())))
+            yield from run.notice(
+                "judge", "The judge gave no verdict; your summary was accepted without one."
+            )
+        case "leave":
+            run.unjudged = digest
+            yield from run.notice("judge", "The judge gave no verdict; your summary is unverified for now.")
+    return None
+
+
+def _after_failure(run: Run, state: Rejected) -> Program[Outcome | None]:
+    """Go back, write the text anew, accept openly, or stop: what the policy says, as often as it says."""
+    summary = state.tree.head_summary
+    verdict = summary.verdict
+    if not isinstance(verdict, Failed):  # a Rejected head has failed: the machine keeps it so
+        raise AssertionError("the summary head of a rejected state has not failed")
+    if run.policy.on_fail == "stop":
+        return RunStopped("failed_verdict", f"[Step {summary.label}] has failed", run.totals)
+    if run.policy.on_fail == "accept" or not run.policy.revise:
+        return (yield from _accept_despite(run))
+    if verdict.fault == "summary" or summary.kind == "fallback":
+        if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
+            return (yield from _retext(run, state, verdict))
+        return (yield from _give_up(run, "its text was written anew as often as allowed"))
+    if run.counts.revisions.get(summary.label, 0) >= run.policy.max_revisions:
+        return (yield from _give_up(run, "the agent has gone back there as often as allowed"))
+    if may_go_back(run, summary.label) is not None:
+        return (yield from _give_up(run, "going back would leave behind what cannot be undone"))
+    return (yield from go_back(run, summary.label, verdict.feedback))
+
+
+def _retext(run: Run, state: Rejected, verdict: Failed) -> Program[Outcome | None]:
+    request = _rewriting(run, state, verdict)
+    try:
+        text = (yield from run.asked("summarizer", summarize(request))).value
+    except EffectError as error:
+        return (yield from _give_up(run, f"the summarizer gave no new text ({error.fault})"))
+    result = yield from run.operate(Retext(text))
+    if not isinstance(result, Unverified):
+        return (yield from _give_up(run, "the summarizer gave a blank text"))
+    return (yield from maintain(run))
+
+
+def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
+    """Return the question for a new text: it sees what the judge saw (D16)."""
+    asked = _as_judged(state)
+    return SummaryRequest(
+        asked.task,
+        asked.instructions,
+        asked.kind,
+        asked.earlier,
+        asked.steps,
+        run.policy.summary_limit,
+        rejected=asked.text,
+        feedback=verdict.feedback,
+    )
+
+
+def _as_judged(state: Rejected) -> JudgeRequest:
+    """Return what the judge was asked: it depends on the tree alone."""
+    return request_for(state.tree, Digest(""), since_root=False)
+
+
+def _give_up(run: Run, why: str) -> Program[Outcome | None]:
+    label = run.state.tree.head_summary.label
+    if run.policy.exhausted == "stop":
+        return RunStopped("exhausted", f"[Step {label}] has failed, and {why}", run.totals)
+    return (yield from _accept_despite(run))
+
+
+def _accept_despite(run: Run) -> Program[Outcome | None]:
+    label = run.state.tree.head_summary.label
+    operated((yield from run.operate(Accept())))
+    yield from run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")
+    return None

@@ -1,0 +1,50 @@
+"""What is kept beside a step of what the world answered, and how it is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mage.agent.asks import Uncertain
+from mage.agent.spelling import spelled, understood
+from mage.effects import Observed, WorldEffect
+
+__all__ = ["UNCERTAIN", "observed_meta", "observed_of"]
+
+UNCERTAIN: Final = (
+    "(Nobody knows: the run was interrupted while this action was performed. It may have happened, or not.)"
+)
+"""The observation of a step that a resumed run reports as uncertain."""
+
+_KEY: Final = "observed"
+
+
+def observed_meta(observed: Observed) -> dict[str, object]:
+    """Return the meta of the step for an observation: all of it but the text, which is the step's own."""
+    said: dict[str, object] = {}
+    if observed.text == UNCERTAIN:
+        said["uncertain"] = True
+    if observed.over:
+        said["over"] = True
+    if observed.instructions:
+        said["instructions"] = list(observed.instructions)
+    if observed.effect is not None:
+        said["effect"] = spelled("effect", observed.effect)
+    return {_KEY: said}
+
+
+def observed_of(text: str, meta: Mapping[str, Any]) -> Observed | Uncertain | None:
+    """Return what the world answered, from a step's observation and meta; None where no agent has kept any."""
+    said = meta.get(_KEY)
+    if not isinstance(said, dict):
+        return None
+    if said.get("uncertain"):
+        return Uncertain()
+    effect = said.get("effect")
+    done: WorldEffect | None = None if effect is None else understood("effect", effect)
+    return Observed(
+        text,
+        over=bool(said.get("over")),
+        instructions=tuple(str(given) for given in said.get("instructions", ())),
+        effect=done,
+    )

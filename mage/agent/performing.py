@@ -1,0 +1,82 @@
+"""What a durable run asks of its drivers: perform an effect, write to the tape, carry out a command, look.
+
+The driver answers each in one line (`mage.agent.sync`, `mage.agent.asynchronous`); nothing is decided there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar, final
+
+import attrs
+
+from mage.agent.asks import Request
+from mage.agent.events import AgentEvent
+from mage.effects import JudgeRequest, Metered, Verdict
+from mage.engine import Digest
+from mage.engine.journal import Operation
+from mage.session import Entry
+from mage.session.asks import Ask
+
+__all__ = ["Commit", "JudgeLater", "Note", "Perform", "Refresh", "TellHooks", "VerdictOf"]
+
+Answer = TypeVar("Answer")
+
+
+@final
+@attrs.frozen
+class Perform(Ask[object]):
+    """Ask whoever answers requests of this type, and wait."""
+
+    request: Request
+
+
+@final
+@attrs.frozen
+class JudgeLater(Ask[None]):
+    """Ask the judge, and do not wait."""
+
+    request: JudgeRequest
+
+
+@final
+@attrs.frozen
+class VerdictOf(Ask[Metered[Verdict] | Verdict | None]):
+    """Return what the judge said of a request, None where it is still thinking and `wait` is False."""
+
+    digest: Digest
+    wait: bool
+
+
+@final
+@attrs.frozen
+class Note(Ask[None]):
+    """Write an entry to the tape, durably."""
+
+    kind: str
+    data: Mapping[str, object]
+
+
+@final
+@attrs.frozen
+class Commit(Ask[None]):
+    """Carry out a command on the session, durably. Raises `Conflict` where somebody else has written."""
+
+    command: Operation
+    meta: Mapping[str, object]
+
+
+@final
+@attrs.frozen
+class Refresh(Ask[tuple[Entry, ...]]):
+    """Return what the journal holds after a version, whoever wrote it."""
+
+    after: int
+
+
+@final
+@attrs.frozen
+class TellHooks(Ask[None]):
+    """Tell the hooks."""
+
+    event: AgentEvent

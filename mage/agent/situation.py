@@ -1,0 +1,162 @@
+"""Where a run stands between two asks: what its program remembers beside the state of its session.
+
+Nothing here is stored: a resumed run comes to the same situation, because its program is run again over the
+answers on its tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar, final
+
+from mage.agent.asks import Counts, Operate, Seen, Tell
+from mage.agent.events import Asked, AskFailed, Noticed
+from mage.agent.outcomes import KindOfCall, Totals
+from mage.agent.policy import Policy
+from mage.effects import EffectError, Metered, Notice, NoticeKind, Observed, Usage, WorldEffect
+from mage.engine import (
+    Active,
+    Compress,
+    Digest,
+    ExecutionState,
+    Grow,
+    Refusal,
+    Rejected,
+    Retext,
+    Revise,
+    State,
+    StepId,
+    Unverified,
+    view,
+)
+from mage.engine.ids import ROOT_STEP
+from mage.engine.journal import Operation
+from mage.engine.tree import trace
+from mage.render import Meter
+from mage.session.asks import Program, ask
+
+__all__ = ["Run", "operated"]
+
+Answer = TypeVar("Answer")
+
+
+@final
+class Run:
+    """One run: its state, its policy, and what it remembers.
+
+    Attributes:
+        state: of the session.
+        policy: in force.
+        counts: what the journal says of failures.
+        meter: counts tokens of what is shown.
+        overhead: tokens of the system prompt and the tool schemas, which go with every call.
+        totals: what was done and taken so far.
+        notices: what the model is told at its next turn.
+        effects: what each performed step has done to the world, where its environment says so.
+        over: whether the world takes no more actions.
+        judging: the digest that a judge is thinking about while the agent goes on.
+        unjudged: the digest that the judge gave no answer about; it is not asked again at every turn.
+        pointed_out: actions at a place, of which the model was told that they were tried there.
+        unusable: unusable replies in a row.
+        idle: turns in a row in which nothing was done.
+        cool_until: the number of steps from which on a fallback may be tried again.
+        opening: what the world showed first.
+        overflowed_at: the step head at which a prompt did not fit last.
+    """
+
+    def __init__(self, meter: Meter, overhead: int) -> None:
+        self.state: State
+        self.policy = Policy()
+        self.counts = Counts({}, {})
+        self.meter = meter
+        self.overhead = overhead
+        self.totals = Totals()
+        self.notices: list[Notice] = []
+        self.effects: dict[StepId, WorldEffect] = {}
+        self.over = False
+        self.judging: Digest | None = None
+        self.unjudged: Digest | None = None
+        self.pointed_out: set[tuple[StepId, str]] = set()
+        self.unusable = 0
+        self.idle = 0
+        self.cool_until = 0
+        self.opening: Observed | None = None
+        self.overflowed_at: StepId | None = None
+
+    def see(self, seen: Seen) -> None:
+        """Take what a look has shown."""
+        self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
+
+    def shown(self) -> ExecutionState:
+        """Return S as the model is to see it: without Compress, the steps in place of their summaries (D18)."""
+        shown = view(self.state)
+        if self.policy.compress or not shown.compressed:
+            return shown
+        steps = tuple(trace(self.state.tree, ROOT_STEP, self.state.tree.step_head))
+        return ExecutionState(shown.task, shown.instructions, (), steps, shown.hints)
+
+    def marked(self, shown: ExecutionState) -> int:
+        """Return the tokens that count against the high-water mark: all but C and the hints (D12)."""
+        frame = self.meter.frame(shown.task, shown.instructions, shown.boundary)
+        opened = [self.meter.step(step.action, step.observation) for step in shown.raw]
+        return self.overhead + frame + sum(opened)
+
+    def notice(self, kind: NoticeKind, text: str) -> Program[None]:
+        """Have the model told something at its next turn."""
+        self.notices.append(Notice(kind, text))
+        yield from ask(Tell(Noticed(kind)))
+
+    def operate(
+        self, command: Operation, meta: Mapping[str, object] | None = None
+    ) -> Program[State | Refusal]:
+        """Carry out a command durably, and count it."""
+        result = yield from ask(Operate(command, {} if meta is None else meta))
+        if not isinstance(result, Active | Unverified | Rejected):
+            return result
+        self.state, before = result, self.state
+        self._count(command, changed=result is not before)
+        return result
+
+    def _count(self, command: Operation, *, changed: bool) -> None:
+        totals = self.totals
+        if isinstance(command, Grow):
+            self.totals = Totals(totals.steps + 1, totals.summaries, totals.revisions, totals.tokens)
+        elif isinstance(command, Compress):
+            self.totals = Totals(totals.steps, totals.summaries + 1, totals.revisions, totals.tokens)
+        elif isinstance(command, Revise) and changed:
+            self.totals = Totals(totals.steps, totals.summaries, totals.revisions + 1, totals.tokens)
+        if isinstance(command, Grow | Compress | Retext | Revise) and changed:
+            self.idle = 0
+
+    def asked(
+        self, who: KindOfCall, question: Program[Metered[Answer]], shown: int = 0
+    ) -> Program[Metered[Answer]]:
+        """Ask somebody, and count what it took, also where nothing came of it.
+
+        Raises:
+            EffectError: there is no answer that can be used.
+        """
+        try:
+            answer = yield from question
+        except EffectError as error:
+            yield from self.spent_in_vain(who, error)
+            raise
+        yield from self.spent(who, answer.usage, shown)
+        return answer
+
+    def spent(self, who: KindOfCall, usage: Usage, shown: int = 0) -> Program[None]:
+        """Count what an answer took."""
+        self.totals = self.totals.spent(who, usage)
+        yield from ask(Tell(Asked(who, usage.prompt, usage.completion, shown)))
+
+    def spent_in_vain(self, who: KindOfCall, error: EffectError) -> Program[None]:
+        """Count what was taken for no answer."""
+        self.totals = self.totals.spent(who, error.usage)
+        yield from ask(Tell(AskFailed(who, error.fault)))
+
+
+def operated(result: State | Refusal) -> State:
+    """Return the new state of a command that nothing can refuse here."""
+    if isinstance(result, Active | Unverified | Rejected):
+        return result
+    raise AssertionError(f"a command that is always legal was refused: {result}")

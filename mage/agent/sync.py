@@ -1,0 +1,231 @@
+"""`Agent`: a run that calls. `AsyncAgent` is its twin that awaits; both drive the same program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any, cast, final
+
+import attrs
+
+from mage.agent.durable import Durable, Recorded
+from mage.agent.environment import Environment
+from mage.agent.hooks import AgentHook, heard_by, tell_hooks
+from mage.agent.loop import program
+from mage.agent.opening import BEGAN, Begun, began, begun, policy_for, recorded, tape_entries
+from mage.agent.outcomes import Outcome, RunFailed
+from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
+from mage.agent.policy import Policy
+from mage.agent.situation import Run
+from mage.agent.summarizing import extracted
+from mage.agent.tape import TAPE_TASK, encoded, tape_name
+from mage.agent.world import EnvironmentWorld
+from mage.effects import (
+    Act,
+    Begin,
+    Decide,
+    Judge,
+    JudgeRequest,
+    Metered,
+    Model,
+    Restore,
+    Summarizer,
+    SummaryRequest,
+    Verdict,
+    World,
+)
+from mage.engine import Digest
+from mage.render import Meter
+from mage.session import Entry, OtherTask, Session
+from mage.session.asks import Ask
+from mage.session.drivers import drive
+from mage.stores import Clock, JournalStore, Salts, StoreError, now, open_store, random_salt
+from mage.tokens import TokenCounter, default_counter
+
+__all__ = ["Agent", "world_of"]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Agent:
+    """An agent: a model, a world to act in, and who looks at what it claims.
+
+        agent = Agent(model=my_model, world=MyEnvironment(), judge=my_judge)
+        outcome = agent.run("sqlite:///work.db", "monday", task="Buy a desk, then a chair that fits it.")
+
+    Attributes:
+        model: decides what to do next.
+        world: an `Environment`, or a `World` of your own.
+        judge: is asked about each summary. None: each is accepted openly, and S says so.
+        summarizer: writes the text where a segment grows too long, and where a judge wants another. None: an
+            extract, without a model.
+        policy: the choices that the paper leaves open. None: of a resumed run the ones that it had, else the defaults.
+        counter: counts tokens. None: exact, where `toktok-rs` is installed. A resumed run keeps the one it had.
+    """
+
+    model: Model
+    world: World | Environment
+    judge: Judge | None = None
+    summarizer: Summarizer | None = None
+    policy: Policy | None = None
+    counter: TokenCounter | None = None
+
+    def run(
+        self,
+        store: str | JournalStore,
+        name: str,
+        *,
+        task: str | None = None,
+        on_event: AgentHook | Iterable[AgentHook] = (),
+        clock: Clock = now,
+        salts: Salts = random_salt,
+    ) -> Outcome:
+        """Run until the run ends: begin it, or go on where it was interrupted, stopped or failed (Section 3.2).
+
+        The session `name` holds what is done, the journal `name.run` beside it what was answered (its tape).
+        A run that has finished is not run again, unless somebody has written to its session since.
+
+        Args:
+            store: a URL (see `mage.stores.open_store`) or a store.
+            name: of the session.
+            task: needed to begin one.
+            on_event: hears the events of the session and of the agent; no text is in them.
+            clock: gives the time of each record.
+            salts: gives the salt of each text.
+
+        Returns:
+            How it ended. Cost: what it asks; and to resume, one look at all of its tape and journal.
+
+        Raises:
+            UnknownJournal: there is no such session, and no task to create it for.
+            OtherTask: it is for another task.
+            BadTape, TapeDiverged: its tape cannot be followed.
+            StoreError: the store cannot be opened. (Once it runs, that is a `RunFailed`.)
+
+        What a model, judge, summarizer or world raises, but for `EffectError`, is passed on. Nothing is lost by
+        that: the next `run` goes on from there.
+        """
+        with ExitStack() as stack:
+            kept = stack.enter_context(open_store(store)) if isinstance(store, str) else store
+            hooks = heard_by(on_event)
+            session = stack.enter_context(
+                Session.open(kept, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts)
+            )
+            tape = stack.enter_context(_tape(kept, name, clock, salts))
+            driving = stack.enter_context(_Driving(self, session, tape, hooks))
+            first, found = driving.find()
+            policy = policy_for(self.policy, judged=self.judge is not None)
+            durable = Durable(found, policy=policy, repeatable=driving.world.repeatable)
+            run = Run(Meter(first.counter), first.overhead)
+            try:
+                return drive(durable.run(program(run)), driving.answer)
+            except StoreError as error:
+                return RunFailed(f"store: {type(error).__name__}", str(error), run.totals)
+
+
+def _tape(store: JournalStore, name: str, clock: Clock, salts: Salts) -> Session:
+    try:
+        return Session.open(store, tape_name(name), task=TAPE_TASK, clock=clock, salts=salts)
+    except OtherTask:
+        tape_entries(tape_name(name), "", ())
+        raise
+
+
+def world_of(world: World | Environment) -> World:
+    """Return the world that an environment is."""
+    if hasattr(world, "begin"):  # told by what it has: who implements a Protocol need not say so
+        return cast("World", world)
+    return EnvironmentWorld(world)
+
+
+@final
+class _Driving:
+    """Answers what a durable run asks, by calling."""
+
+    def __init__(self, agent: Agent, session: Session, tape: Session, hooks: tuple[AgentHook, ...]) -> None:
+        self.world = world_of(agent.world)
+        self._agent = agent
+        self._session = session
+        self._tape = tape
+        self._hooks = hooks
+        self._pool: ThreadPoolExecutor | None = None
+        self._thinking: dict[Digest, Future[Verdict | Metered[Verdict]]] = {}
+
+    def __enter__(self) -> _Driving:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def find(self) -> tuple[Begun, Recorded]:
+        """Return what is there of the run; one that is new is begun."""
+        agent, session, tape = self._agent, self._session, self._tape
+        if tape.version == 1:
+            counter = default_counter() if agent.counter is None else agent.counter
+            policy = policy_for(agent.policy, judged=agent.judge is not None) or Policy()
+            overhead = counter.count(getattr(agent.model, "prompt_text", ""))
+            self._note(BEGAN, began(session.version, policy, counter, overhead))
+        entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
+        first = begun(tape.name, entries)
+        before = session.history(upto=first.version) if first.version > 1 else ()
+        after = session.history(after=first.version)
+        return first, recorded(first, session.at(first.version).phase, before, after, entries)
+
+    def answer(self, asked: Ask[Any]) -> object:
+        """Answer one ask."""
+        match asked:
+            case Perform(request):
+                return self._perform(request)
+            case Note(kind, data):
+                return self._note(kind, data)
+            case Commit(command, meta):
+                return self._session.apply(command, meta=meta)
+            case Refresh(after):
+                return self._refresh(after)
+            case JudgeLater(request):
+                return self._judge_later(request)
+            case VerdictOf(digest, wait):
+                thinking = self._thinking[digest]
+                return thinking.result() if wait or thinking.done() else None
+            case TellHooks(event):
+                tell_hooks(self._hooks, event)
+                return None
+            case _:
+                raise TypeError(f"nobody answers a {type(asked).__name__}")
+
+    def _perform(self, request: object) -> object:
+        match request:
+            case Decide():
+                return self._agent.model(request)
+            case Act():
+                return self.world.act(request)
+            case JudgeRequest():
+                return self._judge(request)
+            case SummaryRequest():
+                return (self._agent.summarizer or extracted)(request)
+            case Begin():
+                return self.world.begin(request)
+            case Restore():
+                return self.world.restore(request)
+            case _:
+                raise TypeError(f"nobody performs a {type(request).__name__}")
+
+    def _judge(self, request: JudgeRequest) -> Verdict | Metered[Verdict]:
+        if self._agent.judge is None:
+            raise TypeError("this agent has no judge")  # its policy does not maintain
+        return self._agent.judge(request)
+
+    def _judge_later(self, request: JudgeRequest) -> object:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, "mage-judge")
+        self._thinking = {request.digest: self._pool.submit(self._judge, request)}
+        return None
+
+    def _note(self, kind: str, data: Mapping[str, object]) -> object:
+        return self._tape.grow(kind, encoded(data))
+
+    def _refresh(self, after: int) -> tuple[Entry, ...]:
+        self._session.refresh()
+        return self._session.history(after=after) if self._session.version > after else ()
