@@ -7,7 +7,7 @@ WORKERS ?= 2
 COVERED := tests/engine tests/codec tests/session tests/testing/test_effects.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full postgres slow coverage bench bench-stores package clean
+.PHONY: demo test check explore specs specs-full postgres slow coverage bench bench-stores long-run package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -66,7 +66,14 @@ bench: .venv/dev            ## Beside a hand-written mutable tree, in one run; b
 
 bench-stores: .venv/peers   ## Stores and sessions beside a bare row, a plain list and LangGraph, in one run.
 	$(BIN)/python -m pytest benchmarks/test_stores.py
-	$(BIN)/python -m benchmarks.stores --peers || $(BIN)/python -m benchmarks.stores --peers  # a machine can be noisy once
+	$(BIN)/python -m benchmarks.stores --peers
+
+.venv/figures: .venv/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group figures
+	@touch $@
+
+long-run: .venv/figures     ## 5,000 steps of an agent: is what it is shown bounded? Draws the paper's figure.
+	$(BIN)/python -m benchmarks.agent --png .venv/context-growth.png
 
 package: .venv/dev          ## Build, install into a new environment, run.
 	rm -rf dist .venv/fresh

@@ -19,6 +19,9 @@ from mage.engine import (
     JudgeRequest,
     Rejected,
     Retext,
+    StepId,
+    Summary,
+    Tree,
     Unverified,
     judge_request,
 )
@@ -135,11 +138,26 @@ def _after_failure(run: Run, state: Rejected) -> Program[Outcome | None]:
         if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
             return (yield from _retext(run, state, verdict))
         return (yield from _give_up(run, "its text was written anew as often as allowed"))
-    if run.counts.revisions.get(summary.label, 0) >= run.policy.max_revisions:
+    boundary = _where_it_began(run, state.tree, summary)
+    if run.counts.revisions.get(boundary, 0) >= run.policy.max_revisions:
         return (yield from _give_up(run, "the agent has gone back there as often as allowed"))
-    if may_go_back(run, summary.label) is not None:
+    if may_go_back(run, boundary) is not None:
         return (yield from _give_up(run, "going back would leave behind what cannot be undone"))
-    return (yield from go_back(run, summary.label, verdict.feedback))
+    return (yield from go_back(run, boundary, verdict.feedback))
+
+
+def _where_it_began(run: Run, tree: Tree, summary: Summary) -> StepId:
+    """Return where to go back to: to the label, as in the paper; where that did not help, further.
+
+    What is wrong may lie in the part of the subgoal that a fallback has summarized (D12). So each time that
+    going back to a label has not helped, it is the label of the fallback above it.
+    """
+    while run.counts.revisions.get(summary.label, 0):
+        above = tree.summary(summary.parent)
+        if above.kind != "fallback":
+            break
+        summary = above
+    return summary.label
 
 
 def _retext(run: Run, state: Rejected, verdict: Failed) -> Program[Outcome | None]:

@@ -1,0 +1,140 @@
+"""A long task that can be as long as one likes: stock-taking, shelf by shelf, aisle by aisle.
+
+The world answers each action with a text whose length varies and is the same in every run. The model is a
+function of what it is shown, so it goes on wherever a run goes on. Every tenth aisle it trusts a label the
+first time instead of counting; its summary fails, and it goes back and counts.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from typing import Final, final
+
+from mage.agent.prompts import Prompt, decide_messages, system_prompt
+from mage.effects import Decide, Decision, JudgeRequest, NoEffect, Observed, SummaryRequest, Verdict
+from mage.engine import ExecutionState, Failed, Passed
+
+__all__ = ["TASK", "Clerk", "Warehouse", "auditor", "note_taker", "prompt_of"]
+
+TASK: Final = (
+    "Take stock of every aisle: count each shelf yourself, and report the total of the aisle before the next."
+)
+_THINGS: Final = """
+pallet crate drum coil bracket hinge valve gasket flange bearing spindle washer rivet clamp hose fitting
+grey blue steel brass nylon sealed opened dented labelled stacked left right upper lower rear
+"""
+_WORDS: Final = tuple(_THINGS.split())
+_WRONG: Final = 10
+
+
+@final
+class Warehouse:
+    """Aisles of as many shelves as there are steps in a subgoal, but for the one that reports."""
+
+    restoring: Final = "replay"
+    manual: Final = (
+        "count[aisle-shelf] counts a shelf, label[aisle-shelf] reads its label, report[aisle, total] reports."
+    )
+
+    def __init__(self, aisles: int, shelves: int) -> None:
+        self._aisles = aisles
+        self._shelves = shelves
+
+    def reset(self) -> Observed:
+        """Show nothing, and ask for the first aisle."""
+        return Observed("", instructions=(self._asked(1),))
+
+    def act(self, action: str, /) -> Observed:
+        """Count, read or report; nothing that is done here changes the warehouse."""
+        verb, aisle, rest = _parts(action)
+        if verb == "report":
+            over = aisle >= self._aisles
+            asked = () if over else (self._asked(aisle + 1),)
+            return Observed(f"Aisle {aisle} is reported.", over=over, instructions=asked, effect=NoEffect())
+        words = random.Random(f"{aisle}-{rest}")
+        seen = " ".join(words.choices(_WORDS, k=words.choice((8, 20, 60, 160))))
+        return Observed(f"{verb}ed {aisle}-{rest}: {words.randrange(100)} pieces. {seen}.", effect=NoEffect())
+
+    def _asked(self, aisle: int) -> str:
+        return f"Aisle {aisle}: {self._shelves} shelves, then report."
+
+
+def _parts(action: str) -> tuple[str, int, str]:
+    found = re.fullmatch(r"(\w+)\[(\d+)(?:-|, )(\d+)\]", action)
+    if found is None:
+        raise ValueError(f"no such action: {action}")
+    return found[1], int(found[2]), found[3]
+
+
+@final
+class Clerk:
+    """The model. What it is shown is handed to `watch`, as the text of a prompt.
+
+    Args:
+        aisles: how many there are.
+        shelves: of each aisle.
+        watch: gets each question and the text of its prompt.
+    """
+
+    def __init__(self, aisles: int, shelves: int, watch: Callable[[Decide, str], object]) -> None:
+        self._aisles = aisles
+        self._shelves = shelves
+        self._watch = watch
+        self._system = system_prompt("text", manual=Warehouse.manual)
+
+    @property
+    def prompt_text(self) -> str:
+        """The fixed words that go with every call."""
+        return self._system.text
+
+    def __call__(self, request: Decide, /) -> Decision:
+        """Count the next shelf; report and sum up when all are counted; finish when all aisles are."""
+        self._watch(request, prompt_of(request, self._system))
+        shown = request.shown
+        if sum(summary.kind == "subgoal" for summary in shown.compressed) == self._aisles:
+            return Decision.finish(f"{self._aisles} aisles are reported.")
+        aisle = int(_digits(shown.instructions[0])[0])
+        last = _parts(shown.raw[-1].action) if shown.raw else None
+        if last is not None and last[0] == "report":
+            return Decision.compress(
+                f"Aisle {aisle}: {self._shelves} shelves counted, {last[2]} pieces reported."
+            )
+        shelf = _counted(shown) + 1
+        if shelf > self._shelves:
+            return Decision.act(f"report[{aisle}, {aisle * 31}]")
+        hasty = aisle % _WRONG == 0 and shelf == 2 and not shown.hints.lessons
+        return Decision.act(f"{'label' if hasty else 'count'}[{aisle}-{shelf}]")
+
+
+def prompt_of(request: Decide, system: Prompt) -> str:
+    """Return the text of a prompt, all of its messages."""
+    messages = decide_messages(request, system=system, mode="text")
+    return "\n".join(message.text for message in messages)
+
+
+def _digits(text: str) -> list[str]:
+    return re.findall(r"\d+", text)
+
+
+def _counted(shown: ExecutionState) -> int:
+    """Return how many shelves of the current aisle are done: those in R, else those in a fallback's text."""
+    if shown.raw:
+        return int(_parts(shown.raw[-1].action)[2])
+    head = shown.compressed[-1] if shown.compressed else None
+    return int(_digits(head.text)[1]) if head is not None and head.kind == "fallback" else 0
+
+
+def note_taker(request: SummaryRequest, /) -> str:
+    """The summarizer: say up to which shelf it was counted."""
+    _, aisle, shelf = _parts(request.steps[-1].action)
+    return f"Aisle {aisle}: shelves up to {shelf} are counted, the others and the report are to be done."
+
+
+def auditor(request: JudgeRequest, /) -> Verdict:
+    """The judge: what was read off a label was not counted."""
+    hasty = [step.action for step in request.steps if step.action.startswith("label")]
+    if hasty and request.kind == "subgoal":
+        return Failed(f"{hasty[0]}: the shelf was not counted, its label was trusted. Count every shelf.")
+    return Passed()
