@@ -118,14 +118,15 @@ CASE_B: Final = Case(
 
 def state_of(case: Case, *, last: str | None = None) -> State:
     """Return the state before the last purchase; `last` takes the place of the last summary's text."""
-    state: State = mage.start(case.task)
+    state = mage.start(case.task)
     for place, part in enumerate(case.parts, 1):
         for step in range(1, part.steps + 1):
             state = mage.grow(state, f"look[{place}.{step}]", f"page {step} of product {place}")
         text = last if last is not None and place == len(case.parts) else part.text
         pending = mage.compress(state, text).unwrap()
-        state = mage.apply_verdict(pending, mage.Passed(), pending.digest).unwrap()
-        assert isinstance(state, mage.Active)
+        judged = mage.apply_verdict(pending, mage.Passed(), pending.digest).unwrap()
+        assert isinstance(judged, mage.Active)
+        state = judged
     asked = mage.instruct(state, case.instruction).unwrap()
     for action, observation in case.looked_at:
         asked = mage.grow(asked, action, observation)
