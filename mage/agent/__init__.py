@@ -11,16 +11,29 @@ goes on where it was, and can be run again without a model.
 """
 
 from mage.agent.asynchronous import AsyncAgent
-from mage.agent.environment import AsyncEnvironment, Environment
+from mage.agent.environment import (
+    RESET,
+    AsyncEnvironment,
+    AsyncSnapshots,
+    BadEnvironment,
+    Environment,
+    Manual,
+    Restoring,
+    Snapshots,
+    Tools,
+)
 from mage.agent.events import AgentEvent, Asked, AskFailed, Noticed, RunEnded
 from mage.agent.hooks import AgentHook
 from mage.agent.outcomes import Outcome, RunFailed, RunFinished, RunStopped, Totals, outcome_document
 from mage.agent.policy import BadPolicy, Policy
+from mage.agent.rerunning import Rerun, Tally, WhatIf, rerun, what_if
+from mage.agent.summarizing import extracted
 from mage.agent.sync import Agent
 from mage.agent.tape import BadTape, TapeDiverged, tape_name
 from mage.agent.world import AsyncEnvironmentWorld, EnvironmentWorld
 
 __all__ = [
+    "RESET",
     "Agent",
     "AgentEvent",
     "AgentHook",
@@ -29,19 +42,31 @@ __all__ = [
     "AsyncAgent",
     "AsyncEnvironment",
     "AsyncEnvironmentWorld",
+    "AsyncSnapshots",
+    "BadEnvironment",
     "BadPolicy",
     "BadTape",
     "Environment",
     "EnvironmentWorld",
+    "Manual",
     "Noticed",
     "Outcome",
     "Policy",
+    "Rerun",
+    "Restoring",
     "RunEnded",
     "RunFailed",
     "RunFinished",
     "RunStopped",
+    "Snapshots",
+    "Tally",
     "TapeDiverged",
+    "Tools",
     "Totals",
+    "WhatIf",
+    "extracted",
     "outcome_document",
+    "rerun",
     "tape_name",
+    "what_if",
 ]

@@ -14,7 +14,7 @@ from mage.agent.durable import Durable, Recorded
 from mage.agent.environment import AsyncEnvironment
 from mage.agent.hooks import AgentHook, heard_by, tell_hooks
 from mage.agent.loop import program
-from mage.agent.opening import BEGAN, Begun, began, begun, policy_for, recorded, tape_entries
+from mage.agent.opening import BEGAN, Begun, began, begun, policy_for, policy_of, recorded, tape_entries
 from mage.agent.outcomes import Outcome, RunFailed
 from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.policy import Policy
@@ -30,6 +30,7 @@ from mage.effects import (
     AsyncWorld,
     Begin,
     Decide,
+    EffectError,
     JudgeRequest,
     Metered,
     Restore,
@@ -96,7 +97,7 @@ class AsyncAgent:
             tape = await stack.enter_async_context(await _tape(kept, name, clock, salts))
             driving = await stack.enter_async_context(_Driving(self, session, tape, hooks))
             first, found = await driving.find()
-            policy = policy_for(self.policy, judged=self.judge is not None)
+            policy = policy_for(self.policy, judged=self.judge is not None, had=policy_of(found))
             durable = Durable(found, policy=policy, repeatable=driving.world.repeatable)
             run = Run(Meter(first.counter), first.overhead)
             try:
@@ -135,14 +136,15 @@ class _Driving:
         self._tape = tape
         self._hooks = hooks
         self._thinking: dict[Digest, asyncio.Future[Verdict | Metered[Verdict]]] = {}
+        self._asked: list[asyncio.Future[Verdict | Metered[Verdict]]] = []
 
     async def __aenter__(self) -> _Driving:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for thinking in self._thinking.values():
+        for thinking in self._asked:
             thinking.cancel()
-        await asyncio.gather(*self._thinking.values(), return_exceptions=True)
+        await asyncio.gather(*self._asked, return_exceptions=True)
 
     async def find(self) -> tuple[Begun, Recorded]:
         """Return what is there of the run; one that is new is begun."""
@@ -170,7 +172,7 @@ class _Driving:
             case Refresh(after):
                 return await self._refresh(after)
             case JudgeLater(request):
-                self._thinking = {request.digest: asyncio.ensure_future(self._judge(request))}
+                self._judge_later(request)
                 return None
             case VerdictOf(digest, wait):
                 thinking = self._thinking[digest]
@@ -200,8 +202,15 @@ class _Driving:
 
     async def _judge(self, request: JudgeRequest) -> Verdict | Metered[Verdict]:
         if self._agent.judge is None:
-            raise TypeError("this agent has no judge")  # its policy does not maintain
+            # its policy does not maintain; but the run it resumes had a judge, and was asking it
+            raise EffectError("unreachable", "this agent has no judge")
         return await _awaitable("judge", self._agent.judge(request))
+
+    def _judge_later(self, request: JudgeRequest) -> None:
+        for thinking in self._asked:
+            thinking.cancel()  # about what was left behind: nobody waits for it
+        self._thinking = {request.digest: asyncio.ensure_future(self._judge(request))}
+        self._asked.extend(self._thinking.values())
 
     async def _note(self, kind: str, data: Mapping[str, object]) -> object:
         return await self._tape.grow(kind, encoded(data))

@@ -13,6 +13,7 @@ Own commands are told from those of others by the place on the tape that stands 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar, assert_never, cast, final
 
@@ -46,7 +47,7 @@ from mage.agent.spelling import (
     spelled,
     understood,
 )
-from mage.agent.tape import TapeDiverged, TapeEntry
+from mage.agent.tape import TapeDiverged, TapeEntry, encoded
 from mage.effects import (
     Act,
     Begin,
@@ -277,8 +278,14 @@ class Durable:
             yield from self._note(kind, failure_document(error))
             raise
         self._world_is_here |= isinstance(request, Begin | Restore)
-        yield from self._note(kind, metered_document(kind, answer))
-        return answer
+        return (yield from self._told(kind, answer))
+
+    def _told(self, kind: str, answer: Metered[Any]) -> Program[Metered[Any]]:
+        """Note an answer, and return it as a resumed run will read it; what cannot be read again is not noted."""
+        document = metered_document(kind, answer)
+        told = metered_of(kind, json.loads(encoded(document)))
+        yield from self._note(kind, document)
+        return told
 
     def _restored(self, request: Restore) -> Program[object]:
         if self._next("restoring") is None:
@@ -317,13 +324,13 @@ class Durable:
 
     def _what_came_of_it(self) -> Observed | Uncertain | None:
         """Return what an action of the tape came to: the step that was grown behind it tells."""
-        if self._is_next("overtaken"):
+        entry = self._own_entry(Grow)
+        if entry is not None and isinstance(entry.command, Grow):
+            return observed_of(entry.command.observation, entry.meta)
+        if self._is_next("overtaken"):  # it, and not a command behind the step
             data = self._tape[self._place].data
             return observed_of(str(data.get("observation", "")), data)
-        entry = self._own_entry(Grow)
-        if entry is None or not isinstance(entry.command, Grow):
-            return None
-        return observed_of(entry.command.observation, entry.meta)
+        return None
 
     def _bring_back_the_world(self) -> Program[None]:
         """In a new process, let the world become what the path says, before anything is done in it."""
@@ -374,9 +381,7 @@ class Durable:
             raise
         if answer is None:
             return None
-        given: Metered[Verdict] = metered(answer)
-        yield from self._note("verdict", metered_document("verdict", given))
-        return given
+        return (yield from self._told("verdict", metered(answer)))
 
     # -- the session -------------------------------------------------------------------------------------
 
@@ -466,8 +471,9 @@ class Durable:
             yield from self._note("ended", document)
             yield from ask(TellHooks(RunEnded(str(document["outcome"]), str(document["reason"]))))
             return False
-        is_the_last = self._peek() is None and not self._unread
-        return not (is_the_last and (isinstance(outcome, RunFinished) or not self._live))
+        if self._peek() is not None:
+            return True
+        return self._live and (self._unread or not isinstance(outcome, RunFinished))
 
 
 def _played(kind: str, entry: TapeEntry) -> Metered[Any]:

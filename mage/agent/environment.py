@@ -1,8 +1,9 @@
 """What users implement to give an agent a world: an `Environment`, as small as it can be.
 
-    @final
+    from mage.agent.environment import Restoring
+
     class Lamp:
-        restoring: Final = "replay"
+        restoring: Restoring = "replay"
 
         def reset(self) -> str:
             self.lit = False
@@ -64,7 +65,7 @@ class Environment(Protocol):
 
     @property
     def restoring(self) -> Restoring:
-        """How it becomes what it was; the same for its whole life. A plain `restoring: Final = "replay"` will do."""
+        """How it becomes what it was; the same for its whole life. A plain `restoring: Restoring = "replay"` will do."""
         ...
 
     def reset(self) -> Observed | str:

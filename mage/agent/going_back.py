@@ -10,7 +10,7 @@ from mage.agent.asks import restore
 from mage.agent.outcomes import Outcome, RunStopped
 from mage.agent.situation import Run
 from mage.agent.world.plan import crosses_irreversible, plan, plan_lines, undo_line
-from mage.effects import NotRestored, Restore, Undo
+from mage.effects import EffectError, NotRestored, Restore, Restored, Undo
 from mage.engine import Instruct, Instruction, Revise, Revised, State, Step, StepId, revise
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
@@ -70,7 +70,7 @@ def _restore(
 ) -> Program[Outcome | None]:
     tree = run.state.tree
     path = tuple(trace(tree, ROOT_STEP, tree.step_head))
-    answer = yield from restore(Restore(path, undoing))
+    answer = yield from _restored(Restore(path, undoing))
     run.over = False
     if isinstance(answer, NotRestored):
         yield from _place_again(run, left_behind)
@@ -84,6 +84,13 @@ def _restore(
         told = f"Brought back to this point, the world answered otherwise than before at steps {steps}."
         return (yield from _diverged(run, told))
     return None
+
+
+def _restored(request: Restore) -> Program[Restored | NotRestored]:
+    try:
+        return (yield from restore(request))
+    except EffectError as error:
+        return NotRestored(str(error))
 
 
 def _place_again(run: Run, left_behind: Sequence[Instruction]) -> Program[None]:

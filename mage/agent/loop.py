@@ -48,31 +48,28 @@ _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action an
 
 def program(run: Run) -> Program[Outcome]:
     """Run the agent until it ends, and on, if it was resumed after that."""
-    began = False
     while True:
-        outcome = yield from _until_the_end(run, began=began)
-        began = True
+        outcome = yield from _until_the_end(run)
         if not (yield from ask(End(outcome))):
             return outcome
         run.unusable = run.idle = run.cool_until = 0
 
 
-def _until_the_end(run: Run, *, began: bool) -> Program[Outcome]:
+def _until_the_end(run: Run) -> Program[Outcome]:
     while True:
         try:
-            ended = yield from _turn(run, began=began)
+            ended = yield from _turn(run)
         except Overtaken:
             ended = None
-        began = True
         if ended is not None:
             return ended
 
 
-def _turn(run: Run, *, began: bool) -> Program[Outcome | None]:
-    before = run.state if began else None
+def _turn(run: Run) -> Program[Outcome | None]:
+    before = run.state if run.began else None
     seen = yield from ask(Look())
     run.see(seen)
-    ended = yield from (_follow(run, seen, before) if began else _begin(run))
+    ended = yield from (_follow(run, seen, before) if run.began else _begin(run))
     ended = ended or _limit(run) or (yield from settle(run, wait=False))
     if ended is not None:
         return ended
@@ -100,11 +97,13 @@ def _follow(run: Run, seen: Seen, before: object) -> Program[Outcome | None]:
 def _begin(run: Run) -> Program[Outcome | None]:
     """Let the world begin, or, in a session that has steps already, become what they say."""
     if run.state.tree.step_head != ROOT_STEP:
+        run.began = True
         return (yield from follow(run, None))
     try:
         run.opening = yield from begin()
     except EffectError as error:
         return _failed(run, "world", error)
+    run.began = True
     return None
 
 
@@ -284,7 +283,14 @@ def _compress(run: Run, text: str, meta: Mapping[str, object]) -> Program[Outcom
 
 
 def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Program[Outcome | None]:
-    """With nothing open and the head pending, a compress gives it the new text, as a subgoal (D12)."""
+    """With nothing open and the head pending, a compress gives it the new text, as a subgoal (D12).
+
+    That a fallback becomes a subgoal happens once; another text after that, as often as the policy says (D13).
+    """
+    head = run.state.tree.head_summary
+    if head.kind == "subgoal" and run.counts.retexts.get(head.id, 0) >= run.policy.max_retexts:
+        yield from run.notice("refused", "Its text was written anew as often as allowed: go on from here.")
+        return None
     result = yield from run.operate(Retext(text, "subgoal"), meta)
     if isinstance(result, Unverified):
         return (yield from maintain(run))

@@ -24,6 +24,7 @@ __all__ = [
     "counter_named",
     "counts_of",
     "policy_for",
+    "policy_of",
     "recorded",
     "tape_entries",
 ]
@@ -140,8 +141,17 @@ def recorded(
     return Recorded(first.version, state, counts, after, entries[1:], first.policy)
 
 
-def policy_for(given: Policy | None, *, judged: bool) -> Policy | None:
-    """Return the policy of an agent: one that has no judge cannot maintain, so its summaries are accepted openly."""
+def policy_of(found: Recorded) -> Policy:
+    """Return the policy that a run has had last."""
+    changed = (entry for entry in reversed(found.tape) if entry.kind == "policy")
+    return next((Policy.of(entry.data) for entry in changed), found.policy)
+
+
+def policy_for(given: Policy | None, *, judged: bool, had: Policy | None = None) -> Policy | None:
+    """Return the policy of an agent, None for the one that its run `had`.
+
+    One that has no judge cannot maintain, so its summaries are accepted openly.
+    """
     if judged:
         return given
-    return attrs.evolve(Policy() if given is None else given, maintain=False)
+    return attrs.evolve(given or had or Policy(), maintain=False)

@@ -53,6 +53,7 @@ class Run:
         totals: what was done and taken so far.
         notices: what the model is told at its next turn.
         effects: what each performed step has done to the world, where its environment says so.
+        began: whether the world has begun; where that failed, a resumed run begins it again.
         over: whether the world takes no more actions.
         judging: the digest that a judge is thinking about while the agent goes on.
         unjudged: the digest that the judge gave no answer about; it is not asked again at every turn.
@@ -73,6 +74,7 @@ class Run:
         self.totals = Totals()
         self.notices: list[Notice] = []
         self.effects: dict[StepId, WorldEffect] = {}
+        self.began = False
         self.over = False
         self.judging: Digest | None = None
         self.unjudged: Digest | None = None

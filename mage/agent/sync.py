@@ -13,7 +13,7 @@ from mage.agent.durable import Durable, Recorded
 from mage.agent.environment import Environment
 from mage.agent.hooks import AgentHook, heard_by, tell_hooks
 from mage.agent.loop import program
-from mage.agent.opening import BEGAN, Begun, began, begun, policy_for, recorded, tape_entries
+from mage.agent.opening import BEGAN, Begun, began, begun, policy_for, policy_of, recorded, tape_entries
 from mage.agent.outcomes import Outcome, RunFailed
 from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.policy import Policy
@@ -25,6 +25,7 @@ from mage.effects import (
     Act,
     Begin,
     Decide,
+    EffectError,
     Judge,
     JudgeRequest,
     Metered,
@@ -115,7 +116,7 @@ class Agent:
             tape = stack.enter_context(_tape(kept, name, clock, salts))
             driving = stack.enter_context(_Driving(self, session, tape, hooks))
             first, found = driving.find()
-            policy = policy_for(self.policy, judged=self.judge is not None)
+            policy = policy_for(self.policy, judged=self.judge is not None, had=policy_of(found))
             durable = Durable(found, policy=policy, repeatable=driving.world.repeatable)
             run = Run(Meter(first.counter), first.overhead)
             try:
@@ -214,12 +215,15 @@ class _Driving:
 
     def _judge(self, request: JudgeRequest) -> Verdict | Metered[Verdict]:
         if self._agent.judge is None:
-            raise TypeError("this agent has no judge")  # its policy does not maintain
+            # its policy does not maintain; but the run it resumes had a judge, and was asking it
+            raise EffectError("unreachable", "this agent has no judge")
         return self._agent.judge(request)
 
     def _judge_later(self, request: JudgeRequest) -> object:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, "mage-judge")
+        for thinking in self._thinking.values():
+            thinking.cancel()  # about what was left behind: nobody waits for it
         self._thinking = {request.digest: self._pool.submit(self._judge, request)}
         return None
 

@@ -1,14 +1,18 @@
 """The story that `mage demo` tells: three purchases that depend on each other, and one mistake.
 
-Written for this demo; the shop and its goods do not exist.
+What the shop answers and what is said of it comes from `mage.agent.shop`, where `mage run --offline` lives it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, TypeAlias, final
 
 import attrs
 
+from mage.agent.shop import TASK, Shop
+from mage.agent.shop.goods import FEEDBACK, SUBTASKS, WRONG_CHAIR
+from mage.agent.shop.playing import claim
 from mage.engine import Compress, Failed, Grow, Instruct, Passed, Revise, Verdict
 
 __all__ = ["EPISODE", "TASK", "Beat"]
@@ -25,95 +29,44 @@ class Beat:
     move: Move
 
 
-TASK: Final = (
-    "Furnish a study: buy a desk, then a chair, then a lamp, one of each, for at most $700 in all."
-    " What was bought before decides what fits: follow the notes that come with each product."
-)
+def _episode(shop: Shop) -> Iterator[Beat]:
+    shop.reset()
+    yield Beat("The first subtask.", Instruct(SUBTASKS[0]))
+    told = "The agent acts; every action and what came back is a step."
+    yield from _purchase(shop, "oak desk 120 cm", "D-2041", told)
+    told = "The subgoal is done: Compress puts a summary in place of its steps."
+    yield Beat(told, Compress(claim(1, "D-2041", shop.spent)))
+    yield Beat("Maintain: a judge compares the summary with the steps. It passes.", Passed())
+    yield Beat("The second subtask brings a note about what fits.", Instruct(SUBTASKS[1]))
+    yield from _mistake(shop, "C-1180")
+    yield Beat("What was asked for is asked for again.", Instruct(SUBTASKS[1]))
+    yield from _purchase(shop, "linen desk chair", "C-2214", "A new branch, knowing better.")
+    yield Beat("", Compress(claim(2, "C-2214", shop.spent)))
+    yield Beat("It passes.", Passed())
+    yield Beat("", Instruct(SUBTASKS[2]))
+    yield from _purchase(shop, "desk lamp brass linen shade", "L-0310", "")
+    yield Beat("", Compress(claim(3, "L-0310", shop.spent)))
+    yield Beat("It passes: the study is furnished, within budget, and everything fits.", Passed())
 
-_DESKS = """3 results for "oak desk 120 cm"
-1. D-2041 Halden desk, solid oak, 120 x 60 cm, cable tray, $310, 4.6 of 5 (212 reviews)
-2. D-2077 Halden desk, oak veneer, 140 x 70 cm, $265, 3.9 of 5 (88 reviews)
-3. D-1902 Brink desk, painted pine, 120 x 60 cm, white, $189, 4.1 of 5 (530 reviews)"""
-_DESK = """D-2041 Halden desk. Solid oak, oiled. 120 x 60 x 74 cm, 31 kg. Cable tray under the rear edge.
-Delivered in two boxes, about 40 minutes to put together. In stock: 7. Price: $310. [Buy Now]"""
-_CHROME_CHAIRS = """2 results for "chrome swivel chair"
-1. C-1180 Orbit swivel chair, chrome frame, black mesh, five castors, $129, 4.4 of 5 (1,034 reviews)
-2. C-1181 Orbit swivel chair, chrome frame, grey mesh, headrest, $159, 4.2 of 5 (301 reviews)"""
-_CHROME_CHAIR = """C-1180 Orbit swivel chair. Chrome frame, black mesh back, seat height 44 to 54 cm, 12 kg.
-For hard floors. In stock: 41. Price: $129. [Buy Now]"""
-_LINEN_CHAIRS = """2 results for "linen desk chair"
-1. C-2210 Sund desk chair, linen seat, beech legs, $175, 4.5 of 5 (146 reviews)
-2. C-2214 Sund desk chair, linen seat and back, oak legs, $198, 4.7 of 5 (97 reviews)"""
-_LINEN_CHAIR = """C-2214 Sund desk chair. Natural linen, oak legs, seat height 46 cm, 9 kg. Cover can be washed.
-In stock: 5. Price: $198. [Buy Now]"""
-_LAMPS = """3 results for "desk lamp brass linen shade"
-1. L-0310 Fyr desk lamp, brass stem, linen shade, $84, 4.8 of 5 (77 reviews)
-2. L-0342 Fyr floor lamp, brass stem, linen shade, $139, 4.6 of 5 (59 reviews)
-3. L-0207 Bolt desk lamp, chrome arm, $39, 4.3 of 5 (870 reviews)"""
-_LAMP = """L-0310 Fyr desk lamp. Brushed brass stem, linen shade, 42 cm, E14 bulb not included. In stock: 12.
-Price: $84. [Buy Now]"""
 
-EPISODE: Final[tuple[Beat, ...]] = (
-    Beat("The first subtask.", Instruct("Product 1: an oak desk, 120 cm, solid wood.")),
-    Beat(
-        "The agent acts; every action and what came back is a step.", Grow("search[oak desk 120 cm]", _DESKS)
-    ),
-    Beat("", Grow("open[D-2041]", _DESK)),
-    Beat("", Grow("buy[D-2041]", "Bought D-2041 for $310. Spent so far: $310.")),
-    Beat(
-        "The subgoal is done: Compress puts a summary in place of its steps.",
-        Compress("Product 1 purchased: D-2041 Halden desk, solid oak, 120 cm, $310. Spent $310 of $700."),
-    ),
-    Beat("Maintain: a judge compares the summary with the steps. It passes.", Passed()),
-    Beat(
-        "The second subtask brings a note about what fits.",
-        Instruct(
-            "Product 2: a desk chair. Oak pairs well with linen. Oak avoids chrome. Check every option."
-        ),
-    ),
-    Beat("", Grow("search[chrome swivel chair]", _CHROME_CHAIRS)),
-    Beat("", Grow("open[C-1180]", _CHROME_CHAIR)),
-    Beat(
-        "The mistake: the cheapest chair is bought.",
-        Grow("buy[C-1180]", "Bought C-1180 for $129. Spent so far: $439."),
-    ),
-    Beat("", Compress("Product 2 purchased: C-1180 Orbit chair, chrome, $129. Spent $439 of $700.")),
-    Beat(
-        "The judge reads the steps against the task, and fails it.",
-        Failed(
-            "The desk is oak and oak avoids chrome, so C-1180 does not fit. The linen chairs were never looked at."
-        ),
-    ),
-    Beat(
+def _mistake(shop: Shop, code: str) -> Iterator[Beat]:
+    yield from _purchase(
+        shop, "chrome swivel chair", code, "", bought="The mistake: the cheapest chair is bought."
+    )
+    yield Beat("", Compress(claim(2, code, shop.spent)))
+    told = "The judge reads the steps against the task, and fails it."
+    yield Beat(told, Failed(FEEDBACK.format(code=code)))
+    told = (
         "Revise: back to the boundary before the chair. The wrong branch stays in the tree, out of sight,"
-        " and the lesson stands where it is needed.",
-        Revise(
-            3, "C-1180 was the wrong chair: the desk is oak and oak avoids chrome. Look at the linen chairs."
-        ),
-    ),
-    Beat(
-        "What was asked for is asked for again.",
-        Instruct(
-            "Product 2: a desk chair. Oak pairs well with linen. Oak avoids chrome. Check every option."
-        ),
-    ),
-    Beat("A new branch, knowing better.", Grow("search[linen desk chair]", _LINEN_CHAIRS)),
-    Beat("", Grow("open[C-2214]", _LINEN_CHAIR)),
-    Beat(
-        "",
-        Grow(
-            "return[C-1180] then buy[C-2214]", "Returned C-1180. Bought C-2214 for $198. Spent so far: $508."
-        ),
-    ),
-    Beat("", Compress("Product 2 purchased: C-2214 Sund chair, linen, oak legs, $198. Spent $508 of $700.")),
-    Beat("It passes.", Passed()),
-    Beat("", Instruct("Product 3: a desk lamp. Linen pairs well with brass.")),
-    Beat("", Grow("search[desk lamp brass linen shade]", _LAMPS)),
-    Beat("", Grow("open[L-0310]", _LAMP)),
-    Beat("", Grow("buy[L-0310]", "Bought L-0310 for $84. Spent so far: $592.")),
-    Beat(
-        "",
-        Compress("Product 3 purchased: L-0310 Fyr desk lamp, brass, linen shade, $84. Spent $592 of $700."),
-    ),
-    Beat("It passes: the study is furnished, within budget, and everything fits.", Passed()),
-)
+        " and the lesson stands where it is needed. The shop goes back too: the chair is not bought any more."
+    )
+    yield Beat(told, Revise(3, WRONG_CHAIR.format(code=code)))
+    shop.act(f"return[{code}]")
+
+
+def _purchase(shop: Shop, query: str, code: str, told: str, *, bought: str = "") -> Iterator[Beat]:
+    for said, action in ((told, f"search[{query}]"), ("", f"open[{code}]"), (bought, f"buy[{code}]")):
+        yield Beat(said, Grow(action, shop.act(action).text))
+
+
+EPISODE: Final[tuple[Beat, ...]] = tuple(_episode(Shop()))

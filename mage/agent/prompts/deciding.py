@@ -1,0 +1,156 @@
+"""A `Decide` as a chat: fixed words, S, and last what is said once.
+
+    system                       how the state is shown and what may be done; the environment's manual
+    user                         the task, the instructions in force, C, and where R begins
+    assistant, user or tool      each step of R, in the form in which the model is to reply
+    user                         hints, notices, where Revise may go, "Your turn."
+
+A grow that adds a step only adds before the last message, so a provider's prefix cache keeps hitting. The
+forms are `Mode`: real tool calls, the plain-text moves, or JSON moves. Observations keep the form of
+`mage.render`: a line at the left margin is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Literal, TypeAlias
+
+from mage.agent.prompts.chat import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged
+from mage.agent.prompts.prompt import Prompt
+from mage.agent.prompts.wording import AS_JSON, AS_TEXT, AS_TOOLS, SYSTEM
+from mage.agent.tools import ACT, BadAction, JsonValue, Tool, canonical, offered, parse_action
+from mage.effects import Decide
+from mage.engine import Step, StepId
+from mage.render import DEFAULT_CAPS, Caps
+from mage.render.blocks import Block, head_of, hints_of, observation_of
+
+__all__ = ["MODES", "Mode", "decide_messages", "system_prompt"]
+
+Mode: TypeAlias = Literal["tools", "text", "json"]
+"""How a model replies: by calling tools, by `Action[...]` and its like, or by a JSON object."""
+MODES: Final[tuple[Mode, ...]] = ("tools", "text", "json")
+
+_WORDING: Final[dict[Mode, Prompt]] = {"tools": AS_TOOLS, "text": AS_TEXT, "json": AS_JSON}
+
+
+def system_prompt(mode: Mode, *, tools: Sequence[Tool] = (), manual: str = "") -> Prompt:
+    """Return the fixed words for a world with these tools (none: any text is an action) and this manual.
+
+    In the forms without tool calls the tools are described in it. Cost: O(size).
+
+    Raises:
+        BadTool: two tools have one name, or one has a name of ours.
+    """
+    wording = _WORDING[mode]
+    parts = [SYSTEM.text, "\n\n", wording.text, "\n"]
+    if mode == "json":
+        parts += [_described(tool) for tool in offered(tools)]
+    elif mode == "text" and tools:
+        parts.append("An action is the name of one of these, a space, and its arguments as a JSON object:\n")
+        parts += [_described(tool) for tool in offered(tools)[: len(tools)]]
+    else:
+        offered(tools)  # refuses names that could not be told apart
+    if manual:
+        parts.append(Block("Environment: ", manual).text)
+    return Prompt(f"{SYSTEM.name}-{mode}", SYSTEM.version, "".join(parts))
+
+
+def _described(tool: Tool) -> str:
+    return Block(f"{tool.name} ", f"{canonical(tool.parameters)}: {tool.description}").text
+
+
+def decide_messages(
+    request: Decide,
+    *,
+    system: Prompt,
+    mode: Mode,
+    tools: Sequence[Tool] = (),
+    caps: Caps = DEFAULT_CAPS,
+) -> tuple[ChatMessage, ...]:
+    """Return the chat that asks a model what to do now. Cost: O(size of S + notices)."""
+    return tuple(
+        merged(_messages(request, system, _IN_MODE[mode], frozenset(tool.name for tool in tools), caps))
+    )
+
+
+_AsDone: TypeAlias = Callable[[Step, frozenset[str]], tuple[ChatMessage, ChatMessage]]
+
+
+def _messages(
+    request: Decide, system: Prompt, as_done: _AsDone, names: frozenset[str], caps: Caps
+) -> Iterator[ChatMessage]:
+    shown = request.shown
+    yield System(system.text)
+    yield _user(head_of(shown))
+    for step in shown.raw:
+        yield from as_done(step, names)
+    yield _user(hints_of(shown.hints, caps))
+    yield _user(_now(request))
+
+
+def _now(request: Decide) -> Iterator[Block]:
+    """Yield what is said in this turn only."""
+    for notice in request.notices:
+        yield Block("Notice: ", notice.text)
+    if request.boundaries:
+        yield _where_to(request)
+    if not request.may_compress:
+        yield Block("Nothing is open: there is nothing to compress.")
+    if request.room is not None:
+        yield Block(f"The open part may still take {max(0, request.room)} tokens.")
+    yield Block("Your turn.")
+
+
+def _where_to(request: Decide) -> Block:
+    """Say where Revise may go: hundreds of labels that are shown anyway are not listed again in each prompt."""
+    allowed = set(request.boundaries)
+    labels = {summary.label for summary in request.shown.compressed}
+    if allowed == labels | {request.shown.boundary}:
+        return Block("You may revise to any [Step N] that is shown.")
+    if len(labels) > 1 and allowed == labels:  # the last summary has failed, or nothing is open
+        return Block("You may revise to any [Step N] that has a summary.")
+    return Block(f"You may revise to: {', '.join([_label(boundary) for boundary in request.boundaries])}")
+
+
+def _label(boundary: StepId) -> str:
+    return f"[Step {boundary}]"
+
+
+def _user(blocks: Iterator[Block]) -> User:
+    return User("".join([block.text for block in blocks]))
+
+
+def _as_call(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+    """Return a step as the call of a tool and its result. The call's id follows from the step's (D15)."""
+    name, arguments = _call_of(step.action, names)
+    call = ToolCall(f"step_{step.id}", name, canonical(arguments))
+    return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
+
+
+def _call_of(action: str, names: frozenset[str]) -> tuple[str, dict[str, JsonValue]]:
+    """Return an action as a call; one that is none of a known tool was done by `act`."""
+    if names:
+        try:
+            name, arguments = parse_action(action)
+        except BadAction:
+            pass  # it came from elsewhere, such as a trace
+        else:
+            if name in names:
+                return name, arguments
+    return ACT.name, {"action": action}
+
+
+def _as_text(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+    """Return a step as the plain-text mode writes it."""
+    del names
+    return Assistant(f"Action[{step.action}]"), _user(iter([observation_of(step.observation)]))
+
+
+def _as_json(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+    """Return a step as the JSON mode writes it; what was thought is not shown again."""
+    name, arguments = _call_of(step.action, names)
+    move = canonical({"move": {"name": name, "arguments": arguments}})
+    return Assistant(move), _user(iter([observation_of(step.observation)]))
+
+
+_IN_MODE: Final[dict[Mode, _AsDone]] = {"tools": _as_call, "text": _as_text, "json": _as_json}

@@ -1,0 +1,225 @@
+"""Who answers in a run of what-if: the record, where it has the question; else somebody live, else nobody.
+
+They are a model, a judge, a summarizer and a world like any other, for an ordinary `Agent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast, final
+
+import attrs
+
+from mage.agent.asks import Request
+from mage.agent.rerunning.record import Paths, Record, question
+from mage.effects import (
+    Act,
+    Begin,
+    Decide,
+    EffectError,
+    JudgeRequest,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    SummaryRequest,
+    World,
+)
+from mage.engine import Tree
+from mage.engine.ids import ROOT_STEP
+from mage.engine.tree import trace
+
+__all__ = ["Answerer", "Answering", "RecordedWorld", "Tally", "Unanswered"]
+
+Asked = TypeVar("Asked", bound=Request)
+Answer = TypeVar("Answer")
+
+_WHO: Final[dict[type[object], str]] = {
+    Decide: "model",
+    JudgeRequest: "judge",
+    SummaryRequest: "summarizer",
+    Begin: "world",
+    Act: "world",
+    Restore: "world",
+}
+
+
+@final
+@attrs.frozen
+class Tally:
+    """How often who was asked: `model`, `judge`, `summarizer` and `world`."""
+
+    model: int = 0
+    judge: int = 0
+    summarizer: int = 0
+    world: int = 0
+
+    @property
+    def all(self) -> int:
+        """Questions to anybody."""
+        return self.model + self.judge + self.summarizer + self.world
+
+    def one_more(self, who: str) -> Tally:
+        """Return the tally with one more question to `who`."""
+        return attrs.evolve(self, **{who: getattr(self, who) + 1})
+
+
+@final
+class Unanswered(Exception):
+    """The record has no answer, and nobody was given who has: the run of what-if stops here."""
+
+
+@final
+class Answering:
+    """The record of a run, the tree of the run that is answered from it, and who answered how often.
+
+    Args:
+        record: of the earlier run.
+        tree: returns the tree of this one as it is now.
+        anew: who is asked even what the record answers.
+
+    Attributes:
+        recorded: questions that the record has answered.
+        asked: questions that somebody live was asked.
+        parted: the first question that the record did not answer, in words; empty while there is none. A
+            question to somebody who is asked anew is none.
+    """
+
+    def __init__(self, record: Record, tree: Callable[[], Tree], anew: frozenset[str]) -> None:
+        self.recorded = Tally()
+        self.asked = Tally()
+        self.parted = ""
+        self.tree = tree
+        self._record = record
+        self._anew = anew
+        self._paths = Paths()
+
+    def answer(self, request: Request, live: Callable[[], Answer] | None) -> Answer:
+        """Return the answer of the record, or that of somebody live.
+
+        Raises:
+            EffectError: that is the answer.
+            Unanswered: there is none.
+        """
+        who = _WHO[type(request)]
+        found = None
+        if who not in self._anew:
+            found = self._record.take(question(request, self.tree(), self._paths), again=who == "world")
+            if found is None and not self.parted:
+                self.parted = " is asked ".join(self._where(request))
+        if found is None:
+            if live is None:
+                raise Unanswered(" would have to be asked ".join(self._where(request)))
+            self.asked = self.asked.one_more(who)
+            return live()
+        self.recorded = self.recorded.one_more(who)
+        if isinstance(found, EffectError):
+            raise found
+        return cast("Answer", found)  # the record keeps what was answered to a request of this type
+
+    def _where(self, request: Request) -> tuple[str, str]:
+        """Return in words who is asked, and what, where. No text of the run is in them."""
+        place = f"at step {self.tree().step_head}"
+        match request:
+            case Decide():
+                return "the model", place
+            case JudgeRequest(steps=steps):
+                return "the judge", f"about a summary of {len(steps)} steps {place}"
+            case SummaryRequest(steps=steps):
+                return "the summarizer", f"about {len(steps)} steps {place}"
+            case Restore(path=path):
+                return "the world", f"to go back to step {path[-1].id if path else ROOT_STEP}"
+            case _:
+                return "the world", f"to act {place}"
+
+
+@final
+class Answerer:
+    """A model, a judge or a summarizer over a record.
+
+    Args:
+        answering: has the record.
+        live: is asked what is not in it; None for nobody.
+    """
+
+    def __init__(self, answering: Answering, live: Callable[[Any], Any] | None) -> None:
+        self._answering = answering
+        self._live = live
+
+    # Any: a model, a judge and a summarizer differ in what they are asked and answer, and in nothing here
+    def __call__(self, request: Any, /) -> Any:
+        """Return the answer.
+
+        Raises:
+            EffectError, Unanswered: there is none.
+        """
+        live = self._live
+        return self._answering.answer(request, None if live is None else lambda: live(request))
+
+
+@final
+class RecordedWorld:
+    """A `World` over a record. A live one is brought to where the run stands before it is asked to act there.
+
+    Args:
+        answering: has the record.
+        live: acts where the record does not say what came of it; None for nobody.
+    """
+
+    def __init__(self, answering: Answering, live: World | None) -> None:
+        self._answering = answering
+        self._live = live
+        self._is_here = False
+
+    @property
+    def repeatable(self) -> bool:
+        """See `World`."""
+        return self._live is None or self._live.repeatable
+
+    def begin(self, request: Begin, /) -> Observed:
+        """See `World`."""
+        return self._answer(request, lambda live: live.begin(request))
+
+    def act(self, request: Act, /) -> Observed:
+        """See `World`."""
+        return self._answer(request, lambda live: self._act(live, request))
+
+    def restore(self, request: Restore, /) -> Restored | NotRestored:
+        """See `World`."""
+        return self._answer(request, lambda live: self._restore(live, request))
+
+    def _answer(self, request: Request, how: Callable[[World], Answer]) -> Answer:
+        live, before = self._live, self._answering.asked.world
+        was_here, self._is_here = self._is_here, False
+        answer = self._answering.answer(
+            request, None if live is None else lambda: self._live_answer(live, how, was_here)
+        )
+        self._is_here = self._answering.asked.world > before
+        return answer
+
+    def _live_answer(self, live: World, how: Callable[[World], Answer], was_here: bool) -> Answer:
+        self._is_here = was_here
+        return how(live)
+
+    def _act(self, live: World, request: Act) -> Observed:
+        if not self._is_here:
+            answer = live.restore(Restore(tuple(trace(self._answering.tree(), ROOT_STEP, request.after))))
+            _require_same(answer)
+        return live.act(request)
+
+    def _restore(self, live: World, request: Restore) -> Restored | NotRestored:
+        # A world that did not perform what is left behind cannot undo it: it is brought there from the start.
+        return live.restore(request if self._is_here else Restore(request.path))
+
+
+def _require_same(answer: Restored | NotRestored) -> None:
+    """Refuse to act in a world that is not what the record says.
+
+    Raises:
+        EffectError: it is not.
+    """
+    if isinstance(answer, NotRestored):
+        raise EffectError("world", f"it cannot be brought to where the record ends: {answer.reason}")
+    if answer.divergences:
+        steps = ", ".join(str(divergence.step.id) for divergence in answer.divergences)
+        raise EffectError("world", f"it answers otherwise than it did in the record, at steps {steps}")

@@ -1,0 +1,170 @@
+"""What if: a new run in which only what was changed is asked, and the rest is answered from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import ExitStack
+from typing import Final, final
+
+import attrs
+
+from mage.agent.durable import Durable
+from mage.agent.environment import Environment
+from mage.agent.hooks import AgentHook
+from mage.agent.opening import BEGAN, began
+from mage.agent.outcomes import KindOfCall, Outcome, RunStopped
+from mage.agent.policy import Policy
+from mage.agent.rerunning.answerers import Answerer, Answering, RecordedWorld, Tally, Unanswered
+from mage.agent.rerunning.exact import Found, Rerun, found_run, rerun, rerun_found, store_at
+from mage.agent.rerunning.record import Record, Recording
+from mage.agent.sync import Agent, world_of
+from mage.agent.tape import TAPE_TASK, encoded, tape_name
+from mage.diff import Difference, compare_states
+from mage.effects import Judge, Model, Summarizer, World
+from mage.engine import State, view
+from mage.session import Session
+from mage.stores import NOTHING, JournalStore, verify
+
+__all__ = ["WhatIf", "what_if"]
+
+_ANEW: Final[tuple[KindOfCall, ...]] = ("judge",)
+
+
+@final
+@attrs.frozen
+class WhatIf:
+    """What would have come of a run.
+
+    Attributes:
+        outcome: how the new run ended; `RunStopped("unanswered", ...)` where somebody would have had to be asked
+            who was not given.
+        before: the state that the run came to.
+        after: the state that the new one came to.
+        difference: between what the agent is shown in the two, `before` on the left.
+        recorded: how many questions were answered from the record.
+        asked: how many somebody live was asked.
+        parted: the first question that the record did not answer, in words; empty where there was none.
+        name: the session of the new run, and `name.run` its tape.
+    """
+
+    outcome: Outcome
+    before: State
+    after: State
+    difference: Difference
+    recorded: Tally
+    asked: Tally
+    parted: str
+    name: str
+
+
+def what_if(
+    store: str | JournalStore,
+    name: str,
+    *,
+    judge: Judge | None = None,
+    model: Model | None = None,
+    summarizer: Summarizer | None = None,
+    world: World | Environment | None = None,
+    policy: Policy | None = None,
+    anew: Collection[KindOfCall] = _ANEW,
+    into: str | JournalStore = "memory:",
+    into_name: str | None = None,
+    on_event: AgentHook | Iterable[AgentHook] = (),
+) -> WhatIf:
+    """Run a run again with something changed, and say what that changes (issue 5, what-if).
+
+    A question that the run has answered gets the recorded answer (`mage.agent.rerunning.record` says when two are
+    the same, and in which order answers come). Any other is put to whom is given here; where nobody is, the new
+    run stops there. So with `judge`, that judge is asked about each summary, and all else comes from the record,
+    until the two runs part; with `model` and `world` too, the new run goes on from there.
+
+    What others wrote to the session while it ran is not part of the new run. One whose policy does not wait for
+    its judge is told verdicts as soon as they are there, which may be earlier than in the record, and then parts.
+
+    Args:
+        store: where the run is: a URL or a store.
+        name: its session.
+        judge: asked about each summary, also those that the record has a verdict on (see `anew`).
+        model: asked what the record does not answer.
+        summarizer: the same. (`mage.agent.extracted` asks nobody.)
+        world: acts where the record does not say what came of it; it is brought there first.
+        policy: of the new run; None for the one that the run ended with.
+        anew: which of the three are asked even what the record answers, where they are given.
+        into: where the new run is kept: a URL or a store.
+        into_name: the name of its session; None for `name.what-if`.
+        on_event: hears the new run.
+
+    Raises:
+        UnknownJournal, BadTape, TapeDiverged: as from `rerun`.
+        NameTaken: there is a session of the new name.
+
+    What anybody who is given raises, but for `EffectError`, is passed on.
+    """
+    given = {"judge": judge, "model": model, "summarizer": summarizer}
+    asked_anew = frozenset(who for who in anew if given[who] is not None)
+    new_name = f"{name}.what-if" if into_name is None else into_name
+    with ExitStack() as stack:
+        source = stack.enter_context(store_at(store))
+        target = stack.enter_context(store_at(into))
+        found = stack.enter_context(found_run(source, name))
+        record, before = _record(found)
+        _begin(source, target, new_name, found, before.policy if policy is None else policy, model)
+        looking = stack.enter_context(Session.open(target, new_name, wait=False))
+        answering = Answering(record, lambda: _now(looking).tree, asked_anew)
+        agent = Agent(
+            model=Answerer(answering, model),
+            world=RecordedWorld(answering, None if world is None else world_of(world)),
+            judge=Answerer(answering, judge),
+            summarizer=Answerer(answering, summarizer),
+        )
+        try:
+            outcome = agent.run(target, new_name, on_event=on_event)
+        except Unanswered as end:
+            outcome = RunStopped("unanswered", str(end), rerun(target, new_name).totals)
+        after = _now(looking)
+    difference = compare_states(view(before.state), view(after))
+    return WhatIf(
+        outcome,
+        before.state,
+        after,
+        difference,
+        answering.recorded,
+        answering.asked,
+        answering.parted,
+        new_name,
+    )
+
+
+def _record(found: Found) -> tuple[Record, Rerun]:
+    """Return the record of a run, and what it came to."""
+    made: list[Recording] = []
+
+    def watching(durable: Durable) -> Recording:
+        made.append(Recording(durable))
+        return made[0]
+
+    before = rerun_found(found, watching)
+    return made[0].record, before
+
+
+def _begin(
+    source: JournalStore, target: JournalStore, name: str, found: Found, policy: Policy, model: Model | None
+) -> None:
+    """Begin the new run where the old one was begun: a copy of the session up to there, and a tape.
+
+    Its tokens are counted as they were, the system prompt of a new model with them.
+
+    Raises:
+        NameTaken: there is a session of this name.
+    """
+    first = found.first
+    target.create(name, list(verify(NOTHING, source.read(found.session.name, upto=first.version), None)))
+    told = getattr(model, "prompt_text", None)
+    overhead = first.overhead if told is None else first.counter.count(told)
+    with Session.open(target, tape_name(name), task=TAPE_TASK) as tape:
+        tape.grow(BEGAN, encoded(began(first.version, policy, first.counter, overhead)))
+
+
+def _now(session: Session) -> State:
+    session.refresh()
+    return session.phase

@@ -1,0 +1,81 @@
+"""What the program that restores a world asks of its environment, and who answers: a call, or an await."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import attrs
+
+from mage.agent.environment import AsyncEnvironment, AsyncSnapshots, BadEnvironment, Environment, Snapshots
+from mage.effects import Observed
+from mage.session.asks import Ask
+
+__all__ = ["Perform", "PutBack", "Reset", "TakeSnapshot", "answer", "answer_awaited"]
+
+
+@final
+@attrs.frozen
+class Reset(Ask[Observed]):
+    """Be as at the start of the task."""
+
+
+@final
+@attrs.frozen
+class Perform(Ask[Observed]):
+    """Perform an action, new or again, or the inverse of one."""
+
+    action: str
+
+
+@final
+@attrs.frozen
+class TakeSnapshot(Ask[object]):
+    """What is the world now?"""
+
+
+@final
+@attrs.frozen
+class PutBack(Ask[None]):
+    """Become what the world was when this snapshot was taken."""
+
+    snapshot: object
+
+
+def answer(environment: Environment, asked: Ask[Any]) -> object:
+    """Answer what is asked of an environment."""
+    match asked:
+        case Reset():
+            return _observed(environment.reset(), "reset")
+        case Perform(action):
+            return _observed(environment.act(action), "act")
+        case TakeSnapshot() if isinstance(environment, Snapshots):
+            return environment.snapshot()
+        case PutBack(snapshot) if isinstance(environment, Snapshots):
+            environment.restore(snapshot)
+            return None
+        case _:
+            raise TypeError(f"this environment answers no {type(asked).__name__}")
+
+
+async def answer_awaited(environment: AsyncEnvironment, asked: Ask[Any]) -> object:
+    """Answer what is asked of an environment, awaiting it."""
+    match asked:
+        case Reset():
+            return _observed(await environment.reset(), "reset")
+        case Perform(action):
+            return _observed(await environment.act(action), "act")
+        case TakeSnapshot() if isinstance(environment, AsyncSnapshots):
+            return await environment.snapshot()
+        case PutBack(snapshot) if isinstance(environment, AsyncSnapshots):
+            await environment.restore(snapshot)
+            return None
+        case _:
+            raise TypeError(f"this environment answers no {type(asked).__name__}")
+
+
+def _observed(given: object, by: str) -> Observed:
+    if isinstance(given, str):
+        return Observed(given)
+    if isinstance(given, Observed):
+        return given
+    raise BadEnvironment(f"{by} returned a {type(given).__name__}; return a str, or an Observed")

@@ -1,0 +1,208 @@
+"""How a world goes back: one program for both twins (D14).
+
+It is never said that the world is what it was unless it is known to be. So the place is forgotten before
+anything is asked of the environment, and known again when the answer is there: whatever ends an action or a
+restoring half way (an exception, a cancelled await) leaves a world that is `Lost`, and says why. Only a world
+that can be reset or put back is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, final
+
+import attrs
+
+from mage.agent.environment import RESET, Restoring
+from mage.agent.world.asks import Perform, PutBack, Reset, TakeSnapshot
+from mage.agent.world.places import Kept, KeptSnapshots, Lost, Place, Trail, Where, differs, trails
+from mage.agent.world.plan import first_in_the_way, leaves_no_trace, undo_line
+from mage.effects import EffectError, NotRestored, Observed, Restore, Restored, Reversible, Undo
+from mage.engine import Step
+from mage.engine.ids import ROOT_STEP
+from mage.engine.text import is_blank
+from mage.session.asks import Program, ask
+
+__all__ = ["Restorer"]
+
+
+@final
+@attrs.frozen
+class _Arrived:
+    how: Literal["snapshot", "replay", "inverses", "nothing"]
+    place: Place
+
+
+_Ending: TypeAlias = _Arrived | NotRestored
+
+
+@final
+class Restorer:
+    """Where a world is, and the programs that move it. The one mutable value of this room.
+
+    Args:
+        restoring: how its environment is restored.
+        keep: how many snapshots are kept.
+    """
+
+    def __init__(self, restoring: Restoring, keep: int) -> None:
+        self._restoring = restoring
+        self._kept = KeptSnapshots(keep)
+        self._where: Where = Lost("it was not begun here, and nobody knows what was done to it before")
+        self._opening = ""  # what the last reset showed; blank for nothing
+        self._silent = False  # whether the task began with nothing shown, as far as this process knows
+
+    def begin(self) -> Program[Observed]:
+        """Be as at the start of the task."""
+        before, self._where = self._where, Lost("its reset was interrupted")
+        try:
+            seen = yield from ask(Reset())
+        except EffectError:  # not done, says the environment
+            self._where = before
+            raise
+        self._opening = _opening(seen)
+        self._silent = not self._opening
+        self._where = Place(trails(self._opening, ())[0], (), seen.over)
+        return seen
+
+    def act(self, action: str) -> Program[Observed]:
+        """Perform a new action."""
+        before = self._where
+        if isinstance(before, Place):
+            self._where = Lost("its last action was interrupted, and nobody knows whether it was performed")
+            yield from self._keep(before)
+        try:
+            seen = yield from ask(Perform(action))
+        except EffectError:  # not done, says the environment
+            self._where = before
+            raise
+        self._where = before.after(action, seen) if isinstance(before, Place) else before
+        return seen
+
+    def restore(self, request: Restore) -> Program[Restored | NotRestored]:
+        """Become what the world was after the last step of a path."""
+        path = tuple(step for step in request.path if step.id != ROOT_STEP)
+        before, self._where = self._where, Lost("its restoring was interrupted")
+        there = self._unless_changed(before, path, request.plan)
+        if there is not None:
+            ending: _Ending = there
+        elif self._restoring == "none":
+            ending = yield from self._undo(before, path, request.plan)
+        else:
+            ending = yield from self._return(path)
+        if isinstance(ending, NotRestored):
+            self._where = Lost(ending.reason)
+            return ending
+        self._where = ending.place
+        return Restored(ending.how, ending.place.divergences, ending.place.over)
+
+    def _unless_changed(self, where: Where, path: Sequence[Step], undoing: Sequence[Undo]) -> _Arrived | None:
+        """Return where the world is if nothing that had an effect was done to it since the end of `path`."""
+        if not isinstance(where, Place) or not self._comes_from(where, path, undoing):
+            return None
+        undone = self._performed(path, undoing)
+        if not leaves_no_trace(undone) or (undone and where.over):
+            return None
+        left = {undo.step.id for undo in undoing}
+        divergences = tuple(each for each in where.divergences if each.step.id not in left)
+        return _Arrived("nothing", Place(self._trails(path)[-1], divergences, where.over))
+
+    def _undo(self, where: Where, path: Sequence[Step], undoing: Sequence[Undo]) -> Program[_Ending]:
+        """Go back by inverses, all or none: the first that cannot be undone is told before anything is."""
+        if isinstance(where, Lost):
+            return NotRestored(where.reason)
+        if not self._comes_from(where, path, undoing):
+            return NotRestored("other things were done to it than these steps")
+        undone = self._performed(path, undoing)
+        stuck = first_in_the_way(undone)
+        if stuck is not None:
+            return NotRestored(undo_line(stuck))
+        over = where.over
+        for undo in undone:
+            if isinstance(undo.effect, Reversible):
+                try:
+                    over = (yield from ask(Perform(undo.effect.inverse))).over
+                except EffectError as error:
+                    return NotRestored(f"{undo_line(undo)}, but that failed: {error.detail}")
+        return _Arrived("inverses", Place(self._trails(path)[-1], (), over))
+
+    def _return(self, path: Sequence[Step]) -> Program[_Ending]:
+        """Go back by the deepest snapshot on the path, or by a reset, and replay what is missing."""
+        known = self._trails(path)
+        steps = path[len(path) - len(known) + 1 :]
+        for depth in range(len(steps), -1, -1):
+            kept = self._kept.get(known[depth])
+            if kept is not None and (yield from self._put_back(kept)):
+                how: Literal["snapshot", "replay"] = "snapshot" if depth == len(steps) else "replay"
+                return (yield from self._replay(steps[depth:], kept.place, how))
+        return (yield from self._replay_all(path))
+
+    def _replay_all(self, path: Sequence[Step]) -> Program[_Ending]:
+        try:
+            seen = yield from ask(Reset())
+        except EffectError as error:
+            return NotRestored(f"it could not be reset: {error.detail}")
+        self._opening = _opening(seen)
+        start = Place(self._trails(path)[0], (), seen.over)
+        if not self._is_opened_by(path):
+            return (yield from self._replay(path, start, "replay"))
+        start = attrs.evolve(start, divergences=differs(path[0], seen))
+        return (yield from self._replay(path[1:], start, "replay"))
+
+    def _replay(
+        self, steps: Sequence[Step], place: Place, how: Literal["snapshot", "replay"]
+    ) -> Program[_Ending]:
+        """Perform steps again, to the last: what comes back differently is noted, not a reason to stop."""
+        for step in steps:
+            yield from self._keep(place)
+            try:
+                seen = yield from ask(Perform(step.action))
+            except EffectError as error:
+                return NotRestored(f"[Step {step.id}] could not be performed again: {error.detail}")
+            place = place.again(step, seen)
+        return _Arrived(how, place)
+
+    def _keep(self, place: Place) -> Program[None]:
+        """Take a snapshot before an action. Where that fails there is none, and a replay takes its place."""
+        if self._restoring != "snapshot":
+            return
+        try:
+            snapshot = yield from ask(TakeSnapshot())
+        except EffectError:
+            return
+        self._kept.put(Kept(place, snapshot))
+
+    def _put_back(self, kept: Kept) -> Program[bool]:
+        try:
+            yield from ask(PutBack(kept.snapshot))
+        except EffectError:
+            return False
+        return True
+
+    def _is_opened_by(self, path: Sequence[Step]) -> bool:
+        """Tell whether the first step of a path is what the world showed first, and no action of the agent's.
+
+        In a new process an action "reset" of an agent in a silent world is taken for it: a divergence at worst.
+        """
+        first = path[0] if path and not self._silent else None
+        return first is not None and first.action == RESET and not is_blank(first.observation)
+
+    def _trails(self, path: Sequence[Step]) -> tuple[Trail, ...]:
+        if self._is_opened_by(path):
+            return trails(path[0].observation, path[1:])
+        return trails(self._opening, path)
+
+    def _comes_from(self, where: Place, path: Sequence[Step], undoing: Sequence[Undo]) -> bool:
+        """Tell whether exactly `path`, and after it what is to be undone, was done to the world."""
+        done = [*path, *(undo.step for undo in reversed(undoing))]
+        return where.trail == self._trails(done)[-1]
+
+    def _performed(self, path: Sequence[Step], undoing: Sequence[Undo]) -> Sequence[Undo]:
+        """Return what there is to undo: all but the reset, if that is left behind too."""
+        opened = not path and self._is_opened_by([undo.step for undo in undoing[-1:]])
+        return undoing[:-1] if opened else undoing
+
+
+def _opening(seen: Observed) -> str:
+    """Return what a reset showed; what is blank is nothing, and becomes no step."""
+    return "" if is_blank(seen.text) else seen.text
