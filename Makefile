@@ -95,6 +95,8 @@ package: .venv/dev          ## Build, install into a new environment, run.
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	.venv/fresh/bin/mage 2>&1 | grep -q "pip install 'mage-state\[cli\]'"
 	.venv/fresh/bin/python -c "import mage.testing" 2>&1 | grep -q "pip install 'mage-state\[testing\]'"
+	.venv/fresh/bin/python -c "import mage.agent" 2>&1 | grep -q "pip install 'mage-state\[agent\]'"
+	.venv/fresh/bin/python -c "import mage.llm" 2>&1 | grep -q "pip install 'mage-state\[openai\]'"
 	.venv/fresh/bin/python -c "import mage; mage.Session.open('sqlite:///x', 'x')" 2>&1 | grep -q "pip install 'mage-state\[sql\]'"
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[all]"
 	.venv/fresh/bin/mage demo --pace 0 > /dev/null

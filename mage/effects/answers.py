@@ -139,7 +139,7 @@ class EffectError(MageError):
     def __init__(
         self, fault: EffectFault, detail: str, *, retry_after: float | None = None, usage: Usage | None = None
     ) -> None:
-        self.fault = fault
+        self.fault: EffectFault = fault
         self.detail = detail
         self.retry_after = retry_after
         self.usage = Usage(calls=0) if usage is None else usage

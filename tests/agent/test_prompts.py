@@ -27,6 +27,7 @@ from mage.agent.prompts import (
     summary_prompt,
     system_prompt,
 )
+from mage.agent.prompts.chat import merged
 from mage.agent.tools import Tool, parse_action
 from mage.effects import Decide, JudgeRequest, Notice, SummaryRequest
 from mage.engine import Accept, Command, Compress, Digest, Earlier, Grow, Start, Step, StepId, replay, view
@@ -161,6 +162,14 @@ def test_user_and_assistant_alternate(request: Decide, mode: Mode) -> None:
     assert isinstance(chat[-1], User)
     sides = [type(message) for message in chat]
     assert all(left is not right for left, right in pairwise(sides))
+
+
+def test_neighbours_from_the_user_are_joined_and_empty_ones_left_out() -> None:
+    """Whatever stands between and after them stays where it is."""
+    done = Assistant("a")
+    chat: list[ChatMessage] = [User("1\n"), User(""), User("2\n"), done, User(""), done, User("3\n")]
+    assert list(merged(chat)) == [User("1\n2\n"), done, done, User("3\n")]
+    assert list(merged([done])) == [done]
 
 
 @given(walks, modes)

@@ -1,0 +1,41 @@
+"""Model, judge and summarizer over OpenAI's chat completions, for OpenAI or any server that speaks them.
+
+    pip install 'mage-state[openai]'
+
+    from mage.llm import ChatJudge, ChatModel, ChatSummarizer, client
+    with client() as ours:                       # OPENAI_API_KEY, OPENAI_BASE_URL
+        model = ChatModel(ours, "gpt-5-mini", manual="Actions: search[words], click[name].")
+        judge = ChatJudge(ours, "gpt-5-mini")
+        summarizer = ChatSummarizer(ours, "gpt-5-mini")
+
+Each has an awaitable twin that runs the same program. What goes wrong is an `EffectError` with its fault; a
+key is never in one, nor in a repr or a log.
+"""
+
+try:
+    import openai as _openai  # noqa: F401  # everything below needs it
+except ModuleNotFoundError as _missing:
+    if _missing.name != "openai":
+        raise
+    raise ModuleNotFoundError(
+        "mage.llm needs its extra: pip install 'mage-state[openai]'", name="openai"
+    ) from None
+
+from mage.llm.clients import MissingKey, async_client, client
+from mage.llm.deciding import AsyncChatModel, ChatModel
+from mage.llm.judging import AsyncChatJudge, ChatJudge
+from mage.llm.sending import Sampling
+from mage.llm.summarizing import AsyncChatSummarizer, ChatSummarizer
+
+__all__ = [
+    "AsyncChatJudge",
+    "AsyncChatModel",
+    "AsyncChatSummarizer",
+    "ChatJudge",
+    "ChatModel",
+    "ChatSummarizer",
+    "MissingKey",
+    "Sampling",
+    "async_client",
+    "client",
+]

@@ -1,0 +1,271 @@
+"""Replies read into decisions and verdicts: total over any reply, each with its fault where it cannot be used.
+
+refusal         the model says that it will not, or a filter has cut it off
+truncated       it stopped for length, or broke off
+empty           nothing is there, or nothing but white space
+not_json        JSON was asked for
+wrong_schema    it is not as was asked for: missing, of another type, no call where one was due
+unknown_tool    there is no such tool
+too_many_calls  more than one of compress, revise and finish (D11)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
+
+from mage.agent.prompts import ToolCall
+from mage.agent.tools import (
+    ACT,
+    COMPRESS,
+    FINISH,
+    REVISE,
+    BadAction,
+    JsonValue,
+    Tool,
+    action_text,
+    read_arguments,
+)
+from mage.effects import Action, Decision, EffectError, EffectFault, Finish, Then
+from mage.engine import Compress, Failed, Passed, Revise, Verdict
+from mage.llm.asking import Reply
+from mage.llm.plain import find_move
+from mage.llm.schemas import misfit
+
+__all__ = ["decide_by_calls", "decide_by_json", "decide_by_text", "read_text", "read_verdict"]
+
+_CUT: Final = frozenset({"length", "max_tokens", "model_length"})
+_THOUGHT_ENDS: Final = "</think>"
+
+
+def _whole(reply: Reply) -> tuple[str, str]:
+    """Return what a model thought aloud and what it said, of a reply that is whole.
+
+    Servers that do not split off the thinking of a reasoning model leave it in the content, the opening tag
+    sometimes in the prompt.
+    """
+    if reply.refusal or reply.finish == "content_filter":
+        raise EffectError("refusal", "the model refused to answer, or a filter cut it off")
+    if reply.finish is None:
+        raise EffectError("truncated", "the reply broke off before its end")
+    if reply.finish in _CUT:
+        raise EffectError("truncated", "the reply is longer than it may be; be shorter")
+    thought, ended, said = reply.text.rpartition(_THOUGHT_ENDS)
+    if not ended and said.lstrip().startswith("<think>"):
+        raise EffectError("truncated", "the reply ends within its thinking")
+    return thought.strip().removeprefix("<think>").strip(), said.strip()
+
+
+def read_text(reply: Reply) -> str:
+    """Return the text of a reply that is to be a text.
+
+    Raises:
+        EffectError: it cannot be used.
+    """
+    _, said = _whole(reply)
+    if not said:
+        raise EffectError("empty", "the reply is empty")
+    return said
+
+
+def decide_by_calls(reply: Reply, tools: Sequence[Tool]) -> Decision:
+    """Return what a model has decided by calling tools: actions in the order of its calls, its own state last (D11).
+
+    Raises:
+        EffectError: the reply cannot be used.
+    """
+    thought, said = _whole(reply)
+    if not reply.calls:
+        if not said:
+            raise EffectError("empty", "the reply is empty")
+        raise EffectError("wrong_schema", "no tool was called")
+    return _decision(reply.calls, tools, "\n".join(filter(None, [thought, said])))
+
+
+def _decision(calls: Sequence[ToolCall], tools: Sequence[Tool], thought: str) -> Decision:
+    by_name = {tool.name: tool for tool in tools}
+    moves = [_move(call.name, _arguments(call), by_name, call.id or None) for call in calls]
+    actions = tuple(move for move in moves if isinstance(move, Action))
+    own = [move for move in moves if not isinstance(move, Action)]
+    if len(own) > 1:
+        raise EffectError("too_many_calls", "only one of compress, revise and finish can be done in a turn")
+    return Decision(actions, own[0] if own else None, thought)
+
+
+def _move(
+    name: str, arguments: JsonValue, tools: Mapping[str, Tool], call: str | None = None
+) -> Action | Then:
+    tool = tools.get(name)
+    if tool is None:
+        raise EffectError("unknown_tool", f"there is no tool {name!r:.80}; there are {', '.join(tools)}")
+    wrong = misfit(arguments, tool.parameters, tool.name)
+    if wrong is not None:
+        raise EffectError("wrong_schema", wrong)
+    fitting = cast("Mapping[str, JsonValue]", arguments)
+    own = _own(tool, fitting)
+    return Action(_action(tool, fitting), call) if own is None else own
+
+
+def _arguments(call: ToolCall) -> dict[str, JsonValue]:
+    try:
+        return read_arguments(call.arguments)
+    except BadAction as bad:
+        fault: EffectFault = "wrong_schema" if bad.no_object else "not_json"
+        raise EffectError(fault, f"{call.name:.80}: {bad.reason}") from None
+
+
+def _own(tool: Tool, arguments: Mapping[str, JsonValue]) -> Then | None:
+    """Return what a call does to the agent's own state, None for an action. The arguments fit the tool."""
+    if tool is COMPRESS:
+        return Compress(str(arguments["text"]))
+    if tool is FINISH:
+        return Finish(str(arguments["answer"]))
+    if tool is REVISE:
+        step = int(cast("int", arguments["step"]))
+        if step < 0:
+            raise EffectError("wrong_schema", "revise.step: no step has a number below 0")
+        return Revise(step, str(arguments["lesson"]))
+    return None
+
+
+def _action(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
+    if tool is not ACT:
+        try:
+            return action_text(tool.name, arguments)
+        except (ValueError, RecursionError):
+            raise EffectError(
+                "wrong_schema", f"{tool.name}: a number too large, or nested too deeply"
+            ) from None
+    action = str(arguments["action"]).strip()
+    if not action:
+        raise EffectError("empty", "act: the action is blank")
+    return action
+
+
+def decide_by_text(reply: Reply, tools: Sequence[Tool]) -> Decision:
+    """Return what a model has decided in the plain-text mode: exactly one move, thought before it.
+
+    Raises:
+        EffectError: the reply cannot be used.
+    """
+    thinking, said = _whole(reply)
+    if not said:
+        raise EffectError("empty", "the reply is empty")
+    found = find_move(said)
+    thought = "\n".join(filter(None, [thinking, found.before]))
+    if found.name == "act":
+        return Decision((Action(_written(found.body, tools)),), None, thought)
+    then: dict[str, Then] = {
+        "compress": Compress(found.body),
+        "revise": Revise(found.step, found.lesson),
+        "finish": Finish(found.body),
+    }
+    return Decision((), then[found.name], thought)
+
+
+def _written(body: str, tools: Sequence[Tool]) -> str:
+    """Return the canonical action that was written out."""
+    if ACT in tools:
+        if not body:
+            raise EffectError("empty", "the action is blank")
+        return body
+    name, _, arguments = body.partition(" ")
+    call = ToolCall("", name, arguments)
+    move = _move(name, _arguments(call), {tool.name: tool for tool in tools})
+    if not isinstance(move, Action):
+        raise EffectError("unknown_tool", f"{name} is no action; write it as a move of its own")
+    return move.text
+
+
+def decide_by_json(reply: Reply, tools: Sequence[Tool]) -> Decision:
+    """Return what a model has decided in the JSON mode: `{"thought": ..., "move": {"name": ..., "arguments": {...}}}`.
+
+    Raises:
+        EffectError: the reply cannot be used.
+    """
+    thinking, said = _whole(reply)
+    document = _object_with("move", said)
+    wrong = misfit(document, _MOVE, "reply")
+    if wrong is not None:
+        raise EffectError("wrong_schema", wrong)
+    named = cast("Mapping[str, JsonValue]", document["move"])
+    move = _move(str(named["name"]), named["arguments"], {tool.name: tool for tool in tools})
+    thought = "\n".join(filter(None, [thinking, str(document.get("thought", ""))]))
+    if isinstance(move, Action):
+        return Decision((move,), None, thought)
+    return Decision((), move, thought)
+
+
+_MOVE: Final[Mapping[str, JsonValue]] = {
+    "type": "object",
+    "properties": {
+        "thought": {"type": "string"},
+        "move": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+            "required": ["name", "arguments"],
+        },
+    },
+}
+_VERDICT: Final[Mapping[str, JsonValue]] = {
+    "type": "object",
+    "properties": {"passed": {"type": "boolean"}, "feedback": {"type": "string"}},
+    "required": ["passed"],
+}
+
+
+def read_verdict(reply: Reply) -> Verdict:
+    """Return a judge's verdict, out of JSON or of a text that has it in it.
+
+    Raises:
+        EffectError: the reply cannot be used; also a failure that says nothing of what is wrong (D5).
+    """
+    _, said = _whole(reply)
+    document = _object_with("passed", said)
+    wrong = misfit(document, _VERDICT, "verdict")
+    if wrong is not None:
+        raise EffectError("wrong_schema", wrong)
+    if document["passed"] is True:
+        return Passed()
+    feedback, fault = str(document.get("feedback", "")).strip(), document.get("fault")
+    if not feedback:
+        raise EffectError("wrong_schema", "verdict.feedback: it failed, and nothing says what is wrong")
+    if fault not in ("summary", "execution"):
+        raise EffectError("wrong_schema", 'verdict.fault: it failed; expected "summary" or "execution"')
+    return Failed(feedback, "summary" if fault == "summary" else "execution")
+
+
+def _object_with(key: str, said: str) -> dict[str, JsonValue]:
+    """Return the first JSON object in a text that has a key."""
+    if not said:
+        raise EffectError("empty", "the reply is empty")
+    found = False
+    for document in _objects(said):
+        found = True
+        if key in document:
+            return document
+    if found:
+        raise EffectError("wrong_schema", f"the JSON object has no {key!r}")
+    raise EffectError("not_json", "there is no JSON object in the reply")
+
+
+def _objects(text: str) -> Iterator[dict[str, JsonValue]]:
+    """Yield the JSON objects in a text, from left to right, none inside another."""
+    start = text.find("{")
+    while start >= 0:
+        end = start + 1
+        try:
+            document, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            pass  # a brace that opens no object
+        else:
+            yield document
+        start = text.find("{", end)
+
+
+def _no_number(written: str) -> JsonValue:
+    raise ValueError(f"{written} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_number)

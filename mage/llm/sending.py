@@ -1,0 +1,237 @@
+"""The border to the `openai` client: a `Call` goes out as its parameters, a `Reply` or an error comes back.
+
+Nothing of the client's is raised from here: what it raises comes to an `EffectError`, without a chain that
+would carry the request. Cancellation and interrupts pass untouched. The client retries what may be retried,
+as often as its `max_retries` says and no sooner than Retry-After does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias, TypedDict, assert_never, final
+
+import attrs
+import httpx2
+import openai
+from openai import Omit, omit
+from openai.types.chat import (
+    ChatCompletionFunctionToolParam,
+    ChatCompletionMessageParam,
+)
+from openai.types.shared_params import ResponseFormatJSONSchema
+
+from mage.agent.prompts import Assistant, ChatMessage, System, ToolResult, User
+from mage.agent.tools import Tool
+from mage.effects import EffectError
+from mage.llm.asking import Call, NotEnforced, Reply
+from mage.llm.completions import LAST_LINE, read_json_completion, read_streamed_completion
+from mage.llm.faults import ProviderError, Sent, effect_error, transport_error
+from mage.llm.schemas import is_strict
+
+__all__ = ["AsyncLine", "Line", "Sampling"]
+
+
+class Sampling(TypedDict, total=False):
+    """How a model is asked; what is left out is the provider's default.
+
+    Attributes:
+        max_tokens: the most it may write in one reply.
+        temperature: 0 for the likeliest reply.
+        seed: for providers that can repeat themselves.
+        stream: take the reply in pieces, so that the client's timeout counts from piece to piece.
+        extra: further parameters of the provider, such as `{"max_completion_tokens": 4000}` for OpenAI's
+            reasoning models, which take no `max_tokens`, or `{"parallel_tool_calls": False}`.
+    """
+
+    max_tokens: int
+    temperature: float
+    seed: int
+    stream: bool
+    extra: Mapping[str, object]
+
+
+class _Parameters(TypedDict):
+    messages: list[ChatCompletionMessageParam]
+    model: str
+    tools: list[ChatCompletionFunctionToolParam] | Omit
+    response_format: ResponseFormatJSONSchema | Omit
+    max_tokens: int | Omit
+    temperature: float | Omit
+    seed: int | Omit
+    extra_body: Mapping[str, object] | None
+
+
+@final
+@attrs.frozen(eq=False)
+class Line:
+    """Sends calls by a client.
+
+    Attributes:
+        client: the client, whose address and key it uses.
+        model: the model's name.
+        sampling: how it is asked.
+    """
+
+    client: openai.OpenAI = attrs.field(repr=False)
+    model: str
+    sampling: Sampling
+
+    def send(self, call: Call) -> Reply:
+        """Make a call.
+
+        Raises:
+            EffectError: there is no reply.
+            NotEnforced: the server rejects the call, which has a schema.
+        """
+        came: Came
+        try:
+            came = self._streamed(call) if self.sampling.get("stream") else self._whole(call)
+        except (openai.OpenAIError, httpx2.HTTPError) as error:
+            came = transport_error(error)
+        return _taken(came, call, Sent.of(call, key=self.client.api_key, model=self.model))
+
+    def _whole(self, call: Call) -> Came:
+        completions = self.client.chat.completions.with_raw_response
+        return read_json_completion(completions.create(**_parameters(self.model, self.sampling, call)).text)
+
+    def _streamed(self, call: Call) -> Came:
+        completions = self.client.chat.completions.with_streaming_response
+        parameters = _parameters(self.model, self.sampling, call)
+        with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
+            if not _is_stream(response.headers):
+                return read_json_completion(response.read().decode(errors="replace"))
+            lines: list[str] = []
+            for line in response.iter_lines():
+                lines.append(line)
+                if line == LAST_LINE:
+                    break
+            return read_streamed_completion(lines)
+
+
+@final
+@attrs.frozen(eq=False)
+class AsyncLine:
+    """Sends calls by an async client; see `Line`."""
+
+    client: openai.AsyncOpenAI = attrs.field(repr=False)
+    model: str
+    sampling: Sampling
+
+    async def send(self, call: Call) -> Reply:
+        """Make a call; see `Line.send`."""
+        came: Came
+        try:
+            came = await (self._streamed(call) if self.sampling.get("stream") else self._whole(call))
+        except (openai.OpenAIError, httpx2.HTTPError) as error:
+            came = transport_error(error)
+        return _taken(came, call, Sent.of(call, key=self.client.api_key, model=self.model))
+
+    async def _whole(self, call: Call) -> Came:
+        completions = self.client.chat.completions.with_raw_response
+        response = await completions.create(**_parameters(self.model, self.sampling, call))
+        return read_json_completion(response.text)
+
+    async def _streamed(self, call: Call) -> Came:
+        completions = self.client.chat.completions.with_streaming_response
+        parameters = _parameters(self.model, self.sampling, call)
+        async with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
+            if not _is_stream(response.headers):
+                return read_json_completion((await response.read()).decode(errors="replace"))
+            lines: list[str] = []
+            async for line in response.iter_lines():
+                lines.append(line)
+                if line == LAST_LINE:
+                    break
+            return read_streamed_completion(lines)
+
+
+Came: TypeAlias = Reply | ProviderError | EffectError
+"""What came of a call."""
+
+_WITH_USAGE: Final[Any] = {
+    "include_usage": True
+}  # Any: the SDK's own parameter type, by another path in each version
+_SCHEMA_REJECTED: Final = frozenset({400, 404, 415, 422, 500, 501})
+"""How servers say that they do not know `response_format`, or cannot enforce this schema."""
+
+
+def _is_stream(headers: Mapping[str, str]) -> bool:
+    """Tell whether a server has taken `stream`; some do not know it."""
+    return headers.get("content-type", "").startswith("text/event-stream")
+
+
+def _taken(came: Came, call: Call, sent: Sent) -> Reply:
+    """Return the reply, or raise what came in its place; here, so that nothing of the client's is its context."""
+    match came:
+        case Reply():
+            return came
+        case EffectError():
+            raise came
+        case ProviderError():
+            error = effect_error(came, sent)
+            if call.schema is not None and came.status in _SCHEMA_REJECTED and error.fault != "overflow":
+                raise NotEnforced(error)
+            raise error
+        case _:
+            assert_never(came)
+
+
+def _parameters(model: str, sampling: Sampling, call: Call) -> _Parameters:
+    return {
+        "messages": [_message(message) for message in call.messages],
+        "model": model,
+        "tools": [_tool(tool) for tool in call.tools] or omit,
+        "response_format": omit if call.schema is None else _format(call.named, call.schema),
+        "max_tokens": sampling.get("max_tokens", omit),
+        "temperature": sampling.get("temperature", omit),
+        "seed": sampling.get("seed", omit),
+        "extra_body": sampling.get("extra"),
+    }
+
+
+def _message(message: ChatMessage) -> ChatCompletionMessageParam:
+    match message:
+        case System(text):
+            return {"role": "system", "content": _sendable(text)}
+        case User(text):
+            return {"role": "user", "content": _sendable(text)}
+        case ToolResult(call, text):
+            return {"role": "tool", "tool_call_id": call, "content": _sendable(text)}
+        case Assistant(text, call):
+            if call is None:
+                return {"role": "assistant", "content": _sendable(text)}
+            function: Any = {
+                "name": call.name,
+                "arguments": _sendable(call.arguments),
+            }  # the SDK hides its type
+            return {
+                "role": "assistant",
+                "content": _sendable(text) or None,
+                "tool_calls": [{"id": call.id, "type": "function", "function": function}],
+            }
+        case _:
+            assert_never(message)
+
+
+def _sendable(text: str) -> str:
+    """Return the text with U+FFFD for each lone surrogate, which UTF-8 cannot spell."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _tool(tool: Tool) -> ChatCompletionFunctionToolParam:
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": dict(tool.parameters),
+            "strict": is_strict(tool.parameters),
+        },
+    }
+
+
+def _format(named: str, schema: Mapping[str, object]) -> ResponseFormatJSONSchema:
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": named, "schema": dict(schema), "strict": is_strict(schema)},
+    }
