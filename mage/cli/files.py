@@ -41,7 +41,16 @@ def exists(path: Path) -> bool:
 
 
 def require_absent(path: Path) -> None:
-    """Refuse to write where something stands, a dangling link too."""
+    """Refuse to write where something stands, a dangling link too, and where SQLite would take it for its own."""
+    for ending in ("-wal", "-shm", "-journal"):
+        if (
+            path.name.endswith(ending)
+            and path.name != ending
+            and exists(beside := path.with_name(path.name.removesuffix(ending)))
+        ):
+            raise Refused(
+                f"{path}: SQLite keeps a file of this name beside {beside}, and drops it; name another"
+            )
     try:
         path.lstat()
     except FileNotFoundError:

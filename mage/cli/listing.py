@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, final
 
@@ -12,14 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from mage.cli.draw import one_line
-from mage.cli.naming import Session, Store
+from mage.cli.naming import Session, Store, StoreName
 from mage.cli.output import AsJson, console, print_json, print_text, printable
 from mage.cli.plain import Json
 from mage.cli.sessions import opened_session, records_of
 from mage.cli.stores import opened
 from mage.engine import State
 from mage.engine.tree import trace
-from mage.stores import JournalInfo, Record, Redacted, fold, meta_of, text_names
+from mage.stores import DamagedJournals, JournalInfo, Record, Redacted, fold, meta_of, text_names
 
 __all__ = ["Entry", "entries", "register", "time_of"]
 
@@ -36,16 +36,29 @@ def register(app: typer.Typer) -> None:
 def sessions(store: Store, as_json: AsJson = False) -> None:
     """List the sessions of a store: what they hold of their own, where they were forked, and their heads.
 
-    Steps and size are a session's own: what a fork reads from its parent is counted there.
+    Steps and size are a session's own: what a fork reads from its parent is counted there. A damaged one is
+    named, and the others are listed.
     """
     with opened(store) as found:
-        journals = found.journals()
+        try:
+            journals = found.journals()
+        except DamagedJournals as damage:
+            _list(store, damage.sound, damage.damaged, as_json)
+            raise
+    _list(store, journals, (), as_json)
+
+
+def _list(store: StoreName, journals: Sequence[JournalInfo], damaged: Sequence[str], as_json: bool) -> None:
     if as_json:
-        print_json({"store": str(store), "sessions": [_plain_journal(journal) for journal in journals]})
-        return
-    if not journals:
+        listed: list[Json] = [_plain_journal(journal) for journal in journals]
+        print_json({"store": str(store), "sessions": listed, "damaged": [*damaged]})
+    elif journals:
+        console().print(_table(journals))
+    elif not damaged:
         print_text(f"{printable(str(store))} holds no session\n")
-        return
+
+
+def _table(journals: Iterable[JournalInfo]) -> Table:
     table = Table(box=None, pad_edge=False)
     for column, right in (
         ("session", False),
@@ -59,7 +72,7 @@ def sessions(store: Store, as_json: AsJson = False) -> None:
         table.add_column(column, justify="right" if right else "left", no_wrap=column != "session")
     for journal in journals:
         table.add_row(*[Text(cell) for cell in _cells(journal)])
-    console().print(table)
+    return table
 
 
 def _cells(journal: JournalInfo) -> tuple[str, ...]:

@@ -9,9 +9,12 @@ the second; a journal that is imported keeps both, with one salt and so with one
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Final, final
 
 import attrs
@@ -36,6 +39,7 @@ from mage.stores import (
     Plain,
     Record,
     StoreError,
+    UnknownJournal,
     command_of,
     fold,
     redacted,
@@ -110,9 +114,12 @@ def family(journals: Iterable[JournalInfo], name: str) -> list[JournalInfo]:
     Cost: O(number of journals).
 
     Raises:
+        UnknownJournal: the session is not among them.
         DamagedStore: parents lead in a circle.
     """
     known = {journal.name: journal for journal in journals}
+    if name not in known:
+        raise UnknownJournal(name)
     forks: dict[str | None, list[JournalInfo]] = {}
     for journal in known.values():
         forks.setdefault(journal.parent, []).append(journal)
@@ -135,21 +142,23 @@ def redact_store(
     Raises:
         UnknownJournal: there is no such session.
         DamagedRecord: a record is not sound; nothing of its journal was changed.
+        Refused: others write what matches as fast as it is taken out.
     """
     if name is not None:
         store.head(name)  # says so where there is none
     found: list[Place] = []
     for _ in range(_ROUNDS):
         journals = store.journals()
-        new = [
-            place
-            for journal in (journals if name is None else family(journals, name))
-            for place in _redact_own(store, journal, pattern, dry_run=dry_run)
-        ]
+        new: list[Place] = []
+        for journal in journals if name is None else family(journals, name):
+            with suppress(UnknownJournal):  # somebody has dropped it meanwhile, and all its texts
+                new += _redact_own(store, journal, pattern, dry_run=dry_run)
         found.extend(new)
         if dry_run or not new:
-            break
-    return found
+            return found
+    raise Refused(
+        f"{len(found):,} texts were taken out, and others write what matches again and again: stop them, and redact again"
+    )
 
 
 def _redact_own(
@@ -250,7 +259,7 @@ def _require_gone(
         return
     store = target.store if isinstance(target, InStore) else target
     path = file_of(store)
-    log = None if path is None else path.with_name(path.name + "-wal")
+    log = None if path is None else Path(f"{os.path.realpath(path)}-wal")
     if log is not None and log.exists() and log.stat().st_size:
         raise Refused(
             f"{log}: somebody has the store open, so this log still holds what was taken out;"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final, final
 
 import attrs
@@ -17,8 +18,11 @@ from mage.cli.output import Refused
 from mage.cli.stores import opened
 from mage.codec import decode_journal
 from mage.engine import Command, MageError, State, apply, replay
+from mage.session.drivers import answer, drive
+from mage.session.loading import load, require_end
 from mage.stores import (
     NOTHING,
+    Head,
     JournalStore,
     MemoryStore,
     Record,
@@ -167,20 +171,30 @@ def _hint(session: InFile, data: bytes) -> str:
 def state_at(session: SessionName, version: int | None = None) -> State:
     """Return the state that a session leads to, at its end or at an earlier version.
 
+    In a store it is read as a session reads it: a snapshot that fits, and the records behind that. Looking at
+    every record is what `check` and `doctor` are for.
+
     Raises:
-        Refused: the session is unsound, refuses one of its commands, or has no such version.
+        Refused: what was read is unsound, refuses one of its commands, or has no such version.
     """
     if isinstance(session, InStore):
         with opened(session.store) as store:
-            found = Opened(store, session.name)
-            _require_version(session, version, store.head(session.name).version)
-            return fold(records_of(found, version))
+            head = store.head(session.name)
+            _require_version(session, version, head.version)
+            return _loaded(store, session.name, head, head.version if version is None else version)
     commands = load_commands(session)
     _require_version(session, version, len(commands))
     replayed = replay(commands[:version])
     if not is_successful(replayed):
         raise Refused(f"{session}: {replayed.failure()}")
     return replayed.unwrap()
+
+
+def _loaded(store: JournalStore, name: str, head: Head, version: int) -> State:
+    slot = drive(load(name, version, snapshots=True), partial(answer, store)).slot
+    if version == head.version:
+        require_end(slot, head)
+    return slot.state
 
 
 def _require_version(session: SessionName, version: int | None, last: int) -> None:

@@ -48,12 +48,30 @@ def opened(store: StoreName, *, make: bool = False) -> Iterator[JournalStore]:
         )
     path = file_of(store)
     if path is not None and not make and not exists(path):
-        raise Refused(f"{store}: there is no such file")
+        raise Refused(f"{store}: there is no such file{_without_session(path)}")
+    if path is not None and not make and _is_empty(path):
+        raise Refused(f"{store}: this file is empty: there is no store in it")
     try:
         with open_store(store.url) as found:
             yield found
     except StoreError as error:
         raise Refused(said_of(store, error)) from None
+
+
+def _is_empty(path: Path) -> bool:
+    """Tell whether a file holds nothing: whoever opened it as a store would make it one."""
+    try:
+        return path.is_file() and path.stat().st_size == 0
+    except OSError as problem:
+        raise Refused(f"{path}: {problem.strerror}") from None
+
+
+def _without_session(path: Path) -> str:
+    """Return what to do where a session was named instead of its store."""
+    file, mark, _ = str(path).rpartition("#")
+    return (
+        f"; is this a session? its store is {_SQLITE}{file}" if mark and file and exists(Path(file)) else ""
+    )
 
 
 def said_of(store: StoreName, error: StoreError) -> str:

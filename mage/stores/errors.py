@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from mage.codec.problems import short
 from mage.engine.errors import MageError
 
 if TYPE_CHECKING:
+    from mage.stores.protocol import JournalInfo
     from mage.stores.records import Head
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "BadMeta",
     "BadName",
     "Conflict",
+    "DamagedJournals",
     "DamagedRecord",
     "DamagedStore",
     "HasForks",
@@ -256,7 +258,6 @@ class UnknownSchema(StoreError):
         return f"{_shown(self.url)} was left as it is: {self.reason}"
 
 
-@final
 class DamagedStore(StoreError):
     """The database itself cannot be read where it should be: its file was torn or overwritten.
 
@@ -270,6 +271,25 @@ class DamagedStore(StoreError):
 
     def __str__(self) -> str:
         return f"the database is damaged: {self.reason}; work on a copy, and see what can be read of it"
+
+
+@final
+class DamagedJournals(DamagedStore):
+    """Of some journals it cannot be told what they are; the others are as sound as ever.
+
+    Whoever only looks may go on with these. Who deletes must not: nothing says what the damaged ones read through.
+
+    Attributes:
+        sound: the others, in order of names.
+        damaged: for each damaged one which it is, and what is wrong.
+    """
+
+    def __init__(self, sound: tuple[JournalInfo, ...], damaged: tuple[str, ...]) -> None:
+        self.sound = sound
+        self.damaged = damaged
+        more = f", and {len(damaged) - _NAMED} more" if len(damaged) > _NAMED else ""
+        super().__init__("; ".join(damaged[:_NAMED]) + more)
+        self.args = (sound, damaged)  # what makes it again, where it is copied or pickled
 
 
 @final
@@ -307,6 +327,10 @@ class StoreUnavailable(StoreError):
         if self.in_doubt:
             return f"the store went away: {self.reason}; it may be written or not: compare the head first"
         return f"the store cannot be used now: {self.reason}; nothing was written, try again"
+
+
+_NAMED: Final = 5
+"""Damaged journals that a message names."""
 
 
 def _shown(name: str) -> str:

@@ -96,8 +96,8 @@ class MemoryStore:
             if found != expected:
                 raise Conflict(expected, found)
             if checked:
+                journal.changed = self._clock()  # first: it may raise, and then nothing was written
                 journal.records.extend(checked)
-                journal.changed = self._clock()
             return _head(journal)
 
     def head(self, name: str) -> Head:

@@ -77,7 +77,9 @@ class Snapshot:
 
 def snapshot_digest(head: Head, data: bytes) -> str:
     """Return the digest of a snapshot: it ties `data` to the very records that it was made from."""
-    return hashlib.sha256(f"{head.version}\n{head.digest}\n".encode() + data).hexdigest()
+    digest = hashlib.sha256(f"{head.version}\n{head.digest}\n".encode())
+    digest.update(data)  # which can have tens of megabytes, and is not copied
+    return digest.hexdigest()
 
 
 class JournalStore(Protocol):
@@ -138,7 +140,11 @@ class JournalStore(Protocol):
         ...
 
     def journals(self) -> tuple[JournalInfo, ...]:
-        """Return what is known of each journal, in order of names. Cost: O(number of journals)."""
+        """Return what is known of each journal, in order of names. Cost: O(number of journals).
+
+        Raises:
+            DamagedJournals: of some it cannot be told; it has what is known of the others.
+        """
         ...
 
     def delete(self, name: str) -> None:

@@ -19,6 +19,7 @@ escape as in JSON: a text that holds the six characters of an escape must not ha
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias, cast, final
 
@@ -49,6 +50,9 @@ __all__ = [
 
 _SALT: Final = 16
 """Characters of a salt: always as many, so that salt and text cannot be told apart in two ways."""
+_SHORT: Final = 900
+"""Bytes that nest no deeper than any parser can go."""
+_DECODER: Final = json.JSONDecoder()
 
 
 @final
@@ -236,6 +240,11 @@ def read_parts(data: bytes) -> tuple[Part, ...] | Problem:
 
     A character that is spelled in another way than `write_parts` does is refused: it is a change too.
     """
+    usual = _usual_parts(data)
+    return _any_parts(data) if usual is None else usual
+
+
+def _any_parts(data: bytes) -> tuple[Part, ...] | Problem:
     flat = read_json(data)
     if not isinstance(flat, list) or len(flat) % 2:
         return flat if isinstance(flat, Problem) else Problem("", "expected an array of salts and texts")
@@ -253,3 +262,21 @@ def read_parts(data: bytes) -> tuple[Part, ...] | Problem:
     if (b"\\u" in data or b"\\/" in data) and write_parts(parts) != data:
         return Problem("", "a character is not spelled as mage spells it")
     return tuple(parts)
+
+
+def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
+    """Return parts as nearly all are: short, none redacted, no character escaped but quotes. None for all others.
+
+    It says nothing else than `_any_parts`, faster: a fourth of the time to open a long journal is spent here.
+    """
+    if len(data) > _SHORT or data.count(b"\\") != data.count(b'\\"'):
+        return None
+    try:
+        text = data.decode()
+        flat, end = _DECODER.raw_decode(text)
+    except ValueError:
+        return None
+    if end != len(text) or type(flat) is not list or len(flat) % 2 or set(map(type, flat)) != {str}:
+        return None
+    salts = flat[::2]
+    return tuple(map(Plain, flat[1::2], salts)) if set(map(len, salts)) == {_SALT} else None

@@ -37,7 +37,15 @@ async def to_its_end(work: Coroutine[object, object, Answer]) -> Answer:
 
 async def _over(work: Callable[[], Answer]) -> Answer:
     """Carry out `work` in a thread, to its end."""
-    return await to_its_end(asyncio.to_thread(work))
+    return await to_its_end(asyncio.to_thread(_raising_no_stop, work))
+
+
+def _raising_no_stop(work: Callable[[], Answer]) -> Answer:
+    """Carry out `work`. No future takes a `StopIteration`: one from a clock that ran out would never arrive."""
+    try:
+        return work()
+    except StopIteration as error:
+        raise RuntimeError("what a store ran raised StopIteration") from error
 
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from mage.cli.redacting import family
 from mage.stores import DamagedStore, open_store
 from tests.cli.runner import mage
-from tests.stores.corrupted import FAULTS, write
+from tests.stores.corrupted import FAULTS, sql, write
 
 pytest.importorskip("sqlalchemy")
 
@@ -80,6 +81,21 @@ def test_no_command_ends_in_a_traceback_on_any_of_them(sound: Path, tmp_path: Pa
     shutil.copy(sound, path)
     FAULTS[name].make(path)
     assert misbehaving(path, (*LOOKING, *WRITING)) == []
+
+
+def test_a_damaged_session_is_named_and_the_others_are_listed(sound: Path, tmp_path: Path) -> None:
+    """`mage sessions` lists what it can, names what it cannot, says who looks at all of it, and exits with 1."""
+    path = tmp_path / "work.db"
+    shutil.copy(sound, path)
+    sql("UPDATE mage_journals SET digest = x'00' WHERE name = 'try'")(path)
+    ran = mage("sessions", f"sqlite:///{path}")
+    assert ran.status == 1
+    assert [line.split("  ")[0] for line in ran.out.splitlines()] == ["session", "main", "try again"]
+    assert "the journal 'try': the row of a journal says no head" in ran.err
+    assert f"mage doctor sqlite:///{path} looks at all of it" in ran.err
+    listed = json.loads(mage("sessions", f"sqlite:///{path}", "--json").out)
+    assert [each["name"] for each in listed["sessions"]] == ["main", "try again"]
+    assert listed["damaged"] == ["the journal 'try': the row of a journal says no head"]
 
 
 def test_parents_in_a_circle_end(sound: Path) -> None:

@@ -7,9 +7,11 @@ import json
 import re
 import sqlite3
 import sys
+from collections.abc import Iterable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -17,13 +19,25 @@ from hypothesis import strategies as st
 
 from mage import Command, Grow, Start, State, apply, check
 from mage.cli import stores
-from mage.cli.redacting import places_in, redact_store
+from mage.cli.output import Refused
+from mage.cli.redacting import family, places_in, redact_store
 from mage.codec import encode_journal
 from mage.engine.text import is_blank
 from mage.session import Session
-from mage.stores import NOTHING, JournalStore, MemoryStore, Redacted, open_store, snapshot_digest, verify
+from mage.stores import (
+    NOTHING,
+    JournalInfo,
+    JournalStore,
+    MemoryStore,
+    Record,
+    Redacted,
+    UnknownJournal,
+    open_store,
+    snapshot_digest,
+    verify,
+)
 from mage.testing import HOSTILE, journals
-from mage.testing.stores import recorded, state_of
+from mage.testing.stores import following, recorded, state_of
 from tests.cli.runner import mage
 from tests.cli.test_sessions import story
 
@@ -57,6 +71,86 @@ def url(tmp_path: Path) -> str:
         data = SECRET.encode() * 50
         store.keep_snapshot("main", head.version, data, snapshot_digest(head, data))
     return url
+
+
+class Leaking:
+    """A store into which somebody writes the secret again, so many times, right after it was taken out."""
+
+    def __init__(self, store: JournalStore, times: int) -> None:
+        self._store = store
+        self._left = times
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def replace_parts(self, name: str, records: Iterable[Record]) -> None:
+        self._store.replace_parts(name, records)
+        if self._left:
+            self._left -= 1
+            head = self._store.head(name)
+            self._store.append(name, head, following(head, f"{SECRET} again"))
+
+
+def redacted_while_it_leaks(store: JournalStore, times: int) -> list[int]:
+    """Redact a session with a secret in its task, and return the versions where it was found."""
+    store.create("main", recorded([Start(f"log in with {SECRET}")]))
+    leaking = cast("JournalStore", Leaking(store, times))
+    places = redact_store(leaking, "main", re.compile(SECRET))
+    assert len(places) == len(set(places))
+    return sorted({place.version for place in places})
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_secret_that_is_written_meanwhile_is_taken_out_too(times: int) -> None:
+    """It is looked for until a whole round finds none, and each place is told once."""
+    with MemoryStore() as store:
+        assert redacted_while_it_leaks(store, times) == list(range(1, times + 2))
+        kept = [part.text for record in store.read("main") for part in record.parts]
+        assert not any(SECRET in text for text in kept)
+        assert len(tuple(verify(NOTHING, store.read("main"), store.head("main")))) == times + 1
+
+
+def test_a_secret_that_is_written_without_end_is_told() -> None:
+    """Where others write it as fast as it is taken out, nobody is told that it is gone."""
+    said = "texts were taken out, and others write what matches"
+    with MemoryStore() as store, pytest.raises(Refused, match=said):
+        redacted_while_it_leaks(store, 1_000)
+
+
+class Vanishing:
+    """A store of which somebody drops a session, right after its sessions were listed."""
+
+    def __init__(self, store: JournalStore, name: str) -> None:
+        self._store = store
+        self._name: str | None = name
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def journals(self) -> tuple[JournalInfo, ...]:
+        found = self._store.journals()
+        if self._name is not None:
+            self._store.delete(self._name)
+            self._name = None
+        return found
+
+
+def test_a_session_that_is_dropped_meanwhile_keeps_no_other_from_being_redacted() -> None:
+    """What is gone needs no redaction; the sessions before and behind it are redacted as ever."""
+    with MemoryStore() as store:
+        for name in ("a", "b", "c"):
+            store.create(name, recorded([Start(f"{name} with {SECRET}")]))
+        vanishing = cast("JournalStore", Vanishing(store, "b"))
+        assert [place.journal for place in redact_store(vanishing, None, re.compile(SECRET))] == ["a", "c"]
+        assert [info.name for info in store.journals()] == ["a", "c"]
+
+
+def test_a_session_that_is_dropped_before_it_is_redacted_is_told() -> None:
+    """Where it is gone from the listing already, there is no such session."""
+    with MemoryStore() as store:
+        store.create("a", recorded([Start(SECRET)]))
+        with pytest.raises(UnknownJournal):
+            family(store.journals(), "b")
 
 
 def structures(store: JournalStore) -> dict[str, object]:

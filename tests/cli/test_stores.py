@@ -25,6 +25,7 @@ from mage.session import Session
 from mage.stores import NOTHING, JournalStore, StoreUnavailable, fold, open_store, redacted, verify
 from tests.cli.runner import Ran, mage
 from tests.cli.test_sessions import story
+from tests.stores.corrupted import sql
 
 pytest.importorskip("sqlalchemy")
 
@@ -297,6 +298,33 @@ def test_a_store_that_cannot_be_used_says_what_may_be_why(url: str, monkeypatch:
     )
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "its folder cannot be written" in one_line(mage("sessions", url))
+
+
+def test_a_snapshot_shows_what_the_records_show(url: str) -> None:
+    """At any version `show`, `tree` and `diff` say the same with snapshots and without."""
+    with Session.open(url, "kept", task="t", snapshot_every=3) as session:
+        for number in range(20):
+            session.grow(f"a{number}", "o")
+    mage("fork", f"{url}#kept", "fork", "--at", 11)
+    with open_store(url) as store:
+        assert store.snapshot("kept") is not None
+    asked = [["show", f"{url}#kept", "--at", at, "--json"] for at in (1, 11, 15, 21)]
+    asked += [["tree", f"{url}#fork", "--json"], ["diff", f"{url}#fork", f"{url}#kept", "--json"]]
+    before = [mage(*each) for each in asked]
+    with open_store(url) as store:
+        for name in ("kept", "fork"):
+            store.drop_snapshots(name)
+    assert [mage(*each) for each in asked] == before
+    assert all(ran.out and not ran.err for ran in before)
+
+
+def test_records_that_do_not_lead_to_the_head_are_not_shown(url: str, tmp_path: Path) -> None:
+    """A head of another digest than its record has is told in one line, with what looks at all of it."""
+    sql("UPDATE mage_journals SET digest = zeroblob(32)")(tmp_path / "work.db")
+    said = one_line(mage("show", f"{url}#main"))
+    assert "record 13 is damaged: it leads to version 13" in said
+    assert "mage doctor sqlite:///" in said
+    assert mage("show", f"{url}#main", "--at", 12).status == 0
 
 
 def test_a_disk_that_fills_up_leaves_the_store_as_it_was(url: str, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from mage.stores import (
     verify,
     write_parts,
 )
+from mage.stores.records import _any_parts, _usual_parts
 from mage.testing import texts
 from mage.testing.stores import chain, salts
 
@@ -80,6 +81,34 @@ def test_any_bytes_are_read(data: bytes) -> None:
 def test_what_mage_does_not_write_is_no_parts(data: bytes) -> None:
     """Other JSON, and the same texts in another spelling, are refused."""
     assert isinstance(read_parts(data), Problem)
+
+
+PIECES = (b'"', b"\\", b"[", b"]", b",", b"0", b"null", b"{}", b"\\u0041", b"\\n", b"\xff", b" ", b"")
+
+
+@given(st.lists(texts.map(as_text), max_size=3), st.data())
+def test_the_usual_way_to_read_parts_says_what_the_long_way_says(
+    contents: list[str], data: st.DataObject
+) -> None:
+    """However parts that were written are changed, the short way reads them as the long one does, or not at all."""
+    parts = [Plain(text, f"{place:016x}") for place, text in enumerate((*contents, '{"at":1}'))]
+    written = write_parts(parts)
+    assert _any_parts(written) == tuple(parts)
+    begin = data.draw(st.integers(0, len(written)))
+    end = data.draw(st.integers(begin, min(begin + 2, len(written))))
+    changed = written[:begin] + data.draw(st.sampled_from(PIECES)) + written[end:]
+    for each in (written, changed):
+        usual = _usual_parts(each)
+        assert usual is None or usual == _any_parts(each)
+
+
+def test_the_usual_parts_are_read_the_usual_way() -> None:
+    """Short texts and meta are; what is long, redacted or otherwise escaped is not, and is read all the same."""
+    usual = (Plain("look", "a" * 16), Plain('{"at":1}', "b" * 16))
+    assert _usual_parts(write_parts(usual)) == usual
+    for odd in (Plain("x" * 1000, "a" * 16), Plain("two\nlines", "a" * 16), Redacted("0" * 64)):
+        assert _usual_parts(write_parts([odd])) is None
+        assert read_parts(write_parts([odd])) == (odd,)
 
 
 @given(texts.map(as_text), texts.map(as_text))

@@ -56,7 +56,10 @@ def kept_at(url: str, *, patience: float = 10.0) -> Iterator[Kept]:
         name = url.removeprefix(_SQLITE)
         if not name or "\0" in name:
             raise BadAddress(url, "three slashes and a path name the file: sqlite:///work.db")
-        with kept_in_file(Path(name)) as kept:
+        path = Path(name)
+        if path.exists() and not path.is_file():  # a device may have no end, and the doctor copies
+            raise BadAddress(url, "this is a directory, a pipe or a device: name a file")
+        with kept_in_file(path) as kept:
             yield kept
     elif url.startswith("postgresql:"):
         try:

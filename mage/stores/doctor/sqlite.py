@@ -6,6 +6,7 @@ rollback journal are copied first, at a moment in which none of them changes, an
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -57,7 +58,11 @@ def kept_in_file(path: Path) -> Iterator[SqliteKept]:
 
 
 def _copy_quietly(path: Path, copy: Path) -> None:
-    """Copy a file and what stands beside it, again where one of them changed meanwhile."""
+    """Copy a file and what stands beside it, again where one of them changed meanwhile.
+
+    What stands beside a link to it is not its own.
+    """
+    path = Path(os.path.realpath(path))
     for _ in range(_TRIES):
         before = _stamps(path)
         for ending in _BESIDE:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from mage.stores.checks import as_name
 from mage.stores.errors import DamagedStore, UnknownJournal, UnknownVersion
 from mage.stores.records import Head
-from mage.stores.sql.tables import ALONE, FORKED, JOURNAL, PARENT, journals
+from mage.stores.sql.tables import ALONE, ANCESTORS, FORKED, JOURNAL, journals
 
 __all__ = ["Lineage", "Piece", "head_of", "hold_alone", "is_whole", "lineage_of", "readers_of"]
 
@@ -85,12 +85,13 @@ def lineage_of(connection: Connection, name: str, *, hold: bool = False) -> Line
     if not is_whole(after, head.version):
         raise DamagedStore(f"the row of the journal {name!r} makes no sense")
     pieces = [Piece(journal, after, head.version)]
-    while parent is not None:
-        above = connection.execute(PARENT, {"parent_id": parent}).one_or_none()
-        if above is None or not is_whole(above.forked_at, after) or above.forked_at == after:
-            raise DamagedStore(f"the journal that {name!r} reads its first {after} records from is not there")
+    for above in () if parent is None else connection.execute(ANCESTORS, {"parent_id": parent}).all():
+        if not is_whole(above.forked_at, after - 1):
+            break
         pieces.append(Piece(above.id, above.forked_at, after))
         parent, after = above.parent, above.forked_at
+    if parent is not None:
+        raise DamagedStore(f"the journal that {name!r} reads its first {after} records from is not there")
     if after != 0:
         raise DamagedStore(f"nothing says where the first {after} records of {name!r} are")
     return Lineage(name, head, tuple(pieces), redactions)

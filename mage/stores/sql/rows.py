@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import Row as Columns
 
-from mage.codec.problems import Problem
+from mage.codec.problems import Problem, short
 from mage.stores.checks import require_same
-from mage.stores.errors import DamagedRecord, DamagedStore, UnknownJournal
+from mage.stores.errors import DamagedJournals, DamagedRecord, DamagedStore, UnknownJournal
 from mage.stores.protocol import JournalInfo, Snapshot
 from mage.stores.records import Head, Record, read_parts, write_parts
-from mage.stores.sql.lineage import Piece, head_of
+from mage.stores.sql.lineage import Piece, head_of, is_whole
 from mage.stores.sql.tables import HEAD, ONE, journals, records, snapshots
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "digest_bytes",
     "forget",
     "head_in",
-    "info_of",
+    "infos_of",
     "newest_snapshot",
     "record_of",
     "replace_record",
@@ -29,8 +29,11 @@ __all__ = [
     "with_journal",
 ]
 
-Row: TypeAlias = tuple[object, object, object, object]
-"""Version, body, parts and digest, as a database gives them."""
+Row: TypeAlias = Columns[Any, Any, Any, Any]
+"""Version, body, parts and digest, as a database gives them: of any type, so `record_of` looks."""
+
+_AT_ONCE: Final = 500
+"""Journals that one statement names."""
 
 
 def row_of(record: Record) -> dict[str, object]:
@@ -82,16 +85,42 @@ def head_in(connection: Connection, name: str) -> Head:
     return head_of(row[0], row[1])
 
 
-def info_of(row: Columns[Any], parent: str | None) -> JournalInfo:
-    """Return what a row says of a journal, given its parent's name.
+def infos_of(rows: Sequence[Columns[Any]]) -> tuple[JournalInfo, ...]:
+    """Return what all rows say of their journals, in order of names.
 
     Raises:
-        DamagedStore: it makes no sense.
+        DamagedJournals: one makes no sense; it has what the others say.
     """
+    names = {row.id: row.name for row in rows}
+    sound: list[JournalInfo] = []
+    damaged: list[str] = []
+    for row in rows:
+        try:
+            sound.append(_info_of(row, names.get(row.parent)))
+        except DamagedStore as error:
+            damaged.append(f"the journal {short(repr(row.name))}: {error.reason}")
+    sound.sort(key=_name)
+    if damaged:
+        raise DamagedJournals(tuple(sound), tuple(damaged))
+    return tuple(sound)
+
+
+def _info_of(row: Columns[Any], parent: object) -> JournalInfo:
     numbers = (row.forked_at, row.created, row.changed, row.payload, row.grows)
     if not isinstance(row.name, str) or not all(isinstance(number, int) for number in numbers):
-        raise DamagedStore(f"the row of the journal {row.name!r} makes no sense")
-    return JournalInfo(row.name, head_of(row.head, row.digest), parent, *numbers)
+        raise DamagedStore("a column of its row holds something of another kind")
+    head = head_of(row.head, row.digest)
+    if not is_whole(row.forked_at, head.version):
+        raise DamagedStore(f"it was forked at {row.forked_at}, and has {head.version} versions")
+    if row.parent is None and row.forked_at == 0:
+        return JournalInfo(row.name, head, None, *numbers)
+    if not isinstance(parent, str) or row.forked_at == 0:
+        raise DamagedStore(f"the one that it reads its first {row.forked_at} records from is not there")
+    return JournalInfo(row.name, head, parent, *numbers)
+
+
+def _name(info: JournalInfo) -> str:
+    return info.name
 
 
 def replace_record(connection: Connection, journal: int, record: Record) -> None:
@@ -105,7 +134,7 @@ def replace_record(connection: Connection, journal: int, record: Record) -> None
     row = connection.execute(ONE, {"owner": journal, "at": version}).one_or_none()
     if row is None:
         raise DamagedRecord(version, "it is missing")
-    old = record_of(version, (row[0], row[1], row[2], row[3]))
+    old = record_of(version, row)
     require_same(old, record)
     data = write_parts(record.parts)
     connection.execute(
@@ -125,13 +154,23 @@ def forget(connection: Connection, readers: Mapping[int, int]) -> None:
         connection: in a transaction.
         readers: each journal that reads a changed record, and the first such version.
     """
-    counted = update(journals).where(journals.c.id.in_(sorted(readers)))
     # First counted, then dropped: who keeps a snapshot meanwhile is either seen here, or sees the count.
-    connection.execute(counted.values(redactions=journals.c.redactions + 1))
+    for some in _batches(sorted(readers)):
+        counted = update(journals).where(journals.c.id.in_(some))
+        connection.execute(counted.values(redactions=journals.c.redactions + 1))
+    readers_from: dict[int, list[int]] = {}
     for journal, version in readers.items():
-        connection.execute(
-            delete(snapshots).where(snapshots.c.journal == journal, snapshots.c.version >= version)
-        )
+        readers_from.setdefault(version, []).append(journal)
+    for version, those in readers_from.items():
+        for some in _batches(those):
+            seen = snapshots.c.journal.in_(some), snapshots.c.version >= version
+            connection.execute(delete(snapshots).where(*seen))
+
+
+def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Yield ids in runs as long as any database takes in one statement."""
+    for begin in range(0, len(ids), _AT_ONCE):
+        yield ids[begin : begin + _AT_ONCE]
 
 
 def newest_snapshot(connection: Connection, piece: Piece, upto: int) -> Snapshot | None:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from mage.stores.errors import BadAddress, StoreUnavailable, UnknownSchema
 from mage.stores.sql.faults import sqlite_code
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "Sqlite", "open_sqlite"]
+__all__ = ["APPLICATION_ID", "BESIDE", "MIGRATIONS", "Sqlite", "open_sqlite"]
 
 APPLICATION_ID: Final = 0x6D616765
 """The letters "mage", in the header of the file: `file` and others know it by that."""
@@ -56,6 +56,9 @@ MIGRATIONS: Final = (
         "ALTER TABLE mage_journals ADD COLUMN redactions INTEGER NOT NULL DEFAULT 0",
     ),
 )
+
+BESIDE: Final = ("-wal", "-shm", "-journal")
+"""How the names of the files end that SQLite keeps beside a database."""
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER: Final = 100
@@ -189,9 +192,13 @@ def _path_of(url: str) -> Path:
         raise BadAddress(url, "three slashes and a path name the file: sqlite:///work.db")
     if name == ":memory:":
         raise BadAddress(url, "a store in memory is called memory:")
-    path = Path(os.path.abspath(name))
+    path = Path(os.path.realpath(name))  # SQLite keeps its log beside the file, not beside a link to it
+    if path.name.endswith(BESIDE):
+        raise BadAddress(url, "SQLite keeps files of such names beside a database: name it otherwise")
     if path.is_dir():
         raise BadAddress(url, "this is a directory: name a file in it")
+    if path.exists() and not path.is_file():
+        raise BadAddress(url, "this is a pipe or a device: name a file")
     if not path.parent.is_dir():
         raise BadAddress(url, f"there is no directory {str(path.parent)!r}: make it first")
     return path

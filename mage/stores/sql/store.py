@@ -25,12 +25,13 @@ from mage.stores.protocol import JournalInfo, Snapshot
 from mage.stores.records import Head, Record
 from mage.stores.sources import Clock
 from mage.stores.sql.lineage import Piece, head_of, hold_alone, lineage_of, readers_of
+from mage.stores.sql.prepared import Prepared
 from mage.stores.sql.rows import (
     Row,
     digest_bytes,
     forget,
     head_in,
-    info_of,
+    infos_of,
     newest_snapshot,
     record_of,
     replace_record,
@@ -69,6 +70,8 @@ class SqlStore:
         self._backend = backend
         self._clock = clock
         self._transactions = Transactions(backend)
+        self._swap = Prepared(APPEND, backend.engine)
+        self._insert = Prepared(INSERT_RECORDS, backend.engine)
 
     def create(self, name: str, records: Iterable[Record]) -> Head:
         """See `JournalStore.create`."""
@@ -78,7 +81,7 @@ class SqlStore:
 
         def work(connection: Connection) -> Head:
             journal = self._add(connection, name, head, rows, Origin(None, 0, 0))
-            connection.execute(INSERT_RECORDS, with_journal(journal, rows))
+            self._insert.execute(connection, *with_journal(journal, rows))
             return head
 
         return self._transactions.write(work, lambda head: self._holds(name, head))
@@ -139,10 +142,10 @@ class SqlStore:
         }
 
         def work(connection: Connection) -> Head:
-            journal = connection.execute(APPEND, swap).scalar_one_or_none()
+            journal = self._swap.execute(connection, swap).scalar_one_or_none()
             if journal is None:
                 raise Conflict(expected, head_in(connection, name))
-            connection.execute(INSERT_RECORDS, with_journal(journal, rows))
+            self._insert.execute(connection, *with_journal(journal, rows))
             return head
 
         return self._transactions.write(work, lambda head: self._holds(name, head))
@@ -191,11 +194,9 @@ class SqlStore:
                 size += len(row[2]) if isinstance(row[2], bytes) else 0
             at_most = min(_MOST, at_most * 2) if size < _ROOMY // 2 else max(_FEWEST // 8, at_most // 2)
 
-    def _chunk(self, journal: int, after: int, upto: int, at_most: int) -> list[Row]:
+    def _chunk(self, journal: int, after: int, upto: int, at_most: int) -> Sequence[Row]:
         asked = {"owner": journal, "after": after, "upto": upto, "at_most": at_most}
-        return self._transactions.read(
-            lambda connection: [(row[0], row[1], row[2], row[3]) for row in connection.execute(CHUNK, asked)]
-        )
+        return self._transactions.read(lambda connection: connection.execute(CHUNK, asked).fetchall())
 
     def _absent(self, name: str, journal: int, version: int) -> StoreError:
         """Return why a record is not there: the whole journal was deleted while it was read, or only this."""
@@ -206,9 +207,9 @@ class SqlStore:
 
     def journals(self) -> tuple[JournalInfo, ...]:
         """See `JournalStore.journals`."""
-        rows = self._transactions.read(lambda connection: connection.execute(select(journals)).all())
-        names = {row.id: row.name for row in rows}
-        return tuple(sorted([info_of(row, names.get(row.parent)) for row in rows], key=_name))
+        return infos_of(
+            self._transactions.read(lambda connection: connection.execute(select(journals)).all())
+        )
 
     def delete(self, name: str) -> None:
         """See `JournalStore.delete`."""
@@ -223,7 +224,14 @@ class SqlStore:
             connection.execute(delete(kept_records).where(kept_records.c.journal == journal))
             connection.execute(delete(journals).where(journals.c.id == journal))
 
-        self._transactions.write(work, lambda _: all(info.name != name for info in self.journals()))
+        self._transactions.write(work, lambda _: self._is_gone(name))
+
+    def _is_gone(self, name: str) -> bool:
+        try:
+            self.head(name)
+        except UnknownJournal:
+            return True
+        return False
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
         """See `JournalStore.replace_parts`."""
@@ -316,7 +324,3 @@ def _size(rows: Rows) -> tuple[int, int]:
         payload += len(parts) if isinstance(parts, bytes) else 0
         grows += row["body"] == GROW
     return payload, grows
-
-
-def _name(info: JournalInfo) -> str:
-    return info.name

@@ -6,13 +6,14 @@ so that a damaged file shows as a damaged record and never as an error of a conv
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, bindparam, column, insert, select, table, update
+from sqlalchemy import BigInteger, Select, bindparam, column, insert, select, table, update
 
 __all__ = [
     "ADD_JOURNAL",
     "ALONE",
+    "ANCESTORS",
     "APPEND",
     "CHUNK",
     "DIGEST_AT",
@@ -21,7 +22,6 @@ __all__ = [
     "INSERT_RECORDS",
     "JOURNAL",
     "ONE",
-    "PARENT",
     "journals",
     "records",
     "snapshots",
@@ -87,9 +87,22 @@ JOURNAL: Final = select(
     journals.c.digest,
     journals.c.redactions,
 ).where(journals.c.name == bindparam("named"))
-PARENT: Final = select(journals.c.id, journals.c.parent, journals.c.forked_at).where(
-    journals.c.id == bindparam("parent_id")
-)
+
+
+def _ancestors() -> Select[Any, Any, Any]:
+    """Return the statement that follows parents, all in one: chains of forks can be hundreds long.
+
+    It goes to smaller versions only, so that it ends whatever a damaged row says.
+    """
+    columns = (journals.c.id, journals.c.parent, journals.c.forked_at)
+    found = select(*columns).where(journals.c.id == bindparam("parent_id")).cte("found", recursive=True)
+    above = journals.c.id == found.c.parent, journals.c.forked_at < found.c.forked_at
+    found = found.union_all(select(*columns).where(*above))
+    return select(found).order_by(found.c.forked_at.desc())
+
+
+ANCESTORS: Final = _ancestors()
+"""A journal by its id, and those that it reads through: newest first, as far as their rows fit together."""
 FORKED: Final = JOURNAL.with_for_update(read=True, key_share=True)
 """The same, of a journal that must not be deleted until we are done; appending to it goes on."""
 ALONE: Final = select(journals.c.id).where(journals.c.id == bindparam("owner")).with_for_update()
