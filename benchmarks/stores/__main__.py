@@ -3,7 +3,7 @@
     python -m benchmarks.stores [--peers] [--at DIRECTORY]
 
 ../README.md says what each line means. Exit status 0 where every line with a limit holds, else 1. A machine can be
-noisy once: what does not hold is measured once more, all of its lines are printed again, and these count. Peers that
+busy: what does not hold is measured again, up to twice, all of its lines are printed again, and these count. Peers that
 are not installed are passed over with a line; with `--peers` that is exit status 1 too.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from benchmarks.lines import Line
 from benchmarks.report import row
@@ -34,6 +34,10 @@ __all__ = ["main"]
 Measurement: TypeAlias = Callable[[Path], Iterator[Line]]
 
 
+_MORE: Final = 2
+"""How often what does not hold is measured once more."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure all, print each line as it is known, and return the exit status."""
     parser = argparse.ArgumentParser(description="What stores and sessions cost, with the limits that hold.")
@@ -45,9 +49,10 @@ def main(arguments: list[str] | None = None) -> int:
     broken = int(asked.peers and bool(absent_peers))
     for measure in _measurements(absent_peers):
         failed = _measured(measure, asked.at)
-        if failed:
-            _say("once more, for a machine can be noisy once:")
-            failed = _measured(measure, asked.at)
+        for _ in range(_MORE):
+            if failed:
+                _say("once more, for a busy machine only makes it slower:")
+                failed = _measured(measure, asked.at)
         broken += failed
     if absent_peers:
         _say(f"passed over, not installed: {', '.join(absent_peers)} (pip install --group peers)")
