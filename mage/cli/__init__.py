@@ -18,13 +18,28 @@ from mage.cli import (
     listing,
     redacting,
     replay,
+    rerunning,
+    running,
 )
 from mage.cli.app import app
 from mage.cli.output import Refused, abandon_output, complain, speak_safely
 
 __all__ = ["app", "run"]
 
-_ROOMS = (replay, listing, inspect, differences, branching, export, redacting, doctoring, collecting, demo)
+_ROOMS = (
+    running,
+    rerunning,
+    replay,
+    listing,
+    inspect,
+    differences,
+    branching,
+    export,
+    redacting,
+    doctoring,
+    collecting,
+    demo,
+)
 for room in _ROOMS:
     room.register(app)
 

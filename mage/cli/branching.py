@@ -46,7 +46,10 @@ def fork(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Begin a new session at a version of another. In a store nothing is copied."""
+    """Begin a new session at a version of another. In a store nothing is copied.
+
+    It takes no tape along: mage run on the fork begins a new run there.
+    """
     if isinstance(session, InStore):
         new = InStore(session.store, as_name(name))
         with opened(session.store) as store:

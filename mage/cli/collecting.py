@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Final, final
 
@@ -15,6 +15,7 @@ from mage.cli.naming import Store, StoreName
 from mage.cli.output import AsJson, Refused, print_json, print_text, printable
 from mage.cli.plain import Json
 from mage.cli.stores import file_of, opened
+from mage.cli.tapes import tapes_of
 from mage.stores import HasForks, JournalInfo, JournalStore, UnknownJournal, now
 
 __all__ = ["Plan", "plan", "register"]
@@ -90,13 +91,14 @@ def gc(
 ) -> None:
     """Drop the sessions that match, but none that a session left reads through; give their room back.
 
-    With --name and --older-than, both must match. With neither nothing is dropped, and free room is given back.
+    A session takes the tape of its run along, and keeps it if it is kept. With --name and --older-than, both
+    must match. With neither nothing is dropped, and free room is given back.
     """
     before = None if older_than is None else now() - _age(older_than)
     with opened(store) as found:
         journals = found.journals()
         chosen = _chosen(journals, name, before)
-        planned = plan(journals, chosen)
+        planned = plan(journals, _with_tapes(journals, chosen, tapes_of(found, journals), named=bool(name)))
         size = _size(store)
         if not dry_run:
             planned = _dropped(found, planned)
@@ -124,6 +126,23 @@ def _chosen(journals: Iterable[JournalInfo], names: list[str] | None, before: in
         if (not names or any(fnmatchcase(journal.name, each) for each in names))
         and (before is None or journal.changed <= before)
     }
+
+
+def _with_tapes(
+    journals: Sequence[JournalInfo], chosen: set[str], tapes: Mapping[str, str], *, named: bool
+) -> set[str]:
+    """Return what is chosen, each tape with its session; one alone only where it was named.
+
+    Args:
+        journals: all that there are.
+        chosen: the names that match.
+        tapes: the names of sessions that have a tape, and that of each.
+        named: whether names were given.
+    """
+    alone = {tape for session, tape in tapes.items() if named and tape in chosen and session not in chosen}
+    sessions = (chosen - set(tapes.values())) | alone
+    dropped = {journal.name for journal in plan(journals, sessions).drop}
+    return sessions | {tape for session, tape in tapes.items() if session in dropped}
 
 
 def _dropped(store: JournalStore, planned: Plan) -> Plan:

@@ -15,7 +15,7 @@ from mage.cli.sessions import state_at
 from mage.diff import Difference, Sides, compare_states
 from mage.engine import Step, Summary, view
 
-__all__ = ["register"]
+__all__ = ["plain_difference", "register", "told_difference"]
 
 Item = TypeVar("Item")
 
@@ -43,15 +43,18 @@ def diff(
     one, other = (view(state_at(side.session, side.version)) for side in (left, right))
     found = compare_states(one, other)
     if as_json:
-        print_json({"left": str(left), "right": str(right), "differ": found.differ, "parts": _plain(found)})
+        print_json(
+            {"left": str(left), "right": str(right), "differ": found.differ, "parts": plain_difference(found)}
+        )
     else:
         print_text(f"- {printable(str(left))}\n+ {printable(str(right))}\n")
-        print_text("".join(_told(found)) if found.differ else "nothing differs in C, R and H\n")
+        print_text("".join(told_difference(found)) if found.differ else "nothing differs in C, R and H\n")
     if found.differ:
         raise typer.Exit(1)
 
 
-def _told(found: Difference) -> list[str]:
+def told_difference(found: Difference) -> list[str]:
+    """Return what differs in lines, each ended; none where nothing does."""
     return [
         *_part("task", found.task, _text),
         *_part("instructions", found.instructions, _text),
@@ -89,7 +92,8 @@ def _summary(summary: Summary) -> str:
     return f"[Step {summary.label}] {_text(summary.text)} (covers {covers}, {summary.kind}, {standing_of(summary)})"
 
 
-def _plain(found: Difference) -> Json:
+def plain_difference(found: Difference) -> Json:
+    """Return what differs as JSON values, part by part."""
     return {
         "task": _both(found.task, str),
         "instructions": _both(found.instructions, str),

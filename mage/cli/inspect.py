@@ -15,9 +15,9 @@ from mage.cli.sessions import Session, load_commands, state_at
 from mage.engine import InvariantError, MageError, State, Tree, apply, check, check_change, view
 from mage.render import render
 
-__all__ = ["print_tree", "register"]
+__all__ = ["STYLES", "print_tree", "register"]
 
-_STYLES = {"active": "green", "left": "dim", "summary": "bold cyan", "lesson": "yellow", "note": "italic"}
+STYLES = {"active": "green", "left": "dim", "summary": "bold cyan", "lesson": "yellow", "note": "italic"}
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +32,7 @@ def print_tree(tree: Tree, *, limit: int | None = 80) -> None:
     screen = console()
     cut = screen.is_terminal  # a line of a drawing is not wrapped where that would break the drawing
     for line in draw(tree, limit=limit):
-        text = Text(str(line), style=_STYLES[line.style])
+        text = Text(str(line), style=STYLES[line.style])
         screen.print(text, no_wrap=cut, overflow="ellipsis" if cut else None, soft_wrap=not cut)
 
 

@@ -17,6 +17,7 @@ from mage.cli.output import AsJson, console, print_json, print_text, printable
 from mage.cli.plain import Json
 from mage.cli.sessions import opened_session, records_of
 from mage.cli.stores import opened
+from mage.cli.tapes import is_tape
 from mage.engine import State
 from mage.engine.tree import trace
 from mage.stores import DamagedJournals, JournalInfo, Record, Redacted, fold, meta_of, text_names
@@ -33,29 +34,44 @@ def register(app: typer.Typer) -> None:
     app.command("log")(log)
 
 
-def sessions(store: Store, as_json: AsJson = False) -> None:
+def sessions(
+    store: Store,
+    every: Annotated[bool, typer.Option("--all", help="Also the tapes of runs.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """List the sessions of a store: what they hold of their own, where they were forked, and their heads.
 
     Steps and size are a session's own: what a fork reads from its parent is counted there. A damaged one is
-    named, and the others are listed.
+    named, and the others are listed. --json has the tapes of runs too, marked as such.
     """
     with opened(store) as found:
         try:
-            journals = found.journals()
+            journals, damaged = found.journals(), None
         except DamagedJournals as damage:
-            _list(store, damage.sound, damage.damaged, as_json)
-            raise
-    _list(store, journals, (), as_json)
+            journals, damaged = tuple(damage.sound), damage
+        tapes = {journal.name for journal in journals if is_tape(found, journal.name)}
+        if as_json:
+            listed: list[Json] = [_plain_journal(journal, tape=journal.name in tapes) for journal in journals]
+            named = () if damaged is None else damaged.damaged
+            print_json({"store": str(store), "sessions": listed, "damaged": [*named]})
+        else:
+            _list(store, [each for each in journals if every or each.name not in tapes], damaged is None)
+            if tapes and not every:
+                print_text(_unlisted(len(tapes)))
+        if damaged is not None:
+            raise damaged
 
 
-def _list(store: StoreName, journals: Sequence[JournalInfo], damaged: Sequence[str], as_json: bool) -> None:
-    if as_json:
-        listed: list[Json] = [_plain_journal(journal) for journal in journals]
-        print_json({"store": str(store), "sessions": listed, "damaged": [*damaged]})
-    elif journals:
+def _list(store: StoreName, journals: Sequence[JournalInfo], sound: bool) -> None:
+    if journals:
         console().print(_table(journals))
-    elif not damaged:
+    elif sound:
         print_text(f"{printable(str(store))} holds no session\n")
+
+
+def _unlisted(tapes: int) -> str:
+    said = "1 tape of a run is" if tapes == 1 else f"{tapes:,} tapes of runs are"
+    return f"{said} not listed; --all lists {'it' if tapes == 1 else 'them'}\n"
 
 
 def _table(journals: Iterable[JournalInfo]) -> Table:
@@ -88,9 +104,10 @@ def _cells(journal: JournalInfo) -> tuple[str, ...]:
     )
 
 
-def _plain_journal(journal: JournalInfo) -> Json:
+def _plain_journal(journal: JournalInfo, *, tape: bool) -> Json:
     return {
         "name": journal.name,
+        "tape": tape,
         "versions": journal.head.version,
         "own_records": journal.records,
         "own_steps": journal.grows,

@@ -21,6 +21,7 @@ import attrs
 import typer
 from returns.pipeline import is_successful
 
+from mage.agent.tape import TAPE
 from mage.bundle import Bundle, Bundled, decode_bundle, encode_bundle, is_bundle
 from mage.cli.draw import one_line
 from mage.cli.files import read_bytes, replace_file
@@ -28,6 +29,7 @@ from mage.cli.naming import InFile, InStore, StoreName, Target
 from mage.cli.output import AsJson, Refused, print_json, print_text
 from mage.cli.sessions import load_commands, recorded
 from mage.cli.stores import file_of, opened
+from mage.cli.tapes import is_tape, tapes_of
 from mage.codec import encode_journal
 from mage.engine import Command, State
 from mage.engine.text import is_blank
@@ -47,7 +49,7 @@ from mage.stores import (
     verify,
 )
 
-__all__ = ["Place", "family", "places_in", "redact_store", "register"]
+__all__ = ["Place", "family", "places_in", "redact_run", "redact_store", "register"]
 
 _ROUNDS: Final = 8  # of looking and replacing, where others write the secret at the same time
 _ELSEWHERE: Final = (
@@ -77,10 +79,10 @@ class Place:
     text: str
 
 
-def places_in(record: Record, pattern: re.Pattern[str]) -> list[int]:
+def places_in(record: Record, pattern: re.Pattern[str], *, spelled: bool = False) -> list[int]:
     """Return which parts of a record match. What goes with it is looked at as it is kept, and string by string.
 
-    A blank text never matches: that nothing was said is no secret, and it cannot be redacted.
+    So is every text where they are `spelled`, as on a tape, whose entries are JSON. A blank text never matches: that nothing was said is no secret, and it cannot be redacted.
     """
     last = len(record.parts) - 1
     return [
@@ -88,7 +90,10 @@ def places_in(record: Record, pattern: re.Pattern[str]) -> list[int]:
         for place, part in enumerate(record.parts)
         if isinstance(part, Plain)
         and not is_blank(part.text)
-        and any(pattern.search(text) for text in (part.text, *(_strings(part.text) if place == last else ())))
+        and any(
+            pattern.search(text)
+            for text in (part.text, *(_strings(part.text) if spelled or place == last else ()))
+        )
     ]
 
 
@@ -161,6 +166,23 @@ def redact_store(
     )
 
 
+def redact_run(
+    store: JournalStore, name: str, pattern: re.Pattern[str], *, dry_run: bool = False
+) -> list[Place]:
+    """Redact a session's family, and the tapes of their runs: what an agent was told stands there too.
+
+    Raises:
+        UnknownJournal, DamagedRecord, Refused: as `redact_store`.
+    """
+    found = redact_store(store, name, pattern, dry_run=dry_run)
+    journals = store.journals()
+    tapes = tapes_of(store, journals)
+    for journal in family(journals, name):
+        if journal.name in tapes:
+            found += redact_store(store, tapes[journal.name], pattern, dry_run=dry_run)
+    return found
+
+
 def _redact_own(
     store: JournalStore, journal: JournalInfo, pattern: re.Pattern[str], *, dry_run: bool
 ) -> list[Place]:
@@ -168,20 +190,21 @@ def _redact_own(
     if journal.forked_at:
         before = next(store.read(journal.name, journal.forked_at - 1, journal.forked_at)).head
     own = store.read(journal.name, journal.forked_at, journal.head.version)
-    changed, places = _redacted(journal.name, verify(before, own, journal.head), pattern)
+    spelled = is_tape(store, journal.name)
+    changed, places = _redacted(journal.name, verify(before, own, journal.head), pattern, spelled=spelled)
     if changed and not dry_run:
         store.replace_parts(journal.name, list(changed.values()))
     return places
 
 
 def _redacted(
-    name: str, records: Iterable[Record], pattern: re.Pattern[str]
+    name: str, records: Iterable[Record], pattern: re.Pattern[str], *, spelled: bool = False
 ) -> tuple[dict[int, Record], list[Place]]:
     """Return the records that match, redacted, by version; and where they do."""
     changed: dict[int, Record] = {}
     places: list[Place] = []
     for record in records:
-        if matching := places_in(record, pattern):
+        if matching := places_in(record, pattern, spelled=spelled):
             changed[record.version] = redacted(record, matching)
             names = text_names(record)
             places.extend(Place(name, record.version, names[place]) for place in matching)
@@ -199,17 +222,22 @@ def redact(
 ) -> None:
     """Take every text that matches out of a session, of what it was forked from and of all their forks.
 
-    It cannot be brought back. Named by a store alone, every session in it is redacted.
+    The tapes of their runs are redacted too: a run cannot be gone on with then, but a fork of it can be run. It cannot be brought back. Named by a store alone, every session in it is redacted.
     """
     compiled = _compiled(pattern)
     names: list[str] = []
+    runs: list[str] = []
     if isinstance(target, InFile):
         places, names = _redact_file(target, compiled, dry_run=dry_run)
     else:
         place = target.store if isinstance(target, InStore) else target
         name = target.name if isinstance(target, InStore) else None
         with opened(place) as store:
-            places = redact_store(store, name, compiled, dry_run=dry_run)
+            if name is None:
+                places = redact_store(store, None, compiled, dry_run=dry_run)
+            else:
+                places = redact_run(store, name, compiled, dry_run=dry_run)
+            runs = _ended(store, places)
             names = [journal.name for journal in store.journals() if compiled.search(journal.name)]
             if places and not dry_run:
                 _reclaim(place, store)
@@ -217,6 +245,7 @@ def redact(
         print_json(_plain(target, places, names, compiled, dry_run=dry_run))
     else:
         print_text("".join(_lines(target, places, compiled, dry_run=dry_run)))
+        print_text("".join(_lines_of_runs(runs, compiled, dry_run=dry_run)))
     _require_gone(target, names, compiled, places=places, dry_run=dry_run)
 
 
@@ -326,6 +355,22 @@ def _lines(target: Target, places: list[Place], pattern: re.Pattern[str], *, dry
     ]
     elsewhere = _elsewhere(target)
     return lines if elsewhere is None else [*lines, f"{elsewhere}\n"]
+
+
+def _ended(store: JournalStore, places: list[Place]) -> list[str]:
+    """Return the sessions whose runs cannot be followed any more, because their tapes are redacted."""
+    journals = {place.journal for place in places}
+    return sorted(name.removesuffix(TAPE) for name in journals if is_tape(store, name))
+
+
+def _lines_of_runs(runs: list[str], pattern: re.Pattern[str], *, dry_run: bool) -> list[str]:
+    cannot = (
+        "could not be gone on with: its tape would be" if dry_run else "cannot be gone on with: its tape was"
+    )
+    return [
+        f"the run of {one_line(pattern.sub(_WITHHELD, name), 60)} {cannot} redacted; fork it, and run the fork\n"
+        for name in runs
+    ]
 
 
 def _plain(

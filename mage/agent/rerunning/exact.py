@@ -97,9 +97,9 @@ def policy_of(store: JournalStore, name: str) -> Policy | None:
     if not has_tape(store, name):
         return None
     with Session.open(store, tape_name(name), wait=False) as tape:
-        if tape.version == 1:
-            return None
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
+    if not entries:
+        return None
     policies = [Policy.of(entry.data) for entry in entries if entry.kind == "policy"]
     return policies[-1] if policies else begun(tape.name, entries).policy
 
@@ -142,9 +142,9 @@ def found_run(store: JournalStore, name: str) -> Iterator[Found]:
         if not has_tape(store, name):
             raise BadTape(f"the session {name!r} has no tape: no agent has run it")
         tape = stack.enter_context(Session.open(store, tape_name(name), wait=False, snapshot_every=None))
-        if tape.version == 1:
-            raise BadTape(f"the tape {tape.name!r} is empty: its run was interrupted before it began")
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
+        if not entries:
+            raise BadTape(f"the tape {tape.name!r} is empty: its run was interrupted before it began")
         first = begun(tape.name, entries)
         before = session.history(upto=first.version) if first.version > 1 else ()
         after = session.history(after=first.version) if session.version > first.version else ()

@@ -1,0 +1,101 @@
+"""Who answers in a run of `mage run`: models behind an address, or the demo's from a script."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from enum import StrEnum
+from typing import Final, cast, final
+from urllib.parse import urlsplit
+
+import attrs
+
+from mage.agent import shop
+from mage.agent.environment import manual_of, tools_of
+from mage.agent.prompts import Mode as PromptMode
+from mage.cli.output import Refused
+from mage.effects import Judge, Model, Summarizer
+
+__all__ = ["Answerers", "Mode", "live", "offline"]
+
+
+class Mode(StrEnum):
+    """How a model says what it does."""
+
+    TOOLS = "tools"
+    TEXT = "text"
+    SCHEMA = "schema"
+
+
+_PROMPT_MODES: Final[dict[Mode, PromptMode]] = {Mode.TOOLS: "tools", Mode.TEXT: "text", Mode.SCHEMA: "json"}
+
+
+@final
+@attrs.frozen
+class Answerers:
+    """Who is asked beside the world."""
+
+    model: Model
+    judge: Judge
+    summarizer: Summarizer
+
+
+def offline() -> Answerers:
+    """Return who plays the demo's story."""
+    return Answerers(shop.shopper, shop.judge, shop.summarize)
+
+
+def live(
+    stack: ExitStack,
+    model: str,
+    *,
+    judge_model: str | None = None,
+    base_url: str | None = None,
+    mode: Mode = Mode.TOOLS,
+    environment: object = None,
+) -> Answerers:
+    """Return models behind an address; nothing is sent yet.
+
+    Args:
+        stack: closes their client.
+        model: decides and summarizes.
+        judge_model: judges; None for the same.
+        base_url: the server's address; None for that of the environment variables, or OpenAI's.
+        mode: how the model replies.
+        environment: whose manual and tools the model is told; None where there is none.
+
+    Raises:
+        Refused: there is no key, or the address is none, or the `openai` client is not installed.
+        BadTool: a tool of the environment has a name that cannot be offered.
+    """
+    _require_address("--base-url", base_url)
+    _require_address("OPENAI_BASE_URL", os.environ.get("OPENAI_BASE_URL"))
+    try:
+        from mage import llm  # noqa: PLC0415  # an extra, and slow to load
+    except ModuleNotFoundError as missing:
+        raise Refused(str(missing)) from None
+    try:
+        client = stack.enter_context(llm.client(base_url=base_url))
+    except llm.MissingKey as missing:
+        raise Refused(f"{missing}; --offline needs no model") from None
+    given = cast("shop.Shop", environment)  # told by what it has: `manual_of` and `tools_of` look
+    chat = llm.ChatModel(
+        client,
+        model,
+        mode=_PROMPT_MODES[mode],
+        tools=() if environment is None else tools_of(given),
+        manual="" if environment is None else manual_of(given),
+    )
+    return Answerers(chat, llm.ChatJudge(client, judge_model or model), llm.ChatSummarizer(client, model))
+
+
+def _require_address(where: str, given: str | None) -> None:
+    if not given:
+        return
+    try:
+        parts = urlsplit(given)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise Refused(f"{where}: an address begins with http:// or https:// and names a host")

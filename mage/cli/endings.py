@@ -1,0 +1,41 @@
+"""How a run ended, for people."""
+
+from __future__ import annotations
+
+from mage.agent import Outcome, RunFailed, RunFinished, RunStopped, Totals
+from mage.cli.output import printable
+
+__all__ = ["numbered", "told_outcome", "told_totals"]
+
+
+def told_outcome(outcome: Outcome) -> str:
+    """Return in one line how a run ended, and why."""
+    match outcome:
+        case RunFinished(answer):
+            return f"finished: {printable(answer)}" if answer else "finished"
+        case RunStopped(reason, detail):
+            return f"stopped, {reason.replace('_', ' ')}: {printable(detail)}"
+        case RunFailed(reason, detail):
+            who, _, fault = reason.replace("_", " ").partition(": ")
+            said = detail if fault and detail.startswith(f"{fault}: ") else f"{fault}: {detail}"
+            return printable(f"failed, {who}: {said}")
+
+
+def told_totals(totals: Totals) -> str:
+    """Return in one line what a run did and took."""
+    counts = (
+        f"{numbered(totals.steps, 'step')}, {numbered(totals.summaries, 'summary')},"
+        f" {numbered(totals.revisions, 'revision')}"
+    )
+    calls = [
+        f"{who} {numbered(usage.calls, 'call')}, {usage.total:,} tokens"
+        for who, usage in totals.tokens.items()
+        if usage.calls
+    ]
+    return "; ".join([counts, *calls])
+
+
+def numbered(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"

@@ -1,0 +1,148 @@
+"""Environments by name: what is installed under `mage.environments`, what comes with mage, or `module:factory`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import TracebackType
+from typing import Any, Final, cast, final
+
+from mage.agent import Environment
+from mage.agent.sync import world_of
+from mage.cli.output import Refused
+from mage.effects import Act, Begin, EffectError, NotRestored, Observed, Restore, Restored, World
+from mage.engine import MageError
+
+__all__ = ["GROUP", "GuardedWorld", "WorldRaised", "environment_named", "guarded"]
+
+GROUP: Final = "mage.environments"
+"""The group of entry points. Each is called with the text behind the colon, or with nothing, for an `Environment`."""
+_OURS: Final = EntryPoint("shop", "mage.agent.shop:Shop", GROUP)
+
+
+def environment_named(given: str) -> Environment | World:
+    """Return the environment that `NAME`, `NAME:ARGUMENTS` or `MODULE:FACTORY[:ARGUMENTS]` names, made anew.
+
+    Raises:
+        Refused: there is none, or it cannot be made; says which there are, or why.
+    """
+    name, colon, rest = given.partition(":")
+    known = {_OURS.name: _OURS, **{point.name: point for point in entry_points(group=GROUP)}}
+    if name in known:
+        return _made(given, known[name], rest)
+    factory, _, arguments = rest.partition(":")
+    if not colon or not factory:
+        raise Refused(
+            f"{given}: there is no environment of this name; there are {', '.join(sorted(known))},"
+            " and MODULE:FACTORY names one of your own"
+        )
+    return _made(given, EntryPoint(given, f"{name}:{factory}", GROUP), arguments)
+
+
+def _made(given: str, point: EntryPoint, arguments: str) -> Environment | World:
+    if "" not in sys.path:
+        sys.path.append("")  # the working directory, where a module of one's own lies
+    with _Theirs(f"environment {given}"):
+        factory: Callable[..., Any] = _loaded(point)  # whatever they make; what it lacks is told below
+        made = factory(arguments) if arguments else factory()
+    if not hasattr(made, "act"):
+        raise Refused(f"environment {given}: {type(made).__name__} is no environment: it has no `act`")
+    return cast("Environment | World", made)
+
+
+def _loaded(point: EntryPoint) -> Callable[..., Any]:
+    found: Any = import_module(point.module)
+    for name in point.attr.split("."):
+        found = getattr(found, name)
+    return cast("Callable[..., Any]", found)
+
+
+@final
+class _Theirs:
+    """Runs somebody else's code: whatever it raises is said in one line, for it is no fault of ours."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception):
+            raise Refused(f"{self._what}: {type(error).__name__}: {error}") from None
+
+
+@final
+class WorldRaised(MageError):
+    """An environment has raised something that is no `EffectError`. Whether the action was performed is uncertain.
+
+    Attributes:
+        doing: what it was asked.
+        error: what it raised.
+    """
+
+    def __init__(self, doing: str, error: Exception) -> None:
+        self.doing = doing
+        self.error = error
+        super().__init__(doing, error)
+
+    def __str__(self) -> str:
+        return (
+            f"the environment has raised {type(self.error).__name__} when asked to {self.doing}: {self.error}"
+        )
+
+
+def guarded(made: Environment | World) -> GuardedWorld:
+    """Return the world of an environment, whose exceptions are told from ours.
+
+    Raises:
+        BadEnvironment: it lacks what it claims to have.
+    """
+    return GuardedWorld(world_of(made))
+
+
+@final
+class GuardedWorld:
+    """A `World` that raises `WorldRaised` for whatever its environment raises."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    @property
+    def repeatable(self) -> bool:
+        """See `World`."""
+        return self._world.repeatable
+
+    def begin(self, request: Begin, /) -> Observed:
+        """See `World`."""
+        with _Raised("begin"):
+            return self._world.begin(request)
+
+    def act(self, request: Act, /) -> Observed:
+        """See `World`."""
+        with _Raised("act"):
+            return self._world.act(request)
+
+    def restore(self, request: Restore, /) -> Restored | NotRestored:
+        """See `World`."""
+        with _Raised("go back"):
+            return self._world.restore(request)
+
+
+@final
+class _Raised:
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, EffectError):
+            raise WorldRaised(self._doing, error) from None

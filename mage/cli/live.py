@@ -1,0 +1,212 @@
+"""A run as it happens: the tree and the tokens in a terminal, a line for each event in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Final, Protocol, Self, TypeAlias, final
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.text import Text
+
+from mage.agent import AgentEvent, Asked, AskFailed, Noticed, RunEnded
+from mage.cli.draw import draw, one_line
+from mage.cli.endings import numbered
+from mage.cli.inspect import STYLES
+from mage.cli.output import console, print_text
+from mage.engine import Failed, StepId, SummaryId, Tree
+from mage.session import Event, Session, events
+from mage.stores import JournalStore
+
+__all__ = ["Counted", "Following", "Heard", "Screen", "View", "line_of", "view_for"]
+
+_PER_SECOND: Final = 8
+_WIDTH: Final = 100
+_FRAME: Final = 6  # lines of the screen that are not the tree's
+
+Heard: TypeAlias = Event | AgentEvent
+"""What a view hears of."""
+
+
+class View(AbstractContextManager["View"], Protocol):
+    """Shows a run while it is one; it is the hook that hears of it."""
+
+    def __call__(self, event: Heard, /) -> None:
+        """Hear of an event."""
+        ...
+
+
+@final
+class Following:
+    """The session of a run as it stands, read from its store: events tell of ids, never of texts."""
+
+    def __init__(self, store: JournalStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._session: Session | None = None
+
+    def tree(self) -> Tree:
+        """Return the tree as it is now. Cost: O(what is new)."""
+        if self._session is None:
+            self._session = Session.open(self._store, self._name, wait=False)
+        else:
+            self._session.refresh()
+        return self._session.tree
+
+    def last(self) -> Tree | None:
+        """Return the tree of the last look; None before there was one."""
+        return None if self._session is None else self._session.tree
+
+
+@final
+class Counted:
+    """What was asked so far in this process, by whom, in tokens as the providers count them."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, int] = {}
+        self.tokens: dict[str, int] = {}
+        self.shown = 0
+
+    def hear(self, event: Heard) -> None:
+        """Count what was asked."""
+        if isinstance(event, Asked):
+            self.calls[event.who] = self.calls.get(event.who, 0) + 1
+            self.tokens[event.who] = self.tokens.get(event.who, 0) + event.prompt + event.completion
+            self.shown = event.shown or self.shown
+
+    def __str__(self) -> str:
+        said = [
+            f"{who} {numbered(count, 'call')}, {self.tokens[who]:,} tokens"
+            for who, count in self.calls.items()
+        ]
+        return "; ".join([*said, f"{self.shown:,} tokens open"])
+
+
+def view_for(store: JournalStore, name: str, *, quiet: bool) -> View:
+    """Return the view that fits where the output goes."""
+    if quiet:
+        return _Quiet()
+    following = Following(store, name)
+    return Screen(following, console()) if sys.stdout.isatty() else _Lines(following)
+
+
+class _Plain:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        return
+
+
+@final
+class _Quiet(_Plain):
+    def __call__(self, event: Heard, /) -> None:
+        """Say nothing."""
+
+
+@final
+class _Lines(_Plain):
+    """A line for each event, as it happens."""
+
+    def __init__(self, following: Following) -> None:
+        self._following = following
+
+    def __call__(self, event: Heard, /) -> None:
+        line = line_of(event, self._following.tree())
+        if line:
+            print_text(line[0] + "\n")
+            sys.stdout.flush()
+
+
+@final
+class Screen:
+    """The end of the tree and the tokens, drawn anew a few times a second where something has happened."""
+
+    def __init__(self, following: Following, screen: Console) -> None:
+        self._following = following
+        self._counted = Counted()
+        self._happened = ""
+        self._screen = screen
+        self._live = Live(
+            console=screen, refresh_per_second=_PER_SECOND, transient=True, get_renderable=self.drawn
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def __call__(self, event: Heard, /) -> None:
+        """Hear of an event."""
+        self._counted.hear(event)
+        line = line_of(event, self._following.tree())
+        if line:
+            self._happened = line[0].strip()
+
+    def drawn(self) -> Group:
+        """Return what the terminal is to show now."""
+        tree = self._following.last()
+        if tree is None:
+            return Group()
+        room = max(4, self._screen.height - _FRAME)
+        lines = draw(tree, limit=max(room, 40))[1:][-room:]
+        told = Text(one_line(tree.task, 4 * _WIDTH), no_wrap=True, overflow="ellipsis")
+        task = Panel(told, title="task", title_align="left")
+        drawn = [Text(str(line), STYLES[line.style], no_wrap=True, overflow="ellipsis") for line in lines]
+        status = Text(one_line(self._happened, 4 * _WIDTH), "italic", no_wrap=True, overflow="ellipsis")
+        counted = Text(str(self._counted), "dim", no_wrap=True, overflow="ellipsis")
+        return Group(task, *drawn, status, counted)
+
+
+def line_of(event: Heard, tree: Tree) -> tuple[str, str] | None:
+    """Return what is said of an event in one line, and its style; None where nothing is. Cost: O(1)."""
+    match event:
+        case events.Grown(step=step) | events.Merged(step=step):
+            node = tree.step(StepId(step))
+            said = f"  ● {step} {one_line(node.action, _WIDTH // 2)} → {one_line(node.observation, 60)}"
+            return (said + " (again)" * isinstance(event, events.Merged), "")
+        case events.Instructed(step=step):
+            return (f"  ! instruction: {_text(tree.instructions_at(StepId(step))[-1].text)}", "blue")
+        case events.Compressed(summary=summary, kind=kind) | events.Retexted(summary=summary, kind=kind):
+            word = "a new text" if isinstance(event, events.Retexted) else "compress"
+            said = f"  ■ {word}{' (fallback)' * (kind == 'fallback')}: {_text(tree.summary(SummaryId(summary)).text)}"
+            return (said, "bold cyan")
+        case events.Judged(summary=summary, passed=passed):
+            verdict = tree.summary(SummaryId(summary)).verdict
+            feedback = f": {_text(verdict.feedback)}" if isinstance(verdict, Failed) else ""
+            return ("  ✓ the judge: passed", "green") if passed else (f"  ✗ the judge{feedback}", "red")
+        case events.Accepted(despite=despite):
+            return (f"  ~ accepted{' despite its failure' * despite}, openly", "yellow")
+        case events.Revised(boundary=boundary, abandoned=abandoned):
+            lessons = tree.lessons_at(StepId(boundary))
+            lesson = f", lesson: {_text(lessons[-1])}" if lessons else ""
+            return (f"  ↶ revise to [Step {boundary}], {numbered(abandoned, 'step')} left{lesson}", "yellow")
+        case _:
+            return _other(event)
+
+
+def _other(event: Heard) -> tuple[str, str] | None:
+    match event:
+        case events.Opened(version=version) if version > 1:
+            return (f"going on at version {version}", "italic")
+        case events.Refreshed(version=version):
+            return (f"  others have written: version {version}", "yellow")
+        case AskFailed(who, fault):
+            return (f"  ? the {who} gave no answer that can be used: {fault.replace('_', ' ')}", "red")
+        case Noticed(kind):
+            return (f"  · the model will be told something: {kind.replace('_', ' ')}", "dim")
+        case RunEnded() | Asked() | _:
+            return None
+
+
+def _text(text: str) -> str:
+    return one_line(text, _WIDTH)

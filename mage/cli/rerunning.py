@@ -1,0 +1,271 @@
+"""`mage rerun`: a run once more, offline and exactly; or with something changed, and what that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Annotated, Final, TypeVar, final
+
+import attrs
+import typer
+
+from mage.agent import (
+    BadTape,
+    Policy,
+    Rerun,
+    RunStopped,
+    Tally,
+    TapeDiverged,
+    WhatIf,
+    outcome_document,
+    rerun,
+    what_if,
+)
+from mage.agent.environment import BadEnvironment
+from mage.agent.outcomes import KindOfCall
+from mage.agent.rerunning import policy_of
+from mage.agent.tools import BadTool
+from mage.cli.answerers import Mode, live, offline
+from mage.cli.differences import plain_difference, told_difference
+from mage.cli.endings import numbered, told_outcome, told_totals
+from mage.cli.environments import WorldRaised, environment_named, guarded
+from mage.cli.naming import InStore
+from mage.cli.naming import Session as Named
+from mage.cli.output import AsJson, Refused, complain, print_json, print_text, printable
+from mage.cli.policies import Changes, changed, policy_changes
+from mage.cli.running import in_store, leave_interrupted
+from mage.cli.stores import opened
+from mage.effects import Judge, Model, Summarizer, World
+from mage.stores import JournalStore, MemoryStore
+from mage.tokens import MissingTokenizer
+
+__all__ = ["register"]
+
+Followed = TypeVar("Followed")
+_NEXT: Final = {
+    "decided": "the model is asked",
+    "judged": "the judge is asked",
+    "verdict": "the judge is waited for",
+    "summarized": "the summarizer is asked",
+    "acting": "the world acts",
+    "act_failed": "the world has not answered yet",
+}
+_SHOWN: Final = 8  # versions that differ; --json has them all
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this room."""
+    app.command("rerun")(rerun_session)
+
+
+@final
+@attrs.frozen
+class _Given:
+    """What is changed in a run of what-if, and who goes on where the record ends; see `mage.agent.what_if`."""
+
+    changes: Mapping[str, object]
+    judge: Judge | None
+    model: Model | None
+    summarizer: Summarizer | None
+    world: World | None
+    judged_anew: bool
+
+
+def rerun_session(
+    session: Named,
+    judge: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Ask this model about each summary instead.")
+    ] = None,
+    policy: Changes = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="M", help="Decides, judges and summarizes where the record has no answer."),
+    ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[:ARGS]", help="Acts where the record does not say what came of it."),
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="The server; else OPENAI_BASE_URL, else OpenAI's.")
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="How the model says what it does.")] = Mode.TOOLS,
+    is_offline: Annotated[
+        bool, typer.Option("--offline", help="The demo's script and shop go on where the record ends.")
+    ] = False,
+    into: Annotated[
+        str | None, typer.Option(metavar="URL#NAME", help="Keep the changed run; else it is gone.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a run again over its tape, without a model, to the same state; or with something changed.
+
+    With a change, only what it changes is asked: whatever the run was answered before is answered again. Where
+    nobody is given who could answer, the new run stops. Exit status: 0 where nothing differs, 1 where it does.
+    """
+    named = _in_store(session)
+    changes = policy_changes(policy)
+    if not (changes or judge or model or env or is_offline):
+        for option, value in (("--into", into), ("--base-url", base_url)):
+            if value is not None:
+                raise typer.BadParameter("nothing is changed: --judge or --policy does", param_hint=option)
+        _exact(named, as_json)
+        return
+    if is_offline and model:
+        raise typer.BadParameter("an offline run asks no model", param_hint="--model")
+    with ExitStack() as stack:
+        place = "shop" if env is None and is_offline else env
+        environment = None if place is None else environment_named(place)
+        try:
+            world = None if environment is None else guarded(environment)
+            going_on = offline() if is_offline else None
+            if model is not None:
+                going_on = live(
+                    stack, model, judge_model=judge, base_url=base_url, mode=mode, environment=environment
+                )
+            judged = live(stack, judge, base_url=base_url) if judge is not None else going_on
+        except (BadEnvironment, BadTool) as error:
+            raise Refused(f"environment {place}: {error}") from None
+        given = _Given(
+            changes,
+            None if judged is None else judged.judge,
+            None if going_on is None else going_on.model,
+            None if going_on is None else going_on.summarizer,
+            world,
+            judge is not None,
+        )
+        _what_if(named, given, into, as_json)
+
+
+def _in_store(session: object) -> InStore:
+    if not isinstance(session, InStore):
+        raise Refused(f"{session}: a file holds no run; name a session in a store: sqlite:///work.db#NAME")
+    return session
+
+
+# -- exactly -------------------------------------------------------------------------------------------
+
+
+def _exact(session: InStore, as_json: bool) -> None:
+    with opened(session.store) as store:
+        again = _followed(session, lambda: rerun(store, session.name))
+    if as_json:
+        print_json({"session": str(session), **_plain_rerun(again)})
+    else:
+        print_text("".join([f"{line}\n" for line in _told_rerun(session, again)]))
+    if not again.same:
+        raise typer.Exit(1)
+
+
+def _told_rerun(session: InStore, again: Rerun) -> Iterator[str]:
+    place = f"version {again.version} of {printable(str(session))}"
+    if again.same:
+        yield f"the same state, byte for byte: {place}, from {again.entries:,} entries of its tape"
+    else:
+        versions = ", ".join(map(str, again.differs[:_SHOWN])) + ", ..." * (len(again.differs) > _SHOWN)
+        yield f"it differs from {place}: the run makes other commands of versions {versions} (was it redacted?)"
+    if again.outcome is not None:
+        yield told_outcome(again.outcome)
+    if again.wanted and not again.unread:
+        yield f"its tape ends there, where {_NEXT.get(again.wanted, again.wanted)}: mage run goes on with it"
+    if again.unread:
+        yield f"others have written {numbered(again.unread, 'command')} after it"
+    yield told_totals(again.totals)
+
+
+def _plain_rerun(again: Rerun) -> dict[str, object]:
+    return {
+        "same": again.same,
+        "version": again.version,
+        "differs": [*again.differs],
+        "unread": again.unread,
+        "entries": again.entries,
+        "outcome": None if again.outcome is None else outcome_document(again.outcome),
+        "wanted": again.wanted or None,
+    }
+
+
+def _followed(session: InStore, follow: Callable[[], Followed]) -> Followed:
+    """Follow a tape.
+
+    Raises:
+        Refused: it cannot be followed, and why.
+    """
+    try:
+        return follow()
+    except (BadTape, TapeDiverged, MissingTokenizer) as error:
+        raise Refused(f"{session}: {error}") from None
+
+
+# -- what if -------------------------------------------------------------------------------------------
+
+
+def _what_if(session: InStore, given: _Given, into: str | None, as_json: bool) -> None:
+    kept = None if into is None else in_store(into, "--into")
+    with ExitStack() as stack:
+        store = stack.enter_context(opened(session.store))
+        target = stack.enter_context(MemoryStore() if kept is None else opened(kept.store, make=True))
+        policy = changed(_followed(session, lambda: policy_of(store, session.name)), given.changes)
+        try:
+            found = _followed(session, lambda: _asked(store, session, target, kept, policy, given))
+        except WorldRaised as raised:
+            raise Refused(f"{session}: {raised}") from None
+        except KeyboardInterrupt:
+            complain("interrupted")
+            leave_interrupted()
+    if as_json:
+        print_json(_plain_what_if(session, kept, found))
+    else:
+        print_text("".join(_told_what_if(session, kept, found)))
+    if found.difference.differ:
+        raise typer.Exit(1)
+
+
+def _asked(
+    store: JournalStore,
+    session: InStore,
+    target: JournalStore,
+    kept: InStore | None,
+    policy: Policy | None,
+    given: _Given,
+) -> WhatIf:
+    anew: tuple[KindOfCall, ...] = ("judge",) if given.judged_anew else ()
+    return what_if(
+        store,
+        session.name,
+        judge=given.judge,
+        model=given.model,
+        summarizer=given.summarizer,
+        world=given.world,
+        policy=policy,
+        anew=anew,
+        into=target,
+        into_name=None if kept is None else kept.name,
+    )
+
+
+def _told_what_if(session: InStore, kept: InStore | None, found: WhatIf) -> Iterator[str]:
+    yield f"- {printable(str(session))}\n"
+    yield f"+ {'the changed run' if kept is None else printable(str(kept))}\n"
+    yield from told_difference(found.difference) or ["nothing differs in C, R and H\n"]
+    yield f"\n{told_outcome(found.outcome)}\n"
+    if found.parted and not isinstance(found.outcome, RunStopped):
+        yield f"the two part where {found.parted}\n"
+    yield f"from the record: {_told_tally(found.recorded)}; asked: {_told_tally(found.asked)}\n"
+
+
+def _told_tally(tally: Tally) -> str:
+    asked = [f"{who} {count:,}" for who, count in attrs.asdict(tally).items() if count]
+    return ", ".join(asked) or "nobody"
+
+
+def _plain_what_if(session: InStore, kept: InStore | None, found: WhatIf) -> dict[str, object]:
+    return {
+        "session": str(session),
+        "into": None if kept is None else str(kept),
+        "outcome": outcome_document(found.outcome),
+        "recorded": attrs.asdict(found.recorded),
+        "asked": attrs.asdict(found.asked),
+        "parted": found.parted or None,
+        "differ": found.difference.differ,
+        "parts": plain_difference(found.difference),
+    }

@@ -1,0 +1,351 @@
+"""`mage run`: an agent with a model in an environment, watched, kept, and resumed where it was interrupted."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import threading
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final, NoReturn, final
+
+import attrs
+import typer
+
+from mage.agent import (
+    Agent,
+    BadTape,
+    Outcome,
+    Policy,
+    RunFailed,
+    RunFinished,
+    RunStopped,
+    TapeDiverged,
+    Totals,
+    outcome_document,
+    rerun,
+    shop,
+)
+from mage.agent.environment import BadEnvironment
+from mage.agent.rerunning import policy_of
+from mage.agent.tools import BadTool
+from mage.cli.answerers import Mode, live, offline
+from mage.cli.endings import told_outcome, told_totals
+from mage.cli.environments import GROUP, WorldRaised, environment_named, guarded
+from mage.cli.files import exists, read_bytes
+from mage.cli.inspect import print_tree
+from mage.cli.live import view_for
+from mage.cli.naming import InStore, StoreName, parse_session
+from mage.cli.output import AsJson, Refused, print_json, printable, say
+from mage.cli.policies import Changes, changed, policy_changes
+from mage.cli.stores import file_of, opened
+from mage.engine.text import is_blank
+from mage.session import OtherTask, Session
+from mage.stores import JournalStore, MemoryStore, UnknownJournal
+from mage.tokens import MissingTokenizer
+
+__all__ = ["Asked", "Kept", "in_store", "leave_interrupted", "register", "run"]
+
+_INTERRUPTED: Final = 130
+_NAME: Final = "run"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this room."""
+    app.command("run")(run)
+
+
+@final
+@attrs.frozen
+class Asked:
+    """Whom the user wants to be asked.
+
+    Attributes:
+        env: the environment's name.
+        model: the model's; None offline.
+        judge_model: the judge's, if it is another.
+        base_url: the server's address, if it was given.
+        mode: how the model replies.
+    """
+
+    env: str
+    model: str | None
+    judge_model: str | None
+    base_url: str | None
+    mode: Mode
+
+    @property
+    def options(self) -> list[str]:
+        """The options that name them again."""
+        if self.model is None:
+            return ["--offline"] + ["--env", self.env] * (self.env != "shop")
+        named = ["--env", self.env, "--model", self.model]
+        for option, value in (("--judge-model", self.judge_model), ("--base-url", self.base_url)):
+            named += [] if value is None else [option, value]
+        return named + ["--mode", self.mode.value] * (self.mode is not Mode.TOOLS)
+
+
+@final
+@attrs.frozen
+class Kept:
+    """Where a run is kept.
+
+    Attributes:
+        place: its session; None where it is gone when the command ends.
+        name: its name in its store.
+        is_there: whether the session was there before.
+    """
+
+    place: InStore | None
+    name: str
+    is_there: bool
+
+    def __str__(self) -> str:
+        return self.name if self.place is None else str(self.place)
+
+
+def run(
+    task: Annotated[
+        str | None,
+        typer.Argument(
+            help="What is to be done; @FILE reads it from a file. A session that is there has one.",
+            show_default=False,
+        ),
+    ] = None,
+    task_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Read the task from a file.", readable=False)
+    ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[:ARGS]",
+            help=f"Where the agent acts: shop, what is installed as {GROUP}, or MODULE:FACTORY[:ARGS].",
+        ),
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="M", help="Decides, and writes summaries.")] = None,
+    judge_model: Annotated[
+        str | None, typer.Option(metavar="M", help="Judges summaries; else the same model.")
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The server; else OPENAI_BASE_URL, else OpenAI's."),
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="How the model says what it does.")] = Mode.TOOLS,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL#NAME",
+            help="Where the run is kept, and goes on if it was interrupted; else in a new mage-run-*.db here.",
+        ),
+    ] = None,
+    policy: Changes = None,
+    max_steps: Annotated[int | None, typer.Option(min=0, metavar="N", help="Stop after N steps.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, metavar="N", help="Stop after N tokens.")] = None,
+    is_offline: Annotated[
+        bool, typer.Option("--offline", help="Without a model: one from a script plays the demo's shop.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run an agent until its task is finished; run the same session again to go on.
+
+    The key comes from OPENAI_API_KEY and is never kept. Without --session, --offline keeps nothing. Exit
+    status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
+    """
+    changes = policy_changes(policy, max_steps=max_steps, max_tokens=max_tokens)
+    asked = _asked(env, model, judge_model, base_url, mode, is_offline=is_offline)
+    text = _task(task, task_file)
+    kept = _kept(session, is_offline=is_offline)
+    if text is None and not kept.is_there:
+        text = shop.TASK if is_offline else _no_task(kept)
+    with ExitStack() as stack:
+        agent = _agent(stack, asked)
+        store = stack.enter_context(
+            MemoryStore() if kept.place is None else opened(kept.place.store, make=True)
+        )
+        if changes:
+            agent = attrs.evolve(agent, policy=changed(_policy_before(store, kept), changes))
+        outcome = _ran(agent, store, kept, text, quiet=as_json)
+        if as_json:
+            print_json(
+                {**outcome_document(outcome), "session": None if kept.place is None else str(kept.place)}
+            )
+        else:
+            _tell(outcome, store, kept, asked)
+    if isinstance(outcome, RunStopped) and outcome.reason == "interrupted":
+        leave_interrupted()
+    if not isinstance(outcome, RunFinished):
+        raise typer.Exit(1)
+
+
+# -- what was asked for --------------------------------------------------------------------------------
+
+
+def _asked(
+    env: str | None,
+    model: str | None,
+    judge_model: str | None,
+    base_url: str | None,
+    mode: Mode,
+    *,
+    is_offline: bool,
+) -> Asked:
+    if is_offline:
+        for option, given in (("--model", model), ("--judge-model", judge_model), ("--base-url", base_url)):
+            if given is not None:
+                raise typer.BadParameter("an offline run asks no model", param_hint=option)
+        return Asked("shop" if env is None else env, None, None, None, mode)
+    if env is None:
+        raise typer.BadParameter("where is the agent to act? --env shop is one place", param_hint="--env")
+    if not model:
+        raise typer.BadParameter("which model? --offline needs none", param_hint="--model")
+    return Asked(env, model, judge_model, base_url, mode)
+
+
+def _task(given: str | None, file: Path | None) -> str | None:
+    if given is not None and file is not None:
+        raise typer.BadParameter("the task is given twice", param_hint="--task-file")
+    if given is not None and given.startswith("@"):
+        file = Path(given[1:])
+    if file is not None:
+        try:
+            given = read_bytes(file).decode().strip()
+        except UnicodeDecodeError as problem:
+            raise Refused(f"{file}: a task is UTF-8, but byte {problem.start} is not") from None
+    if given is not None and is_blank(given):
+        raise Refused(f"{'' if file is None else f'{file}: '}the task is blank")
+    return given
+
+
+def _kept(session: str | None, *, is_offline: bool) -> Kept:
+    if session is None:
+        place = None if is_offline else InStore(StoreName(f"sqlite:///{_new_file()}"), _NAME)
+        return Kept(place, _NAME, is_there=False)
+    named = in_store(session, "--session")
+    return Kept(named, named.name, is_there=_is_there(named))
+
+
+def in_store(given: str, option: str) -> InStore:
+    """Return the session in a store that an option names.
+
+    Raises:
+        Refused: it names a file, or nothing.
+    """
+    named = parse_session(given)
+    if not isinstance(named, InStore):
+        raise Refused(f"{given}: a run is kept in a store: {option} sqlite:///work.db#NAME")
+    return named
+
+
+def _new_file() -> str:
+    """Return the name of a file that is not there, in the working directory, with the time in it."""
+    stem = f"mage-run-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    name, number = f"{stem}.db", 1
+    while exists(Path(name)):
+        name, number = f"{stem}-{number}.db", number + 1
+    return name
+
+
+def _is_there(place: InStore) -> bool:
+    path = file_of(place.store)
+    if place.store.url == "memory:" or (path is not None and not exists(path)):
+        return False
+    with opened(place.store) as store:
+        try:
+            store.head(place.name)
+        except UnknownJournal:
+            return False
+        return True
+
+
+def _no_task(kept: Kept) -> NoReturn:
+    raise typer.BadParameter(f"what is to be done? {kept} is not there to go on with", param_hint="TASK")
+
+
+def _agent(stack: ExitStack, asked: Asked) -> Agent:
+    environment = environment_named(asked.env)
+    try:
+        world = guarded(environment)
+        if asked.model is None:
+            answerers = offline()
+        else:
+            answerers = live(
+                stack,
+                asked.model,
+                judge_model=asked.judge_model,
+                base_url=asked.base_url,
+                mode=asked.mode,
+                environment=environment,
+            )
+    except (BadEnvironment, BadTool) as error:
+        raise Refused(f"environment {asked.env}: {error}") from None
+    return Agent(model=answerers.model, world=world, judge=answerers.judge, summarizer=answerers.summarizer)
+
+
+def leave_interrupted() -> NoReturn:
+    """End the command as Ctrl-C does, also where a thread still waits for somebody whom nobody waits for.
+
+    That is a judge who thinks while the agent went on; the interpreter would wait for its answer.
+    """
+    sys.stdout.flush()
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        os._exit(_INTERRUPTED)
+    raise typer.Exit(_INTERRUPTED)
+
+
+# -- running -------------------------------------------------------------------------------------------
+
+
+def _ran(agent: Agent, store: JournalStore, kept: Kept, task: str | None, *, quiet: bool) -> Outcome:
+    try:
+        with view_for(store, kept.name, quiet=quiet) as view:
+            return agent.run(store, kept.name, task=task, on_event=view)
+    except KeyboardInterrupt:
+        return RunStopped("interrupted", "from the keyboard", _totals(store, kept.name))
+    except WorldRaised as raised:
+        return RunFailed("world: raised", str(raised), _totals(store, kept.name))
+    except OtherTask:
+        raise Refused(
+            f"{kept}: this session is for another task; leave the task out to go on with it, or name another session"
+        ) from None
+    except (BadTape, TapeDiverged) as error:
+        hint = "" if "ork the session" in str(error) else "; fork the session (mage fork) and run the fork"
+        raise Refused(f"{kept}: {error}{hint}") from None
+    except MissingTokenizer as error:
+        raise Refused(f"{kept}: {error}") from None
+
+
+def _totals(store: JournalStore, name: str) -> Totals:
+    """Return what an interrupted run did and took: its tape says it."""
+    try:
+        return rerun(store, name).totals
+    except (BadTape, UnknownJournal):  # it was interrupted before it began
+        return Totals()
+
+
+def _policy_before(store: JournalStore, kept: Kept) -> Policy | None:
+    try:
+        return policy_of(store, kept.name)
+    except BadTape as error:
+        raise Refused(f"{kept}: {error}") from None
+
+
+def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: Asked) -> None:
+    try:
+        with Session.open(store, kept.name, wait=False) as session:
+            tree = session.tree
+    except UnknownJournal:  # interrupted before there was one
+        return
+    say("\nThe tree, with what was left:", "italic")
+    print_tree(tree)
+    say(f"\n{told_outcome(outcome)}", "bold")
+    say(told_totals(outcome.totals))
+    if kept.place is None:
+        say("kept nowhere; --session sqlite:///work.db#NAME keeps a run")
+        return
+    named = shlex.quote(str(kept.place))
+    say(f"session {printable(str(kept.place))}: mage tree {printable(named)}, mage rerun {printable(named)}")
+    if not isinstance(outcome, RunFinished):
+        again = shlex.join(["mage", "run", "--session", str(kept.place), *asked.options])
+        say(f"go on with: {printable(again)}")

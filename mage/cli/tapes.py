@@ -1,0 +1,35 @@
+"""Tapes of runs among the journals of a store: they go with their sessions, and are no sessions to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mage.agent.tape import TAPE, TAPE_TASK, tape_name
+from mage.engine import Start
+from mage.stores import JournalInfo, JournalStore, StoreError, command_of
+
+__all__ = ["is_tape", "tapes_of"]
+
+
+def is_tape(store: JournalStore, name: str) -> bool:
+    """Tell whether a journal is the tape of a run: by its name, and by what it begins with. Cost: O(1).
+
+    One that cannot be read is none.
+    """
+    if not name.endswith(TAPE):
+        return False
+    try:
+        first = next(iter(store.read(name, upto=1)), None)
+        return first is not None and command_of(None, first) == Start(TAPE_TASK)
+    except StoreError:
+        return False
+
+
+def tapes_of(store: JournalStore, journals: Iterable[JournalInfo]) -> dict[str, str]:
+    """Return the names of the sessions that have a tape in this store, each with that of its tape."""
+    names = {journal.name for journal in journals}
+    return {
+        name: tape_name(name)
+        for name in names
+        if tape_name(name) in names and is_tape(store, tape_name(name))
+    }

@@ -1,0 +1,129 @@
+"""A run, run again over its tape: to the same state, byte for byte, and nobody is asked."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mage import Session
+from mage.agent import (
+    BadTape,
+    Policy,
+    RunFinished,
+    TapeDiverged,
+    rerun,
+    tape_name,
+    what_if,
+)
+from mage.agent.rerunning import has_tape, policy_of
+from mage.agent.tape import TAPE_TASK
+from mage.codec import encode_tree
+from mage.stores import MemoryStore, UnknownJournal, redacted
+from tests.agent.recorded import MISTAKES, POLICIES, a_run, interrupted_after
+from tests.agent.toys import TASK, Mistake, model_of, parts_of
+from tests.agent.twins import NAME, TWINS, left_by
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+@settings(max_examples=25, deadline=None)
+@given(mistakes=MISTAKES, policy=POLICIES, which=st.integers(0, 1))
+def test_a_rerun_comes_to_the_same_state_and_writes_nothing(
+    mistakes: dict[int, Mistake], policy: Policy, which: int
+) -> None:
+    """Of either twin's run, under any policy: state, outcome and totals are those of the run, the store as it was."""
+    store = MemoryStore()
+    outcome = TWINS[which](parts_of(model_of(4, mistakes), policy), store)
+    heads = [(journal.name, journal.head) for journal in store.journals()]
+    again = rerun(store, NAME)
+    left = left_by(store)
+    assert again.same
+    assert encode_tree(again.state) == left.tree
+    assert (again.outcome, again.totals) == (outcome, outcome.totals)
+    assert (again.version, again.unread, again.differs) == (len(left.journal), 0, ())
+    assert (again.policy, again.entries) == (policy, len(left.tape))
+    assert [(journal.name, journal.head) for journal in store.journals()] == heads
+
+
+@settings(max_examples=20, deadline=None)
+@given(decisions=st.integers(0, 20))
+def test_a_rerun_of_what_was_interrupted_ends_where_its_tape_does(decisions: int) -> None:
+    """It has no outcome, says what would be asked next, and stands where the session does."""
+    again = rerun(interrupted_after(decisions), NAME)
+    assert again.outcome is None
+    assert (again.wanted, again.same, again.unread) == ("decided", True, 0)
+
+
+def test_what_others_wrote_after_the_end_is_counted() -> None:
+    """The run stands where it ended; the commands behind that are somebody else's."""
+    store = a_run()
+    with Session.open(store, NAME) as session:
+        version = session.version
+        session.grow("knock", "Nobody.")
+    again = rerun(store, NAME)
+    assert (again.same, again.version, again.unread) == (True, version, 1)
+    assert isinstance(again.outcome, RunFinished)
+
+
+def test_a_session_that_was_redacted_is_not_what_the_run_makes() -> None:
+    """What the tape decided and what the session holds differ at the versions whose texts are gone."""
+    store = a_run({})
+    gone = [record for record in store.read(NAME) if record.version == 6]  # a compress
+    store.replace_parts(NAME, [redacted(record, [0]) for record in gone])
+    again = rerun(store, NAME)
+    assert not again.same
+    assert again.differs == (6,)
+
+
+def test_a_run_on_a_session_that_was_there_is_rerun_from_there() -> None:
+    """What stood before it began is not the run's; it begins with a world that was brought there."""
+    store = MemoryStore()
+    with Session.open(store, NAME, task=TASK) as session:
+        session.grow("turn 1", "The dial shows 1.")
+    TWINS[0](parts_of(model_of(1), Policy(max_steps=1)), store)
+    again = rerun(store, NAME)
+    assert again.same
+    assert what_if(store, NAME).recorded.world == again.totals.steps + 1
+
+
+def test_what_is_no_run_is_refused() -> None:
+    """No session; a session without a tape; a tape that was not begun; one that is none; each is told apart."""
+    store = MemoryStore()
+    with pytest.raises(UnknownJournal):
+        rerun(store, NAME)
+    Session.open(store, NAME, task=TASK).close()
+    assert not has_tape(store, NAME)
+    assert policy_of(store, NAME) is None
+    with pytest.raises(BadTape, match="no agent has run it"):
+        rerun(store, NAME)
+    Session.open(store, tape_name(NAME), task=TAPE_TASK).close()
+    assert policy_of(store, NAME) is None
+    with pytest.raises(BadTape, match="interrupted before it began"):
+        rerun(store, NAME)
+    with Session.open(store, tape_name(NAME)) as tape:
+        tape.grow("a step", "that is no entry")
+    for read in (rerun, policy_of):
+        with pytest.raises(BadTape, match="no JSON object"):
+            read(store, NAME)
+
+
+def test_a_tape_of_another_session_is_told_by_its_place() -> None:
+    """A run whose session lacks its commands asks for what the tape does not say."""
+    store = a_run({})
+    records = list(store.read(NAME, upto=3))
+    store.delete(NAME)
+    store.create(NAME, records)
+    with pytest.raises(TapeDiverged, match="entry"):
+        rerun(store, NAME)
+
+
+def test_the_policy_of_a_run_is_the_one_that_it_goes_on_with() -> None:
+    """The last that was put in force, also where it was begun with another."""
+    store = a_run({}, Policy(max_steps=2))
+    assert policy_of(store, NAME) == Policy(max_steps=2)
+    TWINS[0](parts_of(model_of(4), Policy(max_steps=7)), store)
+    assert policy_of(store, NAME) == rerun(store, NAME).policy == Policy(max_steps=7)

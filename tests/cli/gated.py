@@ -1,0 +1,78 @@
+"""The demo's shop with a gate: a process that acts in it says that it has come to the gate, and waits for ever."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, final
+
+from mage.agent.shop import Shop
+from mage.agent.tools import Tool
+from mage.effects import Observed
+
+__all__ = ["ARRIVED", "NEVER", "Broken", "Claiming", "Gated", "Greedy", "Unfinished"]
+
+ARRIVED: Final = "arrived"
+NEVER: Final = "never"
+
+
+@final
+class Gated:
+    """The shop, as an environment that is made of `FOLDER=N`: at the N-th action it comes to the gate.
+
+    The folder holds two named pipes. Whoever reads `arrived` to its end knows that the action was begun, and
+    not finished; nobody ever writes to `never`.
+    """
+
+    restoring: Final = "replay"
+    manual: Final = Shop.manual
+
+    def __init__(self, arguments: str) -> None:
+        folder, _, number = arguments.rpartition("=")
+        self._folder = Path(folder)
+        self._left = int(number)
+        self._shop = Shop()
+
+    def reset(self) -> Observed:
+        return self._shop.reset()
+
+    def act(self, action: str) -> Observed:
+        self._left -= 1
+        if not self._left:
+            (self._folder / ARRIVED).open("w").close()
+            (self._folder / NEVER).open().close()
+        return self._shop.act(action)
+
+
+class Broken:
+    """An environment that raises something of its own when it acts; its message would draw on a terminal."""
+
+    restoring: Final = "replay"
+
+    def reset(self) -> str:
+        return "A dark room."
+
+    def act(self, action: str) -> str:
+        raise KeyError(f"no \x1b[31mlamp, {action}")
+
+
+class Claiming:
+    """An environment that has no snapshots, and says it had."""
+
+    restoring: Final = "snapshot"
+
+    def act(self, action: str) -> str:
+        return action
+
+
+class Greedy(Broken):
+    """An environment whose tool has a name of ours."""
+
+    tools: Final = (Tool.of("finish", "End it."),)
+
+
+class Unfinished:
+    """Something that is no environment."""
+
+    def __init__(self, arguments: str = "") -> None:
+        if arguments:
+            raise ValueError(f"what is {arguments}?")

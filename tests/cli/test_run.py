@@ -1,0 +1,325 @@
+"""`mage run`: an agent from the command line, its end as a value, and no traceback for anything a user does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mage import Session
+from mage.agent import Policy, shop
+from mage.agent.rerunning import policy_of
+from mage.agent.tape import TAPE_TASK
+from mage.stores import open_store
+from tests.cli.children import KEY, exported, in_one_line, place
+from tests.cli.runner import mage
+from tests.llm.server import Answer, Request, ScriptedServer, Status, calls, says
+
+pytest.importorskip("sqlalchemy")
+
+__all__ = ["place"]
+
+KINDS: Final = {"model", "judge", "summarizer"}
+
+
+# -- offline ------------------------------------------------------------------------------------------------
+
+
+def test_an_offline_run_tells_the_demos_story() -> None:
+    """One mistake, one revision; a line for each event, the tree, how it ended, and no file."""
+    ran = mage("run", "--offline")
+    assert (ran.status, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert "  ✓ the judge: passed" in lines
+    assert [line for line in lines if line.startswith("  ✗ the judge: The desk is oak and oak avoids chrome")]
+    assert [line for line in lines if line.startswith("  ↶ revise to [Step 3], 3 steps left, lesson: ")]
+    assert "finished: The study is furnished." in lines
+    assert "12 steps, 4 summaries, 1 revision; model 17 calls, 0 tokens; judge 4 calls, 0 tokens" in lines
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_json_is_one_object_with_the_outcome() -> None:
+    """Outcome, reason, counts, tokens by kind of call; nothing beside it."""
+    ran = mage("run", "--offline", "--json")
+    told = json.loads(ran.out)
+    counts = (told["outcome"], told["reason"], told["steps"], told["summaries"], told["revisions"])
+    assert counts == ("finished", "finished", 12, 4, 1)
+    assert set(told) == {
+        *("outcome", "reason", "answer", "steps", "summaries", "revisions", "tokens", "session")
+    }
+    assert set(told["tokens"]) == KINDS
+    assert all(set(usage) == {"prompt", "completion", "cached", "calls"} for usage in told["tokens"].values())
+
+
+def test_a_run_that_is_stopped_goes_on_where_it_was() -> None:
+    """Status 1 and why; the same session goes on without a task, under the policy it had but for what is changed."""
+    url = "sqlite:///w.db#a"
+    first = mage(
+        "run", "--offline", "--session", url, "--max-steps", 5, "--policy", "max_revisions=2", "--json"
+    )
+    told = json.loads(first.out)
+    assert (first.status, told["outcome"], told["reason"], told["steps"]) == (1, "stopped", "max_steps", 5)
+    assert told["session"] == url
+    stopped = mage("run", "--offline", "--session", url)
+    assert (stopped.status, "going on at version" in stopped.out) == (1, True)
+    assert f"go on with: mage run --session '{url}' --offline" in stopped.out
+    last = mage("run", "--offline", "--session", url, "--policy", "max_steps=none")
+    assert (last.status, "12 steps" in last.out) == (0, True)
+    with open_store("sqlite:///w.db") as store:
+        assert policy_of(store, "a") == Policy(max_steps=None, max_revisions=2)
+    mage("run", "--offline", "--session", "sqlite:///w.db#whole")
+    assert exported(url) == exported("sqlite:///w.db#whole")
+
+
+def test_a_finished_run_says_again_how_it_ended() -> None:
+    """Nobody is asked anything; the session stays as it is."""
+    url = "sqlite:///w.db#a"
+    mage("run", "--offline", "--session", url)
+    before = Path("w.db").stat().st_size
+    assert mage("run", "--offline", "--session", url).status == 0
+    assert Path("w.db").stat().st_size == before
+
+
+def test_the_task_is_given_in_one_of_three_ways() -> None:
+    """As an argument, behind an @, or by an option; what is kept is the text without its last line break."""
+    Path("task.txt").write_text("Furnish a study, quickly.\n", encoding="utf-8")
+    for number, given in enumerate(
+        (["Furnish a study, quickly."], ["@task.txt"], ["--task-file", "task.txt"])
+    ):
+        assert mage("run", *given, "--offline", "--session", f"sqlite:///w.db#{number}").status == 0
+        with Session.open("sqlite:///w.db", str(number)) as session:
+            assert session.tree.task == "Furnish a study, quickly."
+
+
+# -- with a model -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_with_a_model_is_kept_in_a_file_of_its_own() -> None:
+    """Over HTTP: its calls are counted, the file is named, and the key is nowhere."""
+    script = (calls("act", action="search[oak desk]"), calls("finish", answer="There is one."))
+    with ScriptedServer(*script) as server:
+        ran = mage("run", "Find a desk.", "--env", "shop", "--model", "m", "--base-url", server.url)
+        assert [request.body["model"] for request in server.requests] == ["m", "m"]
+    (file,) = Path.cwd().glob("mage-run-*.db")
+    assert (ran.status, ran.err) == (0, "")
+    assert f"session sqlite:///{file.name}#run" in ran.out
+    assert "finished: There is one." in ran.out
+    assert "model 2 calls, 220 tokens" in ran.out
+    assert KEY not in ran.out
+    assert KEY.encode() not in file.read_bytes()
+
+
+def test_judge_and_summarizer_are_models_too() -> None:
+    """A compress is judged by the judge's model, and tokens are told by kind of call."""
+    verdict = {"reasoning": "It is true.", "passed": True, "fault": "none", "feedback": ""}
+    asked: list[str] = []
+
+    def answering(request: Request) -> Answer:
+        asked.append(request.body["model"])
+        if asked[-1] == "j":
+            return says(json.dumps(verdict))
+        return (
+            calls("act", action="search[oak desk]"),
+            calls("compress", text="Looked for a desk."),
+            calls("finish", answer="Done."),
+        )[asked.count("m") - 1]
+
+    with ScriptedServer(answering=answering) as server:
+        options = ("--env", "shop", "--model", "m", "--judge-model", "j", "--base-url", server.url)
+        ran = mage("run", "Find a desk.", *options, "--json")
+    told = json.loads(ran.out)
+    assert asked == ["m", "m", "j", "m"]
+    assert (ran.status, told["summaries"]) == (0, 1)
+    assert told["tokens"]["judge"] == {"prompt": 100, "completion": 10, "cached": 60, "calls": 1}
+    assert told["tokens"]["model"]["calls"] == 3
+
+
+def test_a_model_that_is_not_there_fails_the_run() -> None:
+    """404: status 1, failed and why, for people and for machines; the run can go on with another model."""
+    with ScriptedServer(Status(404), Status(404), calls("finish", answer="yes")) as server:
+        options = ("--env", "shop", "--base-url", server.url, "--session", "sqlite:///w.db#a")
+        ran = mage("run", "Find a desk.", *options, "--model", "nope", "--json")
+        told = json.loads(ran.out)
+        assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "model: rejected")
+        assert "'nope'" in told["detail"]
+        ran = mage("run", *options, "--model", "nope")
+        assert "failed, model: rejected: the provider knows no model 'nope'" in ran.out
+        assert "--model nope" in ran.out
+        assert mage("run", *options, "--model", "m").status == 0
+
+
+def test_nobody_at_an_address_fails_the_run() -> None:
+    """An address where nobody listens: unreachable."""
+    with ScriptedServer() as server:
+        gone = server.url
+    ran = mage("run", "Find a desk.", "--env", "shop", "--model", "m", "--base-url", gone, "--json")
+    assert (ran.status, json.loads(ran.out)["reason"]) == (1, "model: unreachable")
+
+
+# -- what is refused --------------------------------------------------------------------------------------------
+
+
+def test_without_a_key_it_says_which_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line, and no file is made."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    ran = mage("run", "task", "--env", "shop", "--model", "m")
+    assert in_one_line(ran, "OPENAI_API_KEY", "--offline")
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ftp://host", "http://", "http://[::1", "http://h:99999/v1"])
+def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the option or the variable, named by where it stands; it is not repeated, it may hold a password."""
+    options = ("run", "task", "--env", "shop", "--model", "m")
+    ran = mage(*options, "--base-url", address)
+    assert in_one_line(ran, "--base-url", "http://")
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    assert in_one_line(mage(*options), "OPENAI_BASE_URL", "http://")
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ("attic", ("there is no environment", "shop", "MODULE:FACTORY")),
+        ("nowhere:Attic", ("ModuleNotFoundError",)),
+        ("tests.cli.gated:Attic", ("AttributeError", "Attic")),
+        ("tests.cli.gated:Unfinished:that", ("ValueError", "what is that?")),
+        ("tests.cli.gated:Unfinished", ("no environment", "`act`")),
+        ("tests.cli.gated:ARRIVED", ("TypeError",)),
+        (":", ("there is no environment",)),
+        ("json:", ("there is no environment",)),
+    ],
+)
+def test_an_environment_that_cannot_be_had_is_refused(env: str, said: tuple[str, ...]) -> None:
+    """Unknown ones are told which there are; what somebody else's code raises is told in one line."""
+    assert in_one_line(mage("run", "--offline", "--env", env), *said)
+
+
+def test_an_installed_environment_is_known_by_its_name(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution names it under `mage.environments`; it is listed, and given what stands behind the colon."""
+    about = place / "attic-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: attic\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[mage.environments]\nattic = tests.cli.gated:Unfinished\n")
+    monkeypatch.syspath_prepend(str(place))
+    assert in_one_line(
+        mage("run", "--offline", "--env", "attic:that"), "environment attic:that", "what is that?"
+    )
+    assert in_one_line(mage("run", "--offline", "--env", "cellar"), "there are attic, shop")
+
+
+def test_an_environment_that_claims_what_it_has_not_is_refused() -> None:
+    """Snapshots that are not there, a tool with a name of ours: told for a run and for a rerun."""
+    model = ("--model", "m", "--base-url", "http://localhost:1")
+    mage("run", "--offline", "--session", "sqlite:///w.db#a")
+    for command in (("run", "task"), ("rerun", "sqlite:///w.db#a")):
+        for name, said in (("Claiming", "lacks `snapshot`"), ("Greedy", "tool 'finish'")):
+            assert in_one_line(mage(*command, *model, "--env", f"tests.cli.gated:{name}"), name, said)
+
+
+def test_an_environment_that_raises_fails_the_run() -> None:
+    """Its error is told, what it would draw on a terminal is not drawn, and the session stays."""
+    options = ("run", "--offline", "--env", "tests.cli.gated:Broken", "--session", "sqlite:///w.db#a")
+    ran = mage(*options, "--json")
+    told = json.loads(ran.out)
+    assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "world: raised")
+    assert "KeyError" in told["detail"]
+    assert told["steps"] == 1  # what it showed first
+    ran = mage(*options)
+    assert (ran.status, "\x1b" in ran.out) == (1, False)
+    assert mage("check", "sqlite:///w.db#a").status == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("max_turns=3", "'max_turns'"),
+        ("wait=maybe", "wait must be true or false"),
+        ("max_steps=-1", "max_steps must be"),
+        ("max_steps=1.5", "max_steps must be"),
+        ("on_fail=cry", "revise, accept, stop"),
+        ("wait", "KEY=VALUE"),
+        ("=", "''"),
+        ("max_steps=[1]", "max_steps must be"),
+        (f"max_steps={'[' * 100_000}", "max_steps must be"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused(given: str, said: str) -> None:
+    """It names the choice, and those that there are."""
+    ran = mage("run", "--offline", "--policy", given)
+    assert in_one_line(ran, said)
+    assert given != "max_turns=3" or "max_revisions" in ran.err
+
+
+def test_a_session_for_another_task_is_refused() -> None:
+    """It says to leave the task out; nothing is changed."""
+    mage("run", "--offline", "--session", "sqlite:///w.db#a", "--max-steps", 3)
+    before = exported("sqlite:///w.db#a")
+    ran = mage("run", "Another task.", "--offline", "--session", "sqlite:///w.db#a")
+    assert in_one_line(ran, "another task", "leave the task out")
+    assert exported("sqlite:///w.db#a") == before
+
+
+def test_a_tape_that_cannot_be_followed_is_refused() -> None:
+    """A session that is named like a tape; a tape of another version; each by whoever would follow it."""
+    url = "sqlite:///w.db"
+    with Session.open(url, "a", task=shop.TASK), Session.open(url, "a.run", task="A session of my own."):
+        pass
+    ran = mage("run", "--offline", "--session", f"{url}#a")
+    assert in_one_line(ran, "no tape of a run, but a session")
+    assert in_one_line(mage("rerun", f"{url}#a"), "no tape of a run, but a session")
+    with Session.open(url, "b", task=shop.TASK), Session.open(url, "b.run", task=TAPE_TASK) as tape:
+        tape.grow("began", '{"version": 1, "program": 99}')
+    for command in (["run", "--offline", "--session"], ["rerun"]):
+        assert in_one_line(mage(*command, f"{url}#b"), "another version of mage", "fork")
+
+
+@pytest.mark.parametrize(
+    ("session", "said"),
+    [
+        ("work.jsonl", "sqlite:///work.db#NAME"),
+        ("sqlite:///w.db", "names a store"),
+        ("memory:#a", "gone when the command ends"),
+        ("sqlite:///none/w.db#a", "none"),
+        ("mysql://host/db#a", "mysql"),
+        ("sqlite:///w.db#%ff", "UTF-8"),
+        (f"sqlite:///w.db#{'n' * 300}", "255"),
+    ],
+)
+def test_a_session_that_cannot_be_kept_is_refused(session: str, said: str) -> None:
+    """In one line, before anything is run."""
+    assert in_one_line(mage("run", "--offline", "--session", session), said)
+
+
+def test_a_task_that_is_none_is_refused() -> None:
+    """A blank one, a file that is not there, one that is no text."""
+    Path("blank").write_text(" \n", encoding="utf-8")
+    Path("bytes").write_bytes(b"\xff\xfe")
+    assert in_one_line(mage("run", " ", "--offline"), "blank")
+    assert in_one_line(mage("run", "@blank", "--offline"), "blank", "blank: the task is blank")
+    assert in_one_line(mage("run", "@none", "--offline"), "none")
+    assert in_one_line(mage("run", "--task-file", "bytes", "--offline"), "UTF-8", "byte 0")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["task"],
+        ["task", "--env", "shop"],
+        ["task", "--model", "m"],
+        ["--env", "shop", "--model", "m"],
+        ["--env", "shop", "--model", "m", "--session", "sqlite:///w.db#new"],
+        ["task", "--task-file", "f", "--offline"],
+        ["--offline", "--model", "m"],
+        ["--offline", "--base-url", "http://localhost"],
+        ["--offline", "--max-steps", "-1"],
+        ["--offline", "--mode", "json"],
+        ["--offline", "--nope"],
+    ],
+)
+def test_what_is_not_said_is_a_usage_error(arguments: list[str]) -> None:
+    """Status 2, and no file is made."""
+    assert mage("run", *arguments).status == 2
+    assert list(Path.cwd().iterdir()) == []
