@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Any, cast, final
 
@@ -20,6 +20,7 @@ from mage.agent.policy import Policy
 from mage.agent.situation import Run
 from mage.agent.summarizing import extracted
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
+from mage.agent.thinking import thought_about
 from mage.agent.world import EnvironmentWorld
 from mage.effects import (
     Act,
@@ -114,7 +115,7 @@ class Agent:
                 Session.open(kept, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts)
             )
             tape = stack.enter_context(_tape(kept, name, clock, salts))
-            driving = stack.enter_context(_Driving(self, session, tape, hooks))
+            driving = _Driving(self, session, tape, hooks)
             first, found = driving.find()
             policy = policy_for(self.policy, judged=self.judge is not None, had=policy_of(found))
             durable = Durable(found, policy=policy, repeatable=driving.world.repeatable)
@@ -150,15 +151,7 @@ class _Driving:
         self._session = session
         self._tape = tape
         self._hooks = hooks
-        self._pool: ThreadPoolExecutor | None = None
         self._thinking: dict[Digest, Future[Verdict | Metered[Verdict]]] = {}
-
-    def __enter__(self) -> _Driving:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
 
     def find(self) -> tuple[Begun, Recorded]:
         """Return what is there of the run; one that is new is begun."""
@@ -220,11 +213,8 @@ class _Driving:
         return self._agent.judge(request)
 
     def _judge_later(self, request: JudgeRequest) -> object:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, "mage-judge")
-        for thinking in self._thinking.values():
-            thinking.cancel()  # about what was left behind: nobody waits for it
-        self._thinking = {request.digest: self._pool.submit(self._judge, request)}
+        # nobody waits for what was asked about a summary that was left behind
+        self._thinking = {request.digest: thought_about(request, self._judge)}
         return None
 
     def _note(self, kind: str, data: Mapping[str, object]) -> object:

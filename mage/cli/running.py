@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
-import threading
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -284,13 +281,7 @@ def _agent(stack: ExitStack, asked: Asked) -> Agent:
 
 
 def leave_interrupted() -> NoReturn:
-    """End the command as Ctrl-C does, also where a thread still waits for somebody whom nobody waits for.
-
-    That is a judge who thinks while the agent went on; the interpreter would wait for its answer.
-    """
-    sys.stdout.flush()
-    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
-        os._exit(_INTERRUPTED)
+    """End the command with the status that Ctrl-C has."""
     raise typer.Exit(_INTERRUPTED)
 
 
