@@ -41,6 +41,7 @@ __all__ = [
     "Counts",
     "Effect",
     "End",
+    "IsDue",
     "Look",
     "Operate",
     "Overtaken",
@@ -151,6 +152,20 @@ class AskVerdict(Ask[Metered[Verdict] | None]):
 
     digest: Digest
     wait: bool
+
+
+@final
+@attrs.frozen
+class IsDue(Ask[bool]):
+    """Is the open segment to be summarized now? Answered by `now`, or by what was done at this place before.
+
+    So what was decided by a count of tokens stays, also where texts were taken out of the journal since.
+
+    Attributes:
+        now: what a count says.
+    """
+
+    now: bool
 
 
 @final

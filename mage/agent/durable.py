@@ -26,6 +26,7 @@ from mage.agent.asks import (
     Counts,
     Effect,
     End,
+    IsDue,
     Look,
     Operate,
     Overtaken,
@@ -195,6 +196,8 @@ class Durable:
                 return (yield from self._begin_judging(request))
             case AskVerdict(digest, wait):
                 return (yield from self._verdict(digest, wait=wait))
+            case IsDue(now):
+                return not self._is_next("decided") if self._is_behind else now
             case End(outcome):
                 return (yield from self._end(outcome))
             case _:
@@ -368,7 +371,7 @@ class Durable:
             yield from ask(JudgeLater(self._thinking))
 
     def _verdict(self, digest: Digest, *, wait: bool) -> Program[Metered[Verdict] | None]:
-        if not wait and self._peek() is not None and not self._is_next("verdict"):
+        if not wait and self._is_behind and not self._is_next("verdict"):
             return None
         entry = self._next("verdict")
         if entry is not None:
@@ -390,13 +393,20 @@ class Durable:
         """Whether the journal holds commands that were not come to yet."""
         return self._done < len(self._journal)
 
+    @property
+    def _is_behind(self) -> bool:
+        """Whether there is more that this run has answered or done: on the tape, or in the journal at this place."""
+        return self._peek() is not None or self._next_own() is not None
+
+    def _next_own(self) -> Entry | None:
+        """Return the next entry of the journal, if it is a command that was given at this place."""
+        entry = self._journal[self._done] if self._unread else None
+        return None if entry is None or entry.meta.get(_PLACE) != self._answers else entry
+
     def _own_entry(self, kind: type[Operation]) -> Entry | None:
         """Return the next entry of the journal, if it is a command of this kind that was given at this place."""
-        if not self._unread:
-            return None
-        entry = self._journal[self._done]
-        own = entry.meta.get(_PLACE) == self._answers and type(entry.command) is kind
-        return entry if own else None
+        entry = self._next_own()
+        return None if entry is None or type(entry.command) is not kind else entry
 
     def _operate(self, command: Operation, meta: Mapping[str, object]) -> Program[State | Refusal]:
         result = apply(self.state, command)
@@ -444,7 +454,7 @@ class Durable:
             else:
                 self._take(self._journal[self._done : entry.data["version"] - self._base])
                 followed = True
-        if entry is None and self._live:
+        if self._live and not self._is_behind:  # else it was looked, and nothing was seen
             followed |= yield from self._look_around()
         news, self._news = tuple(self._news), []
         return Seen(self.state, self._policy, self._counts, news, followed)
@@ -471,7 +481,7 @@ class Durable:
             yield from self._note("ended", document)
             yield from ask(TellHooks(RunEnded(str(document["outcome"]), str(document["reason"]))))
             return False
-        if self._peek() is not None:
+        if self._is_behind:
             return True
         return self._live and (self._unread or not isinstance(outcome, RunFinished))
 

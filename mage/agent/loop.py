@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from mage.agent.asks import End, Look, Overtaken, Seen, Uncertain, act, begin, decide
+from mage.agent.asks import End, IsDue, Look, Overtaken, Seen, Uncertain, act, begin, decide
 from mage.agent.environment import RESET
 from mage.agent.going_back import follow, go_back, may_go_back
 from mage.agent.maintaining import maintain, settle
@@ -76,8 +76,7 @@ def _turn(run: Run) -> Program[Outcome | None]:
     if not isinstance(run.state, Active | Unverified):  # a new text has failed at once
         return None
     yield from _open(run)
-    shown = run.shown()
-    if is_due(run, shown):
+    if (yield from ask(IsDue(is_due(run, run.shown())))):
         ended = yield from relieve(run)
         if ended is not None or not isinstance(run.state, Active | Unverified):
             return ended

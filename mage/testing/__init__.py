@@ -10,7 +10,8 @@
   the few commands that show what is wrong. `JsonLines`
   runs one that is a program, by the protocol of PROTOCOL.md; `python -m mage.testing.serve` is one such.
 - **A stateful test**: `VersionMachine`, which goes on from any version that ever was; yours to build on.
-- **Answers from a script**: `ScriptedJudge`, `ScriptedSummarizer`, for programs that ask.
+- **Answers from a script**: `ScriptedModel`, `ScriptedWorld`, `ScriptedJudge`, `ScriptedSummarizer`, for programs
+  that ask; `Recording` and `RecordingWorld` keep what real ones were asked and answered.
 - **A store of journals of yours**: `mage.testing.stores` asks it for everything that it promises.
 - `check(state)` and `check_change(before, after)` are mage's own.
 
@@ -46,7 +47,16 @@ from mage.testing.drawing import (
     legal_boundaries,
 )
 from mage.testing.edges import Edge, Refusing, carry_out
-from mage.testing.effects import Scripted, ScriptedJudge, ScriptedSummarizer, ScriptEnded
+from mage.testing.effects import (
+    Recording,
+    RecordingWorld,
+    Scripted,
+    ScriptedJudge,
+    ScriptedModel,
+    ScriptedSummarizer,
+    ScriptedWorld,
+    ScriptEnded,
+)
 from mage.testing.forms import (
     Canonical,
     canonical,
@@ -96,13 +106,17 @@ __all__ = [
     "OperationName",
     "Outcome",
     "Reached",
+    "Recording",
+    "RecordingWorld",
     "Refused",
     "Refusing",
     "Request",
     "ScriptEnded",
     "Scripted",
     "ScriptedJudge",
+    "ScriptedModel",
     "ScriptedSummarizer",
+    "ScriptedWorld",
     "UnknownState",
     "Version",
     "VersionMachine",

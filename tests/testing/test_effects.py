@@ -6,9 +6,38 @@ import asyncio
 
 import pytest
 
-from mage import Failed, JudgeRequest, Passed, StepId, compress, grow, judge_request, start
-from mage.effects import AsyncJudge, AsyncSummarizer, Judge, Summarizer, SummaryRequest
-from mage.testing.effects import ScriptedJudge, ScriptedSummarizer, ScriptEnded
+from mage import Failed, JudgeRequest, Passed, StepId, compress, grow, judge_request, start, view
+from mage.effects import (
+    Act,
+    AsyncJudge,
+    AsyncModel,
+    AsyncSummarizer,
+    AsyncWorld,
+    Begin,
+    Decide,
+    Decision,
+    EffectError,
+    Judge,
+    Metered,
+    Model,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    Summarizer,
+    SummaryRequest,
+    World,
+)
+from mage.testing.effects import (
+    Recording,
+    RecordingWorld,
+    Scripted,
+    ScriptedJudge,
+    ScriptedModel,
+    ScriptedSummarizer,
+    ScriptedWorld,
+    ScriptEnded,
+)
 
 
 def request() -> JudgeRequest:
@@ -63,3 +92,111 @@ def test_a_scripted_summarizer() -> None:
     assert scripted.asked == [asked, asked]
     assert asked.steps[0].id == StepId(1)
     assert SummaryRequest("t", (), "subgoal", (), ()).limit is None
+
+
+def question() -> Decide:
+    """Return what a model is asked at the start."""
+    return Decide(view(start("t")), (StepId(0),))
+
+
+def test_a_scripted_model() -> None:
+    """A model decides by its script, metered or not, called or awaited."""
+    scripted = ScriptedModel(Decision.act("look"), Metered(Decision.finish("done")))
+    model: Model = scripted
+    awaited: AsyncModel = scripted.awaited
+    assert model(question()) == Decision.act("look")
+
+    async def story() -> None:
+        assert await awaited(question()) == Metered(Decision.finish("done"))
+
+    asyncio.run(story())
+    assert scripted.asked == [question(), question()]
+
+
+def test_a_scripted_world() -> None:
+    """A world shows its opening and its observations in order, and comes back as its script says, else by replay."""
+    scripted = ScriptedWorld(
+        "a lamp",
+        EffectError("world", "no"),
+        Observed("lit", over=True),
+        opening="dark",
+        restored=[NotRestored("no")],
+    )
+    world: World = scripted
+    assert world.repeatable
+    assert world.begin(Begin()) == Observed("dark")
+    assert world.act(Act("look", StepId(0))) == Observed("a lamp")
+    with pytest.raises(EffectError, match="no"):
+        world.act(Act("jump", StepId(1)))
+    assert scripted.left == 1
+    assert world.act(Act("light", StepId(1))) == Observed("lit", over=True)
+    assert world.restore(Restore(())) == NotRestored("no")
+    assert world.restore(Restore(())) == Restored("replay")
+    with pytest.raises(ScriptEnded):
+        world.act(Act("again", StepId(2)))
+    assert scripted.actions == ["look", "jump", "light", "again"]
+    assert [type(request) for request in scripted.asked] == [Begin, Act, Act, Act, Restore, Restore, Act]
+
+
+def test_the_awaited_half_of_a_scripted_world() -> None:
+    """`awaited` is an `AsyncWorld` of the same script, as repeatable as it is."""
+    scripted = ScriptedWorld("a lamp", repeatable=False)
+    world: AsyncWorld = scripted.awaited
+
+    async def story() -> None:
+        assert await world.begin(Begin()) == Observed("")
+        assert await world.act(Act("look", StepId(0))) == Observed("a lamp")
+        assert await world.restore(Restore(())) == Restored("replay")
+
+    asyncio.run(story())
+    assert not world.repeatable
+    assert scripted.actions == ["look"]
+
+
+def test_a_recording_is_a_script() -> None:
+    """What was asked and answered is kept, failures too, and answers the same again from a script."""
+    recording: Recording[Decide, Decision | Metered[Decision]] = Recording(
+        ScriptedModel(Decision.act("look"), EffectError("timeout", "late"))
+    )
+    model: Model = recording
+    assert model(question()) == Decision.act("look")
+    with pytest.raises(EffectError):
+        model(question())
+    again: Scripted[Decide, Decision | Metered[Decision]] = Scripted(*recording.answers)
+    assert again(question()) == Decision.act("look")
+    with pytest.raises(EffectError, match="late"):
+        again(question())
+    assert recording.asked == again.asked
+
+
+def test_an_awaited_recording() -> None:
+    """Who is awaited is recorded by `awaited`."""
+    recording: Recording[JudgeRequest, object] = Recording(ScriptedJudge(Passed(), TimeoutError()).awaited)
+
+    async def story() -> None:
+        assert await recording.awaited(request()) == Passed()
+        with pytest.raises(TimeoutError):
+            await recording.awaited(request())
+
+    asyncio.run(story())
+    assert recording.answers[0] == Passed()
+    assert len(recording.asked) == len(recording.answers) == 2
+
+
+def test_a_recorded_world() -> None:
+    """A recorded world is the one that it records, and keeps actions and restorings; awaited it is the same."""
+    recording = RecordingWorld(ScriptedWorld("a lamp", "lit", opening="dark"))
+    world: World = recording
+    assert world.repeatable
+    assert world.begin(Begin()) == Observed("dark")
+    assert world.act(Act("look", StepId(0))) == Observed("a lamp")
+    assert world.restore(Restore(())) == Restored("replay")
+
+    async def story() -> None:
+        assert await recording.awaited.act(Act("light", StepId(1))) == Observed("lit")
+
+    asyncio.run(story())
+    assert recording.begins.answers == [Observed("dark")]
+    assert recording.actions == ["look", "light"]
+    assert recording.acts.answers == [Observed("a lamp"), Observed("lit")]
+    assert recording.restores.answers == [Restored("replay")]

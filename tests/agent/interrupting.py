@@ -1,0 +1,233 @@
+"""Runs that are interrupted at a chosen place, before or after whatever is done there, and then run again.
+
+A *place* is the n-th moment at which somebody outside is at work: before an effect is performed, after it was
+performed and before anybody has noted its answer, before and after each write to the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
+from types import coroutine
+from typing import Any, TypeVar, cast, final
+
+from mage.agent import Outcome
+from mage.effects import (
+    Act,
+    AsyncJudge,
+    AsyncModel,
+    AsyncSummarizer,
+    AsyncWorld,
+    Begin,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    World,
+)
+from mage.stores import AsyncJournalStore, Head, JournalStore, MemoryStore, Record, Snapshot
+from tests.agent.toys import TASK, Parts
+from tests.agent.twins import NAME, awaited_agent, called_agent, constant, plain, world_for
+
+__all__ = ["Interrupted", "Places", "interrupt_awaited", "interrupt_called", "one_turn"]
+
+Answer = TypeVar("Answer")
+Request = TypeVar("Request")
+
+
+class Interrupted(BaseException):
+    """What kills a process."""
+
+
+@final
+class Places:
+    """Counts the places that a run comes to, and interrupts it at one of them. None: at none."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.seen = 0
+        self.interrupt: Callable[[], object] = _die
+        self._at = at
+
+    @property
+    def reached(self) -> bool:
+        """Whether the run came to the place at which it was to be interrupted."""
+        return self._at is not None and self.seen > self._at
+
+    def come(self) -> None:
+        """Come to the next place."""
+        number, self.seen = self.seen, self.seen + 1
+        if number == self._at:
+            self.interrupt()
+
+    def around(self, call: Callable[[Request], Answer]) -> Callable[[Request], Answer]:
+        """Return a function that comes to a place before it does what it does, and after."""
+
+        def called(request: Request) -> Answer:
+            self.come()
+            answer = call(request)
+            self.come()
+            return answer
+
+        return called
+
+    def around_awaited(self, call: Callable[[Request], Answer]) -> Callable[[Request], Awaitable[Answer]]:
+        """Return the same as an `async` function, which waits at each place."""
+
+        async def awaited(request: Request) -> Answer:
+            await self.wait()
+            answer = call(request)
+            await self.wait()
+            return answer
+
+        return awaited
+
+    async def wait(self) -> None:
+        """Come to the next place, and wait there for one turn of the event loop."""
+        self.come()
+        await one_turn()
+
+
+def _die() -> None:
+    raise Interrupted
+
+
+@coroutine
+def one_turn() -> Generator[None, None, None]:
+    """Wait for one turn of the event loop."""
+    yield
+
+
+@final
+class _World:
+    def __init__(self, world: World, places: Places) -> None:
+        self.repeatable = world.repeatable
+        self.begin: Callable[[Begin], Observed] = places.around(world.begin)
+        self.act: Callable[[Act], Observed] = places.around(world.act)
+        self.restore: Callable[[Restore], Restored | NotRestored] = places.around(world.restore)
+
+
+@final
+class _AwaitedWorld:
+    def __init__(self, world: World, places: Places) -> None:
+        self.repeatable = world.repeatable
+        self.begin: Callable[[Begin], Awaitable[Observed]] = places.around_awaited(world.begin)
+        self.act: Callable[[Act], Awaitable[Observed]] = places.around_awaited(world.act)
+        self.restore: Callable[[Restore], Awaitable[Restored | NotRestored]] = places.around_awaited(
+            world.restore
+        )
+
+
+@final
+class _Writing:
+    """A store with a place before and after each write."""
+
+    def __init__(self, inner: JournalStore, places: Places) -> None:
+        self._inner = inner
+        self._places = places
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def create(self, name: str, records: Iterable[Record]) -> Head:
+        self._places.come()
+        head = self._inner.create(name, records)
+        self._places.come()
+        return head
+
+    def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
+        self._places.come()
+        head = self._inner.append(name, expected, records)
+        self._places.come()
+        return head
+
+
+@final
+class _AwaitedWriting:
+    """The same, awaited: without threads, so that a run is the same each time."""
+
+    def __init__(self, inner: JournalStore, places: Places) -> None:
+        self._inner = inner
+        self._places = places
+
+    async def create(self, name: str, records: Iterable[Record]) -> Head:
+        await self._places.wait()
+        head = self._inner.create(name, records)
+        await self._places.wait()
+        return head
+
+    async def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
+        await self._places.wait()
+        head = self._inner.append(name, expected, records)
+        await self._places.wait()
+        return head
+
+    async def read(self, name: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Record]:
+        for record in self._inner.read(name, after, upto):
+            yield record
+
+    async def head(self, name: str) -> Head:
+        return self._inner.head(name)
+
+    async def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
+        return self._inner.snapshot(name, upto)
+
+    async def drop_snapshots(self, name: str) -> None:
+        self._inner.drop_snapshots(name)
+
+    async def redactions(self, name: str) -> int:
+        return self._inner.redactions(name)
+
+    async def keep_snapshot(
+        self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
+    ) -> None:
+        self._inner.keep_snapshot(name, version, data, digest, redactions=redactions)
+
+
+def interrupt_called(parts: Parts, store: MemoryStore, places: Places) -> Outcome:
+    """Run the agent that calls; an exception that nobody expects comes out of the chosen place.
+
+    Raises:
+        Interrupted: that one.
+    """
+    agent = called_agent(
+        Parts(
+            places.around(parts.model),
+            cast("Any", _World(world_for(parts), places)),  # as agents take it: a World
+            None if parts.judge is None else places.around(parts.judge),
+            None if parts.summarizer is None else places.around(parts.summarizer),
+            parts.policy,
+        )
+    )
+    writing = cast("JournalStore", _Writing(store, places))
+    return agent.run(writing, NAME, task=TASK, clock=constant, salts=plain)
+
+
+def interrupt_awaited(parts: Parts, store: MemoryStore, places: Places) -> Outcome:
+    """Run the agent that awaits; its task is cancelled at the chosen place.
+
+    Raises:
+        Interrupted: it was.
+    """
+    try:
+        return asyncio.run(_cancelled(parts, store, places))
+    except asyncio.CancelledError:
+        raise Interrupted from None
+
+
+async def _cancelled(parts: Parts, store: MemoryStore, places: Places) -> Outcome:
+    task = asyncio.current_task()
+    assert task is not None
+    places.interrupt = task.cancel
+    plain_agent = awaited_agent(parts)
+    agent = type(plain_agent)(
+        model=cast("AsyncModel", places.around_awaited(parts.model)),
+        world=cast("AsyncWorld", _AwaitedWorld(world_for(parts), places)),
+        judge=None if parts.judge is None else cast("AsyncJudge", places.around_awaited(parts.judge)),
+        summarizer=None
+        if parts.summarizer is None
+        else cast("AsyncSummarizer", places.around_awaited(parts.summarizer)),
+        policy=parts.policy,
+        counter=plain_agent.counter,
+    )
+    writing = cast("AsyncJournalStore", _AwaitedWriting(store, places))
+    return await agent.run(writing, NAME, task=TASK, clock=constant, salts=plain)

@@ -1,0 +1,219 @@
+"""A run as a script: what is given, what happens, what is asked for. No store, no thread, nobody real.
+
+    played = Played(acts("look"), compress("seen"), finish(), verdicts=[Failed("no"), Passed()])
+    outcome = played.run()
+    assert played.commands == [...]
+    assert played.told == [[], ["failed"], ...]
+
+`again` runs the same run again over its tape and journal, with another script for what is new.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, final
+
+from mage import Command, State, Verdict, apply, start
+from mage.agent import Outcome, Policy
+from mage.agent.asks import Counts
+from mage.agent.durable import Durable, Recorded
+from mage.agent.events import AgentEvent
+from mage.agent.loop import program
+from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
+from mage.agent.situation import Run
+from mage.agent.tape import TapeEntry, encoded
+from mage.effects import (
+    Act,
+    Begin,
+    Decide,
+    Decision,
+    JudgeRequest,
+    Metered,
+    Restore,
+    SummaryRequest,
+    World,
+)
+from mage.engine.journal import Operation
+from mage.render import Meter
+from mage.session import Conflict, Entry
+from mage.session.asks import Ask
+from mage.session.drivers import drive
+from mage.stores import Head
+from mage.testing.effects import Scripted, ScriptedWorld
+from mage.tokens import EstimateCounter
+from tests.agent.toys import TASK
+
+__all__ = ["DONE", "Played", "acts", "compress", "finish", "kinds_of", "revise"]
+
+Deciding: TypeAlias = Decision | Metered[Decision] | Exception
+Judging: TypeAlias = Verdict | Metered[Verdict] | Exception
+Writing: TypeAlias = str | Metered[str] | Exception
+
+acts: Final = Decision.act
+compress: Final = Decision.compress
+revise: Final = Decision.revise
+finish: Final = Decision.finish
+DONE: Final = Decision.finish("done")
+
+
+@final
+class Played:
+    """One run over scripts.
+
+    Attributes:
+        decisions, verdicts, texts: the scripts of model, judge and summarizer; `asked` says what they were asked.
+        world: whatever answers for the world.
+        journal: the commands, with what goes with them.
+        tape: the entries.
+        events: what the hooks heard.
+        others: by the number of a commit, from 0 on: what somebody else writes right before it.
+        late: how often it is asked in vain for a verdict that is not waited for.
+    """
+
+    def __init__(
+        self,
+        *decisions: Deciding,
+        verdicts: Iterable[Judging] = (),
+        texts: Iterable[Writing] = (),
+        world: World | None = None,
+        policy: Policy | None = None,
+        state: State | None = None,
+        counts: Counts | None = None,
+        others: Mapping[int, Sequence[Command]] | None = None,
+        late: int = 0,
+    ) -> None:
+        self.decisions: Scripted[Decide, Decision | Metered[Decision]] = Scripted(*decisions)
+        self.verdicts: Scripted[JudgeRequest, Verdict | Metered[Verdict]] = Scripted(*verdicts)
+        self.texts: Scripted[SummaryRequest, str | Metered[str]] = Scripted(*texts)
+        self.world: World = ScriptedWorld(*["seen"] * 99) if world is None else world
+        self.first = Policy() if policy is None else policy
+        self.given: Policy | None = policy
+        self.start = start(TASK) if state is None else state
+        self.counts = Counts({}, {}) if counts is None else counts
+        self.others = dict(others or {})
+        self.journal: list[Entry] = []
+        self.tape: list[TapeEntry] = []
+        self.events: list[AgentEvent] = []
+        self.late = late
+        self._commits = 0
+        self._later: JudgeRequest | None = None
+        self.durable: Durable
+
+    def run(self, *, live: bool = True) -> Outcome:
+        """Run to the end."""
+        found = Recorded(1, self.start, self.counts, tuple(self.journal), tuple(self.tape), self.first)
+        self.durable = Durable(found, policy=self.given, repeatable=self.world.repeatable, live=live)
+        run = Run(Meter(EstimateCounter()), 0)
+        return drive(self.durable.run(program(run)), self._answer)
+
+    def again(
+        self,
+        *decisions: Deciding,
+        verdicts: Iterable[Judging] = (),
+        texts: Iterable[Writing] = (),
+        world: World | None = None,
+        policy: Policy | None = None,
+        others: Mapping[int, Sequence[Command]] | None = None,
+    ) -> Played:
+        """Return the same run in another process: with its tape and journal, and scripts for what is new."""
+        new = Played(
+            *decisions, verdicts=verdicts, texts=texts, world=world, state=self.start, counts=self.counts
+        )
+        new.first, new.given = self.first, policy
+        new.journal, new.tape = list(self.journal), list(self.tape)
+        new.others = dict(others or {})
+        return new
+
+    def write(self, *commands: Command) -> None:
+        """Let somebody else write to the session."""
+        for command in commands:
+            self.journal.append(Entry(self._version + 1, command, 0, {}))
+
+    @property
+    def commands(self) -> list[Command]:
+        """The commands, in order."""
+        return [entry.command for entry in self.journal]
+
+    @property
+    def state(self) -> State:
+        """Where the journal leads."""
+        state = self.start
+        for command in self.commands:
+            state = apply(state, command).unwrap()
+        return state
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of the entries of the tape."""
+        return [entry.kind for entry in self.tape]
+
+    @property
+    def told(self) -> list[list[str]]:
+        """The kinds of the notices that the model was shown, by turn."""
+        return [kinds_of(request) for request in self.decisions.asked]
+
+    @property
+    def _version(self) -> int:
+        return 1 + len(self.journal)
+
+    def _answer(self, asked: Ask[Any]) -> object:
+        match asked:
+            case Perform(request):
+                return self._perform(request)
+            case Note(kind, data):
+                self.tape.append(TapeEntry(kind, json.loads(encoded(data))))  # as a store gives it back
+                return None
+            case Commit(command, meta):
+                self._commit(command, meta)
+                return None
+            case Refresh(after):
+                return tuple(self.journal[after - 1 :])
+            case JudgeLater(request):
+                self._later = request
+                return None
+            case VerdictOf(digest, wait):
+                return self._verdict_of(digest, wait=wait)
+            case TellHooks(event):
+                self.events.append(event)
+                return None
+            case _:
+                raise TypeError(asked)
+
+    def _perform(self, request: object) -> object:
+        match request:
+            case Decide():
+                return self.decisions(request)
+            case JudgeRequest():
+                return self.verdicts(request)
+            case SummaryRequest():
+                return self.texts(request)
+            case Begin():
+                return self.world.begin(request)
+            case Act():
+                return self.world.act(request)
+            case Restore():
+                return self.world.restore(request)
+            case _:
+                raise TypeError(request)
+
+    def _commit(self, command: Operation, meta: Mapping[str, object]) -> None:
+        number, self._commits = self._commits, self._commits + 1
+        if number in self.others:
+            before = self._version
+            self.write(*self.others[number])
+            raise Conflict(Head(before, "before"), Head(self._version, "after"))
+        self.journal.append(Entry(self._version + 1, command, 0, dict(meta)))
+
+    def _verdict_of(self, digest: str, *, wait: bool) -> object:
+        assert self._later is not None
+        assert self._later.digest == digest, "the verdict of another summary is waited for"
+        if not wait and self.late:
+            self.late -= 1
+            return None
+        return self.verdicts(self._later)
+
+
+def kinds_of(request: Decide) -> list[str]:
+    """Return the kinds of the notices of a question."""
+    return [notice.kind for notice in request.notices]

@@ -1,0 +1,200 @@
+"""The fallback Compress: when the open segment is too long, what the context stays under, and what if it fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from mage import Accept, ApplyVerdict, Compress, Failed, Grow, Passed, Retext
+from mage.agent import Asked, Policy, RunFailed, RunFinished
+from mage.effects import EffectError, Metered, Usage
+from mage.render import Meter
+from mage.testing.effects import ScriptedWorld
+from mage.tokens import EstimateCounter
+from tests.agent.playing import DONE, Played, acts, compress, finish
+
+LONG = "word " * 40
+MARK = 100
+
+
+def long_world() -> ScriptedWorld:
+    """Return a world that talks much."""
+    return ScriptedWorld(*[LONG] * 99)
+
+
+def played_long(*decisions: object, **named: object) -> Played:
+    """Return a run in a world that talks much, with a low mark."""
+    policy = named.pop("policy", Policy(high_water=MARK))
+    return Played(*decisions, world=long_world(), policy=policy, **named)  # type: ignore[arg-type]  # passed on
+
+
+def test_a_long_segment_is_summarized_unasked() -> None:
+    """At the mark the segment becomes a fallback, judged for what it says; the subgoal goes on (D12)."""
+    played = played_long(
+        acts("a"), acts("b"), acts("c"), DONE, texts=["did a and b", "did c"], verdicts=[Passed(), Passed()]
+    )
+    played.run()
+    assert [type(command) for command in played.commands[:4]] == [Grow, Grow, Compress, ApplyVerdict]
+    assert played.commands[2] == Compress("did a and b", "fallback")
+    asked = played.texts.asked[0]
+    assert (asked.kind, asked.rejected, asked.limit) == ("fallback", None, 400)
+    assert [step.action for step in asked.steps] == ["a", "b"]
+    assert played.verdicts.asked[0].kind == "fallback"
+    assert played.decisions.asked[2].shown.raw == ()
+
+
+@pytest.mark.parametrize("mark", [80, 100, 200])
+def test_the_bound_holds(mark: int) -> None:
+    """No call shows more than the mark, the summaries, and the largest single step."""
+    count = 30
+    played = Played(
+        *[acts(f"a{number}") for number in range(count)], DONE,
+        world=long_world(), texts=["did it"] * count, verdicts=[Passed()] * count, policy=Policy(high_water=mark),
+    )  # fmt: skip
+    played.run()
+    meter = Meter(EstimateCounter())
+    largest = meter.step("a10", LONG)
+    for request in played.decisions.asked:
+        shown = request.shown
+        summaries = sum(meter.summary(summary) for summary in shown.compressed) + meter.hints(shown.hints)
+        assert meter.count(shown) <= mark + summaries + largest
+    marked = [event.shown for event in played.events if isinstance(event, Asked) and event.who == "model"]
+    assert max(marked) < mark
+
+
+@pytest.mark.parametrize("text", [" ", EffectError("refusal", "no"), EffectError("timeout", "late")])
+def test_a_fallback_that_failed_cools_down(text: str | Exception) -> None:
+    """A blank or failed text leaves the state as it was, is told once, and is not asked for at every step."""
+    played = played_long(
+        *[acts(f"a{number}") for number in range(6)], DONE,
+        texts=[text, "did it"], verdicts=[Passed()], policy=Policy(high_water=MARK, cool_down=3),
+    )  # fmt: skip
+    played.run()
+    assert len(played.texts.asked) == 2
+    assert [len(asked.steps) for asked in played.texts.asked] == [2, 5]
+    assert played.told[2] == ["tokens"]
+    assert played.told[3] == []
+
+
+def test_a_segment_too_long_for_the_summarizer_is_extracted() -> None:
+    """Where it does not fit the summarizer either, an extract takes its place: else it would never fit again."""
+    played = played_long(
+        acts("a"), acts("b"), DONE, texts=[EffectError("overflow", "too long")], verdicts=[Passed()]
+    )
+    played.run()
+    made = played.commands[2]
+    assert isinstance(made, Compress)
+    assert made.text.startswith("Extract of 2 steps")
+
+
+def test_compress_after_a_fallback_makes_it_the_subgoal() -> None:
+    """With nothing open, compress re-texts the fallback head as a subgoal, which is judged (D12)."""
+    played = played_long(
+        acts("a"),
+        acts("b"),
+        compress("the subgoal"),
+        DONE,
+        texts=["did a and b"],
+        verdicts=[Passed(), Passed()],
+    )
+    played.run()
+    assert played.decisions.asked[2].may_compress
+    head = played.state.tree.head_summary
+    assert (head.kind, head.text) == ("subgoal", "the subgoal")
+    assert [asked.kind for asked in played.verdicts.asked] == ["fallback", "subgoal"]
+    assert played.state.tree.next_summary == 2
+
+
+def test_compress_while_a_fallback_is_pending_makes_it_the_subgoal() -> None:
+    """While it is still pending `retext` does it, the old answer is stale, and only the new one counts (D12)."""
+    played = played_long(
+        acts("a"), acts("b"), compress("the subgoal"), DONE,
+        texts=["did a and b"], verdicts=[Passed()], policy=Policy(high_water=MARK, wait=False), late=9,
+    )  # fmt: skip
+    played.run()
+    assert Retext("the subgoal", "subgoal") in played.commands
+    assert [asked.text for asked in played.verdicts.asked] == ["the subgoal"]
+    assert isinstance(played.state.tree.head_summary.verdict, Passed)
+
+
+def test_at_the_mark_a_pending_summary_is_settled_first() -> None:
+    """While a head is pending the fallback waits for its verdict; where that goes back, there is nothing to relieve."""
+    for verdict, fallbacks in ((Passed(), 1), (Failed("no"), 0)):
+        played = played_long(
+            acts("a"), compress("did a"), acts("b"), acts("c"), acts("d"), DONE,
+            texts=["more"] * 2, verdicts=[verdict, Passed(), Passed()],
+            policy=Policy(high_water=MARK, wait=False), late=2,
+        )  # fmt: skip
+        played.run()
+        made = [command for command in played.commands if isinstance(command, Compress)]
+        assert sum(command.kind == "fallback" for command in made) == fallbacks
+
+
+def test_a_pending_head_that_nobody_judges_is_accepted_at_the_mark() -> None:
+    """Where the judge is down and the head was left pending, it is accepted openly at the mark (D12)."""
+    played = played_long(
+        acts("a"), compress("did a"), acts("b"), acts("c"), DONE,
+        texts=["more"], verdicts=[EffectError("server", "500")] * 2 + [Passed()],
+        policy=Policy(high_water=MARK, judge_down="leave"),
+    )  # fmt: skip
+    played.run()
+    assert [type(command) for command in played.commands].count(Accept) == 1
+
+
+def test_a_judge_that_is_down_at_the_mark_stops_the_run() -> None:
+    """Where the policy stops then, the run stops instead of relieving."""
+    played = played_long(
+        acts("a"), compress("did a"), acts("b"), acts("c"),
+        verdicts=[EffectError("server", "500")], policy=Policy(high_water=MARK, wait=False), late=9,
+    )  # fmt: skip
+    outcome = played.run()
+    assert getattr(outcome, "reason", "") == "judge_down"
+    assert played.texts.asked == []
+
+
+def test_a_failed_fallback_gets_a_new_text_whatever_its_fault() -> None:
+    """A fallback claims no subgoal, so what is wrong is its text (D12)."""
+    played = played_long(
+        acts("a"), acts("b"), DONE, texts=["did a", "did a and b"], verdicts=[Failed("and b?"), Passed()]
+    )
+    played.run()
+    assert [type(command) for command in played.commands[2:]] == [
+        Compress,
+        ApplyVerdict,
+        Retext,
+        ApplyVerdict,
+    ]
+
+
+def test_a_prompt_that_does_not_fit_is_relieved_and_asked_again_once() -> None:
+    """On overflow of the model the segment is summarized and the model asked again; a second overflow fails the run."""
+    overflow = EffectError("overflow", "too long", usage=Usage(1))
+    played = Played(acts("a"), overflow, DONE, texts=["did a"], verdicts=[Passed()])
+    assert isinstance(played.run(), RunFinished)
+    assert played.commands[1] == Compress("did a", "fallback")
+    for script in ([acts("a"), overflow, overflow], [overflow]):
+        failing = Played(*script, texts=["did a"], verdicts=[Passed()])
+        outcome = failing.run()
+        assert isinstance(outcome, RunFailed)
+        assert outcome.reason == "model: overflow"
+
+
+def test_a_prompt_that_does_not_fit_and_cannot_be_relieved_fails_the_run() -> None:
+    """Where the summarizer gives nothing, the second overflow at this place is the end."""
+    overflow = EffectError("overflow", "too long")
+    outcome = Played(acts("a"), overflow, overflow, texts=[" "]).run()
+    assert isinstance(outcome, RunFailed)
+
+
+def test_without_a_mark_nothing_is_summarized_unasked() -> None:
+    """No mark, or the ablation without Compress: there is no fallback."""
+    for policy in (Policy(high_water=None), Policy(high_water=MARK, compress=False)):
+        played = Played(*[acts(f"a{number}") for number in range(5)], DONE, world=long_world(), policy=policy)
+        played.run()
+        assert all(isinstance(command, Grow) for command in played.commands)
+
+
+def test_what_the_summarizer_took_counts() -> None:
+    """Its tokens are in the totals."""
+    texts = [Metered("did a and b", Usage(30, 5))]
+    outcome = played_long(acts("a"), acts("b"), finish(), texts=texts, verdicts=[Passed()]).run()
+    assert outcome.totals.tokens["summarizer"] == Usage(30, 5)

@@ -1,0 +1,245 @@
+"""One test-suite for both twins: an `AsyncAgent` behind the face of an `Agent`, and all that a run leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, TypeAlias, TypeVar, cast, final
+
+import attrs
+import pytest
+
+from mage import Session, State
+from mage.agent import Agent, AgentHook, AsyncAgent, Outcome, tape_name
+from mage.agent.durable import Durable, TapeEnds
+from mage.agent.environment import Environment
+from mage.agent.loop import program
+from mage.agent.opening import begun, recorded, tape_entries
+from mage.agent.performing import TellHooks
+from mage.agent.situation import Run
+from mage.agent.sync import world_of
+from mage.agent.tape import TapeEntry
+from mage.codec import encode_tree
+from mage.effects import Act, AsyncWorld, Begin, NotRestored, Observed, Restore, Restored, World
+from mage.engine import Command, MageError
+from mage.render import Meter
+from mage.session import Entry
+from mage.session.asks import Ask, Program
+from mage.session.drivers import drive
+from mage.stores import AsyncJournalStore, JournalStore
+from mage.tokens import EstimateCounter
+from tests.agent.toys import TASK, Parts
+
+__all__ = [
+    "TWINS",
+    "AwaitedWorld",
+    "Left",
+    "Running",
+    "awaited_agent",
+    "both",
+    "called_agent",
+    "constant",
+    "entries_of",
+    "left_by",
+    "plain",
+    "rerun",
+]
+
+Answer = TypeVar("Answer")
+Request = TypeVar("Request")
+NAME: Final = "s"
+
+
+def constant() -> int:
+    """Return the time: always the same."""
+    return 0
+
+
+def plain() -> str:
+    """Return a salt: always the same, so that equal records have equal digests."""
+    return "salt" * 4
+
+
+def _awaitable(call: Callable[[Request], Answer]) -> Callable[[Request], Awaitable[Answer]]:
+    async def awaited(request: Request) -> Answer:
+        return call(request)
+
+    awaited.__dict__.update(getattr(call, "__dict__", {}))  # what a model says of itself
+    return awaited
+
+
+@final
+class AwaitedWorld:
+    """A `World` that is awaited."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    @property
+    def repeatable(self) -> bool:
+        return self._world.repeatable
+
+    async def begin(self, request: Begin) -> Observed:
+        return self._world.begin(request)
+
+    async def act(self, request: Act) -> Observed:
+        return self._world.act(request)
+
+    async def restore(self, request: Restore) -> Restored | NotRestored:
+        return self._world.restore(request)
+
+
+class _AwaitedEnvironment:
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self.restoring = environment.restoring
+
+    async def reset(self) -> Observed | str:
+        return self._environment.reset()
+
+    async def act(self, action: str) -> Observed | str:
+        return self._environment.act(action)
+
+
+def called_agent(parts: Parts) -> Agent:
+    """Return the agent that calls."""
+    return Agent(
+        model=parts.model,
+        world=parts.world,
+        judge=parts.judge,
+        summarizer=parts.summarizer,
+        policy=parts.policy,
+        counter=EstimateCounter(),
+    )
+
+
+def awaited_agent(parts: Parts) -> AsyncAgent:
+    """Return the agent that awaits, of the same parts."""
+    given: Any = parts.world
+    world: Any = AwaitedWorld(given) if hasattr(given, "begin") else _AwaitedEnvironment(given)
+    return AsyncAgent(
+        model=_awaitable(parts.model),
+        world=cast("AsyncWorld", world),
+        judge=None if parts.judge is None else _awaitable(parts.judge),
+        summarizer=None if parts.summarizer is None else _awaitable(parts.summarizer),
+        policy=parts.policy,
+        counter=EstimateCounter(),
+    )
+
+
+AnyStore: TypeAlias = JournalStore | AsyncJournalStore
+
+
+def _run_called(
+    parts: Parts,
+    store: JournalStore,
+    name: str = NAME,
+    *,
+    task: str | None = TASK,
+    on_event: Iterable[AgentHook] = (),
+) -> Outcome:
+    agent = called_agent(parts)
+    return agent.run(store, name, task=task, on_event=on_event, clock=constant, salts=plain)
+
+
+def _run_awaited(
+    parts: Parts,
+    store: AnyStore,
+    name: str = NAME,
+    *,
+    task: str | None = TASK,
+    on_event: Iterable[AgentHook] = (),
+) -> Outcome:
+    agent = awaited_agent(parts)
+    return asyncio.run(agent.run(store, name, task=task, on_event=on_event, clock=constant, salts=plain))
+
+
+Running: TypeAlias = Callable[..., Outcome]
+TWINS: Final[tuple[Running, ...]] = (_run_called, _run_awaited)
+both: Final = pytest.mark.parametrize("run", TWINS, ids=["Agent", "AsyncAgent"])
+"""Runs a test on both twins."""
+
+
+@final
+@attrs.frozen
+class Left:
+    """What a run has left behind."""
+
+    state: State
+    journal: tuple[Entry, ...]
+    tape: tuple[TapeEntry, ...]
+
+    @property
+    def tree(self) -> bytes:
+        """The bytes of the tree."""
+        return encode_tree(self.state)
+
+    @property
+    def commands(self) -> list[Command]:
+        """The commands of the journal."""
+        return [entry.command for entry in self.journal]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of the entries of the tape."""
+        return [entry.kind for entry in self.tape]
+
+
+def entries_of(store: JournalStore, name: str = NAME) -> tuple[TapeEntry, ...]:
+    """Return the entries of a run's tape."""
+    with Session.open(store, tape_name(name), salts=plain) as tape:
+        return tuple(tape_entries(tape.name, tape.tree.task, tape.state().raw))
+
+
+def left_by(store: JournalStore, name: str = NAME) -> Left:
+    """Return what the run of this name has left behind."""
+    with Session.open(store, name, wait=False) as session:
+        return Left(session.phase, session.history(), entries_of(store, name))
+
+
+def rerun(
+    store: JournalStore, name: str = NAME, *, repeatable: bool = True, asked: list[Ask[Any]] | None = None
+) -> tuple[Durable, Outcome | None]:
+    """Run a run again, asking nobody: return where that ends, and the outcome if it came to one.
+
+    What its program asks is added to `asked`.
+    """
+    with Session.open(store, name, wait=False) as session:
+        entries = entries_of(store, name)
+        first = begun(tape_name(name), entries)
+        before = session.history(upto=first.version) if first.version > 1 else ()
+        after = session.history(after=first.version)
+        found = recorded(first, session.at(first.version).phase, before, after, entries)
+    durable = Durable(found, policy=None, repeatable=repeatable, live=False)
+    try:
+        run = Run(Meter(first.counter), first.overhead)
+        return durable, drive(durable.run(_heard(program(run), [] if asked is None else asked)), _nobody)
+    except TapeEnds:
+        return durable, None
+
+
+def _heard(asking: Program[Outcome], asked: list[Ask[Any]]) -> Program[Outcome]:
+    """Return the same program, whose asks are kept."""
+    try:
+        what = next(asking)
+        while True:
+            asked.append(what)
+            try:
+                answer = yield what
+            except MageError as error:
+                what = asking.throw(error)
+            else:
+                what = asking.send(answer)
+    except StopIteration as stop:
+        return cast("Outcome", stop.value)
+
+
+def _nobody(asked: Ask[Any]) -> object:
+    if isinstance(asked, TellHooks):
+        return None
+    raise AssertionError(f"asked for {asked} offline")
+
+
+def world_for(parts: Parts) -> World:
+    """Return the world of an agent's parts."""
+    return world_of(parts.world)
