@@ -8,8 +8,8 @@ from typing import Final, final
 import attrs
 
 from mage.agent.asks import Counts
-from mage.agent.durable import Recorded
 from mage.agent.policy import Policy
+from mage.agent.reel import Recorded
 from mage.agent.tape import TAPE_TASK, BadTape, TapeEntry, entries_of
 from mage.engine import Command, Retext, Revise, State, Step, StepId, SummaryId, apply
 from mage.session import Entry

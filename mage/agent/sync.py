@@ -9,7 +9,7 @@ from typing import Any, cast, final
 
 import attrs
 
-from mage.agent.durable import Durable, Recorded
+from mage.agent.durable import Durable
 from mage.agent.environment import Environment
 from mage.agent.hooks import AgentHook, heard_by, tell_hooks
 from mage.agent.loop import program
@@ -17,6 +17,7 @@ from mage.agent.opening import BEGAN, Begun, began, begun, policy_for, policy_of
 from mage.agent.outcomes import Outcome, RunFailed
 from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.policy import Policy
+from mage.agent.reel import Recorded
 from mage.agent.situation import Run
 from mage.agent.summarizing import extracted
 from mage.agent.tape import TAPE_TASK, encoded, tape_name

@@ -17,10 +17,11 @@ from typing import Any, Final, TypeAlias, final
 from mage import Command, State, Verdict, apply, start
 from mage.agent import Outcome, Policy
 from mage.agent.asks import Counts
-from mage.agent.durable import Durable, Recorded
+from mage.agent.durable import Durable
 from mage.agent.events import AgentEvent
 from mage.agent.loop import program
 from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
+from mage.agent.reel import Recorded
 from mage.agent.situation import Run
 from mage.agent.tape import TapeEntry, encoded
 from mage.effects import (

@@ -7,8 +7,9 @@ import pytest
 from mage import Compress, Failed, Grow, Instruct, Passed, start
 from mage.agent import BadTape, Outcome, Policy, RunFinished, RunStopped, TapeDiverged
 from mage.agent.asks import Counts
-from mage.agent.durable import Durable, Recorded, TapeEnds
+from mage.agent.durable import Durable
 from mage.agent.observations import UNCERTAIN, observed_meta, observed_of
+from mage.agent.reel import Recorded, TapeEnds
 from mage.agent.spelling import failure_document, failure_of, metered_document, metered_of, understood
 from mage.agent.tape import TapeEntry
 from mage.effects import (

@@ -11,11 +11,12 @@ import pytest
 
 from mage import Session, State
 from mage.agent import Agent, AgentHook, AsyncAgent, Outcome, tape_name
-from mage.agent.durable import Durable, TapeEnds
+from mage.agent.durable import Durable
 from mage.agent.environment import Environment
 from mage.agent.loop import program
 from mage.agent.opening import begun, recorded, tape_entries
 from mage.agent.performing import TellHooks
+from mage.agent.reel import TapeEnds
 from mage.agent.situation import Run
 from mage.agent.sync import world_of
 from mage.agent.tape import TapeEntry

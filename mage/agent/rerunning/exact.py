@@ -9,12 +9,13 @@ from typing import Any, Final, final
 import attrs
 
 from mage.agent.asks import End, Operate
-from mage.agent.durable import Durable, Recorded, TapeEnds
+from mage.agent.durable import Durable
 from mage.agent.loop import program
 from mage.agent.opening import Begun, begun, recorded, tape_entries
 from mage.agent.outcomes import Outcome, Totals
 from mage.agent.performing import TellHooks
 from mage.agent.policy import Policy
+from mage.agent.reel import Recorded, TapeEnds
 from mage.agent.rerunning.watching import Watcher, watched
 from mage.agent.situation import Run
 from mage.agent.tape import BadTape, tape_name

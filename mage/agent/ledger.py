@@ -1,0 +1,141 @@
+"""The session of a durable run: commands that are found in its journal or given to it, and what others write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import final
+
+from returns.pipeline import is_successful
+
+from mage.agent.asks import Counts, Overtaken, Seen
+from mage.agent.performing import Commit, Refresh
+from mage.agent.policy import Policy
+from mage.agent.reel import PLACE, Recorded, Reel
+from mage.effects import Notice, NotRestored, Restored
+from mage.engine import Command, Grow, Refusal, Retext, Revise, State, StepId, SummaryId, apply
+from mage.engine.journal import Operation
+from mage.session import Conflict, Entry
+from mage.session.asks import Program, ask
+
+__all__ = ["Ledger"]
+
+
+@final
+class Ledger:
+    """The state of the session, and what its journal says of failures.
+
+    Args:
+        recorded: what is there of the run.
+        reel: where it is read.
+        policy: in force from where the run goes live; None for the one on the tape.
+
+    Attributes:
+        state: where the program stands.
+        policy: in force.
+        counts: what the journal says of failures; it counts on.
+    """
+
+    def __init__(self, recorded: Recorded, reel: Reel, policy: Policy | None) -> None:
+        self.state = recorded.state
+        self.policy = recorded.policy
+        self._base = recorded.version
+        self._reel = reel
+        self._given = policy
+        self._revisions: dict[StepId, int] = dict(recorded.counts.revisions)
+        self._retexts: dict[SummaryId, int] = dict(recorded.counts.retexts)
+        self.counts = Counts(self._revisions, self._retexts)
+
+    @property
+    def version(self) -> int:
+        """The version of the session that the state is at."""
+        return self._base + self._reel.done
+
+    def operate(self, command: Operation, meta: Mapping[str, object]) -> Program[State | Refusal]:
+        """Find a command in the journal, or give it to the session; return the new state, or why not.
+
+        Raises:
+            Overtaken: somebody else had written; the tape says so, then and from then on.
+            TapeDiverged: the tape goes on, where the journal does not hold the command.
+        """
+        result = apply(self.state, command)
+        if not is_successful(result):
+            return result.failure()
+        if result.unwrap() is self.state:
+            return self.state
+        entry = self._reel.own_entry(type(command))
+        if entry is not None:
+            self._fold(entry.command)  # as recorded: its texts may have been redacted
+            return self.state
+        if self._reel.is_next("overtaken"):
+            self._reel.next("overtaken")
+            raise Overtaken
+        if not self._reel.goes_live("command"):
+            raise self._reel.diverged(type(command).__name__)
+        yield from self._give(command, meta)
+        self._fold(command)
+        return self.state
+
+    def _give(self, command: Operation, meta: Mapping[str, object]) -> Program[None]:
+        try:
+            if self._reel.unread:
+                raise Overtaken
+            yield from ask(Commit(command, {**meta, PLACE: self._reel.answers}))
+        except (Conflict, Overtaken):
+            observation = {"observation": command.observation} if isinstance(command, Grow) else {}
+            yield from self._reel.note("overtaken", {**meta, **observation})
+            raise Overtaken from None
+
+    def _fold(self, command: Command) -> None:
+        self.state = apply(self.state, command).unwrap()
+        self._reel.done += 1
+        if isinstance(command, Revise):
+            boundary = StepId(command.boundary)
+            self._revisions[boundary] = self._revisions.get(boundary, 0) + 1
+        elif isinstance(command, Retext):
+            summary = self.state.tree.summary_head
+            self._retexts[summary] = self._retexts.get(summary, 0) + 1
+
+    def look(self) -> Program[Seen]:
+        """Return where the program stands, and take what has changed outside."""
+        reel = self._reel
+        followed = False
+        while (entry := reel.peek()) is not None and entry.kind in ("taken", "policy"):
+            reel.next(entry.kind)
+            if entry.kind == "policy":
+                self.policy = Policy.of(entry.data)
+            else:
+                self._take(reel.upto(entry.data["version"] - self._base))
+                followed = True
+        if reel.live and not reel.is_behind:  # else it was looked, and nothing was seen
+            followed |= yield from self._look_around()
+        resumed, reel.resumed = reel.resumed, []
+        news = [notice for answer in resumed for notice in _news_of(answer)]
+        return Seen(self.state, self.policy, self.counts, tuple(news), followed)
+
+    def _look_around(self) -> Program[bool]:
+        """See what has changed outside, and note it; tell whether somebody else has written."""
+        if self._given is not None and self._given != self.policy:
+            yield from self._reel.note("policy", self._given.document())
+            self.policy = self._given
+        found = yield from ask(Refresh(self.version))
+        if not found:
+            return False
+        yield from self._reel.note("taken", {"version": found[-1].version})
+        self._take(found)
+        return True
+
+    def _take(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self._fold(entry.command)
+
+
+def _news_of(answer: Restored | NotRestored) -> Sequence[Notice]:
+    """Return what the model should know of a world that was brought back when the run was resumed."""
+    if isinstance(answer, NotRestored):
+        told = f"The run was resumed, and the world could not be brought back: {answer.reason}."
+        return (Notice("diverged", told),)
+    if not answer.divergences:
+        return ()
+    steps = ", ".join(str(divergence.step.id) for divergence in answer.divergences)
+    told = f"The run was resumed, and the world answered otherwise than before at steps {steps}."
+    return (Notice("diverged", told),)
