@@ -213,6 +213,7 @@ def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Program[Outc
     try:
         observed = yield from act(Act(action.text, head))
     except EffectError as error:
+        yield from run.notice("world", f"Your action was not carried out ({error.detail}): {action.text}")
         return _failed(run, "world", error)
     if isinstance(observed, Uncertain):
         yield from run.notice(

@@ -161,7 +161,7 @@ def test_a_world_that_is_over_takes_no_actions() -> None:
 
 
 def test_a_world_that_fails_an_action_fails_the_run() -> None:
-    """An action that cannot be carried out fails the run; resumed, the model decides again."""
+    """An action that cannot be carried out fails the run; resumed, the model is told and decides again."""
     world = ScriptedWorld(EffectError("world", "jammed"))
     played = Played(acts("a"), world=world)
     outcome = played.run()
@@ -171,6 +171,7 @@ def test_a_world_that_fails_an_action_fails_the_run() -> None:
     later = played.again(acts("b"), DONE)
     assert isinstance(later.run(), RunFinished)
     assert later.commands == [Grow("b", "seen")]
+    assert later.told[0] == ["world"]
 
 
 def test_a_world_that_could_not_begin_begins_when_the_run_is_resumed() -> None:
