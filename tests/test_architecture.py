@@ -94,6 +94,13 @@ def test_only_the_sql_stores_import_a_database(path: Path) -> None:
     assert not found or any(path.is_relative_to(room) for room in rooms)
 
 
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_only_the_room_of_models_imports_a_client(path: Path) -> None:
+    """OpenAI's client, and what it speaks HTTP with, are loaded by `mage.llm` and by nothing else."""
+    found = {module.split(".")[0] for module in imports(path)} & {"openai", "httpx", "httpx2"}
+    assert not found or path.is_relative_to(ROOT / "mage" / "llm")
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=name)
 def test_files_and_functions_stay_small(path: Path) -> None:
     """A file has at most 400 lines, code and docstrings; a function at most 50 beside its docstring."""

