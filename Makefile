@@ -48,7 +48,7 @@ specs-full: specs           ## And every mutant of the engine, which takes half 
 	$(BIN)/python -m specs.mutants --all --jobs $(WORKERS)
 
 slow: .venv/dev             ## The tests that are too slow for a first run.
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 postgres: .venv/dev         ## Stores and sessions on a private PostgreSQL; needs postgresql from apt.
 	$(BIN)/python -m pytest -n $(WORKERS) -m "postgres and not slow"

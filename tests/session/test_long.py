@@ -1,8 +1,7 @@
-"""A journal of 100,000 commands: opened and verified in seconds, from a snapshot at once (issue 4)."""
+"""A journal of 100,000 commands: what is read of it when it is opened, with and without a snapshot (issue 4)."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,42 +56,34 @@ def _file(places: pytest.TempPathFactory) -> Path:
     return places.mktemp("long") / "work.db"
 
 
-def least_time(store: JournalStore, name: str, snapshot_every: int | None) -> tuple[float, State, Event]:
-    """Return the least processor time of three openings up to S, the state, and what was told of it."""
-    times: list[float] = []
+def opened_as(store: JournalStore, name: str, snapshot_every: int | None) -> tuple[State, Event]:
+    """Open a session up to S, and return its state and what was told of the opening."""
     seen: list[Event] = []
-    phases: list[State] = []
-    for _ in range(3):
-        began = time.process_time()
-        with Session.open(store, name, snapshot_every=snapshot_every, on_event=seen.append) as session:
-            shown = session.state()
-            times.append(time.process_time() - began)
-            assert len(shown.compressed) > 4_000
-            phases[:] = [session.phase]
-    assert set(seen) == {seen[0]}
-    return min(times), phases[0], seen[0]
+    with Session.open(store, name, snapshot_every=snapshot_every, on_event=seen.append) as session:
+        assert len(session.state().compressed) > 4_000
+        return session.phase, seen[0]
 
 
 @pytest.mark.slow
-def test_a_long_journal_opens_fast(store: JournalStore) -> None:
-    """Every record verified in under 3 s; S is there from a snapshot in under 0.5 s, and it is the same S."""
-    verified, replayed, told = least_time(store, "s", None)
+def test_a_long_journal_is_read_once_or_not_at_all(store: JournalStore) -> None:
+    """Without snapshots every record is verified, from a snapshot none is read; it is the same S.
+
+    How long that takes is measured by `make bench-stores`.
+    """
+    replayed, told = opened_as(store, "s", None)
     assert told == events.Opened("s", COMMANDS + 1, COMMANDS + 1)
-    at_once, packed, told = least_time(store, "s", 4096)
+    packed, told = opened_as(store, "s", 4096)
     assert told == events.Opened("s", COMMANDS + 1, 0)
     assert packed == replayed
-    assert verified < 3
-    assert at_once < 0.5
 
 
 @pytest.mark.slow
-def test_the_longest_tail_still_opens_fast(store: JournalStore) -> None:
-    """With as many records behind the snapshot as there ever are, a sixteenth of all, it is under 0.5 s too."""
+def test_the_longest_tail_is_a_sixteenth(store: JournalStore) -> None:
+    """There are never more records behind the snapshot than a sixteenth of all, and only these are read."""
     with Session.open(store, "s") as session, session.fork("tail") as fork:
         behind = session.version // 16
         for number in range(behind):
             fork.grow(f"step {number}", "short")
         last = fork.version
-    at_once, _, told = least_time(store, "tail", 4096)
+    _, told = opened_as(store, "tail", 4096)
     assert told == events.Opened("tail", last, behind)
-    assert at_once < 0.5
