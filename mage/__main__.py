@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import sys
+from typing import Final
 
 __all__ = ["main"]
 
 
+_INTERRUPTED: Final = 130
+"""The status of what Ctrl-C has ended, as shells have it."""
+
+
 def main() -> None:
-    """Run the command, or say in one line how to install what it needs."""
+    """Run the command, or say in one line how to install what it needs; Ctrl-C ends it at any moment."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # while modules are loaded; later the command says what was interrupted
+        sys.exit(_INTERRUPTED)
+
+
+def _run() -> None:
     try:
         from mage.cli import run  # noqa: PLC0415  # the extra may not be installed
     except ModuleNotFoundError as missing:

@@ -65,7 +65,7 @@ def live(
         environment: whose manual and tools the model is told; None where there is none.
 
     Raises:
-        Refused: there is no key, or the address is none, or the `openai` client is not installed.
+        Refused: there is no key or none that can be sent, or the address is none, or the `openai` client is not installed.
         BadTool: a tool of the environment has a name that cannot be offered.
     """
     _require_address("--base-url", base_url)
@@ -76,8 +76,8 @@ def live(
         raise Refused(str(missing)) from None
     try:
         client = stack.enter_context(llm.client(base_url=base_url))
-    except llm.MissingKey as missing:
-        raise Refused(f"{missing}; --offline needs no model") from None
+    except (llm.MissingKey, llm.BadKey) as error:
+        raise Refused(f"{error}; --offline needs no model") from None
     given = cast("shop.Shop", environment)  # told by what it has: `manual_of` and `tools_of` look
     chat = llm.ChatModel(
         client,

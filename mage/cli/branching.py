@@ -17,6 +17,7 @@ from mage.cli.output import AsJson, Refused, print_json, print_text, printable
 from mage.cli.plain import Json, plain_step
 from mage.cli.sessions import load_commands, state_at
 from mage.cli.stores import opened
+from mage.cli.tapes import refuse_tape
 from mage.codec import encode_command, encode_journal
 from mage.engine import MageError, Revise, Revised, State, StepId
 from mage.engine import revise as revise_state
@@ -53,6 +54,7 @@ def fork(
     if isinstance(session, InStore):
         new = InStore(session.store, as_name(name))
         with opened(session.store) as store:
+            refuse_tape(store, session)
             version = store.head(session.name).version if at is None else at
             head = store.fork(session.name, new.name, version)
         version, digest, made = head.version, head.digest, str(new)
@@ -95,8 +97,10 @@ def revise(
 
 def _revise_stored(session: InStore, boundary: int, lesson: str) -> tuple[Revised, int]:
     try:
-        with opened(session.store) as store, Session.open(store, session.name) as live:
-            return live.revise(boundary, lesson), live.version
+        with opened(session.store) as store:
+            refuse_tape(store, session)
+            with Session.open(store, session.name) as live:
+                return live.revise(boundary, lesson), live.version
     except NotRevised as refused:
         raise Refused(f"{session}: {refused}") from None
 

@@ -77,7 +77,7 @@ def gc(
     name: Annotated[
         list[str] | None,
         typer.Option(
-            "--name", metavar="PATTERN", help="Sessions with such a name (*, ?, [abc]); repeatable."
+            "--name", metavar="PATTERN", help="Sessions with such a name (*, ?, \\[abc]); repeatable."
         ),
     ] = None,
     older_than: Annotated[
@@ -91,14 +91,15 @@ def gc(
 ) -> None:
     """Drop the sessions that match, but none that a session left reads through; give their room back.
 
-    A session takes the tape of its run along, and keeps it if it is kept. With --name and --older-than, both
-    must match. With neither nothing is dropped, and free room is given back.
+    A session takes the tape of its run along, and keeps it if it is kept. A pattern that fits the tape
+    alone drops nothing; its whole name does. With --name and --older-than, both must match. With
+    neither nothing is dropped, and free room is given back.
     """
     before = None if older_than is None else now() - _age(older_than)
     with opened(store) as found:
         journals = found.journals()
         chosen = _chosen(journals, name, before)
-        planned = plan(journals, _with_tapes(journals, chosen, tapes_of(found, journals), named=bool(name)))
+        planned = plan(journals, _with_tapes(journals, chosen, tapes_of(found, journals), name or ()))
         size = _size(store)
         if not dry_run:
             planned = _dropped(found, planned)
@@ -129,17 +130,19 @@ def _chosen(journals: Iterable[JournalInfo], names: list[str] | None, before: in
 
 
 def _with_tapes(
-    journals: Sequence[JournalInfo], chosen: set[str], tapes: Mapping[str, str], *, named: bool
+    journals: Sequence[JournalInfo], chosen: set[str], tapes: Mapping[str, str], names: Collection[str]
 ) -> set[str]:
-    """Return what is chosen, each tape with its session; one alone only where it was named.
+    """Return what is chosen, each tape with its session; one alone only by its whole name: a run cannot go on without.
 
     Args:
         journals: all that there are.
         chosen: the names that match.
         tapes: the names of sessions that have a tape, and that of each.
-        named: whether names were given.
+        names: the patterns that were given.
     """
-    alone = {tape for session, tape in tapes.items() if named and tape in chosen and session not in chosen}
+    alone = {
+        tape for session, tape in tapes.items() if tape in names and tape in chosen and session not in chosen
+    }
     sessions = (chosen - set(tapes.values())) | alone
     dropped = {journal.name for journal in plan(journals, sessions).drop}
     return sessions | {tape for session, tape in tapes.items() if session in dropped}

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import attrs
+
 from mage.agent import Outcome, RunFailed, RunFinished, RunStopped, Totals
 from mage.cli.output import printable
+from mage.stores import Conflict
 
-__all__ = ["numbered", "told_outcome", "told_totals"]
+__all__ = ["BESIDE", "explained", "numbered", "told_outcome", "told_totals"]
+
+BESIDE: Final = (
+    "somebody else is running this session at this moment; nothing of theirs is lost. Run it again when that"
+    " run has ended: it goes on from there, or says how it ended"
+)
+"""What is said to whoever runs a session that somebody else is running."""
+
+
+def explained(outcome: Outcome) -> Outcome:
+    """Return the outcome; where a tape was written on by another run, in words of the command."""
+    if isinstance(outcome, RunFailed) and outcome.reason == f"store: {Conflict.__name__}":
+        return attrs.evolve(outcome, detail=BESIDE)
+    return outcome
 
 
 def told_outcome(outcome: Outcome) -> str:

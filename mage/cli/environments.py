@@ -11,6 +11,7 @@ from typing import Any, Final, cast, final
 
 from mage.agent import Environment
 from mage.agent.sync import world_of
+from mage.cli.culprits import line_of_theirs
 from mage.cli.output import Refused
 from mage.effects import Act, Begin, EffectError, NotRestored, Observed, Restore, Restored, World
 from mage.engine import MageError
@@ -28,12 +29,12 @@ def environment_named(given: str) -> Environment | World:
     Raises:
         Refused: there is none, or it cannot be made; says which there are, or why.
     """
-    name, colon, rest = given.partition(":")
+    name, _, rest = given.partition(":")
     known = {_OURS.name: _OURS, **{point.name: point for point in entry_points(group=GROUP)}}
     if name in known:
         return _made(given, known[name], rest)
     factory, _, arguments = rest.partition(":")
-    if not colon or not factory:
+    if not all(part.isidentifier() for part in [*name.split("."), *factory.split(".")]):
         raise Refused(
             f"{given}: there is no environment of this name; there are {', '.join(sorted(known))},"
             " and MODULE:FACTORY names one of your own"
@@ -73,7 +74,12 @@ class _Theirs:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         if isinstance(error, Exception):
-            raise Refused(f"{self._what}: {type(error).__name__}: {error}") from None
+            raise Refused(f"{self._what}: {type(error).__name__}: {error}{_at(error)}") from None
+
+
+def _at(error: BaseException) -> str:
+    place = line_of_theirs(error)
+    return "" if place is None else f" ({place})"
 
 
 @final
@@ -91,9 +97,10 @@ class WorldRaised(MageError):
         super().__init__(doing, error)
 
     def __str__(self) -> str:
-        return (
+        said = (
             f"the environment has raised {type(self.error).__name__} when asked to {self.doing}: {self.error}"
         )
+        return said + _at(self.error)
 
 
 def guarded(made: Environment | World) -> GuardedWorld:

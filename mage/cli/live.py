@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeAlias, final
@@ -26,6 +28,7 @@ __all__ = ["Counted", "Following", "Heard", "Screen", "View", "line_of", "view_f
 _PER_SECOND: Final = 8
 _WIDTH: Final = 100
 _FRAME: Final = 6  # lines of the screen that are not the tree's
+_LONG: Final = 10  # seconds without an event, after which it is said that somebody is waited for
 
 Heard: TypeAlias = Event | AgentEvent
 """What a view hears of."""
@@ -125,10 +128,22 @@ class _Lines(_Plain):
 
 @final
 class Screen:
-    """The end of the tree and the tokens, drawn anew a few times a second where something has happened."""
+    """The end of the tree and the tokens, drawn anew a few times a second.
 
-    def __init__(self, following: Following, screen: Console) -> None:
+    Where nothing has happened for ten seconds it counts them: a model thinks, or its provider has said to wait.
+
+    Args:
+        following: the session.
+        screen: where it is drawn.
+        clock: gives seconds, from any beginning.
+    """
+
+    def __init__(
+        self, following: Following, screen: Console, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._following = following
+        self._clock = clock
+        self._heard = clock()
         self._counted = Counted()
         self._happened = ""
         self._screen = screen
@@ -147,6 +162,7 @@ class Screen:
 
     def __call__(self, event: Heard, /) -> None:
         """Hear of an event."""
+        self._heard = self._clock()
         self._counted.hear(event)
         line = line_of(event, self._following.tree())
         if line:
@@ -163,7 +179,9 @@ class Screen:
         task = Panel(told, title="task", title_align="left")
         drawn = [Text(str(line), STYLES[line.style], no_wrap=True, overflow="ellipsis") for line in lines]
         status = Text(one_line(self._happened, 4 * _WIDTH), "italic", no_wrap=True, overflow="ellipsis")
-        counted = Text(str(self._counted), "dim", no_wrap=True, overflow="ellipsis")
+        silent = int(self._clock() - self._heard)
+        waiting = f"waiting for an answer, {silent:,} s; " * (silent >= _LONG)
+        counted = Text(f"{waiting}{self._counted}", "dim", no_wrap=True, overflow="ellipsis")
         return Group(task, *drawn, status, counted)
 
 

@@ -29,11 +29,12 @@ from mage.cli.answerers import Mode, live, offline
 from mage.cli.differences import plain_difference, told_difference
 from mage.cli.endings import numbered, told_outcome, told_totals
 from mage.cli.environments import WorldRaised, environment_named, guarded
+from mage.cli.keeping import in_store
 from mage.cli.naming import InStore
 from mage.cli.naming import Session as Named
 from mage.cli.output import AsJson, Refused, complain, print_json, print_text, printable
 from mage.cli.policies import Changes, changed, policy_changes
-from mage.cli.running import in_store, leave_interrupted
+from mage.cli.running import leave_interrupted
 from mage.cli.stores import opened
 from mage.effects import Judge, Model, Summarizer, World
 from mage.stores import JournalStore, MemoryStore

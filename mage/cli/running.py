@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, NoReturn, final
 
@@ -29,24 +29,24 @@ from mage.agent.environment import BadEnvironment
 from mage.agent.rerunning import policy_of
 from mage.agent.tools import BadTool
 from mage.cli.answerers import Mode, live, offline
-from mage.cli.endings import told_outcome, told_totals
+from mage.cli.culprits import told_traceback
+from mage.cli.endings import BESIDE, explained, told_outcome, told_totals
 from mage.cli.environments import GROUP, WorldRaised, environment_named, guarded
-from mage.cli.files import exists, read_bytes
+from mage.cli.files import read_bytes
 from mage.cli.inspect import print_tree
+from mage.cli.keeping import Kept, where_kept
 from mage.cli.live import view_for
-from mage.cli.naming import InStore, StoreName, parse_session
 from mage.cli.output import AsJson, Refused, print_json, printable, say
 from mage.cli.policies import Changes, changed, policy_changes
-from mage.cli.stores import file_of, opened
+from mage.cli.stores import opened
 from mage.engine.text import is_blank
 from mage.session import OtherTask, Session
-from mage.stores import JournalStore, MemoryStore, UnknownJournal
+from mage.stores import Conflict, JournalStore, MemoryStore, UnknownJournal
 from mage.tokens import MissingTokenizer
 
-__all__ = ["Asked", "Kept", "in_store", "leave_interrupted", "register", "run"]
+__all__ = ["Asked", "leave_interrupted", "register", "run"]
 
 _INTERRUPTED: Final = 130
-_NAME: Final = "run"
 
 
 def register(app: typer.Typer) -> None:
@@ -82,25 +82,6 @@ class Asked:
         for option, value in (("--judge-model", self.judge_model), ("--base-url", self.base_url)):
             named += [] if value is None else [option, value]
         return named + ["--mode", self.mode.value] * (self.mode is not Mode.TOOLS)
-
-
-@final
-@attrs.frozen
-class Kept:
-    """Where a run is kept.
-
-    Attributes:
-        place: its session; None where it is gone when the command ends.
-        name: its name in its store.
-        is_there: whether the session was there before.
-    """
-
-    place: InStore | None
-    name: str
-    is_there: bool
-
-    def __str__(self) -> str:
-        return self.name if self.place is None else str(self.place)
 
 
 def run(
@@ -143,6 +124,9 @@ def run(
     is_offline: Annotated[
         bool, typer.Option("--offline", help="Without a model: one from a script plays the demo's shop.")
     ] = False,
+    with_traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where an error of the environment comes from.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an agent until its task is finished; run the same session again to go on.
@@ -153,7 +137,7 @@ def run(
     changes = policy_changes(policy, max_steps=max_steps, max_tokens=max_tokens)
     asked = _asked(env, model, judge_model, base_url, mode, is_offline=is_offline)
     text = _task(task, task_file)
-    kept = _kept(session, is_offline=is_offline)
+    kept = where_kept(session, is_offline=is_offline)
     if text is None and not kept.is_there:
         text = shop.TASK if is_offline else _no_task(kept)
     with ExitStack() as stack:
@@ -163,7 +147,7 @@ def run(
         )
         if changes:
             agent = attrs.evolve(agent, policy=changed(_policy_before(store, kept), changes))
-        outcome = _ran(agent, store, kept, text, quiet=as_json)
+        outcome = _ran(agent, store, kept, text, quiet=as_json, with_traceback=with_traceback)
         if as_json:
             print_json(
                 {**outcome_document(outcome), "session": None if kept.place is None else str(kept.place)}
@@ -215,47 +199,6 @@ def _task(given: str | None, file: Path | None) -> str | None:
     return given
 
 
-def _kept(session: str | None, *, is_offline: bool) -> Kept:
-    if session is None:
-        place = None if is_offline else InStore(StoreName(f"sqlite:///{_new_file()}"), _NAME)
-        return Kept(place, _NAME, is_there=False)
-    named = in_store(session, "--session")
-    return Kept(named, named.name, is_there=_is_there(named))
-
-
-def in_store(given: str, option: str) -> InStore:
-    """Return the session in a store that an option names.
-
-    Raises:
-        Refused: it names a file, or nothing.
-    """
-    named = parse_session(given)
-    if not isinstance(named, InStore):
-        raise Refused(f"{given}: a run is kept in a store: {option} sqlite:///work.db#NAME")
-    return named
-
-
-def _new_file() -> str:
-    """Return the name of a file that is not there, in the working directory, with the time in it."""
-    stem = f"mage-run-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    name, number = f"{stem}.db", 1
-    while exists(Path(name)):
-        name, number = f"{stem}-{number}.db", number + 1
-    return name
-
-
-def _is_there(place: InStore) -> bool:
-    path = file_of(place.store)
-    if place.store.url == "memory:" or (path is not None and not exists(path)):
-        return False
-    with opened(place.store) as store:
-        try:
-            store.head(place.name)
-        except UnknownJournal:
-            return False
-        return True
-
-
 def _no_task(kept: Kept) -> NoReturn:
     raise typer.BadParameter(f"what is to be done? {kept} is not there to go on with", param_hint="TASK")
 
@@ -288,13 +231,19 @@ def leave_interrupted() -> NoReturn:
 # -- running -------------------------------------------------------------------------------------------
 
 
-def _ran(agent: Agent, store: JournalStore, kept: Kept, task: str | None, *, quiet: bool) -> Outcome:
+def _ran(
+    agent: Agent, store: JournalStore, kept: Kept, task: str | None, *, quiet: bool, with_traceback: bool
+) -> Outcome:
     try:
         with view_for(store, kept.name, quiet=quiet) as view:
-            return agent.run(store, kept.name, task=task, on_event=view)
+            return explained(agent.run(store, kept.name, task=task, on_event=view))
+    except Conflict:  # both began it, and the other was faster
+        raise Refused(f"{kept}: {BESIDE}") from None
     except KeyboardInterrupt:
         return RunStopped("interrupted", "from the keyboard", _totals(store, kept.name))
     except WorldRaised as raised:
+        if with_traceback:
+            sys.stderr.write(told_traceback(raised.error))
         return RunFailed("world: raised", str(raised), _totals(store, kept.name))
     except OtherTask:
         raise Refused(

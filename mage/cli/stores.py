@@ -24,7 +24,7 @@ from mage.stores import (
     open_store,
 )
 
-__all__ = ["file_of", "no_session", "opened", "said_of"]
+__all__ = ["file_of", "is_made", "no_session", "opened", "said_of"]
 
 _LITTLE: Final = 100_000  # bytes: less than SQLite takes for its log and the index of that
 _SQLITE: Final = "sqlite:///"
@@ -56,6 +56,15 @@ def opened(store: StoreName, *, make: bool = False) -> Iterator[JournalStore]:
             yield found
     except StoreError as error:
         raise Refused(said_of(store, error)) from None
+
+
+def is_made(store: StoreName) -> bool:
+    """Tell whether a store is there, as far as its file tells.
+
+    An empty file is none: whoever made it was killed, or the disk was full, before anything was in it.
+    """
+    path = file_of(store)
+    return path is None or (exists(path) and not _is_empty(path))
 
 
 def _is_empty(path: Path) -> bool:

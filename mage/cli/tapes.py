@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mage.agent.tape import TAPE, TAPE_TASK, tape_name
+from mage.cli.naming import InStore
+from mage.cli.output import Refused
 from mage.engine import Start
 from mage.stores import JournalInfo, JournalStore, StoreError, command_of
 
-__all__ = ["is_tape", "tapes_of"]
+__all__ = ["is_tape", "refuse_tape", "tapes_of"]
 
 
 def is_tape(store: JournalStore, name: str) -> bool:
@@ -23,6 +25,17 @@ def is_tape(store: JournalStore, name: str) -> bool:
         return first is not None and command_of(None, first) == Start(TAPE_TASK)
     except StoreError:
         return False
+
+
+def refuse_tape(store: JournalStore, named: InStore) -> None:
+    """Do nothing if this is a session, or nothing yet. Cost: O(1).
+
+    Raises:
+        Refused: it is the tape of a run, which only its run writes on.
+    """
+    if is_tape(store, named.name):
+        session = InStore(named.store, named.name.removesuffix(TAPE))
+        raise Refused(f"{named}: that is the tape of the session {session}: name the session")
 
 
 def tapes_of(store: JournalStore, journals: Iterable[JournalInfo]) -> dict[str, str]:

@@ -21,7 +21,7 @@ except ModuleNotFoundError as _missing:
         "mage.llm needs its extra: pip install 'mage-state[openai]'", name="openai"
     ) from None
 
-from mage.llm.clients import MissingKey, async_client, client
+from mage.llm.clients import BadKey, MissingKey, async_client, client
 from mage.llm.deciding import AsyncChatModel, ChatModel
 from mage.llm.judging import AsyncChatJudge, ChatJudge
 from mage.llm.sending import Sampling
@@ -31,6 +31,7 @@ __all__ = [
     "AsyncChatJudge",
     "AsyncChatModel",
     "AsyncChatSummarizer",
+    "BadKey",
     "ChatJudge",
     "ChatModel",
     "ChatSummarizer",

@@ -108,6 +108,8 @@ def effect_error(said: ProviderError, sent: Sent) -> EffectError:
         detail = (
             f"the provider knows no model {sent.model!r}, or no chat completions at this address ({about})"
         )
+    elif fault == "rate_limit" and said.retry_after is not None and said.retry_after >= 1:
+        detail += f" and wants to be left alone for {said.retry_after:,.0f} s"
     return EffectError(fault, f"{detail}: {words}" if words else detail, retry_after=said.retry_after)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final, final
 
+from mage import Session
 from mage.agent.shop import Shop
 from mage.agent.tools import Tool
 from mage.effects import Observed
 
-__all__ = ["ARRIVED", "NEVER", "Broken", "Claiming", "Gated", "Greedy", "Unfinished"]
+__all__ = ["ARRIVED", "NEVER", "Beside", "Broken", "Claiming", "Gated", "Greedy", "Misread", "Unfinished"]
 
 ARRIVED: Final = "arrived"
 NEVER: Final = "never"
@@ -53,6 +55,25 @@ class Broken:
 
     def act(self, action: str) -> str:
         raise KeyError(f"no \x1b[31mlamp, {action}")
+
+
+class Misread(Broken):
+    """An environment that gives a library something which that takes ill."""
+
+    def act(self, action: str) -> str:
+        return str(json.loads(action))
+
+
+class Beside(Broken):
+    """An environment of a run whose session is run by somebody else meanwhile: they write on the tape."""
+
+    def __init__(self, arguments: str) -> None:
+        self._url, _, self._tape = arguments.rpartition("#")
+
+    def reset(self) -> str:
+        with Session.open(self._url, self._tape) as tape:
+            tape.grow("started", "{}")
+        return "A dark room."
 
 
 class Claiming:

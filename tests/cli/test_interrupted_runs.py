@@ -133,3 +133,23 @@ def test_a_judge_that_is_not_waited_for_does_not_hold_the_command_up() -> None:
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (130, "")
+
+
+def test_a_run_that_died_before_anything_was_in_its_file_is_begun() -> None:
+    """An empty file, as a killed process or a full disk leaves it, is no store yet: the same line makes it one."""
+    Path("w.db").touch()
+    assert mage("run", "--offline", "--session", "sqlite:///w.db#a").status == 0
+    assert mage("check", "sqlite:///w.db#a").status == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", range(6))
+def test_a_run_killed_when_its_file_appears_is_begun_again(kill: int) -> None:
+    """Killed as soon as anything of the file is there: the same line comes to the end."""
+    with child("--offline", "--session", "sqlite:///w.db#a") as process:
+        while not Path("w.db").exists() and process.poll() is None:
+            pass
+        process.kill()
+    ran = mage("run", "--offline", "--session", "sqlite:///w.db#a")
+    assert (ran.status, ran.err) == (0, "")
+    assert "finished: The study is furnished." in ran.out

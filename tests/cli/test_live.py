@@ -118,3 +118,23 @@ def test_nothing_is_drawn_before_there_is_a_session() -> None:
     with screen.capture() as captured:
         screen.print(Screen(Following(MemoryStore(), "s"), screen).drawn())
     assert captured.get().strip() == ""
+
+
+def test_a_long_wait_is_told() -> None:
+    """Seconds without an event are counted from the tenth on, and no more once something has happened."""
+    store, screen = MemoryStore(), Console(file=io.StringIO(), force_terminal=True, width=100)
+    times = iter([0.0, 5.0, 14.9, 15.0, 140.0, 141.0, 142.0])
+    view = Screen(Following(store, "s"), screen, clock=times.__next__)
+
+    def drawn() -> str:
+        with screen.capture() as captured:
+            screen.print(view.drawn())
+        return captured.get()
+
+    with Session.open(store, "s", task="t"):
+        view(Asked("model", 1, 2))
+        assert "waiting" not in drawn()
+        assert "waiting for an answer, 10 s" in drawn()
+        assert "waiting for an answer, 135 s" in drawn()
+        view(Noticed("left_behind"))
+        assert "waiting" not in drawn()

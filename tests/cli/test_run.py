@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Final, cast, final
 
 import pytest
 
 from mage import Session
-from mage.agent import Policy, shop
+from mage.agent import Agent, Outcome, Policy, shop
 from mage.agent.rerunning import policy_of
 from mage.agent.tape import TAPE_TASK
-from mage.stores import open_store
+from mage.cli.keeping import Kept
+from mage.cli.output import Refused
+from mage.cli.running import _ran
+from mage.stores import Conflict, Head, MemoryStore, open_store
 from tests.cli.children import KEY, exported, in_one_line, place
 from tests.cli.runner import mage
 from tests.llm.server import Answer, Request, ScriptedServer, Status, calls, says
@@ -169,6 +172,15 @@ def test_without_a_key_it_says_which_variable(monkeypatch: pytest.MonkeyPatch) -
     assert list(Path.cwd().iterdir()) == []
 
 
+def test_a_key_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line that names the variable and quotes nothing of it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-s\u00e9same\n")
+    ran = mage("run", "task", "--env", "shop", "--model", "m")
+    assert in_one_line(ran, "OPENAI_API_KEY", "not ASCII")
+    assert "same" not in ran.err.replace("sk-", "")
+    assert list(Path.cwd().iterdir()) == []
+
+
 @pytest.mark.parametrize("address", ["nonsense", "ftp://host", "http://", "http://[::1", "http://h:99999/v1"])
 def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the option or the variable, named by where it stands; it is not repeated, it may hold a password."""
@@ -185,11 +197,13 @@ def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.Mo
         ("attic", ("there is no environment", "shop", "MODULE:FACTORY")),
         ("nowhere:Attic", ("ModuleNotFoundError",)),
         ("tests.cli.gated:Attic", ("AttributeError", "Attic")),
-        ("tests.cli.gated:Unfinished:that", ("ValueError", "what is that?")),
+        ("tests.cli.gated:Unfinished:that", ("ValueError", "what is that?", "gated.py:")),
         ("tests.cli.gated:Unfinished", ("no environment", "`act`")),
         ("tests.cli.gated:ARRIVED", ("TypeError",)),
         (":", ("there is no environment",)),
         ("json:", ("there is no environment",)),
+        (":Attic", ("there is no environment",)),
+        ("no module:Attic", ("there is no environment",)),
     ],
 )
 def test_an_environment_that_cannot_be_had_is_refused(env: str, said: tuple[str, ...]) -> None:
@@ -230,6 +244,52 @@ def test_an_environment_that_raises_fails_the_run() -> None:
     ran = mage(*options)
     assert (ran.status, "\x1b" in ran.out) == (1, False)
     assert mage("check", "sqlite:///w.db#a").status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "raised", "line"),
+    [
+        ("Broken", "KeyError", 'raise KeyError(f"no'),
+        ("Misread", "JSONDecodeError", "return str(json.loads(action))"),
+    ],
+)
+def test_an_environments_bug_is_told_with_its_line(name: str, raised: str, line: str) -> None:
+    """What was raised, and where: the innermost line of theirs, not that of a library which they call."""
+    detail = json.loads(mage("run", "--offline", "--env", f"tests.cli.gated:{name}", "--json").out)["detail"]
+    source = Path(__file__).with_name("gated.py")
+    number = next(at for at, each in enumerate(source.read_text().splitlines(), 1) if line in each)
+    assert f"raised {raised} when asked to act: " in detail
+    assert detail.endswith(f"gated.py:{number})")
+
+
+def test_a_traceback_is_shown_where_it_is_asked_for() -> None:
+    """On standard error, with nothing that a terminal would obey; standard output is still one object."""
+    ran = mage("run", "--offline", "--env", "tests.cli.gated:Broken", "--json", "--traceback")
+    assert json.loads(ran.out)["reason"] == "world: raised"
+    assert ran.err.startswith("Traceback (most recent call last):\n")
+    assert "in act" in ran.err
+    assert "\x1b" not in ran.err
+
+
+@final
+class Beaten:
+    """An agent that begins its run after somebody else has."""
+
+    def run(self, *_: object, **__: object) -> Outcome:
+        """Begin, too late."""
+        raise Conflict(Head(1, "a"), Head(2, "b"))
+
+
+def test_who_runs_a_session_beside_another_is_told_so() -> None:
+    """Whether both began it at once or the other came later: somebody else is running it."""
+    env = "tests.cli.gated:Beside:sqlite:///w.db#a.run"
+    ran = mage("run", "--offline", "--env", env, "--session", "sqlite:///w.db#a", "--json")
+    told = json.loads(ran.out)
+    assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "store: Conflict")
+    assert "somebody else is running this session" in told["detail"]
+    kept = Kept(None, "run", is_there=False)
+    with pytest.raises(Refused, match="somebody else is running this session"):
+        _ran(cast("Agent", Beaten()), MemoryStore(), kept, "t", quiet=True, with_traceback=False)
 
 
 @pytest.mark.parametrize(

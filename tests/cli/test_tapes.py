@@ -119,8 +119,8 @@ def test_a_session_that_is_kept_keeps_its_tape() -> None:
 
 
 def test_a_tape_alone_is_dropped_when_it_is_named() -> None:
-    """By a name that is no session's; its session stays, and a run of it begins anew."""
-    mage("gc", STORE, "--name", "*.run")
+    """By its whole name; its session stays, and a run of it begins anew."""
+    mage("gc", STORE, "--name", "a.run")
     assert names() == ["a"]
     assert in_one_line(mage("rerun", RUN), "no agent has run it")
     assert mage("run", "--offline", "--session", RUN).status == 0
@@ -137,3 +137,29 @@ def test_a_fork_takes_no_tape_along() -> None:
         again = rerun(store, "b")
         assert again.same
         assert again.entries < rerun(store, "a").entries
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "--offline", "--session", f"{RUN}.run"),
+        ("run", "Another task.", "--offline", "--session", f"{RUN}.run"),
+        ("revise", f"{RUN}.run", "0"),
+        ("fork", f"{RUN}.run", "b"),
+    ],
+)
+def test_nothing_writes_on_a_tape_but_its_run(command: tuple[str, ...]) -> None:
+    """Whoever types the tape's name is told the session's, in one line, and the tape stays as it is."""
+    before = exported(f"{RUN}.run")
+    ran = mage(*command)
+    assert in_one_line(ran, f"that is the tape of the session {RUN}: name the session")
+    assert exported(f"{RUN}.run") == before
+    assert names() == ["a", "a.run"]
+
+
+def test_a_pattern_takes_no_tape_from_a_session_that_stays() -> None:
+    """What fits tapes alone drops nothing, so that the run can still go on; what fits both drops both."""
+    assert "nothing to drop" in mage("gc", STORE, "--name", "*.run").out
+    assert names() == ["a", "a.run"]
+    mage("gc", STORE, "--name", "a*")
+    assert names() == []

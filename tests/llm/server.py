@@ -263,5 +263,5 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def log_message(self, *said: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it
         """Say nothing."""

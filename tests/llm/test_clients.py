@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from mage.llm import (
     AsyncChatJudge,
     AsyncChatModel,
     AsyncChatSummarizer,
+    BadKey,
     ChatJudge,
     ChatModel,
     ChatSummarizer,
@@ -72,6 +74,36 @@ def test_openai_needs_a_key_and_another_server_does_not() -> None:
             client(environment=environment)
     with client(environment={"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}) as ours:
         assert ours.api_key == "none"
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r", " ", "\0", "\x7f", "\u00e9", "\u2026", "\udcff"])
+def test_a_key_that_no_header_can_carry_is_refused(ending: str) -> None:
+    """By both twins, whatever the server, before anything is sent, and without a word of it."""
+    environment = {"OPENAI_API_KEY": KEY + ending}
+    for make in (client, async_client):
+        with pytest.raises(BadKey, match="OPENAI_API_KEY is no key") as refused:
+            make(base_url="http://127.0.0.1:1/v1", environment=environment)
+        assert KEY not in f"{refused.value!r} {refused.value}"
+
+
+def test_no_help_shows_the_key() -> None:
+    """What `help` would show of every public module holds nothing of the environment."""
+    code = """
+import importlib, pkgutil, pydoc, mage
+for each in pkgutil.walk_packages(mage.__path__, "mage."):
+    if not each.name.endswith("__main__"):
+        print(pydoc.render_doc(importlib.import_module(each.name), renderer=pydoc.plaintext))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=_ROOT,
+        env={**os.environ, "OPENAI_API_KEY": KEY},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "async_client(" in ran.stdout
+    assert KEY not in ran.stdout
 
 
 def test_nobody_there_is_unreachable(nowhere: str) -> None:

@@ -98,6 +98,13 @@ def test_what_is_left_of_a_rate_limit_says_when_to_ask_again(
     assert decided(Status(429, body, headers)).retry_after == seconds
 
 
+def test_a_provider_that_wants_a_long_rest_is_not_waited_for() -> None:
+    """More than two minutes: one request, whatever retries are allowed, and the error says how long, also in words."""
+    outcome = decided(Status(429, headers={"Retry-After": "300"}), retries=2)
+    assert (outcome.fault, outcome.retry_after, len(outcome.bodies)) == ("rate_limit", 300.0, 1)
+    assert "wants to be left alone for 300 s" in outcome.detail
+
+
 def test_the_client_retries_and_only_what_is_left_is_an_error() -> None:
     """With retries allowed, a rate limit and a failure are asked again, no sooner than the server wants."""
     soon = {"retry-after-ms": "1"}

@@ -1,0 +1,103 @@
+"""What the command says of itself: helps that lose nothing, all that is missing at once, and a quiet end."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, cast
+
+import pytest
+import typer
+
+from mage.cli import app
+from tests.cli.children import in_one_line, place
+from tests.cli.runner import mage
+
+__all__ = ["place"]
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+GROUP: Final = typer.main.get_command(app)
+NAMES: Final = sorted(getattr(GROUP, "commands"))  # noqa: B009  # typer says less of it than it is
+BRACKETS: Final = re.compile(r"\\?(\[[^\]\s]*\])")
+"""What a help says in brackets; the backslash is for rich, which would take it for markup."""
+
+
+def said_in_brackets(name: str) -> set[str]:
+    """Return what stands in brackets in the texts of a command: its own, and those of what it takes."""
+    command = GROUP.commands[name]  # type: ignore[attr-defined]  # as above
+    texts = [
+        command.help,
+        *(part for each in command.params for part in (each.metavar, getattr(each, "help", ""))),
+    ]
+    return {found for text in texts for found in BRACKETS.findall(cast("str | None", text) or "")}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_help_loses_what_stands_in_brackets(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it is shown, and no backslash with it."""
+    monkeypatch.setenv("COLUMNS", "240")
+    ran = mage(name, "--help")
+    assert ran.status == 0
+    assert "\\[" not in ran.out
+    assert {each for each in said_in_brackets(name) if each not in ran.out} == set()
+
+
+def test_some_help_says_something_in_brackets() -> None:
+    """The patterns of gc do, so the test above is of something."""
+    assert "[abc]" in said_in_brackets("gc")
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.mark.parametrize("module", ["typer", "mage.engine.text", "mage.cli.running"])
+def test_an_interrupt_while_modules_are_loaded_ends_quietly(module: str) -> None:
+    """Ctrl-C before the command has begun: status 130, and nothing is said."""
+    ran = python(f"""
+import sys
+from mage.__main__ import main
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.modules.pop({module!r}, None)
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["mage", "--version"]
+main()
+""")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    ("missing", "options", "said"),
+    [
+        (("openai", "sqlalchemy"), ("task", "--env", "shop", "--model", "m"), "'mage-state[openai,sql]'"),
+        (("openai",), ("task", "--env", "shop", "--model", "m"), "'mage-state[openai]'"),
+        (("sqlalchemy",), ("--offline", "--session", "sqlite:///w.db#a"), "'mage-state[sql]'"),
+        (("psycopg",), ("--offline", "--session", "postgresql://h/d#a"), "'mage-state[postgres]'"),
+    ],
+)
+def test_all_that_is_missing_is_told_at_once(
+    missing: tuple[str, ...], options: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line to install it all, before a file is made; no key is needed to be told so."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    for package in missing:
+        monkeypatch.setitem(sys.modules, package, None)
+    assert in_one_line(mage("run", *options), f"pip install {said}")
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_a_run_that_needs_nothing_more_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offline and kept nowhere, the extra of the command is enough."""
+    for package in ("openai", "sqlalchemy", "psycopg"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert mage("run", "--offline").status == 0
