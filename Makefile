@@ -34,6 +34,8 @@ test: .venv/dev             ## Every test that a user's first run should see.
 
 check: .venv/dev            ## Types and style.
 	$(BIN)/python -m mypy
+	$(BIN)/python -m tests.typing.readme > .venv/readme_blocks.py
+	$(BIN)/python -m mypy --config-file= --check-untyped-defs .venv/readme_blocks.py
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

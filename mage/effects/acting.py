@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from typing import Literal, Protocol, TypeAlias, final
 
 import attrs
+from attrs.validators import deep_iterable, instance_of, optional
 
 from mage.engine import Step, StepId
 
@@ -99,6 +100,9 @@ class Act:
 class Observed:
     """What came back from the world.
 
+    Raises:
+        TypeError: a field is of another type; a bare text for `instructions` would be taken for its letters.
+
     Attributes:
         text: the observation of the step.
         over: whether the world takes no more actions (a game that is won or lost).
@@ -106,10 +110,15 @@ class Observed:
         effect: what the action has done; None where the environment does not say.
     """
 
-    text: str
-    over: bool = False
-    instructions: tuple[str, ...] = ()
-    effect: WorldEffect | None = None
+    text: str = attrs.field(validator=instance_of(str))
+    over: bool = attrs.field(default=False, validator=instance_of(bool))
+    instructions: tuple[str, ...] = attrs.field(
+        default=(), validator=deep_iterable(instance_of(str), instance_of(tuple))
+    )
+    effect: WorldEffect | None = attrs.field(
+        default=None,
+        validator=optional(instance_of((NoEffect, Reversible, Compensable, Irreversible))),
+    )
 
 
 @final
@@ -134,10 +143,13 @@ class Restore:
     Attributes:
         path: the steps from the root to where the agent stands now, in execution order.
         plan: the steps that are abandoned, newest first, each with what it has done. Empty when a run is resumed.
+        lasting: those steps of the path whose action was declared compensable or irreversible: whatever else is
+            done to restore the world, these actions are never performed again.
     """
 
     path: tuple[Step, ...]
     plan: tuple[Undo, ...] = ()
+    lasting: frozenset[StepId] = frozenset()
 
 
 @final

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from typing import Literal, Protocol, TypeAlias, final
 
 import attrs
+from attrs.validators import deep_iterable, instance_of, optional
 
 from mage.effects.answers import Metered
 from mage.engine import Compress, ExecutionState, Revise, StepId
@@ -79,8 +80,8 @@ class Action:
         call: the id that the model's interface gave to this call; kept beside the step (D15).
     """
 
-    text: str
-    call: str | None = None
+    text: str = attrs.field(validator=instance_of(str))
+    call: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
 
 
 @final
@@ -88,7 +89,7 @@ class Action:
 class Finish:
     """The task is done, or cannot be done; `answer` is what there is to say."""
 
-    answer: str = ""
+    answer: str = attrs.field(default="", validator=instance_of(str))
 
 
 Then: TypeAlias = Compress | Revise | Finish
@@ -106,9 +107,11 @@ class Decision:
         thought: what the model said beside it; kept with the step, not shown again.
     """
 
-    actions: tuple[Action, ...] = ()
-    then: Then | None = None
-    thought: str = ""
+    actions: tuple[Action, ...] = attrs.field(
+        default=(), validator=deep_iterable(instance_of(Action), instance_of(tuple))
+    )
+    then: Then | None = attrs.field(default=None, validator=optional(instance_of((Compress, Revise, Finish))))
+    thought: str = attrs.field(default="", validator=instance_of(str))
 
     @classmethod
     def act(cls, *actions: str, thought: str = "") -> Decision:

@@ -106,7 +106,7 @@ class Core:
         self.slot = loaded.slot
         self.closed = False
         self._snapshot = loaded.snapshot
-        self._redactions = loaded.redactions
+        self.redactions = loaded.redactions
 
     # -- what is asked of the outside: programs that ask for turns and for the judge ------------------
 
@@ -272,7 +272,7 @@ class Core:
         name, before = self.settings.name, self.slot
         redactions = yield from ask(Redactions(name))
         found = yield from ask(HeadOf(name))
-        if redactions != self._redactions:
+        if redactions != self.redactions:
             yield from self._reload(found)
         elif found == before.head:
             return found
@@ -286,7 +286,7 @@ class Core:
     def _reload(self, found: Head) -> Program[None]:
         loaded = yield from load(self.settings.name, found.version, snapshots=self.settings.snapshots)
         require_end(loaded.slot, found)
-        self.slot, self._snapshot, self._redactions = loaded.slot, loaded.snapshot, loaded.redactions
+        self.slot, self._snapshot, self.redactions = loaded.slot, loaded.snapshot, loaded.redactions
 
     def _is_behind(self, found: Head) -> Program[bool]:
         own = self.slot.head
@@ -302,7 +302,7 @@ class Core:
             yield from ask(Delete(name))
             raise Conflict(slot.head, found)
         yield from ask(Tell(events.Forked(source, slot.head.version, name)))
-        return Loaded(slot, slot.head.version, self._redactions)
+        return Loaded(slot, slot.head.version, self.redactions)
 
     def _keep_snapshot_if_due(self) -> Program[None]:
         slot, every = self.slot, self.settings.snapshot_every
@@ -314,7 +314,7 @@ class Core:
         snapshot = Snapshot(version, data, snapshot_digest(slot.head, data))
         name = self.settings.name
         try:
-            yield from ask(KeepSnapshot(name, snapshot, self._redactions))
+            yield from ask(KeepSnapshot(name, snapshot, self.redactions))
         except OutdatedTexts as error:
             yield from ask(Tell(events.SnapshotFailed(name, version, type(error).__name__)))
             yield from self._forget_texts()

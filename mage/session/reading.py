@@ -73,6 +73,11 @@ class Readable:
         return self._core.slot.head.version
 
     @property
+    def redactions(self) -> int:
+        """How often texts had been taken out of its journal when the session last looked."""
+        return self._core.redactions
+
+    @property
     def phase(self) -> State:
         """The engine's state, in one of the three phases: `match` on it, or give it to pure functions."""
         return self._core.slot.state

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias, cast, final
 
@@ -41,6 +42,7 @@ __all__ = [
     "Record",
     "Redacted",
     "chained",
+    "is_marker",
     "read_parts",
     "redacted",
     "seal",
@@ -113,6 +115,14 @@ class Redacted:
     def salt(self) -> None:
         """None: the salt went with the text."""
         return
+
+
+_MARKER: Final = re.compile(r"\[redacted [0-9a-f]{12}\]")
+
+
+def is_marker(text: str) -> bool:
+    """Tell whether a text is what stands where one was taken out."""
+    return _MARKER.fullmatch(text) is not None
 
 
 Part: TypeAlias = Plain | Redacted
