@@ -3,17 +3,52 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from inspect import iscoroutine
+from typing import Any, Final, final
 
 from mage.agent.asks import Request
 from mage.agent.performing import Perform
 from mage.agent.reel import Reel
 from mage.agent.spelling import failure_document, failure_of, metered_document, metered_of
-from mage.agent.tape import TapeEntry, encoded
-from mage.effects import EffectError, Metered, metered
+from mage.agent.tape import BadTape, TapeEntry, encoded
+from mage.effects import Decision, EffectError, Metered, NotRestored, Observed, Restored, metered
+from mage.engine import Compress, Failed, Passed, Revise
+from mage.engine.errors import MageError
+from mage.engine.nodes import FAULTS
 from mage.session.asks import Program, ask
 
-__all__ = ["answered", "failed", "played", "told"]
+__all__ = ["BadAnswer", "answered", "expected", "failed", "played", "told"]
+
+_ANSWERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
+    "decided": ("the model", (Decision,)),
+    "judged": ("the judge", (Passed, Failed)),
+    "verdict": ("the judge", (Passed, Failed)),
+    "summarized": ("the summarizer", (str,)),
+    "started": ("the world", (Observed,)),
+    "restored": ("the world", (Restored, NotRestored)),
+}
+
+
+@final
+class BadAnswer(MageError, TypeError):
+    """Somebody answered something else than what was asked for. Nothing was recorded of it.
+
+    Attributes:
+        kind: of the entry that the answer would have been on the tape.
+        found: the name of the type of the answer.
+    """
+
+    def __init__(self, kind: str, found: str) -> None:
+        self.kind = kind
+        self.found = found
+        super().__init__(kind, found)
+
+    def __str__(self) -> str:
+        who, wanted = _ANSWERS[self.kind]
+        named = " or ".join(each.__name__ for each in wanted)
+        hint = "; an `async def` belongs to AsyncAgent" if self.found == "coroutine" else ""
+        return f"{who} should answer {named}, and answered {self.found}{hint}"
 
 
 def answered(reel: Reel, request: Request, kind: str) -> Program[Metered[Any]]:
@@ -42,11 +77,50 @@ def played(kind: str, entry: TapeEntry) -> Metered[Any]:
 
 
 def told(reel: Reel, kind: str, answer: Metered[Any]) -> Program[Metered[Any]]:
-    """Note an answer, and return it as a resumed run will read it; what cannot be read again is not noted."""
+    """Note an answer, and return it as a resumed run will read it; what cannot be read again is not noted.
+
+    Raises:
+        BadAnswer: it is not what was asked for.
+    """
+    expected(kind, answer.value)
     document = metered_document(kind, answer)
-    as_read = metered_of(kind, json.loads(encoded(document)))
+    try:
+        as_read = metered_of(kind, json.loads(encoded(document)))
+    except BadTape:
+        raise BadAnswer(kind, type(answer.value).__name__) from None
     yield from reel.note(kind, document)
     return as_read
+
+
+def expected(kind: str, answer: object) -> Any:
+    """Return an answer that is of the type that was asked for.
+
+    Raises:
+        BadAnswer: it is not. A coroutine is closed: it came from an `async def` that nobody awaits here.
+    """
+    _, types = _ANSWERS[kind]
+    if isinstance(answer, types) and _is_whole(answer):
+        return answer
+    if iscoroutine(answer):
+        answer.close()
+    raise BadAnswer(kind, type(answer).__name__)
+
+
+def _is_whole(answer: object) -> bool:
+    """Tell whether what is inside is of the right type too, where its class does not look."""
+    match answer:
+        case Decision(then=Compress(text)):
+            return _are(text, str)
+        case Decision(then=Revise(boundary, lesson)):
+            return _are(boundary, int) and _are(lesson, str)
+        case Failed(feedback, fault):
+            return _are(feedback, str) and fault in FAULTS
+        case _:
+            return True
+
+
+def _are(value: object, kind: type) -> bool:
+    return isinstance(value, kind)
 
 
 def failed(reel: Reel, kind: str, error: EffectError) -> Program[None]:

@@ -29,6 +29,7 @@ from mage.effects import (
     Restored,
     SummaryRequest,
     Verdict,
+    WorldEffect,
 )
 from mage.engine import Digest, Refusal, State, StepId, SummaryId
 from mage.engine.errors import MageError
@@ -90,6 +91,7 @@ class Seen:
         counts: what its journal says of failures.
         news: what happened to session and world outside of the program.
         followed: whether somebody else has written since the last look.
+        effects: what each step has done to the world, where its environment said so; it grows with the tree.
     """
 
     state: State
@@ -97,6 +99,7 @@ class Seen:
     counts: Counts
     news: tuple[Notice, ...] = ()
     followed: bool = False
+    effects: Mapping[StepId, WorldEffect] = attrs.field(factory=dict)
 
 
 @final
@@ -126,7 +129,13 @@ Request: TypeAlias = Decide | Act | Begin | Restore | JudgeRequest | SummaryRequ
 @final
 @attrs.frozen
 class Uncertain:
-    """The run died while an action was performed, in a world that cannot be restored: nobody knows whether it was."""
+    """The run died while an action was performed, and it is not performed again: nobody knows whether it was.
+
+    Attributes:
+        effect: `Irreversible` where it would last, so that it is not done again later either; else None.
+    """
+
+    effect: WorldEffect | None = None
 
 
 @final

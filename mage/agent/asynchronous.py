@@ -14,15 +14,26 @@ from mage.agent.durable import Durable
 from mage.agent.environment import AsyncEnvironment
 from mage.agent.hooks import AgentHook, heard_by, tell_hooks
 from mage.agent.loop import program
-from mage.agent.opening import BEGAN, Begun, began, begun, policy_for, policy_of, recorded, tape_entries
+from mage.agent.opening import (
+    BEGAN,
+    Begun,
+    began,
+    begun,
+    first_policy,
+    next_policy,
+    policy_of,
+    recorded,
+    require_no_tape,
+    tape_entries,
+)
 from mage.agent.outcomes import Outcome, RunFailed
-from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
+from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
 from mage.agent.situation import Run
 from mage.agent.summarizing import extracted_awaited
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
-from mage.agent.world import AsyncEnvironmentWorld
+from mage.agent.world import AsyncEnvironmentWorld, foresight_of
 from mage.effects import (
     Act,
     AsyncJudge,
@@ -37,10 +48,11 @@ from mage.effects import (
     Restore,
     SummaryRequest,
     Verdict,
+    metered,
 )
 from mage.engine import Digest
 from mage.render import Meter
-from mage.session import AsyncSession, Entry, OtherTask
+from mage.session import AsyncSession, Conflict, OtherTask
 from mage.session.asks import Ask
 from mage.session.drivers import drive_awaited
 from mage.stores import (
@@ -98,8 +110,14 @@ class AsyncAgent:
             tape = await stack.enter_async_context(await _tape(kept, name, clock, salts))
             driving = await stack.enter_async_context(_Driving(self, session, tape, hooks))
             first, found = await driving.find()
-            policy = policy_for(self.policy, judged=self.judge is not None, had=policy_of(found))
-            durable = Durable(found, policy=policy, repeatable=driving.world.repeatable)
+            judged = self.judge is not None
+            policy = next_policy(self.policy, policy_of(found), first, judged=judged)
+            durable = Durable(
+                found,
+                policy=policy,
+                repeatable=driving.world.repeatable,
+                foresees=foresight_of(driving.world),
+            )
             run = Run(Meter(first.counter), first.overhead)
             try:
                 return await drive_awaited(durable.run(program(run)), driving.answer)
@@ -136,6 +154,7 @@ class _Driving:
         self._session = session
         self._tape = tape
         self._hooks = hooks
+        self._redactions = session.redactions
         self._thinking: dict[Digest, asyncio.Future[Verdict | Metered[Verdict]]] = {}
         self._asked: list[asyncio.Future[Verdict | Metered[Verdict]]] = []
 
@@ -150,13 +169,15 @@ class _Driving:
     async def find(self) -> tuple[Begun, Recorded]:
         """Return what is there of the run; one that is new is begun."""
         agent, session, tape = self._agent, self._session, self._tape
+        require_no_tape(session.name, session.tree.task)
         if tape.version == 1:
             counter = default_counter() if agent.counter is None else agent.counter
-            policy = policy_for(agent.policy, judged=agent.judge is not None) or Policy()
+            judged = agent.judge is not None
+            policy = first_policy(agent.policy, judged=judged)
             overhead = counter.count(getattr(agent.model, "prompt_text", ""))
-            await self._note(BEGAN, began(session.version, policy, counter, overhead))
+            await self._note(BEGAN, began(session.version, policy, counter, overhead, judged=judged))
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
-        first = begun(tape.name, entries)
+        first = begun(tape.name, entries, counter=agent.counter)
         before = await session.history(upto=first.version) if first.version > 1 else ()
         after = await session.history(after=first.version)
         return first, recorded(first, (await session.at(first.version)).phase, before, after, entries)
@@ -177,7 +198,7 @@ class _Driving:
                 return None
             case VerdictOf(digest, wait):
                 thinking = self._thinking[digest]
-                return await thinking if wait or thinking.done() else None
+                return metered(await thinking) if wait or thinking.done() else None
             case TellHooks(event):
                 tell_hooks(self._hooks, event)
                 return None
@@ -216,9 +237,16 @@ class _Driving:
     async def _note(self, kind: str, data: Mapping[str, object]) -> object:
         return await self._tape.grow(kind, encoded(data))
 
-    async def _refresh(self, after: int) -> tuple[Entry, ...]:
-        await self._session.refresh()
-        return await self._session.history(after=after) if self._session.version > after else ()
+    async def _refresh(self, after: int) -> Found:
+        session, before = self._session, self._session.head
+        found = await session.refresh()
+        if found != before and (
+            found.version <= before.version or (await session.at(before.version)).head != before
+        ):
+            raise Conflict(before, found)  # deleted, and created anew under this name
+        state = None if session.redactions == self._redactions else (await session.at(after)).phase
+        self._redactions = session.redactions
+        return Found(await session.history(after=after) if session.version > after else (), state)
 
 
 def _awaitable(who: str, answer: Awaitable[Answer]) -> Awaitable[Answer]:

@@ -13,8 +13,10 @@ Own commands are told from those of others by the place on the tape that stands 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, assert_never, cast, final
+
+import attrs
 
 from mage.agent.answering import answered, failed, played, told
 from mage.agent.asks import (
@@ -28,6 +30,7 @@ from mage.agent.asks import (
     Operate,
     Overtaken,
     Request,
+    Seen,
     Tell,
 )
 from mage.agent.events import AgentEvent, RunEnded
@@ -70,14 +73,22 @@ class Durable:
         policy: in force from where it goes live; None for the one on the tape.
         repeatable: whether the world can be restored, so that an interrupted action may be repeated.
         live: False to stop where the tape ends (`TapeEnds`).
+        foresees: whether an action will not last, as far as the world knows beforehand; one that may last is
+            never repeated.
     """
 
     def __init__(
-        self, recorded: Recorded, *, policy: Policy | None, repeatable: bool, live: bool = True
+        self,
+        recorded: Recorded,
+        *,
+        policy: Policy | None,
+        repeatable: bool,
+        live: bool = True,
+        foresees: Callable[[str], bool] = lambda action: True,
     ) -> None:
         self._reel = Reel(recorded, live=live)
         self._ledger = Ledger(recorded, self._reel, policy)
-        self._stage = Stage(self._reel, self._ledger, repeatable=repeatable)
+        self._stage = Stage(self._reel, self._ledger, repeatable=repeatable, foresees=foresees)
         self._thinking: JudgeRequest | None = None
         self._is_thinking = False
 
@@ -129,7 +140,7 @@ class Durable:
             case Operate(command, meta):
                 return (yield from self._ledger.operate(command, meta))
             case Look():
-                return (yield from self._ledger.look())
+                return (yield from self._look())
             case Tell(event):
                 return (yield from self._tell(event))
             case BeginJudging(request):
@@ -137,7 +148,7 @@ class Durable:
             case AskVerdict(digest, wait):
                 return (yield from self._verdict(digest, wait=wait))
             case IsDue(now):
-                return not self._reel.is_next("decided") if self._reel.is_behind else now
+                return self._was_due() if self._reel.is_behind else now
             case End(outcome):
                 return (yield from self._end(outcome))
             case _:
@@ -155,6 +166,24 @@ class Durable:
                 return (yield from self._stage.act(request))
             case _:
                 assert_never(request)
+
+    def _look(self) -> Program[Seen]:
+        """Look, and in a new process let the world come first to where the agent stands.
+
+        Where somebody else has written, the program lets the world follow, and it is not brought back twice.
+        """
+        seen = yield from self._ledger.look()
+        if not self._reel.live or self._reel.is_behind or seen.followed:
+            return seen
+        yield from self._stage.bring_back()
+        return attrs.evolve(seen, news=(*seen.news, *self._ledger.news()))
+
+    def _was_due(self) -> bool:
+        """Tell whether what follows is neither the model's decision nor the next action of one."""
+        entry = self._reel.peek()
+        if entry is None:
+            return True
+        return entry.kind not in ("decided", "acting") and entry.data.get("instead") != "act"
 
     def _tell(self, event: AgentEvent) -> Program[object]:
         if self._reel.has_ended:  # what was replayed was told before

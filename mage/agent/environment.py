@@ -24,7 +24,7 @@ from collections.abc import Awaitable
 from typing import Any, Final, Literal, Protocol, TypeAlias, final, runtime_checkable
 
 from mage.agent.tools import Tool
-from mage.effects import Observed
+from mage.effects import Observed, WorldEffect
 from mage.engine import MageError
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "AsyncSnapshots",
     "BadEnvironment",
     "Environment",
+    "Foresees",
     "Manual",
     "Restoring",
     "Snapshots",
@@ -117,6 +118,19 @@ class AsyncSnapshots(Protocol):
 
     def restore(self, snapshot: Any, /) -> Awaitable[None]:  # Any: see `Snapshots`
         """See `Snapshots`."""
+        ...
+
+
+@runtime_checkable
+class Foresees(Protocol):
+    """An environment that knows what an action would do, before it is performed.
+
+    An action that was interrupted may be performed again in a world that was brought back: but not one that
+    would last (`Compensable`, `Irreversible`). Where that cannot be foreseen, say `restoring = "none"`.
+    """
+
+    def effect_of(self, action: str, /) -> WorldEffect | None:
+        """Return what the action would do; None where nobody knows. Nothing is done by asking."""
         ...
 
 

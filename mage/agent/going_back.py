@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from returns.pipeline import is_successful
 
 from mage.agent.asks import restore
+from mage.agent.instructing import left_at, left_by_others, place_again
 from mage.agent.outcomes import Outcome, RunStopped
 from mage.agent.situation import Run
+from mage.agent.telling import few
 from mage.agent.world.plan import crosses_irreversible, plan, plan_lines, undo_line
 from mage.effects import EffectError, NotRestored, Restore, Restored, Undo
-from mage.engine import Instruct, Instruction, Revise, Revised, State, Step, StepId, revise
+from mage.engine import Instruction, Revise, Revised, State, Step, StepId, revise
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.session.asks import Program
@@ -39,23 +41,27 @@ def go_back(run: Run, boundary: StepId | int, lesson: str) -> Program[Outcome | 
     Returns:
         How the run ends, None where it goes on.
     """
-    left = _tried(run.state, boundary)
-    undoing = () if left is None else plan(left.abandoned, run.effects)
+    tree, left = run.state.tree, _tried(run.state, boundary)
     result = yield from run.operate(Revise(boundary, lesson))
     if left is None:
         yield from run.notice("refused", f"You cannot go back there: {result}")
         return None
-    run.judging = run.unjudged = None
-    if not undoing:
+    run.head_changed()
+    if not left.abandoned:
         return None
-    return (yield from _restore(run, undoing, left.instructions))
+    abandoned = left.abandoned
+    all_left, others = left_at(run, tree, abandoned), left_by_others(run, tree, abandoned)
+    return (yield from _restore(run, plan(abandoned, run.effects), all_left, others))
 
 
 def follow(run: Run, before: State | None) -> Program[Outcome | None]:
-    """Let the world follow a session that somebody else has moved from `before`; None where nothing is known."""
+    """Let the world follow a session that somebody else has moved from `before`; None where nothing is known.
+
+    What their revise has left behind of instructions they were told, and it is theirs to place them again.
+    """
     abandoned = [] if before is None else _left_by(run.state, before)
-    run.judging = run.unjudged = None
-    return (yield from _restore(run, plan(abandoned, run.effects), ()))
+    run.head_changed()
+    return (yield from _restore(run, plan(abandoned, run.effects), (), ()))
 
 
 def _left_by(state: State, before: State) -> list[Step]:
@@ -66,21 +72,26 @@ def _left_by(state: State, before: State) -> list[Step]:
 
 
 def _restore(
-    run: Run, undoing: tuple[Undo, ...], left_behind: Sequence[Instruction]
+    run: Run, undoing: tuple[Undo, ...], all_left: Sequence[Instruction], others: Sequence[Instruction]
 ) -> Program[Outcome | None]:
+    """Bring the world back. A world that was reset brings its own instructions again, and nobody else's."""
     tree = run.state.tree
     path = tuple(trace(tree, ROOT_STEP, tree.step_head))
     answer = yield from _restored(Restore(path, undoing))
-    run.over = False
+    run.over = isinstance(answer, Restored) and answer.over
+    ended = yield from _reported(run, answer, undoing)
+    was_reset = isinstance(answer, Restored) and answer.how != "inverses"
+    yield from place_again(run, others if was_reset else all_left)
+    return ended
+
+
+def _reported(run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo]) -> Program[Outcome | None]:
+    """Tell the model where the world is not what it was."""
     if isinstance(answer, NotRestored):
-        yield from _place_again(run, left_behind)
         told = f"The world could not be brought back to this point: {answer.reason}. {_standing(undoing)}"
         return (yield from _diverged(run, told))
-    run.over = answer.over
-    if answer.how == "inverses":
-        yield from _place_again(run, left_behind)
     if answer.divergences:
-        steps = ", ".join(str(divergence.step.id) for divergence in answer.divergences)
+        steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")
         told = f"Brought back to this point, the world answered otherwise than before at steps {steps}."
         return (yield from _diverged(run, told))
     return None
@@ -93,16 +104,8 @@ def _restored(request: Restore) -> Program[Restored | NotRestored]:
         return NotRestored(str(error))
 
 
-def _place_again(run: Run, left_behind: Sequence[Instruction]) -> Program[None]:
-    """Place instructions again that a world which was not reset will not bring again (D7)."""
-    for instruction in left_behind:
-        yield from run.operate(Instruct(instruction.text, instruction.standing))
-    if left_behind:
-        yield from run.notice("left_behind", "What you were asked for on the way you left is in force again.")
-
-
 def _standing(undoing: Sequence[Undo]) -> str:
-    lines = "; ".join(plan_lines(undoing))
+    lines = few(plan_lines(undoing), "; ")
     return f"What was done there stands: {lines}." if lines else "Look at it before you rely on it."
 
 

@@ -8,13 +8,16 @@ from typing import final
 from returns.pipeline import is_successful
 
 from mage.agent.asks import Counts, Overtaken, Seen
+from mage.agent.observations import effect_of
 from mage.agent.performing import Commit, Refresh
 from mage.agent.policy import Policy
 from mage.agent.reel import PLACE, Recorded, Reel
-from mage.effects import Notice, NotRestored, Restored
+from mage.agent.telling import few
+from mage.agent.world.plan import lasting_of
+from mage.effects import Notice, NotRestored, Restored, WorldEffect
 from mage.engine import Command, Grow, Refusal, Retext, Revise, State, StepId, SummaryId, apply
 from mage.engine.journal import Operation
-from mage.session import Conflict, Entry
+from mage.session import Conflict, Entry, Refused
 from mage.session.asks import Program, ask
 
 __all__ = ["Ledger"]
@@ -33,6 +36,7 @@ class Ledger:
         state: where the program stands.
         policy: in force.
         counts: what the journal says of failures; it counts on.
+        effects: what each step has done to the world, where that was declared.
     """
 
     def __init__(self, recorded: Recorded, reel: Reel, policy: Policy | None) -> None:
@@ -43,6 +47,7 @@ class Ledger:
         self._given = policy
         self._revisions: dict[StepId, int] = dict(recorded.counts.revisions)
         self._retexts: dict[SummaryId, int] = dict(recorded.counts.retexts)
+        self.effects: dict[StepId, WorldEffect] = dict(recorded.effects)
         self.counts = Counts(self._revisions, self._retexts)
 
     @property
@@ -62,17 +67,17 @@ class Ledger:
             return result.failure()
         if result.unwrap() is self.state:
             return self.state
-        entry = self._reel.own_entry(type(command))
-        if entry is not None:
-            self._fold(entry.command)  # as recorded: its texts may have been redacted
-            return self.state
-        if self._reel.is_next("overtaken"):
+        if self._reel.overtaken(self.version) is not None:
             self._reel.next("overtaken")
             raise Overtaken
+        entry = self._reel.own_entry(type(command))
+        if entry is not None:
+            self._fold(entry.command, entry.meta)  # as recorded: its texts may have been redacted
+            return self.state
         if not self._reel.goes_live("command"):
             raise self._reel.diverged(type(command).__name__)
         yield from self._give(command, meta)
-        self._fold(command)
+        self._fold(command, meta)
         return self.state
 
     def _give(self, command: Operation, meta: Mapping[str, object]) -> Program[None]:
@@ -80,14 +85,21 @@ class Ledger:
             if self._reel.unread:
                 raise Overtaken
             yield from ask(Commit(command, {**meta, PLACE: self._reel.answers}))
-        except (Conflict, Overtaken):
+        except (
+            Conflict,
+            Overtaken,
+            Refused,
+        ):  # refused: texts were taken out meanwhile, and it is another state
             observation = {"observation": command.observation} if isinstance(command, Grow) else {}
-            yield from self._reel.note("overtaken", {**meta, **observation})
+            yield from self._reel.note("overtaken", {**meta, **observation, "version": self.version})
             raise Overtaken from None
 
-    def _fold(self, command: Command) -> None:
+    def _fold(self, command: Command, meta: Mapping[str, object]) -> None:
         self.state = apply(self.state, command).unwrap()
         self._reel.done += 1
+        effect = effect_of(command, meta)
+        if effect is not None:
+            self.effects[self.state.tree.step_head] = effect
         if isinstance(command, Revise):
             boundary = StepId(command.boundary)
             self._revisions[boundary] = self._revisions.get(boundary, 0) + 1
@@ -108,9 +120,17 @@ class Ledger:
                 followed = True
         if reel.live and not reel.is_behind:  # else it was looked, and nothing was seen
             followed |= yield from self._look_around()
-        resumed, reel.resumed = reel.resumed, []
-        news = [notice for answer in resumed for notice in _news_of(answer)]
-        return Seen(self.state, self.policy, self.counts, tuple(news), followed)
+        return Seen(self.state, self.policy, self.counts, self.news(), followed, self.effects)
+
+    def news(self) -> tuple[Notice, ...]:
+        """Return what the model should know of a world that was brought back, and is not what it was; once."""
+        resumed, self._reel.resumed = self._reel.resumed, []
+        return tuple(notice for answer in resumed for notice in _news_of(answer))
+
+    @property
+    def lasting(self) -> frozenset[StepId]:
+        """The steps whose actions must never be performed again."""
+        return lasting_of(self.effects)
 
     def _look_around(self) -> Program[bool]:
         """See what has changed outside, and note it; tell whether somebody else has written."""
@@ -118,15 +138,17 @@ class Ledger:
             yield from self._reel.note("policy", self._given.document())
             self.policy = self._given
         found = yield from ask(Refresh(self.version))
-        if not found:
+        if found.state is not None:
+            self.state = found.state
+        if not found.entries:
             return False
-        yield from self._reel.note("taken", {"version": found[-1].version})
-        self._take(found)
+        yield from self._reel.note("taken", {"version": found.entries[-1].version})
+        self._take(found.entries)
         return True
 
     def _take(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            self._fold(entry.command)
+            self._fold(entry.command, entry.meta)
 
 
 def _news_of(answer: Restored | NotRestored) -> Sequence[Notice]:
@@ -136,6 +158,6 @@ def _news_of(answer: Restored | NotRestored) -> Sequence[Notice]:
         return (Notice("diverged", told),)
     if not answer.divergences:
         return ()
-    steps = ", ".join(str(divergence.step.id) for divergence in answer.divergences)
+    steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")
     told = f"The run was resumed, and the world answered otherwise than before at steps {steps}."
     return (Notice("diverged", told),)

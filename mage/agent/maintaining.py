@@ -37,18 +37,7 @@ def maintain(run: Run) -> Program[Outcome | None]:
     Returns:
         How the run ends, None where it goes on.
     """
-    state = run.state
-    if not isinstance(state, Unverified):
-        return None
-    if not run.policy.maintain:
-        operated((yield from run.operate(Accept())))
-        return None
-    request = judge_request(state, since_root=not run.policy.compress)
-    if run.policy.wait:
-        return (yield from _judged(run, state.digest, run.asked("judge", judge(request))))
-    yield from ask(BeginJudging(request))
-    run.judging = state.digest
-    return None
+    return (yield from _acted_upon(run, (yield from _put(run))))
 
 
 def settle(run: Run, *, wait: bool) -> Program[Outcome | None]:
@@ -68,13 +57,40 @@ def settle(run: Run, *, wait: bool) -> Program[Outcome | None]:
 
 def _settled_once(run: Run, *, wait: bool) -> Program[Outcome | None]:
     state = run.state
-    if isinstance(state, Rejected):
-        return (yield from _after_failure(run, state))
-    if isinstance(state, Active) or (run.unjudged == state.digest and not wait):
+    if isinstance(state, Unverified) and (wait or run.unjudged != state.digest):
+        asked_for = run.policy.maintain and run.judging == state.digest
+        ended = yield from (_looked_for(run, state.digest, wait=wait) if asked_for else _put(run))
+        return (yield from _acted_upon(run, ended))
+    return (yield from _acted_upon(run, None))
+
+
+def _acted_upon(run: Run, ended: Outcome | None) -> Program[Outcome | None]:
+    """Act on a verdict that has failed, and on that of the new text, and so on: a loop, as long as `max_retexts`."""
+    while ended is None and isinstance(run.state, Rejected):
+        ended = yield from _after_failure(run, run.state)
+        if ended is None:  # with a new text it is pending again
+            ended = yield from _put(run)
+    return ended
+
+
+def _put(run: Run) -> Program[Outcome | None]:
+    """Put the pending summary, if there is one, to the judge; with a policy that waits, take the verdict."""
+    state = run.state
+    if not isinstance(state, Unverified):
         return None
-    if run.judging != state.digest:
-        return (yield from maintain(run))
-    return (yield from _judged(run, state.digest, _verdict_asked_for(run, state.digest, wait=wait)))
+    if not run.policy.maintain:
+        operated((yield from run.operate(Accept())))
+        return None
+    request = judge_request(state, since_root=not run.policy.compress)
+    if run.policy.wait:
+        return (yield from _judged(run, state.digest, run.asked("judge", judge(request))))
+    yield from ask(BeginJudging(request))
+    run.judging = state.digest
+    return None
+
+
+def _looked_for(run: Run, digest: Digest, *, wait: bool) -> Program[Outcome | None]:
+    return (yield from _judged(run, digest, _verdict_asked_for(run, digest, wait=wait)))
 
 
 def _verdict_asked_for(run: Run, digest: Digest, *, wait: bool) -> Program[Metered[Verdict] | None]:
@@ -101,9 +117,7 @@ def _judged(
         return None
     run.judging = None
     result = yield from run.operate(ApplyVerdict(answer.value, digest), answer.meta)
-    if isinstance(result, Rejected):
-        return (yield from _after_failure(run, result))
-    if isinstance(result, Active):
+    if isinstance(result, Active | Rejected):
         return None
     refused = EffectError("wrong_schema", f"the verdict was refused: {result}")
     return (yield from _judge_is_down(run, digest, refused))
@@ -169,7 +183,7 @@ def _retext(run: Run, state: Rejected, verdict: Failed) -> Program[Outcome | Non
     result = yield from run.operate(Retext(text))
     if not isinstance(result, Unverified):
         return (yield from _give_up(run, "the summarizer gave a blank text"))
-    return (yield from maintain(run))
+    return None
 
 
 def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:

@@ -8,8 +8,9 @@ from typing import Any, Final
 from mage.agent.asks import Uncertain
 from mage.agent.spelling import spelled, understood
 from mage.effects import Observed, WorldEffect
+from mage.engine import Command, Grow
 
-__all__ = ["UNCERTAIN", "observed_meta", "observed_of"]
+__all__ = ["UNCERTAIN", "effect_of", "observed_meta", "observed_of"]
 
 UNCERTAIN: Final = (
     "(Nobody knows: the run was interrupted while this action was performed. It may have happened, or not.)"
@@ -33,15 +34,23 @@ def observed_meta(observed: Observed) -> dict[str, object]:
     return {_KEY: said}
 
 
+def effect_of(command: Command, meta: Mapping[str, Any]) -> WorldEffect | None:
+    """Return what a command has done to the world; None where it is no step, or nobody said."""
+    if not isinstance(command, Grow):
+        return None
+    observed = observed_of(command.observation, meta)
+    return None if observed is None else observed.effect
+
+
 def observed_of(text: str, meta: Mapping[str, Any]) -> Observed | Uncertain | None:
     """Return what the world answered, from a step's observation and meta; None where no agent has kept any."""
     said = meta.get(_KEY)
     if not isinstance(said, dict):
         return None
-    if said.get("uncertain"):
-        return Uncertain()
     effect = said.get("effect")
     done: WorldEffect | None = None if effect is None else understood("effect", effect)
+    if said.get("uncertain"):
+        return Uncertain(done)
     return Observed(
         text,
         over=bool(said.get("over")),

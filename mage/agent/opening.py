@@ -8,9 +8,11 @@ from typing import Final, final
 import attrs
 
 from mage.agent.asks import Counts
+from mage.agent.observations import effect_of
 from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
 from mage.agent.tape import TAPE_TASK, BadTape, TapeEntry, entries_of
+from mage.effects import WorldEffect
 from mage.engine import Command, Retext, Revise, State, Step, StepId, SummaryId, apply
 from mage.session import Entry
 from mage.tokens import ENCODINGS, EstimateCounter, ExactCounter, TokenCounter
@@ -23,9 +25,12 @@ __all__ = [
     "begun",
     "counter_named",
     "counts_of",
-    "policy_for",
+    "effects_of",
+    "first_policy",
+    "next_policy",
     "policy_of",
     "recorded",
+    "require_no_tape",
     "tape_entries",
 ]
 
@@ -34,7 +39,9 @@ PROGRAM: Final = 1
 """The version of the program: it rises when a tape of before would no longer be followed."""
 
 
-def began(version: int, policy: Policy, counter: TokenCounter, overhead: int) -> dict[str, object]:
+def began(
+    version: int, policy: Policy, counter: TokenCounter, overhead: int, *, judged: bool
+) -> dict[str, object]:
     """Return the first entry of a tape."""
     return {
         "program": PROGRAM,
@@ -42,6 +49,7 @@ def began(version: int, policy: Policy, counter: TokenCounter, overhead: int) ->
         "policy": policy.document(),
         "counter": counter.name,
         "overhead": overhead,
+        "judged": judged,
     }
 
 
@@ -55,20 +63,26 @@ class Begun:
         policy: that it was begun with.
         counter: what counts its tokens.
         overhead: tokens of the system prompt and the tool schemas, when it was begun.
+        judged: whether it was begun with a judge.
     """
 
     version: int
     policy: Policy
     counter: TokenCounter
     overhead: int
+    judged: bool = True
 
 
-def begun(name: str, entries: Sequence[TapeEntry]) -> Begun:
-    """Return what the first entry of a tape says.
+def begun(name: str, entries: Sequence[TapeEntry], *, counter: TokenCounter | None = None) -> Begun:
+    """Return what the first entry of a tape says; `counter` counts, if it is the one that is named there.
 
     Raises:
         BadTape: it says nothing of the kind, or was made by a program that is not known here.
     """
+    if not entries:
+        raise BadTape(
+            f"the tape {name!r} is empty: somebody went back in it; fork the session and run the fork"
+        )
     first = entries[0]
     if first.kind != BEGAN or not isinstance(first.data.get("version"), int):
         raise BadTape(f"the journal {name!r} is no tape of a run: it does not begin like one")
@@ -76,10 +90,12 @@ def begun(name: str, entries: Sequence[TapeEntry]) -> Begun:
         raise BadTape(
             f"the tape {name!r} was made by another version of mage: fork the session and run the fork"
         )
-    counter = counter_named(str(first.data.get("counter")))
-    return Begun(
-        first.data["version"], Policy.of(first.data.get("policy", {})), counter, first.data["overhead"]
-    )
+    named = str(first.data.get("counter"))
+    if counter is None or counter.name != named:
+        counter = counter_named(named)
+    policy = Policy.of(first.data.get("policy", {}))
+    judged = bool(first.data.get("judged", True))
+    return Begun(first.data["version"], policy, counter, first.data["overhead"], judged)
 
 
 def counter_named(name: str) -> TokenCounter:
@@ -93,7 +109,19 @@ def counter_named(name: str) -> TokenCounter:
         return ExactCounter(name)
     if name == EstimateCounter().name:
         return EstimateCounter()
-    raise BadTape(f"the tape counts tokens as {name!r}, which nobody here can")
+    raise BadTape(
+        f"the tape counts tokens as {name!r}: give the agent that counter, as when the run was begun"
+    )
+
+
+def require_no_tape(name: str, task: str) -> None:
+    """Refuse to run an agent in a session that is the tape of another one.
+
+    Raises:
+        BadTape: it is one.
+    """
+    if task == TAPE_TASK:
+        raise BadTape(f"{name!r} is the tape of a run: name the session that it belongs to")
 
 
 def tape_entries(name: str, task: str, steps: Sequence[Step]) -> Sequence[TapeEntry]:
@@ -125,6 +153,18 @@ def counts_of(commands: Iterable[Command]) -> Counts:
     return Counts(revisions, retexts)
 
 
+def effects_of(entries: Iterable[Entry]) -> dict[StepId, WorldEffect]:
+    """Return what the steps of a journal have done to the world, as declared when they were grown. Cost: as `counts_of`."""
+    state: State | None = None
+    effects: dict[StepId, WorldEffect] = {}
+    for entry in entries:
+        state = apply(state, entry.command).unwrap()
+        effect = effect_of(entry.command, entry.meta)
+        if effect is not None:
+            effects[state.tree.step_head] = effect
+    return effects
+
+
 def recorded(
     first: Begun, state: State, before: Sequence[Entry], after: Sequence[Entry], entries: Sequence[TapeEntry]
 ) -> Recorded:
@@ -138,7 +178,7 @@ def recorded(
         entries: the whole tape.
     """
     counts = counts_of(entry.command for entry in before)
-    return Recorded(first.version, state, counts, after, entries[1:], first.policy)
+    return Recorded(first.version, state, counts, after, entries[1:], first.policy, effects_of(before))
 
 
 def policy_of(found: Recorded) -> Policy:
@@ -147,11 +187,20 @@ def policy_of(found: Recorded) -> Policy:
     return next((Policy.of(entry.data) for entry in changed), found.policy)
 
 
-def policy_for(given: Policy | None, *, judged: bool, had: Policy | None = None) -> Policy | None:
-    """Return the policy of an agent, None for the one that its run `had`.
+def first_policy(given: Policy | None, *, judged: bool) -> Policy:
+    """Return the policy that a run begins with; without a judge its summaries are accepted openly."""
+    policy = given or Policy()
+    return policy if judged else attrs.evolve(policy, maintain=False)
 
-    One that has no judge cannot maintain, so its summaries are accepted openly.
+
+def next_policy(given: Policy | None, had: Policy, first: Begun, *, judged: bool) -> Policy:
+    """Return the policy that a run goes on with: the given one, else the one that it had.
+
+    Whether it maintains depends on whether there is a judge now; one that was begun without a judge, and has
+    one now, maintains from here on.
     """
-    if judged:
-        return given
-    return attrs.evolve(given or had or Policy(), maintain=False)
+    if not judged:
+        return attrs.evolve(given or had, maintain=False)
+    if given is not None or had.maintain:
+        return given or had
+    return attrs.evolve(had, maintain=first.policy.maintain or not first.judged)

@@ -13,12 +13,12 @@ import attrs
 from mage.agent.asks import Request
 from mage.agent.events import AgentEvent
 from mage.effects import JudgeRequest, Metered, Verdict
-from mage.engine import Digest
+from mage.engine import Digest, State
 from mage.engine.journal import Operation
 from mage.session import Entry
 from mage.session.asks import Ask
 
-__all__ = ["Commit", "JudgeLater", "Note", "Perform", "Refresh", "TellHooks", "VerdictOf"]
+__all__ = ["Commit", "Found", "JudgeLater", "Note", "Perform", "Refresh", "TellHooks", "VerdictOf"]
 
 Answer = TypeVar("Answer")
 
@@ -68,8 +68,22 @@ class Commit(Ask[None]):
 
 @final
 @attrs.frozen
-class Refresh(Ask[tuple[Entry, ...]]):
-    """Return what the journal holds after a version, whoever wrote it."""
+class Found:
+    """What has changed in a session.
+
+    Attributes:
+        entries: what its journal holds after the version asked about, whoever wrote it.
+        state: at that version, where texts were taken out since; else None.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    state: State | None = None
+
+
+@final
+@attrs.frozen
+class Refresh(Ask[Found]):
+    """Look what has changed since a version. Raises `Conflict` where another journal has the name by now."""
 
     after: int
 

@@ -25,7 +25,8 @@ class Policy:
         wait: whether the agent waits for the judge after each compress, as in the paper, or goes on meanwhile
             (D6). A late fail revises to the label and leaves what was built on it.
         high_water: tokens. When system prompt, tool schemas, task, instructions in force and open segment take
-            as many, the segment is summarized as a fallback (D12). None for never.
+            as many, and the open segment at least a quarter of it, the segment is summarized as a fallback (D12).
+            None for never.
         summary_limit: tokens that a summarizer is asked to stay within.
         cool_down: steps after a fallback that failed, before it is tried again.
         on_fail: after a failed verdict go back, accept the summary openly, or stop.
@@ -37,10 +38,10 @@ class Policy:
         point_out: whether an action that was tried at this very place, and left, is pointed out once before it is
             performed again.
         on_divergence: when the world could not be made what it was: tell the model, or stop.
-        max_steps: steps that a run may take; None for no limit.
+        max_steps: steps that a run may take, also between the actions of one reply; None for no limit.
         max_tokens: tokens that all calls of a run may take; None for no limit.
         max_unusable: unusable replies of the model in a row.
-        max_idle: turns in a row in which nothing was done.
+        max_idle: turns in a row in which nothing was done, those that somebody else has overtaken included.
         maintain: False for the ablation without Maintain: each summary is accepted (D18).
         revise: False for the ablation without Revise: a failed summary is accepted despite its verdict, and the
             model cannot go back.

@@ -12,8 +12,8 @@ from mage.agent.performing import Note
 from mage.agent.policy import Policy
 from mage.agent.spelling import understood
 from mage.agent.tape import TapeDiverged, TapeEntry
-from mage.effects import NotRestored, Restored
-from mage.engine import State
+from mage.effects import NotRestored, Restored, WorldEffect
+from mage.engine import State, StepId
 from mage.engine.journal import Operation
 from mage.session import Entry
 from mage.session.asks import Program, ask
@@ -41,6 +41,7 @@ class Recorded:
         journal: what the session holds after that version.
         tape: the entries, without `began`.
         policy: the policy that the run was begun with.
+        effects: what the steps up to that version have done to the world, where it was declared.
     """
 
     version: int
@@ -49,6 +50,7 @@ class Recorded:
     journal: Sequence[Entry]
     tape: Sequence[TapeEntry]
     policy: Policy
+    effects: Mapping[StepId, WorldEffect] = attrs.field(factory=dict)
 
 
 @final
@@ -110,6 +112,12 @@ class Reel:
         self._place += 1
         self.answers += 1
         return entry
+
+    def overtaken(self, version: int) -> TapeEntry | None:
+        """Return the next entry, if it says that a command at this version was not recorded."""
+        entry = self.peek()
+        there = entry is not None and entry.kind == "overtaken" and entry.data.get("version") == version
+        return entry if there else None
 
     def goes_live(self, kind: str) -> bool:
         """Tell whether the tape has ended, where the next would be of this kind.

@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mage.agent.asks import summarize
 from mage.agent.maintaining import maintain, settle
 from mage.agent.outcomes import Outcome
 from mage.agent.situation import Run
 from mage.effects import EffectError, SummaryRequest
-from mage.engine import Active, Compress, ExecutionState, Unverified
+from mage.engine import Active, Compress, ExecutionState, Unverified, view
 from mage.render.extract import extract
 from mage.session.asks import Program
 
-__all__ = ["is_due", "relieve"]
+__all__ = ["is_due", "relieve", "room", "tell_of_mark"]
+
+SHARE: Final = 4
+"""A segment that takes less than this part of the mark is not worth the calls of a summarizer and a judge: where
+system prompt, task and instructions alone come near the mark, each single action would be summarized."""
 
 
 def is_due(run: Run, shown: ExecutionState) -> bool:
     """Tell whether the open segment has passed the mark, and a fallback that failed has cooled down."""
-    mark = run.policy.high_water
-    if mark is None or not run.policy.compress or not shown.raw or run.totals.steps < run.cool_until:
+    if not run.policy.compress or not shown.raw or run.totals.steps < run.cool_until:
         return False
-    return run.marked(shown) >= mark
+    left = room(run, shown)
+    return left is not None and left <= 0
+
+
+def room(run: Run, shown: ExecutionState) -> int | None:
+    """Return the tokens that the open segment may still take before it is due; None where there is no mark.
+
+    It is due at the mark, and not before it takes a quarter of the mark itself. So a call takes at most the
+    mark, or what no summary wins back and a quarter of the mark, whichever is more; and the summaries, and
+    the largest step.
+    """
+    mark = run.policy.high_water
+    if mark is None:
+        return None
+    opened = run.opened(shown)
+    return max(mark - run.fixed(shown) - opened, -(-mark // SHARE) - opened)
+
+
+def tell_of_mark(run: Run, shown: ExecutionState) -> Program[None]:
+    """Tell once that the mark is passed and cannot hold: what no summary wins back leaves too little of it."""
+    mark, fixed = run.policy.high_water, run.fixed(shown)
+    if mark is None or run.told_of_mark or not run.policy.compress or fixed + run.opened(shown) < mark:
+        return
+    if fixed <= mark - mark // SHARE:  # a fallback is due, and was not to be had
+        return
+    run.told_of_mark = True
+    yield from run.notice(
+        "tokens",
+        f"System prompt, tools, task and instructions alone take {fixed} tokens, and the mark is {mark}: "
+        "it cannot hold. Complete a subgoal soon.",
+    )
 
 
 def relieve(run: Run) -> Program[Outcome | None]:
@@ -34,7 +69,7 @@ def relieve(run: Run) -> Program[Outcome | None]:
     ended = yield from settle(run, wait=True)
     if ended is not None or not isinstance(run.state, Active):
         return ended
-    shown = run.shown()
+    shown = view(run.state)
     if not shown.raw:  # settling has gone back
         return None
     text = yield from _text(run, shown)

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar, final
 
+import attrs
+
 from mage.agent.asks import Counts, Operate, Seen, Tell
 from mage.agent.events import Asked, AskFailed, Noticed
 from mage.agent.outcomes import KindOfCall, Totals
 from mage.agent.policy import Policy
+from mage.agent.telling import LONGEST, cut
 from mage.effects import EffectError, Metered, Notice, NoticeKind, Observed, Usage, WorldEffect
 from mage.engine import (
     Active,
@@ -20,6 +23,7 @@ from mage.engine import (
     Digest,
     ExecutionState,
     Grow,
+    Instruction,
     Refusal,
     Rejected,
     Retext,
@@ -35,9 +39,25 @@ from mage.engine.tree import trace
 from mage.render import Meter
 from mage.session.asks import Program, ask
 
-__all__ = ["Run", "operated"]
+__all__ = ["Owed", "Run", "operated"]
 
 Answer = TypeVar("Answer")
+
+
+@final
+@attrs.frozen
+class Owed:
+    """An instruction that is to be placed, as soon as nobody else is in the way.
+
+    Attributes:
+        step: where it belongs: it goes with its branch.
+        instruction: what is wanted.
+        by_world: whether the world has given it, and gives it again when it is reset and comes to this step.
+    """
+
+    step: StepId
+    instruction: Instruction
+    by_world: bool
 
 
 @final
@@ -52,7 +72,7 @@ class Run:
         overhead: tokens of the system prompt and the tool schemas, which go with every call.
         totals: what was done and taken so far.
         notices: what the model is told at its next turn.
-        effects: what each performed step has done to the world, where its environment says so.
+        effects: what each step has done to the world, where its environment says so.
         began: whether the world has begun; where that failed, a resumed run begins it again.
         over: whether the world takes no more actions.
         judging: the digest that a judge is thinking about while the agent goes on.
@@ -63,6 +83,12 @@ class Run:
         cool_until: the number of steps from which on a fallback may be tried again.
         opening: what the world showed first.
         overflowed_at: the step head at which a prompt did not fit last.
+        shortened: whether the notices were left out because a prompt did not fit.
+        told_of_mark: whether the model was told that the mark cannot hold.
+        doubtful: whether nobody knows what the last action came to.
+        owed: instructions that are not placed yet, each with the step that it belongs to.
+        given: by step, the instructions that the world itself has given there.
+        found: the next step when the run began: what is there of earlier steps, others have made.
     """
 
     def __init__(self, meter: Meter, overhead: int) -> None:
@@ -73,7 +99,7 @@ class Run:
         self.overhead = overhead
         self.totals = Totals()
         self.notices: list[Notice] = []
-        self.effects: dict[StepId, WorldEffect] = {}
+        self.effects: Mapping[StepId, WorldEffect] = {}
         self.began = False
         self.over = False
         self.judging: Digest | None = None
@@ -84,10 +110,23 @@ class Run:
         self.cool_until = 0
         self.opening: Observed | None = None
         self.overflowed_at: StepId | None = None
+        self.shortened = False
+        self.told_of_mark = False
+        self.doubtful = False
+        self.owed: list[Owed] = []
+        self.given: dict[StepId, frozenset[Instruction]] = {}
+        self.found = ROOT_STEP
 
     def see(self, seen: Seen) -> None:
         """Take what a look has shown."""
         self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
+        self.effects = seen.effects
+
+    def head_changed(self) -> None:
+        """Forget what was asked about a pending summary that is no longer the same (D5)."""
+        pending = self.state.digest if isinstance(self.state, Unverified) else None
+        self.judging = self.judging if self.judging == pending else None
+        self.unjudged = self.unjudged if self.unjudged == pending else None
 
     def shown(self) -> ExecutionState:
         """Return S as the model is to see it: without Compress, the steps in place of their summaries (D18)."""
@@ -99,13 +138,19 @@ class Run:
 
     def marked(self, shown: ExecutionState) -> int:
         """Return the tokens that count against the high-water mark: all but C and the hints (D12)."""
-        frame = self.meter.frame(shown.task, shown.instructions, shown.boundary)
-        opened = [self.meter.step(step.action, step.observation) for step in shown.raw]
-        return self.overhead + frame + sum(opened)
+        return self.fixed(shown) + self.opened(shown)
+
+    def fixed(self, shown: ExecutionState) -> int:
+        """Return those of them that no summary wins back: system prompt, tool schemas, task, instructions."""
+        return self.overhead + self.meter.frame(shown.task, shown.instructions, shown.boundary)
+
+    def opened(self, shown: ExecutionState) -> int:
+        """Return those of them that the open segment takes."""
+        return sum(self.meter.step(step.action, step.observation) for step in shown.raw)
 
     def notice(self, kind: NoticeKind, text: str) -> Program[None]:
         """Have the model told something at its next turn."""
-        self.notices.append(Notice(kind, text))
+        self.notices.append(Notice(kind, cut(text, LONGEST)))
         yield from ask(Tell(Noticed(kind)))
 
     def operate(

@@ -24,8 +24,12 @@ try:
     from cattrs import Converter
     from cattrs.errors import BaseValidationError
     from cattrs.strategies import configure_tagged_union
-except ImportError as error:
-    raise ImportError("runs of an agent need cattrs: pip install 'mage-state[agent]'") from error
+except ModuleNotFoundError as missing:
+    if missing.name != "cattrs":
+        raise
+    raise ModuleNotFoundError(
+        "mage.agent needs its extra: pip install 'mage-state[agent]'", name="cattrs"
+    ) from None
 
 __all__ = ["failure_document", "failure_of", "metered_document", "metered_of", "spelled", "understood"]
 

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from typing import cast, final
+from collections.abc import Callable
+from typing import Final, final
 
-from mage.agent.answering import answered, failed, played, told
-from mage.agent.asks import Uncertain
+import attrs
+
+from mage.agent.answering import answered, expected, failed, played, told
+from mage.agent.asks import Overtaken, Uncertain
 from mage.agent.ledger import Ledger
 from mage.agent.observations import observed_of
 from mage.agent.performing import Perform
 from mage.agent.reel import Reel
 from mage.agent.spelling import spelled
-from mage.effects import Act, Begin, EffectError, Metered, NotRestored, Observed, Restore, Restored
+from mage.effects import (
+    Act,
+    Begin,
+    EffectError,
+    Irreversible,
+    Metered,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+)
 from mage.engine import Grow
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.session.asks import Program, ask
 
 __all__ = ["Stage"]
+
+_ACT: Final = "act"
 
 
 @final
@@ -28,12 +43,17 @@ class Stage:
         reel: where the run is read.
         ledger: says where it stands.
         repeatable: whether the world can be restored, so that an interrupted action may be repeated.
+        foresees: whether an action will not last, as far as the world knows beforehand.
     """
 
-    def __init__(self, reel: Reel, ledger: Ledger, *, repeatable: bool) -> None:
+    def __init__(
+        self, reel: Reel, ledger: Ledger, *, repeatable: bool, foresees: Callable[[str], bool]
+    ) -> None:
         self._reel = reel
         self._ledger = ledger
         self._repeatable = repeatable
+        self._foresees = foresees
+        self._began = False
         self._world_is_here = False
 
     def begin(self, request: Begin) -> Program[object]:
@@ -42,6 +62,7 @@ class Stage:
 
     def restore(self, request: Restore) -> Program[object]:
         """Bring the world back; one that cannot be restored and was interrupted in it is not touched again."""
+        request = attrs.evolve(request, lasting=self._ledger.lasting)
         reel = self._reel
         if reel.next("restoring") is None:
             yield from reel.note("restoring", {"steps": len(request.plan)})
@@ -54,15 +75,27 @@ class Stage:
     def _brought(self, request: Begin | Restore, kind: str) -> Program[object]:
         """Return what the world answers; if it is asked now, it is in this process, and where it should be."""
         asked_now = self._reel.peek() is None
+        self._began = True
         answer = yield from answered(self._reel, request, kind)
         self._world_is_here |= asked_now
         return answer.value
 
     def act(self, request: Act) -> Program[Observed | Uncertain]:
-        """Perform an action, or return what came of it. What nobody knows is repeated only in a world brought back."""
+        """Perform an action, or return what came of it. What nobody knows is repeated only in a world brought back.
+
+        Raises:
+            Overtaken: the world was not what the decision was made for, so it was not performed.
+            EffectError: the world could not perform it.
+        """
         reel = self._reel
+        instead = reel.overtaken(self._ledger.version)
+        if instead is not None and instead.data.get("instead") == _ACT:
+            reel.next("overtaken")
+            raise Overtaken
         if reel.next("acting") is None:
-            yield from self._bring_back()
+            if not (yield from self.bring_back()):
+                yield from reel.note("overtaken", {"instead": _ACT, "version": self._ledger.version})
+                raise Overtaken
             yield from reel.note("acting", {"action": request.action, "after": request.after})
             return (yield from self._performed(request))
         no_step = reel.next("act_failed") if reel.is_next("act_failed") else None
@@ -73,38 +106,52 @@ class Stage:
             return there
         if not reel.goes_live("act_failed"):
             raise reel.diverged("grow")
-        if reel.unread or not self._repeatable:
+        if self._would_last(request):
+            return Uncertain(Irreversible("it is not known whether it was done"))
+        if reel.unread or not self._repeatable or not (yield from self.bring_back()):
             return Uncertain()
-        yield from self._bring_back()
         return (yield from self._performed(request))
+
+    def _would_last(self, request: Act) -> bool:
+        """Tell whether an action would last, as the world foresees, or as the same one was declared to before."""
+        tree, lasting = self._ledger.state.tree, self._ledger.lasting
+        lasted = any(tree.step(step).action == request.action for step in lasting)
+        return lasted or not self._foresees(request.action)
 
     def _performed(self, request: Act) -> Program[Observed]:
         try:
-            return cast("Observed", (yield from ask(Perform(request))))
+            seen: Observed = expected("started", (yield from ask(Perform(request))))
         except EffectError as error:
             yield from failed(self._reel, "act_failed", error)
             raise
+        return seen
 
     def _what_came_of_it(self) -> Observed | Uncertain | None:
         """Return what an action of the tape came to: the step that was grown behind it tells."""
+        overtaken = self._reel.overtaken(self._ledger.version)
+        if overtaken is not None:
+            return observed_of(str(overtaken.data.get("observation", "")), overtaken.data)
         entry = self._reel.own_entry(Grow)
         if entry is not None and isinstance(entry.command, Grow):
             return observed_of(entry.command.observation, entry.meta)
-        overtaken = self._reel.peek()
-        if overtaken is not None and overtaken.kind == "overtaken":  # it, and not a command behind the step
-            return observed_of(str(overtaken.data.get("observation", "")), overtaken.data)
         return None
 
-    def _bring_back(self) -> Program[None]:
-        """In a new process, let the world become what the path says, before anything is done in it."""
-        if self._world_is_here:
-            return
+    def bring_back(self) -> Program[bool]:
+        """In a new process, let the world become what the path says; tell whether it is that.
+
+        A world that cannot be restored is taken to be what it was: it went on by itself, or was left alone.
+        """
+        if self._world_is_here or not self._began or not self._repeatable:
+            return True
         self._world_is_here = True
         tree = self._ledger.state.tree
         path = tuple(trace(tree, ROOT_STEP, tree.step_head))
+        request = Restore(path, lasting=self._ledger.lasting)
+        answer: Restored | NotRestored
         try:
-            answer = cast("Restored | NotRestored", (yield from ask(Perform(Restore(path)))))
+            answer = expected("restored", (yield from ask(Perform(request))))
         except EffectError as error:
             answer = NotRestored(str(error))
         yield from self._reel.note("resumed", spelled("resumed", answer))
         self._reel.resumed.append(answer)
+        return isinstance(answer, Restored) and not answer.divergences

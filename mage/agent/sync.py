@@ -13,16 +13,27 @@ from mage.agent.durable import Durable
 from mage.agent.environment import Environment
 from mage.agent.hooks import AgentHook, heard_by, tell_hooks
 from mage.agent.loop import program
-from mage.agent.opening import BEGAN, Begun, began, begun, policy_for, policy_of, recorded, tape_entries
+from mage.agent.opening import (
+    BEGAN,
+    Begun,
+    began,
+    begun,
+    first_policy,
+    next_policy,
+    policy_of,
+    recorded,
+    require_no_tape,
+    tape_entries,
+)
 from mage.agent.outcomes import Outcome, RunFailed
-from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
+from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
 from mage.agent.situation import Run
 from mage.agent.summarizing import extracted
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
 from mage.agent.thinking import thought_about
-from mage.agent.world import EnvironmentWorld
+from mage.agent.world import EnvironmentWorld, foresight_of
 from mage.effects import (
     Act,
     Begin,
@@ -37,10 +48,11 @@ from mage.effects import (
     SummaryRequest,
     Verdict,
     World,
+    metered,
 )
 from mage.engine import Digest
 from mage.render import Meter
-from mage.session import Entry, OtherTask, Session
+from mage.session import Conflict, OtherTask, Session
 from mage.session.asks import Ask
 from mage.session.drivers import drive
 from mage.stores import Clock, JournalStore, Salts, StoreError, now, open_store, random_salt
@@ -118,8 +130,14 @@ class Agent:
             tape = stack.enter_context(_tape(kept, name, clock, salts))
             driving = _Driving(self, session, tape, hooks)
             first, found = driving.find()
-            policy = policy_for(self.policy, judged=self.judge is not None, had=policy_of(found))
-            durable = Durable(found, policy=policy, repeatable=driving.world.repeatable)
+            judged = self.judge is not None
+            policy = next_policy(self.policy, policy_of(found), first, judged=judged)
+            durable = Durable(
+                found,
+                policy=policy,
+                repeatable=driving.world.repeatable,
+                foresees=foresight_of(driving.world),
+            )
             run = Run(Meter(first.counter), first.overhead)
             try:
                 return drive(durable.run(program(run)), driving.answer)
@@ -152,18 +170,21 @@ class _Driving:
         self._session = session
         self._tape = tape
         self._hooks = hooks
+        self._redactions = session.redactions
         self._thinking: dict[Digest, Future[Verdict | Metered[Verdict]]] = {}
 
     def find(self) -> tuple[Begun, Recorded]:
         """Return what is there of the run; one that is new is begun."""
         agent, session, tape = self._agent, self._session, self._tape
+        require_no_tape(session.name, session.tree.task)
         if tape.version == 1:
             counter = default_counter() if agent.counter is None else agent.counter
-            policy = policy_for(agent.policy, judged=agent.judge is not None) or Policy()
+            judged = agent.judge is not None
+            policy = first_policy(agent.policy, judged=judged)
             overhead = counter.count(getattr(agent.model, "prompt_text", ""))
-            self._note(BEGAN, began(session.version, policy, counter, overhead))
+            self._note(BEGAN, began(session.version, policy, counter, overhead, judged=judged))
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
-        first = begun(tape.name, entries)
+        first = begun(tape.name, entries, counter=agent.counter)
         before = session.history(upto=first.version) if first.version > 1 else ()
         after = session.history(after=first.version)
         return first, recorded(first, session.at(first.version).phase, before, after, entries)
@@ -183,7 +204,7 @@ class _Driving:
                 return self._judge_later(request)
             case VerdictOf(digest, wait):
                 thinking = self._thinking[digest]
-                return thinking.result() if wait or thinking.done() else None
+                return metered(thinking.result()) if wait or thinking.done() else None
             case TellHooks(event):
                 tell_hooks(self._hooks, event)
                 return None
@@ -221,6 +242,11 @@ class _Driving:
     def _note(self, kind: str, data: Mapping[str, object]) -> object:
         return self._tape.grow(kind, encoded(data))
 
-    def _refresh(self, after: int) -> tuple[Entry, ...]:
-        self._session.refresh()
-        return self._session.history(after=after) if self._session.version > after else ()
+    def _refresh(self, after: int) -> Found:
+        session, before = self._session, self._session.head
+        found = session.refresh()
+        if found != before and (found.version <= before.version or session.at(before.version).head != before):
+            raise Conflict(before, found)  # deleted, and created anew under this name
+        state = None if session.redactions == self._redactions else session.at(after).phase
+        self._redactions = session.redactions
+        return Found(session.history(after=after) if session.version > after else (), state)

@@ -9,8 +9,8 @@ import attrs
 
 from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, apply
 from mage.engine.ids import ROOT_STEP
-from mage.trajectories.budget import fallback
 from mage.render.extract import is_extract
+from mage.trajectories.budget import fallback
 from mage.trajectories.prompts import Gauge, Prompts
 
 __all__ = ["ContextSizes", "Measured", "is_our_extract", "measure"]

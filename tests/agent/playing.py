@@ -20,7 +20,7 @@ from mage.agent.asks import Counts
 from mage.agent.durable import Durable
 from mage.agent.events import AgentEvent
 from mage.agent.loop import program
-from mage.agent.performing import Commit, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
+from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.reel import Recorded
 from mage.agent.situation import Run
 from mage.agent.tape import TapeEntry, encoded
@@ -70,6 +70,7 @@ class Played:
         events: what the hooks heard.
         others: by the number of a commit, from 0 on: what somebody else writes right before it.
         late: how often it is asked in vain for a verdict that is not waited for.
+        asked_later: how often a judge was asked without waiting.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Played:
         self.tape: list[TapeEntry] = []
         self.events: list[AgentEvent] = []
         self.late = late
+        self.asked_later = 0
         self._commits = 0
         self._later: JudgeRequest | None = None
         self.durable: Durable
@@ -169,9 +171,10 @@ class Played:
                 self._commit(command, meta)
                 return None
             case Refresh(after):
-                return tuple(self.journal[after - 1 :])
+                return Found(tuple(self.journal[after - 1 :]))
             case JudgeLater(request):
                 self._later = request
+                self.asked_later += 1
                 return None
             case VerdictOf(digest, wait):
                 return self._verdict_of(digest, wait=wait)

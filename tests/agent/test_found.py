@@ -263,3 +263,19 @@ def test_a_redacted_instruction_that_was_given_twice(run: Running) -> None:
     with pytest.raises(TapeDiverged, match=r"[Ff]ork"):
         run(scripted(Decision.finish()), store)
     assert left_by(store) == before
+
+
+@both
+def test_a_redaction_changes_nothing_of_what_was_held_back(run: Running) -> None:
+    """A reply whose rest waited because of a long observation is followed after that was taken out."""
+    store = MemoryStore()
+    parts = Parts(
+        ScriptedModel(Decision.act("look", "look", "look"), EffectError("timeout", "late")),
+        Dial(padding=" my secret" * 99),
+        policy=Policy(high_water=200),
+        judge=None,
+    )
+    assert isinstance(run(parts, store), RunFailed)
+    assert left_by(store).kinds.count("summarized") == 2
+    redact_in(store, NAME, "my secret")
+    assert isinstance(run(scripted(Decision.finish(), judge=None), store), RunFinished)

@@ -360,3 +360,31 @@ def test_back_to_where_it_began() -> None:
     played.run()
     gone = [command.boundary for command in played.commands if isinstance(command, Revise)]
     assert gone == [1, 0]
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_text_may_be_written_anew_without_end(wait: bool) -> None:  # a parameter
+    """However often the policy lets a text be written anew, that is a loop, and no depth of calls."""
+    often = 1_000
+    texts = [f"text {number}" for number in range(often)]
+    played = Played(
+        acts("a"), compress("did"), DONE,
+        verdicts=[VAGUE] * (often + 1), texts=texts, policy=Policy(max_retexts=often, wait=wait),
+    )  # fmt: skip
+    assert isinstance(played.run(), RunFinished)
+    assert played.state.tree.head_summary.text == texts[-1]
+    assert played.state.tree.head_summary.verdict == Accepted(VAGUE)
+
+
+def test_without_compress_it_goes_back_to_the_same_boundaries() -> None:
+    """In the ablation without Compress boundaries, and what may be compressed, are those of the state (D18)."""
+    shown: list[list[tuple[object, bool]]] = []
+    for policy in (Policy(), Policy(compress=False)):
+        played = Played(
+            acts("a"), compress("did a"), acts("b"), compress("did b"), DONE,
+            verdicts=[Passed(), Passed()], policy=policy,
+        )  # fmt: skip
+        played.run()
+        shown.append([(request.boundaries, request.may_compress) for request in played.decisions.asked])
+    assert shown[0] == shown[1]
+    assert shown[0][-1] == ((0, 1, 2), False)

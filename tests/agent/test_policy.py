@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.agent import BadPolicy, Policy
-from mage.agent.opening import policy_for
+from mage.agent.opening import Begun, first_policy, next_policy
+from mage.tokens import EstimateCounter
 
 policies = st.builds(
     Policy,
@@ -65,12 +66,23 @@ def test_an_unknown_name_is_refused() -> None:
         Policy.of({"patience": 3})
 
 
+@given(policies, policies, st.booleans())
+def test_who_has_no_judge_cannot_maintain(given: Policy, had: Policy, judged: bool) -> None:
+    """With a judge the policy is what was given, or the one of before; without, it is that without Maintain."""
+    first = Begun(1, had, EstimateCounter(), 0, judged)
+    assert first_policy(given, judged=True) == given
+    assert first_policy(None, judged=False) == Policy(maintain=False)
+    assert next_policy(given, had, first, judged=True) == given
+    assert next_policy(given, had, first, judged=False) == attrs.evolve(given, maintain=False)
+    assert next_policy(None, had, first, judged=False) == attrs.evolve(had, maintain=False)
+
+
 @given(policies)
-def test_who_has_no_judge_cannot_maintain(policy: Policy) -> None:
-    """With a judge the policy is what was given; without, it is that, or the one of before, without Maintain."""
-    assert policy_for(policy, judged=True) == policy
-    assert policy_for(None, judged=True, had=policy) is None
-    expected = attrs.evolve(policy, maintain=False)
-    assert policy_for(policy, judged=False) == expected
-    assert policy_for(None, judged=False, had=policy) == expected
-    assert policy_for(None, judged=False) == Policy(maintain=False)
+def test_a_run_that_gets_a_judge_maintains_from_then_on(policy: Policy) -> None:
+    """That there was no judge is no choice; that the ablation without Maintain was chosen is one, and stays."""
+    unjudged = first_policy(policy, judged=False)
+    first = Begun(1, unjudged, EstimateCounter(), 0, judged=False)
+    assert next_policy(None, unjudged, first, judged=True) == attrs.evolve(policy, maintain=True)
+    chosen = Begun(1, policy, EstimateCounter(), 0, judged=True)
+    later = next_policy(None, attrs.evolve(policy, maintain=False), chosen, judged=True)
+    assert later == policy

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
-from mage import Accept, ApplyVerdict, Compress, Failed, Grow, Passed, Retext
+from mage import Accept, ApplyVerdict, Compress, Failed, Grow, Passed, Retext, start
 from mage.agent import Asked, Policy, RunFailed, RunFinished
-from mage.effects import EffectError, Metered, Usage
+from mage.effects import EffectError, Finish, Metered, Usage
 from mage.render import Meter
 from mage.testing.effects import ScriptedWorld
 from mage.tokens import EstimateCounter
-from tests.agent.playing import DONE, Played, acts, compress, finish
+from tests.agent.playing import DONE, Played, acts, compress, finish, revise
 
 LONG = "word " * 40
 MARK = 100
@@ -18,7 +19,7 @@ MARK = 100
 
 def long_world() -> ScriptedWorld:
     """Return a world that talks much."""
-    return ScriptedWorld(*[LONG] * 99)
+    return ScriptedWorld(*[LONG] * 999)
 
 
 def played_long(*decisions: object, **named: object) -> Played:
@@ -43,11 +44,13 @@ def test_a_long_segment_is_summarized_unasked() -> None:
 
 
 @pytest.mark.parametrize("mark", [80, 100, 200])
-def test_the_bound_holds(mark: int) -> None:
-    """No call shows more than the mark, the summaries, and the largest single step."""
+@pytest.mark.parametrize("batch", [1, 3, 7])
+def test_the_bound_holds(mark: int, batch: int) -> None:
+    """No call shows more than the mark, the summaries, and the largest single step, however many actions it brings."""
     count = 30
+    script = [acts(*[f"a{number}"] * batch) for number in range(count)]
     played = Played(
-        *[acts(f"a{number}") for number in range(count)], DONE,
+        *script, DONE,
         world=long_world(), texts=["did it"] * count, verdicts=[Passed()] * count, policy=Policy(high_water=mark),
     )  # fmt: skip
     played.run()
@@ -179,10 +182,44 @@ def test_a_prompt_that_does_not_fit_is_relieved_and_asked_again_once() -> None:
 
 
 def test_a_prompt_that_does_not_fit_and_cannot_be_relieved_fails_the_run() -> None:
-    """Where the summarizer gives nothing, the second overflow at this place is the end."""
+    """Where the summarizer gives nothing, and leaving out the notices does not help either, that is the end."""
     overflow = EffectError("overflow", "too long")
-    outcome = Played(acts("a"), overflow, overflow, texts=[" "]).run()
+    outcome = Played(acts("a"), overflow, overflow, overflow, texts=[" "]).run()
     assert isinstance(outcome, RunFailed)
+    assert outcome.reason == "model: overflow"
+
+
+def test_notices_that_do_not_fit_are_left_out_once() -> None:
+    """On overflow with nothing open the notices are dropped, but for a short one, and the model is asked once more."""
+    overflow = EffectError("overflow", "too long")
+    played = Played(revise(7, "no"), overflow, acts("a"), revise(7, "no"), *[overflow] * 3, texts=[" "])
+    assert isinstance(played.run(), RunFailed)
+    assert played.told == [[], ["refused"], ["tokens"], [], ["refused"], ["refused", "tokens"], ["tokens"]]
+    again = played.again(overflow)
+    assert isinstance(again.run(), RunFailed)
+    later = again.again(DONE)
+    assert isinstance(later.run(), RunFinished)
+    assert later.told == [["tokens"]]
+
+
+@pytest.mark.parametrize(("fixed", "fallbacks"), [(60, True), (90, False), (500, False)])
+def test_what_no_summary_wins_back(*, fixed: int, fallbacks: bool) -> None:
+    """Where prompt and task alone come near the mark, not each action is summarized, and it is told once."""
+    count, room = 8, MARK // 4
+    state = start("word " * (fixed - 20))
+    script = [*[acts("a")] * count, DONE]
+    world = ScriptedWorld(*["seen"] * count)
+    played = Played(*script, world=world, state=state, texts=["did it"] * count,
+        verdicts=[Passed()] * count, policy=Policy(high_water=MARK))  # fmt: skip
+    assert isinstance(played.run(), RunFinished)
+    made = [command for command in played.commands if isinstance(command, Compress)]
+    assert len(made) <= 3
+    told = [kind for kinds in played.told for kind in kinds]
+    assert told.count("tokens") == (not fallbacks)
+    meter = Meter(EstimateCounter())
+    for request in played.decisions.asked:
+        raw = sum(meter.step(step.action, step.observation) for step in request.shown.raw)
+        assert raw < max(room, MARK - fixed + 20) + meter.step("a", "seen")
 
 
 def test_without_a_mark_nothing_is_summarized_unasked() -> None:
@@ -198,3 +235,18 @@ def test_what_the_summarizer_took_counts() -> None:
     texts = [Metered("did a and b", Usage(30, 5))]
     outcome = played_long(acts("a"), acts("b"), finish(), texts=texts, verdicts=[Passed()]).run()
     assert outcome.totals.tokens["summarizer"] == Usage(30, 5)
+
+
+def test_at_the_mark_the_rest_of_a_reply_waits() -> None:
+    """Between two actions of one reply the mark is looked at: the rest is not performed, and that is told."""
+    played = played_long(
+        attrs.evolve(acts("a", "b", "c", "d"), then=Finish("done")), DONE,
+        texts=["did a and b"], verdicts=[Passed()],
+    )  # fmt: skip
+    assert isinstance(played.run(), RunFinished)
+    assert [type(command) for command in played.commands] == [Grow, Grow, Compress, ApplyVerdict]
+    assert played.told[1] == ["tokens", "refused"]
+    assert played.decisions.asked[1].notices[1].text == "Not done, of your last reply: c; d; finish"
+    again = played.again()
+    assert isinstance(again.run(), RunFinished)
+    assert again.commands == played.commands

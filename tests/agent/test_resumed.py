@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from mage import Compress, Failed, Grow, Instruct, Passed, start
 from mage.agent import BadTape, Outcome, Policy, RunFinished, RunStopped, TapeDiverged
+from mage.agent.answering import BadAnswer
 from mage.agent.asks import Counts
 from mage.agent.durable import Durable
 from mage.agent.observations import UNCERTAIN, observed_meta, observed_of
@@ -169,8 +171,35 @@ def test_a_world_that_cannot_be_brought_back_is_reported(
     played = died_in_the_act(ScriptedWorld("seen"))
     later = played.again(DONE, world=ScriptedWorld("seen b", restored=[answer]))
     assert isinstance(later.run(), RunFinished)
-    assert later.told == [["diverged"]]
+    assert later.told == [["uncertain", "diverged"]]  # nor is the action repeated there
     assert isinstance(later.again().run(), RunFinished)
+
+
+def test_a_world_that_cannot_be_brought_back_stops_the_run_if_the_policy_says_so() -> None:
+    """With `on_divergence="stop"` nothing is decided in such a world, until somebody says that it goes on."""
+    played = Played(acts("a"), EffectError("unreachable", "no"), world=ScriptedWorld("seen"))
+    played.run()
+    stopping = Policy(on_divergence="stop")
+    later = played.again(world=ScriptedWorld(restored=[NotRestored("gone")]), policy=stopping)
+    outcome = later.run()
+    assert isinstance(outcome, RunStopped)
+    assert outcome.reason == "diverged"
+    assert later.again().run(live=False) == outcome
+    told = later.again(DONE, world=ScriptedWorld(restored=[NotRestored("gone")]), policy=Policy())
+    assert isinstance(told.run(), RunFinished)
+    assert set(told.told[0]) == {"diverged"}
+
+
+def test_what_follows_an_uncertain_action_waits() -> None:
+    """The rest of a reply was meant for the case that the action succeeds: it is not done, and that is told."""
+    played = Played(attrs.evolve(acts("a", "b"), then=Finish("done")), world=ScriptedWorld(repeatable=False))
+    with pytest.raises(AssertionError, match="asked"):
+        played.run()
+    later = played.again(DONE, world=ScriptedWorld(repeatable=False))
+    assert isinstance(later.run(), RunFinished)
+    assert later.commands == [Grow("a", UNCERTAIN)]
+    assert later.told == [["uncertain", "refused"]]
+    assert later.decisions.asked[0].notices[1].text.endswith(": b; finish")
 
 
 def test_a_restoring_that_was_interrupted_may_be_half_way() -> None:
@@ -250,7 +279,7 @@ def test_a_journal_that_has_lost_commands_is_refused() -> None:
 def test_rubbish_that_could_not_be_read_again_is_not_stored() -> None:
     """An answer of a wrong type is the caller's mistake: it is passed on, and nothing of it is kept."""
     played = Played("no decision at all")  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(AttributeError):
+    with pytest.raises(BadAnswer, match="the model should answer Decision, and answered str"):
         played.run()
     assert "decided" not in played.kinds
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from mage import Compress, Grow, Instruct, Passed, Revise, StepId
 from mage.agent import Asked, AskFailed, Noticed, Policy, RunEnded, RunFailed, RunFinished, RunStopped
 from mage.agent.environment import RESET
+from mage.agent.telling import LONGEST
 from mage.effects import (
     Action,
     Compensable,
@@ -307,3 +309,59 @@ def test_joined_characters_are_the_same_when_they_are_read_again() -> None:
     assert played.commands[0] == Grow(joined, "seen")
     again = played.again()
     assert isinstance(again.run(), RunFinished)
+
+
+def test_limits_hold_between_the_actions_of_one_reply() -> None:
+    """A reply of many actions stops at the limit as well; resumed, the model is told what was not done."""
+    names = [f"a{number}" for number in range(50)]
+    played = Played(acts(*names), policy=Policy(max_steps=3))
+    outcome = played.run()
+    assert isinstance(outcome, RunStopped)
+    assert (outcome.reason, outcome.totals.steps) == ("max_steps", 3)
+    assert played.world.actions == names[:3]  # type: ignore[attr-defined]  # a scripted world
+    later = played.again(DONE, policy=Policy(max_steps=9))
+    assert isinstance(later.run(), RunFinished)
+    assert later.told == [["refused"]]
+    assert later.decisions.asked[0].notices[0].text.endswith("; a22; and 27 more")
+
+
+def test_after_the_world_is_over_the_rest_of_a_reply_waits() -> None:
+    """What follows the action that ended the world is not performed, and that is told."""
+    world = ScriptedWorld(Observed("won", over=True))
+    played = Played(attrs.evolve(acts("a", "b", "c"), then=Compress("did all")), DONE, world=world)
+    assert isinstance(played.run(), RunFinished)
+    assert played.commands == [Grow("a", "won")]
+    assert played.told[1] == ["world", "world", "refused"]
+    assert played.decisions.asked[1].notices[2].text == "Not done, of your last reply: c; compress"
+
+
+def test_the_last_action_may_end_the_world() -> None:
+    """An action that ends the world, and what the model does to its own state after it, go together."""
+    world = ScriptedWorld(Observed("won", over=True))
+    outcome = Played(attrs.evolve(acts("a"), then=Finish("won")), world=world).run()
+    assert isinstance(outcome, RunFinished)
+
+
+@pytest.mark.parametrize("action", ["x", "word " * 5_000])
+def test_what_is_told_does_not_grow_with_what_it_quotes(action: str) -> None:
+    """Actions, reasons and plans are cut where a notice quotes them."""
+    world = ScriptedWorld(*["seen"] * 60, EffectError("world", "no " * 5_000), restored=[NotRestored("no")])
+    names = [f"{action}{number}" for number in range(50)]
+    script = [*map(acts, names), revise(0, "no"), acts(names[0]), revise(9, "no"), acts(names[0])]
+    played = Played(*script, UNUSABLE, DONE, world=world, policy=Policy(high_water=None))
+    played.run()
+    told = [notice for request in played.decisions.asked for notice in request.notices]
+    assert {notice.kind for notice in told} == {"diverged", "tried", "refused", "merged", "unusable"}
+    assert max(len(notice.text) for notice in told) <= LONGEST
+    plan = next(notice.text for notice in told if notice.kind == "diverged")
+    assert "and 30 more" in plan
+
+
+def test_what_follows_an_action_that_failed_is_told() -> None:
+    """Where an action of several cannot be carried out, the resumed run tells the model what was not done."""
+    played = Played(acts("a", "b", "c"), world=ScriptedWorld("seen", EffectError("world", "jammed")))
+    assert isinstance(played.run(), RunFailed)
+    later = played.again(DONE)
+    assert isinstance(later.run(), RunFinished)
+    assert later.told == [["world", "refused"]]
+    assert later.decisions.asked[0].notices[1].text == "Not done, of your last reply: c"

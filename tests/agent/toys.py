@@ -178,7 +178,7 @@ def _next(progress: int, mistake: Mistake | None, request: Decide) -> Decision:
             return Decision.act("turn 5" if progress == 1 else "turn 1", thought="faster")
         case "vague" if progress >= GOAL:
             return Decision.compress("Something was done.")
-        case "batch" if progress == 0:
+        case "batch" if progress == 0 and all(notice.kind != "refused" for notice in request.notices):
             acted = Decision.act("look", "turn 1", "turn 2")
             return attrs.evolve(acted, then=claim.then)
         case _:

@@ -20,6 +20,7 @@ from mage.agent.reel import TapeEnds
 from mage.agent.situation import Run
 from mage.agent.sync import world_of
 from mage.agent.tape import TapeEntry
+from mage.agent.world import foresight_of
 from mage.codec import encode_tree
 from mage.effects import Act, AsyncWorld, Begin, NotRestored, Observed, Restore, Restored, World
 from mage.engine import Command, MageError
@@ -79,6 +80,9 @@ class AwaitedWorld:
     @property
     def repeatable(self) -> bool:
         return self._world.repeatable
+
+    def foresees(self, action: str) -> bool:
+        return foresight_of(self._world)(action)
 
     async def begin(self, request: Begin) -> Observed:
         return self._world.begin(request)

@@ -24,7 +24,7 @@ from mage import (
     Session,
     Verdict,
 )
-from mage.effects import AsyncJudge, Judge
+from mage.effects import AsyncJudge, Judge, Metered
 from mage.engine.journal import Operation
 
 __all__ = ["TWINS", "Twin", "both", "close_runner", "perform", "plain", "ticking"]
@@ -73,7 +73,7 @@ class _Awaited:
 
 
 def _awaitable(judge: Judge) -> AsyncJudge:
-    async def awaited(request: JudgeRequest, /) -> Verdict:
+    async def awaited(request: JudgeRequest, /) -> Verdict | Metered[Verdict]:
         return judge(request)
 
     return awaited

@@ -162,7 +162,7 @@ def _begin(
     told = getattr(model, "prompt_text", None)
     overhead = first.overhead if told is None else first.counter.count(told)
     with Session.open(target, tape_name(name), task=TAPE_TASK) as tape:
-        tape.grow(BEGAN, encoded(began(first.version, policy, first.counter, overhead)))
+        tape.grow(BEGAN, encoded(began(first.version, policy, first.counter, overhead, judged=first.judged)))
 
 
 def _now(session: Session) -> State:

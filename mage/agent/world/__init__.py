@@ -1,6 +1,6 @@
 """The agent's world: made of an environment, it acts and goes back; and the plan of what to undo (D14)."""
 
-from mage.agent.world.adapting import KEEP, AsyncEnvironmentWorld, EnvironmentWorld
+from mage.agent.world.adapting import KEEP, AsyncEnvironmentWorld, EnvironmentWorld, foresight_of
 from mage.agent.world.plan import crosses_irreversible, plan, plan_lines, undo_line
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "AsyncEnvironmentWorld",
     "EnvironmentWorld",
     "crosses_irreversible",
+    "foresight_of",
     "plan",
     "plan_lines",
     "undo_line",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, final
 
 from mage.agent.environment import (
@@ -10,15 +11,16 @@ from mage.agent.environment import (
     AsyncSnapshots,
     BadEnvironment,
     Environment,
+    Foresees,
     Snapshots,
 )
 from mage.agent.world.asks import answer, answer_awaited
 from mage.agent.world.program import Restorer
-from mage.effects import Act, Begin, NotRestored, Observed, Restore, Restored
+from mage.effects import Act, Begin, Compensable, Irreversible, NotRestored, Observed, Restore, Restored
 from mage.session.asks import Ask
 from mage.session.drivers import drive, drive_awaited
 
-__all__ = ["KEEP", "AsyncEnvironmentWorld", "EnvironmentWorld"]
+__all__ = ["KEEP", "AsyncEnvironmentWorld", "EnvironmentWorld", "foresight_of"]
 
 KEEP: Final = 64
 """How many snapshots a world keeps, if nobody says otherwise."""
@@ -57,6 +59,10 @@ class EnvironmentWorld:
         """Whether the world of any path can be brought back."""
         return self._environment.restoring != "none"
 
+    def foresees(self, action: str) -> bool:
+        """Tell whether an action can be undone, or nobody knows better (`mage.agent.environment.Foresees`)."""
+        return _can_be_undone(self._environment, action)
+
     def begin(self, _request: Begin, /) -> Observed:
         """Reset the environment, and return what it shows."""
         return drive(self._restorer.begin(), self._answer)
@@ -92,6 +98,10 @@ class AsyncEnvironmentWorld:
         """Whether the world of any path can be brought back."""
         return self._environment.restoring != "none"
 
+    def foresees(self, action: str) -> bool:
+        """Tell whether an action can be undone, or nobody knows better (`mage.agent.environment.Foresees`)."""
+        return _can_be_undone(self._environment, action)
+
     async def begin(self, _request: Begin, /) -> Observed:
         """See `EnvironmentWorld.begin`."""
         return await drive_awaited(self._restorer.begin(), self._answer)
@@ -114,3 +124,14 @@ def _check(environment: Environment | AsyncEnvironment, snapshots: bool) -> None
         raise BadEnvironment(f"{name}.restoring is {restoring!r}; it must be one of {', '.join(RESTORINGS)}")
     if restoring == "snapshot" and not snapshots:
         raise BadEnvironment(f"{name} is restored by snapshots, but lacks `snapshot` or `restore`")
+
+
+def foresight_of(world: object) -> Callable[[str], bool]:
+    """Return how a world tells whether an action can be undone; one that does not foresee says that it can."""
+    told: Callable[[str], bool] | None = getattr(world, "foresees", None)
+    return (lambda action: True) if told is None else told
+
+
+def _can_be_undone(environment: object, action: str) -> bool:
+    effect = environment.effect_of(action) if isinstance(environment, Foresees) else None
+    return not isinstance(effect, Compensable | Irreversible)

@@ -11,7 +11,15 @@ from typing import Final, assert_never
 from mage.effects import Compensable, Irreversible, NoEffect, Reversible, Undo, WorldEffect
 from mage.engine import Step, StepId
 
-__all__ = ["crosses_irreversible", "first_in_the_way", "leaves_no_trace", "plan", "plan_lines", "undo_line"]
+__all__ = [
+    "crosses_irreversible",
+    "first_in_the_way",
+    "lasting_of",
+    "leaves_no_trace",
+    "plan",
+    "plan_lines",
+    "undo_line",
+]
 
 _LONGEST: Final = 120
 
@@ -41,6 +49,13 @@ def first_in_the_way(undoing: Iterable[Undo]) -> Undo | None:
 def leaves_no_trace(undoing: Iterable[Undo]) -> bool:
     """Tell whether everything in a plan was declared to have had no effect; so it is with an empty one."""
     return all(isinstance(undo.effect, NoEffect) for undo in undoing)
+
+
+def lasting_of(effects: Mapping[StepId, WorldEffect]) -> frozenset[StepId]:
+    """Return the steps whose actions were declared compensable or irreversible. Cost: O(declared effects)."""
+    return frozenset(
+        step for step, effect in effects.items() if isinstance(effect, Compensable | Irreversible)
+    )
 
 
 def plan_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:

@@ -19,9 +19,10 @@ from mage.agent.world.places import Kept, KeptSnapshots, Lost, Place, Trail, Whe
 from mage.agent.world.plan import first_in_the_way, leaves_no_trace, undo_line
 from mage.effects import EffectError, NotRestored, Observed, Restore, Restored, Reversible, Undo
 from mage.engine import Step
-from mage.engine.ids import ROOT_STEP
+from mage.engine.ids import ROOT_STEP, StepId
 from mage.engine.text import is_blank
 from mage.session.asks import Program, ask
+from mage.stores.records import is_marker
 
 __all__ = ["Restorer"]
 
@@ -89,7 +90,7 @@ class Restorer:
         elif self._restoring == "none":
             ending = yield from self._undo(before, path, request.plan)
         else:
-            ending = yield from self._return(path)
+            ending = yield from self._return(path, request.lasting)
         if isinstance(ending, NotRestored):
             self._where = Lost(ending.reason)
             return ending
@@ -126,8 +127,11 @@ class Restorer:
                     return NotRestored(f"{undo_line(undo)}, but that failed: {error.detail}")
         return _Arrived("inverses", Place(self._trails(path)[-1], (), over))
 
-    def _return(self, path: Sequence[Step]) -> Program[_Ending]:
-        """Go back by the deepest snapshot on the path, or by a reset, and replay what is missing."""
+    def _return(self, path: Sequence[Step], lasting: frozenset[StepId]) -> Program[_Ending]:
+        """Go back by the deepest snapshot on the path, or by a reset, and replay what is missing.
+
+        Where an action that lasts would have to be performed again, nothing is done at all.
+        """
         known = self._trails(path)
         steps = path[len(path) - len(known) + 1 :]
         for depth in range(len(steps), -1, -1):
@@ -135,6 +139,9 @@ class Restorer:
             if kept is not None and (yield from self._put_back(kept)):
                 how: Literal["snapshot", "replay"] = "snapshot" if depth == len(steps) else "replay"
                 return (yield from self._replay(steps[depth:], kept.place, how))
+            again = _not_to_be_done_again(steps[depth - 1], lasting) if depth else None
+            if again is not None:
+                return again
         return (yield from self._replay_all(path))
 
     def _replay_all(self, path: Sequence[Step]) -> Program[_Ending]:
@@ -201,6 +208,15 @@ class Restorer:
         """Return what there is to undo: all but the reset, if that is left behind too."""
         opened = not path and self._is_opened_by([undo.step for undo in undoing[-1:]])
         return undoing[:-1] if opened else undoing
+
+
+def _not_to_be_done_again(step: Step, lasting: frozenset[StepId]) -> NotRestored | None:
+    """Return why an action must not be performed again, None where it may."""
+    if step.id in lasting:
+        return NotRestored(f"what was done at [Step {step.id}] cannot be undone, so it is not done again")
+    if is_marker(step.action):
+        return NotRestored(f"the action of [Step {step.id}] was redacted")
+    return None
 
 
 def _opening(seen: Observed) -> str:

@@ -89,11 +89,11 @@ def test_an_overflow_with_nothing_open_fails() -> None:
 
 @pytest.mark.parametrize("twin", TWINS, ids=["Agent", "AsyncAgent"])
 def test_an_overflow_that_nobody_can_relieve_fails(twin: Twin) -> None:
-    """The summarizer is down too: the model is asked once more, and the run fails."""
+    """The summarizer is down too: the model is asked once more, then once without what it is told, and the run fails."""
     (case,) = (one.values[0] for one in CASES if one.id == "overflow, as OpenAI says it")
     provider = Provider(Fault("model", case.answer), lambda number: Status(401) if number == 1 else None)
     with ScriptedServer(answering=provider) as server:
         outcome = twin(server.url, Place(), Life(), POLICY)
     assert isinstance(outcome, RunFailed)
     assert outcome.reason == "model: overflow"
-    assert [body["model"] for body in provider.seen] == ["model", "summarizer", "model"]
+    assert [body["model"] for body in provider.seen] == ["model", "summarizer", "model", "model"]
