@@ -6,9 +6,23 @@ import asyncio
 
 import pytest
 
-from mage import Failed, JudgeRequest, Passed, StepId, compress, grow, judge_request, start, view
+from mage import (
+    Compress,
+    Failed,
+    JudgeRequest,
+    Passed,
+    Revise,
+    StepId,
+    compress,
+    grow,
+    judge_request,
+    start,
+    view,
+)
 from mage.effects import (
+    EFFECT_FAULTS,
     Act,
+    Action,
     AsyncJudge,
     AsyncModel,
     AsyncSummarizer,
@@ -17,6 +31,8 @@ from mage.effects import (
     Decide,
     Decision,
     EffectError,
+    EffectFault,
+    Finish,
     Judge,
     Metered,
     Model,
@@ -26,6 +42,7 @@ from mage.effects import (
     Restored,
     Summarizer,
     SummaryRequest,
+    Usage,
     World,
 )
 from mage.testing.effects import (
@@ -200,3 +217,24 @@ def test_a_recorded_world() -> None:
     assert recording.actions == ["look", "light"]
     assert recording.acts.answers == [Observed("a lamp"), Observed("lit")]
     assert recording.restores.answers == [Restored("replay")]
+
+
+def test_what_is_taken_adds_up() -> None:
+    """Usages add up field by field, and `total` is what was read and written."""
+    both = Usage(3, 1, 2) + Usage(4, 2, 0, 2)
+    assert (both, both.total) == (Usage(7, 3, 2, 3), 10)
+
+
+def test_decisions_by_name() -> None:
+    """Each short form is the decision that it says."""
+    assert Decision.compress("text", thought="why") == Decision((), Compress("text"), "why")
+    assert Decision.revise(3, "no") == Decision((), Revise(3, "no"))
+    assert Decision.finish("done") == Decision((), Finish("done"))
+    assert Decision.act("a", "b").actions == (Action("a"), Action("b"))
+
+
+@pytest.mark.parametrize("fault", EFFECT_FAULTS)
+def test_which_faults_a_model_can_be_told_of(fault: EffectFault) -> None:
+    """A reply that was useless can be told; where nobody has answered there is nobody to tell."""
+    told = ("refusal", "empty", "truncated", "not_json", "wrong_schema", "unknown_tool", "too_many_calls")
+    assert EffectError(fault, "said").unusable == (fault in told)

@@ -31,8 +31,8 @@ LIVES: Final = 40
 TASK: Final = "Look at every shelf, and take a pear."
 RUN: Final = "s"
 ITEMS: Final = {"top": "a pear", "middle": "two books", "bottom": "nothing"}
-OPEN: Final = 100
-"""Tokens that task and open steps may take before they are summarized."""
+OPEN: Final = 50
+"""Tokens that open steps may take before they are summarized: the quarter of a mark that the fixed part has passed."""
 UNUSABLE: Final = EFFECT_FAULTS[:7]
 POLICY: Final = Policy(
     max_steps=STEPS, judge_down="accept", summary_limit=120, cool_down=3, max_retexts=1, max_revisions=1
@@ -109,7 +109,7 @@ def _run(url: str, store: JournalStore, bill: Bill, world: Shelves) -> Outcome:
             world=world,
             judge=ChatJudge(client, NAME, longest=80, max_tokens=200, temperature=0.0),
             summarizer=ChatSummarizer(client, NAME, max_tokens=100, temperature=0.5, seed=7),
-            policy=attrs.evolve(POLICY, high_water=counter.count(model.prompt_text) + OPEN),
+            policy=attrs.evolve(POLICY, high_water=4 * OPEN),
             counter=counter,
         )
         return agent.run(store, RUN, task=TASK)
