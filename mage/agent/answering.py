@@ -92,7 +92,7 @@ def told(reel: Reel, kind: str, answer: Metered[Any]) -> Program[Metered[Any]]:
     return as_read
 
 
-def expected(kind: str, answer: object) -> Any:
+def expected(kind: str, answer: object) -> Any:  # Any: its type follows from `kind`
     """Return an answer that is of the type that was asked for.
 
     Raises:

@@ -106,7 +106,9 @@ def _verdict_asked_for(run: Run, digest: Digest, *, wait: bool) -> Program[Meter
 
 
 def _judged(
-    run: Run, digest: Digest, question: Generator[Ask[Any], Any, Metered[Verdict] | None]
+    run: Run,
+    digest: Digest,
+    question: Generator[Ask[Any], Any, Metered[Verdict] | None],  # Any: as in `Program`
 ) -> Program[Outcome | None]:
     try:
         answer = yield from question
