@@ -32,7 +32,7 @@ demo: .venv/user            ## The bundled story; then, where TRACE names a file
 test: .venv/dev             ## Every test that a user's first run should see.
 	$(BIN)/python -m pytest -n $(WORKERS) -m $(FIRST)
 
-check: .venv/dev            ## Types and style.
+check: .venv/figures        ## Types and style, of what draws figures too.
 	$(BIN)/python -m mypy
 	$(BIN)/python -m tests.typing.readme > .venv/readme_blocks.py
 	$(BIN)/python -m mypy --config-file= --check-untyped-defs .venv/readme_blocks.py
