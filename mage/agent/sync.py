@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
-from typing import Any, cast, final
+from typing import Any, TypeGuard, cast, final
 
 import attrs
 
@@ -155,9 +155,11 @@ def _tape(store: JournalStore, name: str, clock: Clock, salts: Salts) -> Session
 
 def world_of(world: World | Environment) -> World:
     """Return the world that an environment is."""
-    if hasattr(world, "begin"):  # told by what it has: who implements a Protocol need not say so
-        return cast("World", world)
-    return EnvironmentWorld(world)
+    return EnvironmentWorld(world) if _is_environment(world) else cast("World", world)
+
+
+def _is_environment(world: object) -> TypeGuard[Environment]:
+    return not hasattr(world, "begin")  # told by what it has: who implements a Protocol need not say so
 
 
 @final
