@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from inspect import isawaitable
-from typing import Any, TypeVar, cast, final
+from typing import Any, TypeGuard, TypeVar, cast, final
 
 import attrs
 
@@ -137,9 +137,11 @@ async def _tape(
 
 def async_world_of(world: AsyncWorld | AsyncEnvironment) -> AsyncWorld:
     """Return the world that an environment is."""
-    if hasattr(world, "begin"):  # told by what it has: who implements a Protocol need not say so
-        return cast("AsyncWorld", world)
-    return AsyncEnvironmentWorld(world)
+    return AsyncEnvironmentWorld(world) if _is_environment(world) else cast("AsyncWorld", world)
+
+
+def _is_environment(world: object) -> TypeGuard[AsyncEnvironment]:
+    return not hasattr(world, "begin")  # told by what it has: who implements a Protocol need not say so
 
 
 @final
