@@ -20,16 +20,19 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, final
+from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
 from specs.proofs import ORACLE
 
-__all__ = ["CHECKS", "FAULTS", "Fault", "NotThere", "Row", "main", "planted", "run"]
+__all__ = ["CHECKS", "FAULTS", "Fault", "NotThere", "Row", "Said", "judged", "main", "planted", "run"]
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _ROOMS: Final = ("mage", "specs", "tests")
+
+Said: TypeAlias = Literal["caught", "crashed", "-"]
+"""What a check made of a fault."""
 
 CHECKS: Final[dict[str, tuple[str, ...]]] = {
     "oracle": ("-m", "specs.exhaustive", "--depth", "6", "--oracle", str(ORACLE)),
@@ -41,6 +44,12 @@ CHECKS: Final[dict[str, tuple[str, ...]]] = {
 
 _SLIP: Final = re.compile(r"\b(NameError|AttributeError|SyntaxError|ImportError|ModuleNotFoundError)\b.*")
 """What a fault that is no Python gives: it would be caught by anyone."""
+_STUMBLED: Final = re.compile(r"^Traceback \(most recent call last\)", re.MULTILINE)
+"""What a check prints that was thrown out, where it should have found something."""
+_FAILED: Final = re.compile(
+    r"^E .*\b(Disagreement|InvariantError|AssertionError)\b|: AssertionError$", re.MULTILINE
+)
+"""What pytest prints of a test that found something; any other exception came out of the engine."""
 
 
 @final
@@ -216,16 +225,24 @@ FAULTS: Final = (
 @final
 @attrs.frozen
 class Row:
-    """Who caught a fault; `fault` is None for the engine as it is."""
+    """Who caught a fault.
+
+    Attributes:
+        fault: which; None for the engine as it is.
+        caught: the checks that found something wrong.
+        seconds: how long all of them took.
+        crashed: the checks that only stumbled over what the engine raised; they have caught nothing.
+    """
 
     fault: Fault | None
     caught: tuple[str, ...]
     seconds: float
+    crashed: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
         """Whether this is as it should be: two checks or more catch a fault, none the engine as it is."""
-        return not self.caught if self.fault is None else len(self.caught) >= 2
+        return not self.caught + self.crashed if self.fault is None else len(self.caught) >= 2
 
 
 def planted(fault: Fault, source: str) -> str:
@@ -249,23 +266,28 @@ def run(fault: Fault | None) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for room in _ROOMS:
-            ignored = shutil.ignore_patterns("__pycache__", "*.vo*", "*.glob")
+            ignored = shutil.ignore_patterns("*.vo*", "*.glob", "*.pyc.*")  # the last are being written
             shutil.copytree(ROOT / room, copy / room, ignore=ignored)
         shutil.copy(ROOT / "pyproject.toml", copy)
         if fault is not None:
-            path = copy / "mage" / "engine" / fault.file
-            path.write_text(planted(fault, path.read_text(encoding="utf-8")), encoding="utf-8")
-        caught = tuple(check for check in CHECKS if _catches(check, copy))
-    return Row(fault, caught, time.perf_counter() - began)
+            _plant(fault, copy / "mage" / "engine")
+        said = {check: _judged_by(check, copy) for check in CHECKS}
+    caught, crashed = (
+        tuple(check for check in CHECKS if said[check] == word) for word in ("caught", "crashed")
+    )
+    return Row(fault, caught, time.perf_counter() - began, crashed)
 
 
-def _catches(check: str, copy: Path) -> bool:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(copy),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "MAGE_TESTS": "unshrunk",
-    }
+def _plant(fault: Fault, engine: Path) -> None:
+    """Put a fault into a copy of the engine, and drop what was compiled of it before."""
+    path = engine / fault.file
+    path.write_text(planted(fault, path.read_text(encoding="utf-8")), encoding="utf-8")
+    for compiled in (engine / "__pycache__").glob(f"{path.stem}.*"):
+        compiled.unlink()
+
+
+def _judged_by(check: str, copy: Path) -> Said:
+    environment = {**os.environ, "PYTHONPATH": str(copy), "MAGE_TESTS": "unshrunk"}
     environment.pop("MAGE_CI", None)
     done = subprocess.run(
         (sys.executable, *CHECKS[check]),
@@ -275,16 +297,32 @@ def _catches(check: str, copy: Path) -> bool:
         capture_output=True,
         text=True,
     )
-    if done.returncode not in (0, 1):
-        raise NotThere(f"{check} could not run: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    said = done.stdout + done.stderr
-    if done.returncode == 1 and (slip := _SLIP.search(said)):
+    return judged(check, done.returncode, done.stdout + done.stderr)
+
+
+def judged(check: str, status: int, said: str) -> Said:
+    """Return what a check made of the engine, by its exit status and by all that it printed.
+
+    Raises:
+        NotThere: it could not run, or what was planted is no Python.
+    """
+    if status not in (0, 1):
+        raise NotThere(f"{check} could not run: {said[-4000:]}")
+    if status == 0:
+        return "-"
+    if slip := _SLIP.search(said):
         raise NotThere(f"{check} did not judge the fault, it stumbled over it: {slip.group()}")
-    return done.returncode == 1
+    found = _FAILED.search(said) if check == "stateful" else not _STUMBLED.search(said)
+    return "caught" if found else "crashed"
 
 
 def _line(row: Row) -> str:
-    marks = " ".join(f"{('caught' if check in row.caught else '-'):9}" for check in CHECKS)
+    said = (
+        dict.fromkeys(CHECKS, "-")
+        | dict.fromkeys(row.caught, "caught")
+        | dict.fromkeys(row.crashed, "crashed")
+    )
+    marks = " ".join(f"{word:9}" for word in said.values())
     what = "nothing: the engine as it is" if row.fault is None else f"{row.fault.operation}: {row.fault.name}"
     return f"{marks} {row.seconds:6.1f} s  {'' if row.good else 'NOT AS IT SHOULD BE  '}{what}"
 

@@ -261,21 +261,25 @@ def _found(recording: Recording, at: int, names: str) -> Found:
 
 
 def _module(recordings: Sequence[Recording]) -> str:
-    journals = ",\n".join(f"<<{_events(recording.events)}>>" for recording in recordings)
-    return f"---- MODULE Log ----\nJournals == <<\n{journals}>>\n====\n"
+    """Write the journals as a module; an event that many of them hold stands there once, and is read once."""
+    names: dict[str, str] = {}
+    journals = [
+        ", ".join([names.setdefault(_event(event), f"Logged{len(names)}") for event in recording.events])
+        for recording in recordings
+    ]
+    events = "\n".join(f"{name} == {event}" for event, name in names.items())
+    listed = ",\n".join(f"<<{journal}>>" for journal in journals)
+    return f"---- MODULE Log ----\n{events}\nJournals == <<\n{listed}>>\n====\n"
 
 
-def _events(events: Iterable[Event]) -> str:
-    return ",\n".join(
-        _written(
-            {
-                "command": event.command,
-                "refusal": event.refusal,
-                "digest": event.digest,
-                "shown": event.shown,
-            }
-        )
-        for event in events
+def _event(event: Event) -> str:
+    return _written(
+        {
+            "command": event.command,
+            "refusal": event.refusal,
+            "digest": event.digest,
+            "shown": event.shown,
+        }
     )
 
 

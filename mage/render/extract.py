@@ -27,8 +27,8 @@ def extract(steps: Sequence[Step]) -> str:
     """Return a text for a run of steps: how many there are, and their most telling lines.
 
     A line tells much when its words are frequent in the whole run and were not told yet; lines are given in execution order, cut
-    at 100 characters. They take at most three lines and an eighth of what they stand for, so that an
-    extract is always shorter than its steps. It is never blank.
+    at 100 characters. There are at most three, and they take at most an eighth of what they stand for: only
+    over a few short steps does the first line make an extract longer than its steps. It is never blank.
     Cost: O(contents, at most 2,000 characters of each).
     """
     contents = [text[:_CONSIDERED] for step in steps for text in step.content]

@@ -84,44 +84,48 @@ Proof.
     rewrite flat_map_concat_map, concat_map, map_map. now f_equal.
 Qed.
 
-(* an_answer_meets_its_question: a verdict is taken only with the digest of what is asked now. So, where no
-   two questions have one digest, an answer to another question than this one is never taken *)
+(* these two questions do not share a digest. That no two of all questions do would be too much to ask: there are
+   more questions than digests of 256 bits, so what is proved from it would say nothing of SHA-256 *)
+Definition no_collision (p q : Question Text) := digest_of p = digest_of q -> p = q.
+
+(* an_answer_meets_its_question: a verdict is taken only with the digest of what is asked now. So an answer to
+   another question is never taken, unless these two collide *)
 Theorem an_answer_meets_its_question : forall s a d s', apply_verdict s a d = Done s' ->
   phase s = Unverified /\ d = digest s /\ summary_head s' = summary_head s /\
-  ((forall p q, digest_of p = digest_of q -> p = q) ->
-   forall asked, d = digest_of asked -> asked = question s (summary_head s)).
+  forall asked, d = digest_of asked -> no_collision asked (question s (summary_head s)) ->
+  asked = question s (summary_head s).
 Proof using same_digest_spec.
   intros s a d s' E. destruct (apply_verdict_cases same_digest_spec E) as [P [D Cs]].
   split; [exact P|]. split; [exact D|]. split.
   - destruct a; [|destruct Cs as [_ Cs]]; now rewrite Cs.
-  - intros No asked Ea. apply No. rewrite <- Ea. exact D.
+  - intros asked Ea No. apply No. rewrite <- Ea. exact D.
 Qed.
 
-(* an_overtaken_answer_is_refused: one to another question, in whatever phase (where no two questions have
-   one digest) *)
-Theorem an_overtaken_answer_is_refused : (forall p q, digest_of p = digest_of q -> p = q) ->
-  forall s a asked, phase s <> Unverified \/ asked <> question s (summary_head s) ->
+(* an_overtaken_answer_is_refused: one to another question, in whatever phase (where these two do not collide) *)
+Theorem an_overtaken_answer_is_refused : forall s a asked,
+  no_collision asked (question s (summary_head s)) ->
+  phase s <> Unverified \/ asked <> question s (summary_head s) ->
   apply_verdict s a (digest_of asked) = Refused (StaleVerdict (expected s)).
 Proof using same_digest_spec.
-  intros No s a asked Hs. unfold Machine.apply_verdict, Machine.expected.
+  intros s a asked No Hs. unfold Machine.apply_verdict, Machine.expected.
   destruct (phase s) eqn:P; try reflexivity. destruct Hs as [Hs|Hs]; [congruence|].
   destruct (same_digest (digest_of asked) (digest s)) eqn:E; [|reflexivity].
   apply same_digest_spec, No in E. contradiction.
 Qed.
 
 (* a_new_text_overtakes: once a summary has another text, or was made a subgoal (D12), an answer to the old
-   question is refused (where no two questions have one digest) *)
-Theorem a_new_text_overtakes : (forall p q, digest_of p = digest_of q -> p = q) ->
-  forall s m k s' a, reachable s -> retext s m k = Done s' ->
+   question is refused (where the old and the new one do not collide) *)
+Theorem a_new_text_overtakes : forall s m k s' a, reachable s -> retext s m k = Done s' ->
+  no_collision (question s (summary_head s)) (question s' (summary_head s')) ->
   text (summary s' (summary_head s')) <> text (summary s (summary_head s)) \/
   kind (summary s' (summary_head s')) <> kind (summary s (summary_head s)) ->
   apply_verdict s' a (digest s) = Refused (StaleVerdict (Some (digest s'))).
 Proof using same_spec same_digest_spec.
-  intros No s m k s' a Re E D. pose proof (reachable_inv same_spec Re) as I.
+  intros s m k s' a Re E No D. pose proof (reachable_inv same_spec Re) as I.
   pose proof (inv_summary_head I) as Lh.
   assert (phase s' = Unverified) as P by (destruct (retext_cases E) as [_ [_ ->]]; now apply retexted_phase).
   assert (expected s' = Some (digest s')) as <- by (unfold Machine.expected; now rewrite P).
-  apply (an_overtaken_answer_is_refused No). right. intro Eq.
+  apply an_overtaken_answer_is_refused; [exact No|]. right. intro Eq.
   pose proof (f_equal (@asked_text Text) Eq). pose proof (f_equal (@asked_kind Text) Eq). simpl in *.
   destruct D; congruence.
 Qed.

@@ -14,12 +14,14 @@ let bad fmt = Printf.ksprintf (fun why -> raise (Bad why)) fmt
 let code_point s i =
   let first = Char.code s.[i] in
   let length = if first < 0x80 then 1 else if first < 0xe0 then 2 else if first < 0xf0 then 3 else 4 in
-  if i + length > String.length s then bad "no UTF-8 at %d" i;
+  if i + length > String.length s || first > 0xf4 then bad "no UTF-8 at %d" i;
   let u = ref (if length = 1 then first else first land (0xff lsr (length + 1))) in
   for k = i + 1 to i + length - 1 do
     if Char.code s.[k] land 0xc0 <> 0x80 then bad "no UTF-8 at %d" k;
     u := (!u lsl 6) lor (Char.code s.[k] land 0x3f)
   done;
+  let least = [| 0; 0; 0x80; 0x800; 0x10000 |].(length) in        (* what is spelled longer than it need be *)
+  if !u < least || not (Uchar.is_valid !u) then bad "no UTF-8 at %d" i;
   (!u, i + length)
 
 let is_high u = u >= 0xd800 && u < 0xdc00
@@ -42,7 +44,8 @@ let rec spell_all out = function
 
 (* ---- reading ---- *)
 
-type reader = { line : string; mutable at : int }
+type reader = { line : string; mutable at : int; mutable depth : int }
+let deepest = 1000                                      (* requests have three levels; reading recurses *)
 
 let peek r = if r.at < String.length r.line then r.line.[r.at] else '\000'
 let next r =
@@ -63,7 +66,9 @@ let escaped r =
   | ('"' | '\\' | '/') as c -> Char.code c
   | c -> bad "escape \\%c" c
 
-let character r = let u, after = code_point r.line r.at in r.at <- after; u
+let character r =
+  if peek r < ' ' then bad "a control character in a string, at %d" r.at;
+  let u, after = code_point r.line r.at in r.at <- after; u
 
 let read_string r =
   expect r '"';
@@ -80,15 +85,23 @@ let read_number r =
   let rec digits () = match peek r with '0' .. '9' | '-' -> ignore (next r); digits () | _ -> () in
   digits ();
   let written = String.sub r.line began (r.at - began) in
+  let first = if String.starts_with ~prefix:"-" written then 1 else 0 in
+  if String.length written > first + 1 && written.[first] = '0' then bad "a number begins with 0, at %d" began;
   try Int (int_of_string written) with Failure _ -> bad "no value at %d" began
 
 let word r spelling value = String.iter (expect r) spelling; value
+
+(* no key stands twice *)
+let once fields =
+  let keys = List.map fst fields in
+  if List.length (List.sort_uniq compare keys) < List.length keys then bad "a key stands twice";
+  fields
 
 let rec read_value r =
   skip_spaces r;
   let value = match peek r with
     | '"' -> Str (read_string r)
-    | '{' -> ignore (next r); Obj (items r '}' field)
+    | '{' -> ignore (next r); Obj (once (items r '}' field))
     | '[' -> ignore (next r); List (items r ']' read_value)
     | 't' -> word r "true" (Bool true)
     | 'f' -> word r "false" (Bool false)
@@ -97,15 +110,17 @@ let rec read_value r =
   skip_spaces r; value
 
 and items : 'a. reader -> char -> (reader -> 'a) -> 'a list = fun r close item ->
+  r.depth <- r.depth + 1;
+  if r.depth > deepest then bad "nested deeper than %d" deepest;
   skip_spaces r;
-  if peek r = close then (ignore (next r); []) else
-    let rec more found =
-      let found = item r :: found in
-      match next r with
-      | ',' -> more found
-      | c when c = close -> List.rev found
-      | c -> bad "%c at %d" c (r.at - 1) in
-    more []
+  let rec more found =
+    let found = item r :: found in
+    match next r with
+    | ',' -> more found
+    | c when c = close -> List.rev found
+    | c -> bad "%c at %d" c (r.at - 1) in
+  let all = if peek r = close then (ignore (next r); []) else more [] in
+  r.depth <- r.depth - 1; all
 
 and field r =
   skip_spaces r;
@@ -114,7 +129,7 @@ and field r =
   (key, read_value r)
 
 let parse line =
-  let r = { line; at = 0 } in
+  let r = { line; at = 0; depth = 0 } in
   let value = read_value r in
   if r.at < String.length line then bad "something after the value, at %d" r.at;
   value

@@ -95,25 +95,43 @@ let int_of o key = match get o key with Int i -> i | _ -> bad "%s is no number" 
 let bool_of o key = match get o key with Bool b -> b | _ -> bad "%s is no boolean" key
 let kind_of = function
   | Str "subgoal" -> M.Subgoal | Str "fallback" -> M.Fallback | _ -> bad "no kind"
+(* these keys and no others *)
+let exactly o keys = List.iter (fun (key, _) -> if not (List.mem key keys) then bad "%s is too much" key) o
 let answer_of = function
   | Obj o -> (match text_of o "type" with
-    | "passed" -> M.Pass
+    | "passed" -> exactly o ["type"]; M.Pass
     | "failed" ->
+      exactly o ["type"; "feedback"; "fault"];
       M.Fail (text_of o "feedback", match text_of o "fault" with
         | "summary" -> M.InSummary | "execution" -> M.InExecution | word -> bad "fault %s" word)
     | word -> bad "verdict %s" word)
   | _ -> bad "no verdict"
+let digest_of_answer o =
+  let d = text_of o "digest" in
+  if String.length d <> 64 then bad "a digest has 64 digits";
+  String.iter (function '0' .. '9' | 'a' .. 'f' -> () | c -> bad "a digest with %C" c) d; d
+let natural o key = let n = int_of o key in if n < 0 then bad "%s is below 0" key else n
+
+(* a start, which is no command of the machine, or one that is *)
+type request = Start of string | Command of (string, string) M.command
 
 let command o = match text_of o "op" with
-  | "instruct" -> M.Instruct (text_of o "text", bool_of o "standing")
-  | "grow" -> M.Grow (text_of o "action", text_of o "observation")
-  | "compress" -> M.Compress (text_of o "text", kind_of (get o "kind"))
+  | "instruct" -> exactly o ["op"; "text"; "standing"]; M.Instruct (text_of o "text", bool_of o "standing")
+  | "grow" -> exactly o ["op"; "action"; "observation"]; M.Grow (text_of o "action", text_of o "observation")
+  | "compress" -> exactly o ["op"; "text"; "kind"]; M.Compress (text_of o "text", kind_of (get o "kind"))
   | "retext" ->
+    exactly o ["op"; "text"; "kind"];
     M.Retext (text_of o "text", match get o "kind" with Null -> None | k -> Some (kind_of k))
-  | "apply_verdict" -> M.ApplyVerdict (answer_of (get o "verdict"), text_of o "digest")
-  | "accept" -> M.Accept
-  | "revise" -> M.Revise (int_of o "boundary", text_of o "lesson")
+  | "apply_verdict" ->
+    exactly o ["op"; "verdict"; "digest"];
+    M.ApplyVerdict (answer_of (get o "verdict"), digest_of_answer o)
+  | "accept" -> exactly o ["op"]; M.Accept
+  | "revise" -> exactly o ["op"; "boundary"; "lesson"]; M.Revise (natural o "boundary", text_of o "lesson")
   | op -> bad "op %s" op
+
+let request o = match get o "op" with
+  | Str "start" -> exactly o ["op"; "task"]; Start (text_of o "task")
+  | _ -> Command (command o)
 
 (* ---- answers ---- *)
 
@@ -145,12 +163,13 @@ let left s = function
     ["abandoned", ints (M.abandoned nothing s b); "instructions", List placed]
   | _ -> []
 
-let carry_out on o =
-  match on, text_of o "op" with
-  | 0, "start" -> keep (M.start nothing (text_of o "task"))
-  | 0, _ | _, "start" -> refusal M.IllegalPhase
-  | _ ->
-    let before = state on and c = command o in
+let carry_out on asked =
+  match on, asked with
+  | 0, Start task -> keep (M.start nothing task)
+  | 0, Command _ -> refusal M.IllegalPhase
+  | _, Start _ -> ignore (state on); refusal M.IllegalPhase
+  | _, Command c ->
+    let before = state on in
     match exec before c with
     | M.Done s -> keep s @ left before c
     | M.Refused why -> refusal why
@@ -158,7 +177,9 @@ let carry_out on o =
 let answer line = match parse line with
   | Obj ["forget", Bool true] -> count := 0; Obj ["state", Int 0]
   | Obj ["show", Int n] -> canonical (state n)
-  | Obj o -> (match get o "command" with Obj c -> Obj (carry_out (int_of o "on") c) | _ -> bad "no command")
+  | Obj o ->
+    exactly o ["on"; "command"];
+    (match get o "command" with Obj c -> Obj (carry_out (int_of o "on") (request c)) | _ -> bad "no command")
   | _ -> bad "no request"
 
 let () =

@@ -1,4 +1,4 @@
-"""Every short sequence of commands, on the engine and on another implementation."""
+"""Every short sequence of commands, and random long ones, on the engine and on another implementation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from mage.engine import Compress, Start
 from mage.testing import Disagreement, Engine
 from mage.testing.implementation import Answer, Implementation, Request
+from specs.differential import LONG, search
 from specs.exhaustive import exhaust
 from specs.explore import SMALL, WIDE, Alphabet, explore
 
@@ -45,3 +46,21 @@ def test_a_fault_is_found_on_its_shortest_way() -> None:
     assert isinstance(found.value.commands[0], Start)
     assert len(found.value.commands) == 3
     assert "fallback" in str(found.value)
+
+
+def test_a_random_search_compares_all_that_it_was_asked_for() -> None:
+    """However many are drawn at once, all are compared, over a quarter long; the same seed draws the same."""
+    seen = search(Engine(), 30, 7, at_once=12)
+    assert seen == search(Engine(), 30, 7, at_once=12)
+    assert seen.sequences == 30
+    assert seen.long >= 7
+    assert seen.accepted > seen.long * LONG
+    assert seen.tried > seen.accepted
+    assert set(seen.phases) == {"Active", "Unverified", "Rejected"}
+    assert seen != search(Engine(), 30, 8, at_once=12)
+
+
+def test_a_random_search_finds_a_fault() -> None:
+    """An implementation that differs is caught, and how it differs is said."""
+    with pytest.raises(Disagreement, match="fallback"):
+        search(Forgetful(), 30, 7, at_once=12)

@@ -8,7 +8,7 @@ from collections import Counter
 import attrs
 import pytest
 
-from specs.faults import CHECKS, FAULTS, ROOT, Fault, NotThere, Row, planted
+from specs.faults import CHECKS, FAULTS, ROOT, Fault, NotThere, Row, Said, judged, planted
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -40,3 +40,35 @@ def test_two_must_catch_a_fault_and_none_the_engine() -> None:
     assert Row(FAULTS[0], two, 0.0).good
     assert Row(None, (), 0.0).good
     assert not Row(None, one, 0.0).good
+    assert not Row(FAULTS[0], one, 0.0, crashed=tuple(CHECKS)[1:]).good
+    assert not Row(None, (), 0.0, crashed=one).good
+
+
+THROWN = "Traceback (most recent call last):\n  File ...\nKeyError: 0\n"
+FOUND = "E   mage.testing.comparing.Disagreement: C[0]: the engine has ..."
+
+
+@pytest.mark.parametrize(
+    ("check", "status", "said", "word"),
+    [
+        *((check, 0, THROWN, "-") for check in CHECKS),
+        *((check, 1, "L5 revise_restores: C was ...", "caught") for check in ("oracle", "explorer")),
+        *((check, 1, THROWN, "crashed") for check in ("oracle", "explorer")),
+        ("stateful", 1, FOUND, "caught"),
+        ("stateful", 1, "E   mage.engine.errors.InvariantError: I6 path_is_whole", "caught"),
+        ("stateful", 1, "E   AssertionError: L7 refusal_changes_nothing", "caught"),
+        ("stateful", 1, "E       assert 1 == 2\n\ntests/x.py:3: AssertionError\n", "caught"),
+        ("stateful", 1, "E   KeyError: 0\n\nmage/engine/machine.py:257: KeyError", "crashed"),
+        ("stateful", 1, "    raise Disagreement(1)\nE   IndexError: 0", "crashed"),
+    ],
+)
+def test_to_stumble_is_not_to_catch(check: str, status: int, said: str, word: Said) -> None:
+    """A check has caught a fault where it says what is wrong, not where the engine threw it out."""
+    assert judged(check, status, said) == word
+
+
+@pytest.mark.parametrize(("status", "said"), [(2, "no oracle"), (1, f"{FOUND}\nNameError: name 'x'")])
+def test_what_was_not_judged_is_an_error(status: int, said: str) -> None:
+    """A check that could not run, or a fault that is no Python, ends the run."""
+    with pytest.raises(NotThere):
+        judged("stateful", status, said)

@@ -173,6 +173,14 @@ def test_every_check_runs_at_its_full_size() -> None:
     assert "--sequences" not in told["differential"]
 
 
+def test_no_check_waits_for_a_later_one() -> None:
+    """What a check waits for was begun before it, so it has a place to run in, however few there are."""
+    begun = [check.name for check in CHECKS]
+    assert len(set(begun)) == len(begun)
+    for place, check in enumerate(CHECKS):
+        assert set(check.after) <= set(begun[:place])
+
+
 def test_a_row_that_names_nothing_that_ran_is_reported(tmp_path: Path) -> None:
     """What a run did not check is named, row by row: a theorem that is gone, and a row without any check."""
     results: dict[str, object] = {

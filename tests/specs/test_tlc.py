@@ -210,10 +210,14 @@ def test_a_run_that_takes_too_long_is_wrong() -> None:
 
 
 @needs_tlc
-def test_a_control_that_does_not_fail_is_a_failure() -> None:
+def test_a_control_that_does_not_fail_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reading that breaks nothing, or something else than it should, is wrong."""
-    harmless = check_control(tlc(), Control("Harmless", "D6", "labels_rise", config="runs"))
-    assert (harmless.broken, harmless.wrong) == (None, "labels_rise should break")
+    nothing = Control("Harmless", "one line", "loser_is_told", config="shell_doubt", module="Shell")
+    small = config_of(nothing).replace("MaxVersion = 4", "MaxVersion = 2")
+    with monkeypatch.context() as patched:
+        patched.setattr(checker, "config_of", lambda control: small)
+        harmless = check_control(tlc(), nothing)
+    assert (harmless.broken, harmless.wrong) == (None, "loser_is_told should break")
     other = check_control(tlc(), Control("NoGate", "D6", "labels_rise"))
     assert other.wrong == "labels_rise should break, phases_are_as_said does"
 
