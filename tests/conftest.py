@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, Phase, settings
+
+# A script that starts the tests in its background has Ctrl-C ignored, in them and in all that they start; some of
+# them press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SLOW_MACHINES = [HealthCheck.too_slow]
 settings.register_profile(

@@ -65,7 +65,7 @@ def live(
         environment: whose manual and tools the model is told; None where there is none.
 
     Raises:
-        Refused: there is no key or none that can be sent, or the address is none, or the `openai` client is not installed.
+        Refused: there is no key or none that can be sent, no address or proxy that can be used, or no `openai` client.
         BadTool: a tool of the environment has a name that cannot be offered.
     """
     _require_address("--base-url", base_url)
@@ -76,6 +76,8 @@ def live(
         raise Refused(str(missing)) from None
     try:
         client = stack.enter_context(llm.client(base_url=base_url))
+    except (llm.BadAddress, llm.BadProxy) as error:
+        raise Refused(str(error)) from None
     except (llm.MissingKey, llm.BadKey) as error:
         raise Refused(f"{error}; --offline needs no model") from None
     given = cast("shop.Shop", environment)  # told by what it has: `manual_of` and `tools_of` look
@@ -94,7 +96,8 @@ def _require_address(where: str, given: str | None) -> None:
         return
     try:
         parts = urlsplit(given)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        named = given.isprintable() and bool((parts.hostname or "").encode("idna"))
+        sound = parts.scheme in ("http", "https") and named and parts.port != 0
     except ValueError:
         sound = False
     if not sound:

@@ -21,7 +21,7 @@ except ModuleNotFoundError as _missing:
         "mage.llm needs its extra: pip install 'mage-state[openai]'", name="openai"
     ) from None
 
-from mage.llm.clients import BadKey, MissingKey, async_client, client
+from mage.llm.clients import BadAddress, BadKey, BadProxy, MissingKey, async_client, client
 from mage.llm.deciding import AsyncChatModel, ChatModel
 from mage.llm.judging import AsyncChatJudge, ChatJudge
 from mage.llm.sending import Sampling
@@ -31,7 +31,9 @@ __all__ = [
     "AsyncChatJudge",
     "AsyncChatModel",
     "AsyncChatSummarizer",
+    "BadAddress",
     "BadKey",
+    "BadProxy",
     "ChatJudge",
     "ChatModel",
     "ChatSummarizer",

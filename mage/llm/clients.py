@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, final
 
+import httpx2
 import openai
 
 from mage.engine.errors import MageError
 
-__all__ = ["BadKey", "MissingKey", "async_client", "client"]
+__all__ = ["BadAddress", "BadKey", "BadProxy", "MissingKey", "async_client", "client"]
 
+_OPENAI: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
 """Sent to a server of one's own that wants no key; the client insists on some."""
 
@@ -35,6 +38,29 @@ class BadKey(MageError, ValueError):
         return "OPENAI_API_KEY is no key: it holds a character that is not ASCII, a space or a line break; set it again"
 
 
+@final
+class BadAddress(MageError, ValueError):
+    """What is given as the address of a server is none. It is not quoted: it may hold a password."""
+
+    def __str__(self) -> str:
+        return "base_url, or OPENAI_BASE_URL, is no address of a server: it is one such as http://localhost:8080/v1"
+
+
+@final
+class BadProxy(MageError, ValueError):
+    """The environment names a proxy that cannot be used. It is not quoted: it may hold a password."""
+
+    def __init__(self, *, lacks: str = "") -> None:
+        self.lacks = lacks
+        super().__init__(lacks)
+
+    def __str__(self) -> str:
+        where = "the proxy of ALL_PROXY, HTTPS_PROXY, HTTP_PROXY or NO_PROXY cannot be used"
+        if self.lacks:
+            return f"{where}: a SOCKS proxy needs one package more: pip install {self.lacks}"
+        return f"{where}: an address begins with http://, https:// or socks5://"
+
+
 def client(
     *,
     base_url: str | None = None,
@@ -55,9 +81,12 @@ def client(
     Raises:
         MissingKey: there is no key, and no other server to ask.
         BadKey: there is something that cannot be one.
+        BadAddress: the address cannot be one.
+        BadProxy: the process' environment names a proxy that cannot be used.
     """
     key, address = _settings(base_url, environment)
-    return openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=max_retries)
+    with _proxied():
+        return openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=max_retries)
 
 
 def async_client(
@@ -69,16 +98,40 @@ def async_client(
 ) -> openai.AsyncOpenAI:
     """Return an async client; see `client`."""
     key, address = _settings(base_url, environment)
-    return openai.AsyncOpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=max_retries)
+    with _proxied():
+        return openai.AsyncOpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=max_retries)
 
 
-def _settings(base_url: str | None, environment: Mapping[str, str] | None) -> tuple[str, str | None]:
+@contextmanager
+def _proxied() -> Iterator[None]:
+    """Say in our words what the HTTP client raises where it reads the proxies of the process' environment."""
+    try:
+        yield
+    except ImportError:
+        raise BadProxy(lacks="socksio") from None
+    except (ValueError, httpx2.InvalidURL):
+        raise BadProxy from None
+
+
+def _settings(base_url: str | None, environment: Mapping[str, str] | None) -> tuple[str, str]:
     # looked up here: as a default of an argument it would be shown, with the key, by `help`
     variables = os.environ if environment is None else environment
-    address = base_url or variables.get("OPENAI_BASE_URL") or None
+    address = base_url or variables.get("OPENAI_BASE_URL")
+    if address and not _is_address(address):
+        raise BadAddress
     key = variables.get("OPENAI_API_KEY") or (_NO_KEY if address else "")
     if not key:
         raise MissingKey
     if not all("!" <= char <= "~" for char in key):
         raise BadKey
-    return key, address
+    # never left to the SDK, which would look into the process' environment, and take an empty variable for an address
+    return key, address or _OPENAI
+
+
+def _is_address(given: str) -> bool:
+    """Tell whether the HTTP client takes an address at all; whether anybody is there is seen when it is asked."""
+    try:
+        httpx2.URL(given).host.encode("idna")
+    except (httpx2.InvalidURL, UnicodeError):  # a label of a host that is empty or too long
+        return False
+    return True

@@ -7,18 +7,19 @@ another type. So the JSON itself is read, and what is not as it should be counts
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, cast, final
+
+import attrs
 
 from mage.agent.prompts import ToolCall
 from mage.effects import Usage
 from mage.llm.asking import Reply
+from mage.llm.events import data_of
 from mage.llm.faults import ProviderError, provider_error
 
-__all__ = ["LAST_LINE", "read_completion", "read_json_completion", "read_streamed_completion"]
+__all__ = ["read_completion", "read_json_completion", "read_streamed_completion"]
 
-LAST_LINE: Final = "data: [DONE]"
-"""With this a stream ends."""
 _NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat completion")
 
 
@@ -34,12 +35,13 @@ def read_json_completion(body: str) -> Reply | ProviderError:
 def read_completion(document: object) -> Reply | ProviderError:
     """Return the first choice of a completion, or the error that came in its place under a 200."""
     whole = _mapping(document)
-    if whole.get("error"):
-        return provider_error(200, document, {})
+    error = _error(whole)
+    if error is not None:
+        return error
     choices = whole.get("choices")
     if not isinstance(choices, list):
         return _NO_COMPLETION
-    choice = _mapping(choices[0] if choices else None)
+    choice = _first_choice(whole)
     message = _mapping(choice.get("message"))
     finish = choice.get("finish_reason")
     return Reply(
@@ -47,10 +49,22 @@ def read_completion(document: object) -> Reply | ProviderError:
         calls=tuple(_calls(message.get("tool_calls"))),
         refusal=_text(message.get("refusal")),
         # No choice at all is no reply that broke off: it is an empty one.
-        finish=finish if isinstance(finish, str) else None if choices else "stop",
+        finish=(_text(finish) or None) if choices else "stop",
         usage=_usage(whole.get("usage")),
         model=_text(whole.get("model")),
     )
+
+
+def _error(whole: Mapping[str, object]) -> ProviderError | None:
+    """Return the error that stands in place of a completion, or in its choice: some routers put it there."""
+    for place in (whole, _first_choice(whole)):
+        if place.get("error"):
+            return provider_error(200, place, {})
+    return None
+
+
+def _first_choice(whole: Mapping[str, object]) -> Mapping[str, object]:
+    return _mapping(next(iter(_items(whole.get("choices"))), None))
 
 
 def _mapping(value: object) -> Mapping[str, object]:
@@ -76,10 +90,13 @@ def _calls(value: object) -> Iterable[ToolCall]:
     for place, item in enumerate(_items(value)):
         call = _mapping(item)
         function = _mapping(call.get("function"))
-        arguments = function.get("arguments")
-        # Some servers give an object and not its text, and nothing where there are no arguments.
-        written = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        written = _arguments(function.get("arguments") or {})
         yield ToolCall(_text(call.get("id")) or f"call_{place}", _text(function.get("name")), written)
+
+
+def _arguments(value: object) -> str:
+    """Return the arguments of a call as their text; some servers give an object."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _usage(value: object) -> Usage:
@@ -99,28 +116,16 @@ def _count(value: object) -> int:
 def read_streamed_completion(lines: Iterable[str]) -> Reply | ProviderError:
     """Return what the lines of an event stream add up to. Any lines. Cost: O(length)."""
     chunks: list[Mapping[str, object]] = []
-    for data in _events(lines):
+    for data in data_of(lines):
         try:
             chunk = _mapping(json.loads(data))
         except (ValueError, RecursionError):
             return ProviderError(200, "", "a piece of the stream is not JSON")
-        if chunk.get("error"):
-            return provider_error(200, chunk, {})
+        error = _error(chunk)
+        if error is not None:
+            return error
         chunks.append(chunk)
     return read_completion(_gathered(chunks))
-
-
-def _events(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the data of each event that an empty line ends; what broke off within one is dropped, as SSE has it."""
-    data: list[str] = []
-    for line in lines:
-        if line == LAST_LINE:
-            return
-        if line.startswith("data:"):
-            data.append(line.removeprefix("data:").removeprefix(" "))
-        elif not line and data:
-            yield "\n".join(data)
-            data = []
 
 
 def _gathered(chunks: Iterable[Mapping[str, object]]) -> dict[str, object]:
@@ -130,31 +135,56 @@ def _gathered(chunks: Iterable[Mapping[str, object]]) -> dict[str, object]:
     """
     whole: dict[str, object] = {}
     texts: dict[str, list[str]] = {"content": [], "refusal": []}
-    calls: dict[int, dict[str, Any]] = {}  # JSON as it grows
+    calls: list[_GrowingCall] = []
     finish: object = None
     for chunk in chunks:
         whole.update({key: chunk[key] for key in ("usage", "model") if chunk.get(key)})
-        choice = _mapping(next(iter(_items(chunk.get("choices"))), None))
+        choice = _first_choice(chunk)
         finish = choice.get("finish_reason") or finish
         delta = _mapping(choice.get("delta"))
         for name, pieces in texts.items():
-            pieces.append(_text(delta.get(name)))
+            pieces.append(_content(delta.get(name)))
         for item in _items(delta.get("tool_calls")):
             _add(calls, _mapping(item))
     message = {name: "".join(pieces) for name, pieces in texts.items()}
     ordered = [
-        {"id": call["id"], "function": {"name": call["name"], "arguments": "".join(call["arguments"])}}
-        for _, call in sorted(calls.items())
+        {"id": call.id, "function": {"name": call.name, "arguments": "".join(call.arguments)}}
+        for call in sorted(calls, key=lambda call: call.index)
     ]
     return {**whole, "choices": [{"message": {**message, "tool_calls": ordered}, "finish_reason": finish}]}
 
 
-def _add(calls: dict[int, dict[str, Any]], piece: Mapping[str, object]) -> None:
-    """Add a piece of a call to it."""
-    index = piece.get("index")
-    place = index if isinstance(index, int) else len(calls)
-    call = calls.setdefault(place, {"id": "", "name": "", "arguments": []})
+@final
+@attrs.define
+class _GrowingCall:
+    """A call of which not every piece need be there yet."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = attrs.field(factory=list)
+
+
+def _add(calls: list[_GrowingCall], piece: Mapping[str, object]) -> None:
+    """Add a piece to its call, or begin one."""
     function = _mapping(piece.get("function"))
-    call["id"] = _text(piece.get("id")) or call["id"]
-    call["name"] = _text(function.get("name")) or call["name"]
-    call["arguments"].append(_text(function.get("arguments")))
+    identity, name = _text(piece.get("id")), _text(function.get("name"))
+    call = _grown_by(calls, piece.get("index"), identity, name)
+    call.id = identity or call.id
+    call.name = name or call.name
+    call.arguments.append(_arguments(function.get("arguments") or ""))
+
+
+def _grown_by(calls: list[_GrowingCall], index: object, identity: str, name: str) -> _GrowingCall:
+    """Return the call that a piece belongs to.
+
+    Some servers leave the index out, and some give 0 to every call: a name with another id begins a call.
+    """
+    place = index if isinstance(index, int) else None
+    found = [call for call in calls if place is None or call.index == place][-1:]
+    for call in found:
+        if not (name and call.name and identity != call.id):
+            return call
+    begun = _GrowingCall(place if place is not None else len(calls))
+    calls.append(begun)
+    return begun

@@ -1,6 +1,7 @@
 """What a provider's error comes to: one of the faults of `mage.effects`, and a line that gives nothing away.
 
     400, 413, 422, 500 that speak of the context    overflow
+    429 of a request that is too large by itself    overflow
     other 4xx, 429 of an account without credit     rejected
     408                                             timeout
     429                                             rate_limit, with Retry-After
@@ -30,13 +31,19 @@ __all__ = ["ProviderError", "Sent", "effect_error", "provider_error", "transport
 _OVERFLOW: Final = re.compile(
     r"context_length_exceeded|exceed_context_size|string_above_max_length"
     r"|(?:maximum|available|exceeds? the|max) context|context (?:length|window|size)"
-    r"|(?:prompt|input|request) (?:is|are) too (?:long|large)|too many (?:input )?tokens|reduce the length",
+    r"|(?:prompt|input|request) (?:is|are) too (?:long|large)|too many (?:input )?tokens|reduce the length"
+    r"|maximum (?:prompt|input|model) length|exceeds the maximum number of tokens|context_?window_?exceeded"
+    r"|inputs`? (?:tokens \+|must have less than)",
     re.IGNORECASE,
 )
+_TOO_LARGE: Final = re.compile(r"request too large", re.IGNORECASE)
+"""More than may be asked in a minute: to wait does not help."""
 _MAY_OVERFLOW: Final = frozenset({200, 400, 413, 422, 500})  # 200: an error in the body
 _NO_CREDIT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _BROKEN: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError, httpx2.DecodingError)
 _LONGEST: Final = 200
+_SHORTEST_KEY: Final = 8
+"""What is shorter is no secret but a word such as `none` or `EMPTY`, for a server that wants no key."""
 _WINDOW: Final = 16
 """So many characters in common with the prompt are a quotation."""
 
@@ -86,21 +93,24 @@ class Sent:
     def discreet(self, message: str) -> str:
         """Return a provider's words as one line without the key; empty where they quote what was sent."""
         line = " ".join(message.split())
-        if self.key:
-            line = line.replace(self.key, "[key]")
+        line = line.replace(self.key, "[key]") if len(self.key) >= _SHORTEST_KEY else line
         line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
         flat = " ".join(self.text.split())
         windows = range(max(1, len(line) - _WINDOW + 1))
         quotes = any(line[start : start + _WINDOW] in flat for start in windows)
         return "" if quotes or not line.isprintable() else line
 
+    def discreet_code(self, code: str) -> str:
+        """Return a provider's code; empty where it is none, or holds the key."""
+        is_key = code == self.key or (len(self.key) >= _SHORTEST_KEY and self.key in code)
+        return "" if is_key or not re.fullmatch(r"[\w.-]{1,60}", code) else code
+
 
 def effect_error(said: ProviderError, sent: Sent) -> EffectError:
     """Return what a provider's error comes to. Cost: O(size of what was sent)."""
     fault = _fault(said)
     words = "" if said.status in (401, 403) else sent.discreet(said.message)
-    code = said.code if re.fullmatch(r"[\w.-]{1,60}", said.code) and said.code != sent.key else ""
-    about = ", ".join(part for part in (f"HTTP {said.status}", code) if part)
+    about = ", ".join(filter(None, [f"HTTP {said.status}", sent.discreet_code(said.code)]))
     detail = f"{_MEANING[fault]} ({about})"
     if said.status in (401, 403):
         detail = f"the provider does not accept the key for this model ({about})"
@@ -125,6 +135,8 @@ _MEANING: Final[Mapping[EffectFault, str]] = {
 def _fault(said: ProviderError) -> EffectFault:
     status = said.status
     if status in _MAY_OVERFLOW and _OVERFLOW.search(f"{said.code} {said.message}"):
+        return "overflow"
+    if status == 429 and _TOO_LARGE.search(said.message):
         return "overflow"
     if status == 429:
         return "rejected" if said.code in _NO_CREDIT else "rate_limit"
@@ -152,11 +164,15 @@ def transport_error(error: openai.OpenAIError | httpx2.HTTPError) -> ProviderErr
 
 
 def provider_error(status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
-    """Return what an error's body says, however it is spelled: `{"error": {...}}`, its inside, or text. Any value."""
-    inside: object = body.get("error", body) if isinstance(body, Mapping) else body
+    """Return what an error's body says, however it is spelled: `{"error": {...}}`, its inside, or text. Any value.
+
+    Gemini puts it into a list; `detail` is FastAPI's word, a text or a list of what is wrong.
+    """
+    whole: object = body[0] if isinstance(body, list) and body else body
+    inside: object = whole.get("error", whole) if isinstance(whole, Mapping) else whole
     if not isinstance(inside, Mapping):
         return ProviderError(status, "", inside if isinstance(inside, str) else "", _retry_after(headers))
-    code, message = inside.get("code"), inside.get("message")
+    code, message = inside.get("code"), inside.get("message") or _detail(inside.get("detail"))
     if isinstance(code, int) and 400 <= code < 600 and status < 400:  # HTTP said 200
         status = code
     named = code if isinstance(code, str) else inside.get("type")
@@ -166,6 +182,11 @@ def provider_error(status: int, body: object, headers: Mapping[str, str]) -> Pro
         message if isinstance(message, str) else "",
         _retry_after(headers),
     )
+
+
+def _detail(detail: object) -> object:
+    first: object = detail[0] if isinstance(detail, list) and detail else detail
+    return first.get("msg") if isinstance(first, Mapping) else first
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -178,6 +199,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         wait = parsedate_to_datetime(headers.get("retry-after", "")) - parsedate_to_datetime(
             headers.get("date", "")
         )
-    except (TypeError, ValueError):  # no date, or one with a zone beside one without
+    except (TypeError, ValueError, OverflowError):  # no date, or one with a zone beside one without
         return None
     return max(0.0, wait.total_seconds())

@@ -35,7 +35,14 @@ from mage.llm.schemas import misfit
 
 __all__ = ["decide_by_calls", "decide_by_json", "decide_by_text", "read_text", "read_verdict"]
 
-_CUT: Final = frozenset({"length", "max_tokens", "model_length"})
+_CUT: Final = frozenset({"length", "max_tokens", "max_length", "model_length"})
+_FILTERED: Final = frozenset(
+    {"content_filter", "safety", "recitation", "prohibited_content", "blocklist", "refusal"}
+)
+_BROKEN: Final = frozenset(
+    {"error", "abort", "aborted", "canceled", "cancelled", "insufficient_system_resource"}
+)
+"""Words in which servers say that a reply is not whole; there are many for one that is."""
 _THOUGHT_ENDS: Final = "</think>"
 
 
@@ -45,11 +52,12 @@ def _whole(reply: Reply) -> tuple[str, str]:
     Servers that do not split off the thinking of a reasoning model leave it in the content, the opening tag
     sometimes in the prompt.
     """
-    if reply.refusal or reply.finish == "content_filter":
+    finish = None if reply.finish is None else reply.finish.casefold()
+    if reply.refusal or finish in _FILTERED:
         raise EffectError("refusal", "the model refused to answer, or a filter cut it off")
-    if reply.finish is None:
+    if finish is None or finish in _BROKEN:
         raise EffectError("truncated", "the reply broke off before its end")
-    if reply.finish in _CUT:
+    if finish in _CUT:
         raise EffectError("truncated", "the reply is longer than it may be; be shorter")
     thought, ended, said = reply.text.rpartition(_THOUGHT_ENDS)
     if not ended and said.lstrip().startswith("<think>"):

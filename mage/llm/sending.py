@@ -24,7 +24,8 @@ from mage.agent.prompts import Assistant, ChatMessage, System, ToolResult, User
 from mage.agent.tools import Tool
 from mage.effects import EffectError
 from mage.llm.asking import Call, NotEnforced, Reply
-from mage.llm.completions import LAST_LINE, read_json_completion, read_streamed_completion
+from mage.llm.completions import read_json_completion, read_streamed_completion
+from mage.llm.events import Lines
 from mage.llm.faults import ProviderError, Sent, effect_error, transport_error
 from mage.llm.schemas import is_strict
 
@@ -100,12 +101,11 @@ class Line:
         with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
             if not _is_stream(response.headers):
                 return read_json_completion(response.read().decode(errors="replace"))
-            lines: list[str] = []
-            for line in response.iter_lines():
-                lines.append(line)
-                if line == LAST_LINE:
+            lines = Lines()
+            for piece in response.iter_bytes():
+                if lines.take(piece):
                     break
-            return read_streamed_completion(lines)
+            return read_streamed_completion(lines.all())
 
 
 @final
@@ -137,12 +137,11 @@ class AsyncLine:
         async with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
             if not _is_stream(response.headers):
                 return read_json_completion((await response.read()).decode(errors="replace"))
-            lines: list[str] = []
-            async for line in response.iter_lines():
-                lines.append(line)
-                if line == LAST_LINE:
+            lines = Lines()
+            async for piece in response.iter_bytes():
+                if lines.take(piece):
                     break
-            return read_streamed_completion(lines)
+            return read_streamed_completion(lines.all())
 
 
 Came: TypeAlias = Reply | ProviderError | EffectError

@@ -172,6 +172,17 @@ def test_without_a_key_it_says_which_variable(monkeypatch: pytest.MonkeyPatch) -
     assert list(Path.cwd().iterdir()) == []
 
 
+@pytest.mark.parametrize("proxy", ["socks5://u:geheim@127.0.0.1:1", "gopher://u:geheim@h"])
+def test_a_proxy_that_cannot_be_used_is_refused(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line that says where it was found and quotes nothing of it, before a file is made."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-sesame")
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    ran = mage("run", "task", "--env", "shop", "--model", "m")
+    assert in_one_line(ran, "ALL_PROXY", "socks")
+    assert "geheim" not in ran.err
+    assert list(Path.cwd().iterdir()) == []
+
+
 def test_a_key_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line that names the variable and quotes nothing of it."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-s\u00e9same\n")
@@ -181,7 +192,10 @@ def test_a_key_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -
     assert list(Path.cwd().iterdir()) == []
 
 
-@pytest.mark.parametrize("address", ["nonsense", "ftp://host", "http://", "http://[::1", "http://h:99999/v1"])
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense", "ftp://host", "http://", "http://[::1", "http://h:99999/v1", "http://.h", "http://h/\x7f"],
+)
 def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the option or the variable, named by where it stands; it is not repeated, it may hold a password."""
     options = ("run", "task", "--env", "shop", "--model", "m")

@@ -54,6 +54,12 @@ _LLAMA = {
     }
 }
 _VLLM = {"object": "error", "message": _MAXIMUM, "type": "BadRequestError", "param": None, "code": 400}
+_GEMINI = '[{"error": {"code": 400, "message": "The input token count (5000) exceeds the maximum number of tokens"}}]'
+_DECODER = "The decoder prompt (length 5000) is longer than the maximum model length of 4096."
+_GROK = "This model's maximum prompt length is 4096 but the request contains 5000 tokens."
+_TGI = "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 and 100"
+_MINUTE = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 40000."
+_CHOICE_ERROR = {"finish_reason": "error", "error": {"code": 502, "message": "the provider behind it failed"}}
 _ECHO = f"Incorrect API key provided: {KEY}. You can find it in your settings."
 
 USELESS: Final[dict[str, tuple[EffectFault, Answer]]] = {
@@ -64,6 +70,11 @@ USELESS: Final[dict[str, tuple[EffectFault, Answer]]] = {
     "a blank content": ("empty", says(" \n")),
     "no choices": ("empty", Raw(json.dumps({"choices": [], "usage": USAGE}).encode())),
     "cut off for length": ("truncated", says("I think I sh", finish="length")),
+    "cut off for length, in another word": ("truncated", says("I think I sh", finish="MAX_TOKENS")),
+    "a filter, in another word": ("refusal", says("Buy the", finish="SAFETY")),
+    "broken off by the server": ("truncated", says("I think I sh", finish="error")),
+    "aborted by the server": ("truncated", _called(("act", '{"action": "look"}'), finish="abort")),
+    "a blank reason to finish": ("truncated", says("I think", finish="")),
     "a call cut off for length": ("truncated", _called(("act", '{"action": "loo'), finish="length")),
     "no reason to finish": ("truncated", says("I think", finish=None)),
     "ends while thinking": ("truncated", says("<think>Well, the frosting")),
@@ -92,6 +103,12 @@ UNANSWERED: Final[dict[str, tuple[EffectFault, Answer]]] = {
     "overflow, as vLLM says it": ("overflow", Status(400, _VLLM)),
     "overflow, as a 500": ("overflow", _error(500, "the input is too large to process")),
     "overflow, as a proxy says it": ("overflow", Status(413, "Request Entity Too Large")),
+    "overflow, as Gemini says it": ("overflow", Status(400, _GEMINI)),
+    "overflow, as vLLM says of a prompt": ("overflow", _error(400, _DECODER)),
+    "overflow, as Grok says it": ("overflow", Status(400, {"code": "invalid", "error": _GROK})),
+    "overflow, as TGI says it": ("overflow", Status(422, {"error": _TGI, "error_type": "validation"})),
+    "overflow, as LiteLLM says it": ("overflow", _error(400, "litellm.ContextWindowExceededError: no")),
+    "more than a minute allows": ("overflow", _error(429, _MINUTE, "rate_limit_exceeded")),
     "asked too often": ("rate_limit", _error(429, "slow down", "rate_limit_exceeded")),
     "no credit": ("rejected", _error(429, "You exceeded your current quota", "insufficient_quota")),
     "a failure": ("server", _error(500, "oops")),
@@ -102,6 +119,10 @@ UNANSWERED: Final[dict[str, tuple[EffectFault, Answer]]] = {
     "JSON that is no completion": ("server", Raw(b'{"hello": "there"}')),
     "JSON that breaks off": ("server", Raw(b'{"choices": [{"message"')),
     "an error with 200": ("server", Raw(b'{"error": {"message": "provider failed", "code": 502}}')),
+    "an error in the choice": (
+        "server",
+        Raw(json.dumps({"choices": [{**_CHOICE_ERROR, "message": {"content": "I th"}}]}).encode()),
+    ),
     "too often, with 200": ("rate_limit", Raw(b'{"error": {"message": "slow down", "code": 429}}')),
     "the server gave up": ("timeout", _error(408, "timeout")),
     "silence": ("timeout", Silent()),
@@ -128,6 +149,10 @@ STREAMS: Final[dict[str, tuple[EffectFault, Answer]]] = {
         Streamed([{"choices": [{"delta": {"content": "I"}}]}], ends=False, breaks=True),
     ),
     "an error within a stream": ("server", Streamed([{"error": {"message": "oops", "code": 500}}])),
+    "an error in a choice of a stream": (
+        "server",
+        Streamed([{"choices": [{"delta": {"content": "I"}}]}, {"choices": [_CHOICE_ERROR]}]),
+    ),
     "overflow within a stream": ("overflow", Streamed([{"error": {"message": _MAXIMUM, "code": 400}}])),
     "a piece that is not JSON": ("server", Streamed(["data: {oops\n\n"])),
     "a stream of nothing": ("truncated", Streamed([])),

@@ -22,7 +22,9 @@ from mage.llm import (
     AsyncChatJudge,
     AsyncChatModel,
     AsyncChatSummarizer,
+    BadAddress,
     BadKey,
+    BadProxy,
     ChatJudge,
     ChatModel,
     ChatSummarizer,
@@ -65,6 +67,48 @@ def test_a_client_is_made_of_the_environment() -> None:
 async def _address(environment: dict[str, str]) -> str:
     async with async_client(environment=environment) as ours:
         return str(ours.base_url)
+
+
+@pytest.mark.parametrize("elsewhere", ["", "http://127.0.0.1:1/v1"], ids=["empty", "another"])
+def test_the_environment_that_is_given_is_the_only_one(
+    elsewhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key is not sent where the process' variables point to; and a variable that is empty is no address."""
+    monkeypatch.setenv("OPENAI_BASE_URL", elsewhere)  # the SDK reads the process' own
+    with client(environment={"OPENAI_API_KEY": KEY}) as ours:
+        assert str(ours.base_url) == "https://api.openai.com/v1/"
+    if not elsewhere:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        with client() as ours:
+            assert str(ours.base_url) == "https://api.openai.com/v1/"
+
+
+@pytest.mark.parametrize("proxy", ["socks4://u:geheim@127.0.0.1:1", "gopher://u:geheim@h"])
+def test_a_proxy_that_cannot_be_used_is_told(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By both twins, in a line of ours that does not quote it."""
+    monkeypatch.setenv("ALL_PROXY", proxy)  # the HTTP client reads the process' own
+    for make in (client, async_client):
+        with pytest.raises(BadProxy, match="ALL_PROXY") as refused:
+            make(environment={"OPENAI_API_KEY": KEY})
+        assert "geheim" not in f"{refused.value!r} {refused.value}"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://.x/", f"http://{'a' * 70}.x", "http://\u00fc..x/", "http://a/\0", "http://h:port/"],
+)
+def test_an_address_that_cannot_be_one_is_told(address: str) -> None:
+    """Before anything is sent, by both twins, wherever it was given."""
+    for make in (client, async_client):
+        with pytest.raises(BadAddress, match="OPENAI_BASE_URL"):
+            make(base_url=address, environment={})
+        with pytest.raises(BadAddress, match="OPENAI_BASE_URL"):
+            make(environment={"OPENAI_BASE_URL": address})
+
+
+def test_a_socks_proxy_names_the_package_that_it_needs() -> None:
+    """The HTTP client's own advice names a package that is not installed here."""
+    assert "pip install socksio" in str(BadProxy(lacks="socksio"))
 
 
 def test_openai_needs_a_key_and_another_server_does_not() -> None:

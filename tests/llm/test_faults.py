@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from mage.effects import EFFECT_FAULTS, Usage
+from mage.llm.faults import ProviderError, Sent, effect_error
 from tests.llm.cases import NONE, ONE, STREAMS, UNANSWERED, USELESS
 from tests.llm.requests import SECRET
 from tests.llm.server import Completion, Status, call_of, calls
@@ -71,6 +72,33 @@ def test_a_providers_words_are_kept_where_they_help_and_give_nothing_away() -> N
         assert _outcome(name).detail == detail
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": "no such thing"},
+        {"message": "no such thing"},
+        {"detail": "no such thing"},
+        {"detail": [{"loc": ["body"], "msg": "no such thing"}]},
+        "no such thing",
+        '[{"error": {"message": "no such thing"}}]',
+    ],
+    ids=str,
+)
+def test_a_providers_words_are_found_wherever_they_stand(body: dict[str, object] | str) -> None:
+    """OpenAI's shape is one of many: a text, a list, and what web frameworks make of an error."""
+    assert decided(Status(400, body)).detail == "the provider takes no such request (HTTP 400): no such thing"
+
+
+def test_a_word_that_stands_for_a_key_is_no_secret() -> None:
+    """Servers that want no key get `none` or `EMPTY`, which may stand in any sentence; a real key does not."""
+    said = ProviderError(400, "not_none", "expected auto or none")
+    assert effect_error(said, Sent("none", "", "m")).detail.endswith(
+        "(HTTP 400, not_none): expected auto or none"
+    )
+    said = ProviderError(400, f"bad_{KEY}", f"bad {KEY}")
+    assert effect_error(said, Sent(KEY, "", "m")).detail.endswith("(HTTP 400): bad [key]")
+
+
 def test_every_fault_of_a_model_has_a_case() -> None:
     """No fault is without a case here, but for the world's and a server that is not there."""
     cases = {fault for fault, _ in [*USELESS.values(), *UNANSWERED.values(), *STREAMS.values()]}
@@ -86,6 +114,16 @@ def test_every_fault_of_a_model_has_a_case() -> None:
         ({"Retry-After": "Sat, 28 Nov 2026 10:00:30 GMT", "Date": "Sat, 28 Nov 2026 10:00:00 GMT"}, 30.0),
         ({"Retry-After": "Sat, 28 Nov 2026 09:00:00 GMT", "Date": "Sat, 28 Nov 2026 10:00:00 GMT"}, 0.0),
         ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "-5"}, None),
+        ({"Retry-After": "9" * 400}, None),
+        (
+            {
+                "Retry-After": f"Sat, 28 Nov 2026 10:00:30 +{'9' * 20}",
+                "Date": "Sat, 28 Nov 2026 10:00:00 GMT",
+            },
+            None,
+        ),
         ({}, None),
     ],
     ids=str,

@@ -89,7 +89,7 @@ def _price(answer: Answer) -> Usage:
     A stream without a fault of its own that ends early is a reply whose price nobody was told.
     """
     if isinstance(answer, Streamed):
-        sound = all(isinstance(chunk, dict) and "error" not in chunk for chunk in answer.chunks)
+        sound = all(isinstance(chunk, dict) and not _is_error(chunk) for chunk in answer.chunks)
         return Usage(calls=int(sound and not answer.breaks))
     document: Any = {}
     if isinstance(answer, Raw) and answer.body.startswith(b"{"):
@@ -97,12 +97,17 @@ def _price(answer: Answer) -> Usage:
             document = json.loads(answer.body)
         except ValueError:  # it breaks off
             return Usage(calls=0)
-    if "choices" not in document:
+    if "choices" not in document or _is_error(document):
         return Usage(calls=0)
     usage = document["usage"]
     return Usage(
         usage["prompt_tokens"], usage["completion_tokens"], usage["prompt_tokens_details"]["cached_tokens"]
     )
+
+
+def _is_error(document: dict[str, Any]) -> bool:
+    """Tell whether a document is an error, or has one in place of a choice."""
+    return any("error" in place for place in (document, *document.get("choices", ())))
 
 
 def _streamed(document: dict[str, Any]) -> Streamed:
