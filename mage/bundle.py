@@ -27,7 +27,7 @@ from returns.result import Failure, Result, Success
 from mage.codec.problems import DecodeError, Json, Problem
 from mage.codec.shapes import DIGEST, TEXT, WHOLE, Array, Leaf, Nullable, Object, header, header_problem
 from mage.codec.strict_json import read_json, write_json
-from mage.stores.checks import as_name
+from mage.stores.checks import as_name, as_session_name
 from mage.stores.errors import BadName, DamagedRecord, NameTaken, StoreError, UnknownJournal
 from mage.stores.folding import fold
 from mage.stores.protocol import JournalInfo, JournalStore
@@ -165,17 +165,19 @@ def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
     """Make the session of a bundle in a store, as `name`; the journals that it reads through keep theirs.
 
     Where such a journal is there already, with the same records up to the fork, the session is made a fork
-    of that. Where something fails, what was made is deleted again.
+    of that. Where something fails, what was made is deleted again, but for what others have written on.
 
     Returns:
         The session's head: that of the bundle.
 
     Raises:
+        BadName: no session can have this name.
         NameTaken: there is a journal of this name, or another one with the name of one that it reads through.
         DamagedRecord: a record cannot be carried out after those before it; none is written.
     """
+    name = as_session_name(name)
     fold(bundle.flat.session.records)
-    made: list[str] = []
+    made: dict[str, Head] = {}
     done = False
     try:
         for journal in bundle.journals:
@@ -184,9 +186,9 @@ def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
                 _make(store, journal, own, made)
         done = True
     finally:
-        for each in () if done else reversed(made):
+        for each, head in () if done else reversed(made.items()):
             with suppress(StoreError):
-                store.delete(each)
+                store.delete(each, expected=head)
     return bundle.session.head
 
 
@@ -206,15 +208,13 @@ def _is_there(store: JournalStore, bundle: Bundle, journal: Bundled) -> bool:
     return True
 
 
-def _make(store: JournalStore, journal: Bundled, name: str, made: list[str]) -> None:
+def _make(store: JournalStore, journal: Bundled, name: str, made: dict[str, Head]) -> None:
     if journal.parent is None:
-        store.create(name, journal.records)
-        made.append(name)
+        made[name] = store.create(name, journal.records)
         return
-    head = store.fork(journal.parent, name, journal.forked_at)
-    made.append(name)
+    made[name] = head = store.fork(journal.parent, name, journal.forked_at)
     if journal.records:
-        store.append(name, head, journal.records)
+        made[name] = store.append(name, head, journal.records)
 
 
 def encode_bundle(bundle: Bundle) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any, cast, final
 
 import pytest
 from hypothesis import given
@@ -14,8 +15,10 @@ from mage import Command, Grow, Start
 from mage.bundle import Bundle, decode_bundle, encode_bundle, is_bundle, pack, unpack
 from mage.stores import (
     NOTHING,
+    BadName,
     DamagedRecord,
     Draft,
+    Head,
     JournalStore,
     MemoryStore,
     NameTaken,
@@ -87,6 +90,45 @@ def test_a_lineage_that_is_there_is_used_again() -> None:
         assert [info.records for info in other.journals()] == [9, 1, 2, 2, 1]
         flat = pack(store, "deep", lineage=True).flat
         assert flat == Bundle((pack(store, "deep").session,))
+
+
+def test_a_name_that_leaves_no_room_for_a_tape_is_refused() -> None:
+    """Nothing is made then."""
+    store = MemoryStore()
+    family(store)
+    other = MemoryStore()
+    with pytest.raises(BadName):
+        unpack(pack(store, "main"), other, "n" * 252)
+    assert other.journals() == ()
+
+
+@final
+class _Watched:
+    """A store in which somebody writes on the first journal that appears, and takes the name of the last."""
+
+    def __init__(self, store: JournalStore) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def fork(self, source: str, name: str, at: int) -> Head:
+        """Fork, but first somebody appends to the source; the name of the session is taken."""
+        head = self._store.head(source)
+        self._store.append(source, head, following(head, "theirs"))
+        if name == "taken":
+            raise NameTaken(name)
+        return self._store.fork(source, name, at)
+
+
+def test_what_others_have_written_on_outlives_an_import_that_fails() -> None:
+    """What was made is deleted again, unless somebody has an acknowledged record in it by then."""
+    source, store = MemoryStore(), MemoryStore()
+    source.create("main", chain(9))
+    source.fork("main", "try", 5)
+    with pytest.raises(NameTaken):
+        unpack(pack(source, "try", lineage=True), cast("JournalStore", _Watched(store)), "taken")
+    assert [(info.name, info.head.version) for info in store.journals()] == [("main", 10)]
 
 
 def test_another_journal_of_the_same_name_is_not_mistaken_for_it() -> None:

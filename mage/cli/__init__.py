@@ -7,47 +7,18 @@ from __future__ import annotations
 
 import sys
 
-from mage.cli import (
-    branching,
-    collecting,
-    demo,
-    differences,
-    doctoring,
-    export,
-    inspect,
-    listing,
-    redacting,
-    replay,
-    rerunning,
-    running,
-)
 from mage.cli.app import app
 from mage.cli.output import Refused, abandon_output, complain, speak_safely
+from mage.cli.rooms import load, load_all
 
-__all__ = ["app", "run"]
-
-_ROOMS = (
-    running,
-    rerunning,
-    replay,
-    listing,
-    inspect,
-    differences,
-    branching,
-    export,
-    redacting,
-    doctoring,
-    collecting,
-    demo,
-)
-for room in _ROOMS:
-    room.register(app)
+__all__ = ["app", "load_all", "run"]
 
 
 def run() -> None:
     """Run the command; bad input or a full disk ends in one line on standard error and status 1."""
     speak_safely()
     try:
+        load(sys.argv[1:])
         try:
             app()
         finally:

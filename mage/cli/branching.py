@@ -23,6 +23,7 @@ from mage.engine import MageError, Revise, Revised, State, StepId
 from mage.engine import revise as revise_state
 from mage.session import Refused as NotRevised
 from mage.session import Session
+from mage.stores.checks import as_session_name
 
 __all__ = ["register"]
 
@@ -56,7 +57,7 @@ def fork(
         with opened(session.store) as store:
             refuse_tape(store, session)
             version = store.head(session.name).version if at is None else at
-            head = store.fork(session.name, new.name, version)
+            head = store.fork(session.name, as_session_name(new.name), version)
         version, digest, made = head.version, head.digest, str(new)
     else:
         commands = load_commands(session)

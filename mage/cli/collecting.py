@@ -16,7 +16,7 @@ from mage.cli.output import AsJson, Refused, print_json, print_text, printable
 from mage.cli.plain import Json
 from mage.cli.stores import file_of, opened
 from mage.cli.tapes import tapes_of
-from mage.stores import HasForks, JournalInfo, JournalStore, UnknownJournal, now
+from mage.stores import Conflict, HasForks, JournalInfo, JournalStore, UnknownJournal, now
 
 __all__ = ["Plan", "plan", "register"]
 
@@ -36,7 +36,8 @@ class Plan:
 
     Attributes:
         drop: those to be dropped, forks before what they read through.
-        keep: those that living forks read through, each with these forks.
+        keep: those that living forks read through, each with these forks; with none, one that somebody wrote
+            on after it was chosen.
     """
 
     drop: tuple[JournalInfo, ...]
@@ -149,14 +150,16 @@ def _with_tapes(
 
 
 def _dropped(store: JournalStore, planned: Plan) -> Plan:
-    """Drop what is planned; what got forks meanwhile is kept with them."""
+    """Drop what is planned; what got forks meanwhile is kept with them, and so is what got records."""
     drop: list[JournalInfo] = []
     keep = list(planned.keep)
     for journal in planned.drop:
         try:
-            store.delete(journal.name)
+            store.delete(journal.name, expected=journal.head)
         except HasForks as forked:
             keep.append((journal, forked.forks))
+        except Conflict:
+            keep.append((journal, ()))
         except UnknownJournal:  # somebody else was faster
             continue
         else:
@@ -194,7 +197,8 @@ def _lines(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> 
     ]
     for journal, forks in planned.keep:
         names = ", ".join(one_line(fork, 40) for fork in forks[:8]) + ", ..." * (len(forks) > 8)
-        lines.append(f"kept {one_line(journal.name, 60)}: read through by {names}\n")
+        why = f"read through by {names}" if forks else "somebody has written on it meanwhile"
+        lines.append(f"kept {one_line(journal.name, 60)}: {why}\n")
     if not planned.drop:
         lines.append("nothing to drop\n")
     if size is not None and not dry_run:

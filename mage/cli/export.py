@@ -21,6 +21,7 @@ from mage.cli.stores import opened
 from mage.codec import encode_journal, encode_tree
 from mage.engine import State
 from mage.stores import Head, NameTaken
+from mage.stores.checks import as_session_name
 
 __all__ = ["register"]
 
@@ -137,4 +138,4 @@ def _import_journal(file: Path, session: InStore) -> Head:
     if not records:
         raise Refused(f"{file}: the journal is empty: it should begin with a start")
     with opened(session.store, make=True) as store:
-        return store.create(session.name, records)
+        return store.create(as_session_name(session.name), records)

@@ -15,12 +15,12 @@ from mage.cli.draw import one_line
 from mage.cli.naming import Session, Store, StoreName
 from mage.cli.output import AsJson, console, print_json, print_text, printable
 from mage.cli.plain import Json
-from mage.cli.sessions import opened_session, records_of
+from mage.cli.sessions import Opened, opened_session, records_of, slot_at
 from mage.cli.stores import opened
 from mage.cli.tapes import is_tape
 from mage.engine import State
 from mage.engine.tree import trace
-from mage.stores import DamagedJournals, JournalInfo, Record, Redacted, fold, meta_of, text_names
+from mage.stores import DamagedJournals, JournalInfo, Record, Redacted, fold, meta_of, text_names, verify
 
 __all__ = ["Entry", "entries", "register", "time_of"]
 
@@ -166,13 +166,16 @@ class Entry:
         return [name for name, part in named if isinstance(part, Redacted)]
 
 
-def entries(records: Iterator[Record]) -> Iterator[Entry]:
+def entries(records: Iterator[Record], state: State | None = None) -> Iterator[Entry]:
     """Yield what each record of a journal did.
+
+    Args:
+        records: in order, verified.
+        state: the state before them; None where the first is the start.
 
     Raises:
         DamagedRecord: at the first that cannot be carried out.
     """
-    state: State | None = None
     for record in records:
         before, state = state, fold([record], state)
         operation, did = _did(record, before, state)
@@ -210,8 +213,7 @@ def log(
 ) -> None:
     """List the records of a session: version, time, operation, what it did, and what goes with it."""
     with opened_session(session) as found:
-        after = 0 if last is None else max(0, found.store.head(found.name).version - last)
-        told = (entry for entry in entries(records_of(found)) if entry.record.version > after)
+        told = entries(records_of(found)) if last is None else _last_entries(found, last)
         if as_json:
             print_json({"session": str(session), "records": [_plain_entry(each, payload) for each in told]})
             return
@@ -221,6 +223,17 @@ def log(
                 print_text(
                     "".join(f"        {name}: {printable(text)}\n" for name, text in entry.texts.items())
                 )
+
+
+def _last_entries(found: Opened, last: int) -> Iterator[Entry]:
+    """Yield what the last records did; those before are read as a session reads them, from a snapshot on."""
+    head = found.store.head(found.name)
+    after = head.version - last
+    if after <= 0:
+        return entries(records_of(found))
+    before = slot_at(found.store, found.name, head, after)
+    records = found.store.read(found.name, after, head.version)
+    return entries(verify(before.head, records, head), before.state)
 
 
 def _line(entry: Entry) -> str:

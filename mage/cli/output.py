@@ -47,8 +47,13 @@ def _escape(char: str) -> str:
 
 
 def console() -> Console:
-    """Return a console for standard output; without a terminal it is 100 columns wide and has no colour."""
-    terminal = Console(highlight=False, soft_wrap=False)
+    """Return a console for standard output; without a terminal it is 100 columns wide and has no colour.
+
+    Who asks for none by `NO_COLOR` gets plain text, without bold and italic too.
+    """
+    terminal = Console(
+        highlight=False, soft_wrap=False, color_system=None if os.environ.get("NO_COLOR") else "auto"
+    )
     return terminal if terminal.is_terminal else Console(highlight=False, width=100)
 
 

@@ -8,7 +8,6 @@ the second; a journal that is imported keeps both, with one salt and so with one
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -21,24 +20,22 @@ import attrs
 import typer
 from returns.pipeline import is_successful
 
-from mage.agent.tape import TAPE
 from mage.bundle import Bundle, Bundled, decode_bundle, encode_bundle, is_bundle
 from mage.cli.draw import one_line
 from mage.cli.files import read_bytes, replace_file
 from mage.cli.naming import InFile, InStore, StoreName, Target
 from mage.cli.output import AsJson, Refused, print_json, print_text
+from mage.cli.readings import places_in
 from mage.cli.sessions import load_commands, recorded
 from mage.cli.stores import file_of, opened
 from mage.cli.tapes import is_tape, tapes_of
 from mage.codec import encode_journal
 from mage.engine import Command, State
-from mage.engine.text import is_blank
 from mage.stores import (
     NOTHING,
     DamagedStore,
     JournalInfo,
     JournalStore,
-    Plain,
     Record,
     StoreError,
     UnknownJournal,
@@ -48,8 +45,9 @@ from mage.stores import (
     text_names,
     verify,
 )
+from mage.stores.checks import TAPE
 
-__all__ = ["Place", "family", "places_in", "redact_run", "redact_store", "register"]
+__all__ = ["Place", "family", "redact_run", "redact_store", "register"]
 
 _ROUNDS: Final = 8  # of looking and replacing, where others write the secret at the same time
 _ELSEWHERE: Final = (
@@ -77,40 +75,6 @@ class Place:
     journal: str
     version: int
     text: str
-
-
-def places_in(record: Record, pattern: re.Pattern[str], *, spelled: bool = False) -> list[int]:
-    """Return which parts of a record match. What goes with it is looked at as it is kept, and string by string.
-
-    So is every text where they are `spelled`, as on a tape, whose entries are JSON. A blank text never matches: that nothing was said is no secret, and it cannot be redacted.
-    """
-    last = len(record.parts) - 1
-    return [
-        place
-        for place, part in enumerate(record.parts)
-        if isinstance(part, Plain)
-        and not is_blank(part.text)
-        and any(
-            pattern.search(text)
-            for text in (part.text, *(_strings(part.text) if spelled or place == last else ()))
-        )
-    ]
-
-
-def _strings(meta: str) -> Iterator[str]:
-    """Yield every string of a JSON text, keys too."""
-    try:
-        todo: list[object] = [json.loads(meta)]
-    except (ValueError, RecursionError):
-        return
-    while todo:
-        value = todo.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            todo.extend((*value.keys(), *value.values()))
-        elif isinstance(value, list):
-            todo.extend(value)
 
 
 def family(journals: Iterable[JournalInfo], name: str) -> list[JournalInfo]:
@@ -190,21 +154,20 @@ def _redact_own(
     if journal.forked_at:
         before = next(store.read(journal.name, journal.forked_at - 1, journal.forked_at)).head
     own = store.read(journal.name, journal.forked_at, journal.head.version)
-    spelled = is_tape(store, journal.name)
-    changed, places = _redacted(journal.name, verify(before, own, journal.head), pattern, spelled=spelled)
+    changed, places = _redacted(journal.name, verify(before, own, journal.head), pattern)
     if changed and not dry_run:
         store.replace_parts(journal.name, list(changed.values()))
     return places
 
 
 def _redacted(
-    name: str, records: Iterable[Record], pattern: re.Pattern[str], *, spelled: bool = False
+    name: str, records: Iterable[Record], pattern: re.Pattern[str]
 ) -> tuple[dict[int, Record], list[Place]]:
     """Return the records that match, redacted, by version; and where they do."""
     changed: dict[int, Record] = {}
     places: list[Place] = []
     for record in records:
-        if matching := places_in(record, pattern, spelled=spelled):
+        if matching := places_in(record, pattern):
             changed[record.version] = redacted(record, matching)
             names = text_names(record)
             places.extend(Place(name, record.version, names[place]) for place in matching)

@@ -19,7 +19,7 @@ from mage.cli.stores import opened
 from mage.codec import decode_journal
 from mage.engine import Command, MageError, State, apply, replay
 from mage.session.drivers import answer, drive
-from mage.session.loading import load, require_end
+from mage.session.loading import Slot, load, require_end
 from mage.stores import (
     NOTHING,
     Head,
@@ -36,7 +36,16 @@ from mage.stores import (
 )
 from mage.trajectories import detect
 
-__all__ = ["Opened", "Session", "load_commands", "opened_session", "recorded", "records_of", "state_at"]
+__all__ = [
+    "Opened",
+    "Session",
+    "load_commands",
+    "opened_session",
+    "recorded",
+    "records_of",
+    "slot_at",
+    "state_at",
+]
 
 _LARGEST_TO_LOOK_AT: Final = 20_000_000  # bytes
 _IN_A_FILE: Final = "session"
@@ -111,15 +120,14 @@ def recorded(session: SessionName, commands: tuple[Command, ...]) -> list[Record
     return records
 
 
-def records_of(found: Opened, upto: int | None = None) -> Iterator[Record]:
+def records_of(found: Opened) -> Iterator[Record]:
     """Yield the records of a session, each after it was verified.
 
     Raises:
         DamagedRecord: at the first that is not sound.
     """
     head = found.store.head(found.name)
-    last = head.version if upto is None else upto
-    return verify(NOTHING, found.store.read(found.name, upto=last), head if last == head.version else None)
+    return verify(NOTHING, found.store.read(found.name, upto=head.version), head)
 
 
 def load_commands(session: SessionName) -> tuple[Command, ...]:
@@ -181,7 +189,7 @@ def state_at(session: SessionName, version: int | None = None) -> State:
         with opened(session.store) as store:
             head = store.head(session.name)
             _require_version(session, version, head.version)
-            return _loaded(store, session.name, head, head.version if version is None else version)
+            return slot_at(store, session.name, head, head.version if version is None else version).state
     commands = load_commands(session)
     _require_version(session, version, len(commands))
     replayed = replay(commands[:version])
@@ -190,11 +198,16 @@ def state_at(session: SessionName, version: int | None = None) -> State:
     return replayed.unwrap()
 
 
-def _loaded(store: JournalStore, name: str, head: Head, version: int) -> State:
+def slot_at(store: JournalStore, name: str, head: Head, version: int) -> Slot:
+    """Return where a journal with this head stands at a version, from 1: a snapshot that fits, and the records behind.
+
+    Raises:
+        DamagedRecord: a record that was read is not sound, or the records do not lead to the head.
+    """
     slot = drive(load(name, version, snapshots=True), partial(answer, store)).slot
     if version == head.version:
         require_end(slot, head)
-    return slot.state
+    return slot
 
 
 def _require_version(session: SessionName, version: int | None, last: int) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mage.agent.tape import TAPE, TAPE_TASK, tape_name
 from mage.cli.naming import InStore
 from mage.cli.output import Refused
 from mage.engine import Start
 from mage.stores import JournalInfo, JournalStore, StoreError, command_of
+from mage.stores.checks import TAPE
 
 __all__ = ["is_tape", "refuse_tape", "tapes_of"]
 
@@ -20,6 +20,8 @@ def is_tape(store: JournalStore, name: str) -> bool:
     """
     if not name.endswith(TAPE):
         return False
+    from mage.agent.tape import TAPE_TASK  # noqa: PLC0415  # all of the agent, which most commands do without
+
     try:
         first = next(iter(store.read(name, upto=1)), None)
         return first is not None and command_of(None, first) == Start(TAPE_TASK)
@@ -42,7 +44,7 @@ def tapes_of(store: JournalStore, journals: Iterable[JournalInfo]) -> dict[str, 
     """Return the names of the sessions that have a tape in this store, each with that of its tape."""
     names = {journal.name for journal in journals}
     return {
-        name: tape_name(name)
+        name: f"{name}{TAPE}"
         for name in names
-        if tape_name(name) in names and is_tape(store, tape_name(name))
+        if f"{name}{TAPE}" in names and is_tape(store, f"{name}{TAPE}")
     }

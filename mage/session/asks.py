@@ -103,9 +103,10 @@ class Fork(Ask[Head]):
 @final
 @attrs.frozen
 class Delete(Ask[None]):
-    """Delete a journal."""
+    """Delete a journal that ends at the head `expected`."""
 
     name: str
+    expected: Head
 
 
 @final

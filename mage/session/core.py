@@ -73,6 +73,7 @@ from mage.stores import (
     seal,
     snapshot_digest,
 )
+from mage.stores.checks import as_session_name
 
 __all__ = ["Core", "Written"]
 
@@ -297,9 +298,9 @@ class Core:
     def _fork(self, name: str, slot: Slot) -> Program[Loaded]:
         self._require_open()
         source = self.settings.name
-        found = yield from ask(Fork(source, name, slot.head.version))
+        found = yield from ask(Fork(source, as_session_name(name), slot.head.version))
         if found != slot.head:  # deleted, and created anew under this name
-            yield from ask(Delete(name))
+            yield from ask(Delete(name, found))
             raise Conflict(slot.head, found)
         yield from ask(Tell(events.Forked(source, slot.head.version, name)))
         return Loaded(slot, slot.head.version, self.redactions)

@@ -85,8 +85,8 @@ def answer(store: JournalStore, asked: Ask[Any]) -> object:
             return store.create(name, records)
         case Fork(source, name, at):
             return store.fork(source, name, at)
-        case Delete(name):
-            store.delete(name)
+        case Delete(name, expected):
+            store.delete(name, expected=expected)
             return None
         case NewestSnapshot(name, upto):
             return store.snapshot(name, upto)
@@ -113,8 +113,8 @@ async def answer_awaited(store: AsyncJournalStore, asked: Ask[Any]) -> object:
             return await store.create(name, records)
         case Fork(source, name, at):
             return await store.fork(source, name, at)
-        case Delete(name):
-            await store.delete(name)
+        case Delete(name, expected):
+            await store.delete(name, expected=expected)
             return None
         case NewestSnapshot(name, upto):
             return await store.snapshot(name, upto)

@@ -14,6 +14,7 @@ from mage.session.asks import Create, HeadOf, Program, Tell, ask
 from mage.session.errors import OtherTask
 from mage.session.loading import Loaded, Slot, has_task, load, require_end
 from mage.stores import NOTHING, BadMeta, Clock, Head, NameTaken, Salts, UnknownJournal, draft, seal
+from mage.stores.checks import as_session_name
 
 __all__ = ["SNAPSHOT_EVERY", "Meta", "Settings", "beginning", "stamped"]
 
@@ -68,6 +69,7 @@ def beginning(settings: Settings, task: str | None) -> Program[Loaded]:
 
     Raises:
         UnknownJournal: there is none, and no task to create it for.
+        BadName: it can have no such name.
         OtherTask: it is for another task.
         DamagedRecord: a record is not sound.
     """
@@ -87,7 +89,7 @@ def _created(settings: Settings, task: str) -> Program[Loaded]:
     command = Start(as_text(task))
     record = seal(NOTHING, draft(None, command, stamped(settings, None)), settings.salts)
     state = apply(None, command).unwrap()
-    head = yield from ask(Create(settings.name, (record,)))
+    head = yield from ask(Create(as_session_name(settings.name), (record,)))
     yield from ask(Tell(events.Created(settings.name, head.version, len(command.task))))
     return Loaded(Slot(head, state), 0, 0)
 

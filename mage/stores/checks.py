@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from mage.stores.errors import BadName, DamagedRecord, OtherRecord, UnknownVersion
 from mage.stores.folding import GROW
@@ -10,7 +11,10 @@ from mage.stores.records import NOTHING, Head, Plain, Record, verify, write_part
 
 __all__ = [
     "LONGEST_NAME",
+    "LONGEST_SESSION",
+    "TAPE",
     "as_name",
+    "as_session_name",
     "beginning",
     "following",
     "is_redaction",
@@ -19,8 +23,13 @@ __all__ = [
     "require_same",
 ]
 
-LONGEST_NAME = 255
+LONGEST_NAME: Final = 255
 """Characters of the longest name."""
+
+TAPE: Final = ".run"
+"""How the name of the tape of a session's run ends (`mage.agent.tape`)."""
+LONGEST_SESSION: Final = LONGEST_NAME - len(TAPE)
+"""Characters of the longest name that a new session gets: that of the tape of its run is so much longer."""
 
 
 def as_name(name: str) -> str:
@@ -42,6 +51,24 @@ def as_name(name: str) -> str:
     except UnicodeEncodeError as error:
         raise BadName(name, "it holds half of a surrogate pair, which UTF-8 cannot spell") from error
     return str.__str__(name)
+
+
+def as_session_name(name: str) -> str:
+    """Return `name`, a plain string that can name a new session, and then the tape of its run too.
+
+    A session of a longer name that is there already can be opened all the same.
+
+    Raises:
+        BadName: it cannot, and why.
+    """
+    plain = as_name(name)
+    if len(plain.removesuffix(TAPE)) > LONGEST_SESSION:
+        raise BadName(
+            name,
+            f"it has {len(name)} characters; a new session's has at most {LONGEST_SESSION}, so that the tape of"
+            f" its run, NAME{TAPE}, has at most {LONGEST_NAME}",
+        )
+    return plain
 
 
 def beginning(records: Iterable[Record]) -> tuple[Record, ...]:

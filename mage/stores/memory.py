@@ -125,10 +125,12 @@ class MemoryStore:
             self._require_open()
             return tuple(_info(self._journals[name]) for name in sorted(self._journals))
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, expected: Head | None = None) -> None:
         """See `JournalStore.delete`."""
         with self._lock:
             journal = self._find(name)
+            if expected not in (None, found := _head(journal)):
+                raise Conflict(expected, found)
             forks = tuple(sorted(other.name for other in self._journals.values() if other.parent is journal))
             if forks:
                 raise HasForks(name, forks)

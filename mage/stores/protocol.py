@@ -147,11 +147,16 @@ class JournalStore(Protocol):
         """
         ...
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, expected: Head | None = None) -> None:
         """Delete a journal with its own records and snapshots. Cost: O(its own records).
+
+        Args:
+            name: the journal.
+            expected: where it ended when it was decided that nobody needs it; None: wherever it ends.
 
         Raises:
             UnknownJournal: there is no such journal.
+            Conflict: its head is not `expected`: somebody has written meanwhile. Nothing is deleted.
             HasForks: forks read through it, and which.
         """
         ...
@@ -264,7 +269,7 @@ class AsyncJournalStore(Protocol):
         """See `JournalStore.journals`."""
         ...
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, expected: Head | None = None) -> None:
         """See `JournalStore.delete`."""
         ...
 

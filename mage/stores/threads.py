@@ -82,9 +82,9 @@ class InThread:
         """See `JournalStore.journals`."""
         return await _over(self._store.journals)
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, expected: Head | None = None) -> None:
         """See `JournalStore.delete`."""
-        await _over(lambda: self._store.delete(name))
+        await _over(lambda: self._store.delete(name, expected=expected))
 
     async def replace_parts(self, name: str, records: Iterable[Record]) -> None:
         """See `JournalStore.replace_parts`."""

@@ -96,6 +96,23 @@ def test_a_lineage_that_does_not_fit_is_refused_with_what_helps(url: str, tmp_pa
     assert heads(other)["try"] == heads(url)["try"]
 
 
+def test_a_name_that_leaves_no_room_for_a_tape_is_refused(url: str, tmp_path: Path) -> None:
+    """By fork and by both kinds of import, in one line, and nothing is made."""
+    bundle, before = tmp_path / "out.jsonl", heads(url)
+    mage("export", f"{url}#main", "--out", bundle)
+    name = "n" * 252
+    for arguments in (
+        ("fork", f"{url}#main", name),
+        ("import", bundle, f"{url}#{name}"),
+        ("import", tmp_path / "story.jsonl", f"{url}#{name}"),
+    ):
+        ran = mage(*arguments)
+        assert ran.status == 1
+        assert ran.err.count("\n") == 1
+        assert "at most 251" in ran.err
+    assert heads(url) == before
+
+
 def test_a_damaged_bundle_is_one_line_and_makes_nothing(url: str, tmp_path: Path) -> None:
     """The line is named, no store is made for it."""
     out = tmp_path / "out.jsonl"

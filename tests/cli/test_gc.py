@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.cli.collecting import _dropped, plan
+from mage.cli.collecting import _dropped, _lines, plan
+from mage.cli.naming import StoreName
 from mage.stores import Head, JournalInfo, JournalStore, open_store
 from mage.testing.stores import chain, following, state_of
 from tests.cli.runner import mage
@@ -127,28 +128,36 @@ def test_an_age_that_is_none_is_a_usage_error(url: str, age: str) -> None:
 
 @final
 class Late:
-    """A store in which somebody forks one session and drops another just before they are deleted."""
+    """A store in which somebody forks one session, drops another and writes on a third just before they are deleted."""
 
     def __init__(self, store: JournalStore) -> None:
         self._store = store
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, expected: Head | None = None) -> None:
         """Delete a journal, too late."""
         if name == "new":
             self._store.delete(name)
         if name == "old fork":
             self._store.fork(name, "meanwhile", 301)
-        self._store.delete(name)
+        if name == "busy":
+            head = self._store.head(name)
+            self._store.append(name, head, following(head, "acknowledged"))
+        self._store.delete(name, expected=expected)
 
 
 def test_what_others_do_meanwhile_is_respected(url: str) -> None:
-    """A session that got a fork is kept with it, one that is gone is not counted."""
+    """A session that got a fork is kept with it, one that was written on is kept, one that is gone is not counted."""
     with open_store(url) as store:
-        planned = plan(store.journals(), {"old", "old fork", "new"})
+        store.create("busy", chain(3))
+        planned = plan(store.journals(), {"old", "old fork", "new", "busy"})
         done = _dropped(cast("JournalStore", Late(store)), planned)
         assert done.drop == ()
-        assert [(journal.name, forks) for journal, forks in done.keep] == [
-            ("old fork", ("meanwhile",)),
-            ("old", ("old fork",)),
-        ]
-        assert {info.name for info in store.journals()} == {"old", "old fork", "meanwhile"}
+        assert {journal.name: forks for journal, forks in done.keep} == {
+            "old fork": ("meanwhile",),
+            "old": ("old fork",),
+            "busy": (),
+        }
+        told = _lines(StoreName(url), done, None, dry_run=False)
+        assert "kept busy: somebody has written on it meanwhile\n" in told
+        assert {info.name for info in store.journals()} == {"old", "old fork", "meanwhile", "busy"}
+        assert len(list(store.read("busy"))) == 4

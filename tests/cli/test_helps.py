@@ -11,13 +11,15 @@ from typing import Final, cast
 import pytest
 import typer
 
-from mage.cli import app
+from mage.cli import app, load_all
+from mage.cli.rooms import ROOMS
 from tests.cli.children import in_one_line, place
 from tests.cli.runner import mage
 
 __all__ = ["place"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+load_all()
 GROUP: Final = typer.main.get_command(app)
 NAMES: Final = sorted(getattr(GROUP, "commands"))  # noqa: B009  # typer says less of it than it is
 BRACKETS: Final = re.compile(r"\\?(\[[^\]\s]*\])")
@@ -56,6 +58,45 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_the_overview_says_what_each_command_says_of_itself() -> None:
+    """Every command of every room is in the table, in its words, and nothing else is."""
+    said = {name: getattr(GROUP, "commands")[name].help for name in NAMES}  # noqa: B009  # as above
+    first = {name: " ".join(text.split("\n\n")[0].split()) for name, text in said.items()}
+    assert first == {name: words for name, (_, words) in ROOMS.items()}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needless"),
+    [
+        (["--help"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "sqlalchemy"]),
+        (["--version"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "sqlalchemy"]),
+        (["sessions", "--help"], ["mage.agent", "sqlalchemy"]),
+        (["nope"], ["mage.agent", "sqlalchemy"]),
+    ],
+)
+def test_nobody_waits_for_what_a_command_does_without(arguments: list[str], needless: list[str]) -> None:
+    """What is not needed is not loaded; and what was asked for is said."""
+    ran = python(f"""
+import sys
+from mage.__main__ import main
+
+sys.argv = ["mage", *{arguments!r}]
+try:
+    main()
+finally:
+    print([name for name in {needless!r} if name in sys.modules])
+""")
+    assert ran.stdout.endswith("[]\n")
+    assert len(ran.stdout + ran.stderr) > 10
+
+
+def test_a_slip_is_told_the_command_that_was_meant() -> None:
+    """Though the room of that command was not loaded."""
+    ran = python("import sys; from mage.__main__ import main; sys.argv = ['mage', 'sesions']; main()")
+    assert ran.returncode == 2
+    assert "sessions" in ran.stderr
+
+
 @pytest.mark.parametrize("module", ["typer", "mage.engine.text", "mage.cli.running"])
 def test_an_interrupt_while_modules_are_loaded_ends_quietly(module: str) -> None:
     """Ctrl-C before the command has begun: status 130, and nothing is said."""
@@ -70,7 +111,7 @@ class Interrupting:
 
 sys.modules.pop({module!r}, None)
 sys.meta_path.insert(0, Interrupting())
-sys.argv = ["mage", "--version"]
+sys.argv = ["mage", "run", "--help"]
 main()
 """)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")

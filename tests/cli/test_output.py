@@ -66,6 +66,18 @@ def test_a_file_name_is_not_obeyed(tmp_path: Path) -> None:
     assert "\x1b" not in mage("check", path).out
 
 
+def test_who_wants_no_colour_gets_plain_text(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `NO_COLOR` a terminal is sent no escape at all, so neither bold nor italic; without it is."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal would have it
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in mage("tree", session).out
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = mage("tree", session).out
+    assert "\x1b" not in plain
+    assert "● 1 a0" in plain
+
+
 @pytest.mark.parametrize("command", ["tree", "show", "check"])
 def test_a_full_disk_is_one_line(session: Path, command: str) -> None:
     """What cannot be written is said on standard error, with status 1."""

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from mage import Command, Grow, Start, State, apply, check
 from mage.cli import stores
 from mage.cli.output import Refused
-from mage.cli.redacting import family, places_in, redact_store
+from mage.cli.readings import places_in
+from mage.cli.redacting import family, redact_store
 from mage.codec import encode_journal
 from mage.engine.text import is_blank
 from mage.session import Session

@@ -100,6 +100,24 @@ def test_log_says_what_each_record_did(url: str) -> None:
     assert mage("log", f"{url}#main", "--last", 2).out.splitlines() == lines[-2:]
 
 
+@pytest.mark.parametrize("last", [1, 2, 5, 12, 13, 14, 99])
+def test_the_last_of_a_log_is_its_end(url: str, tmp_path: Path, last: int) -> None:
+    """However many are asked for, of a store and of a file, with their texts and without."""
+    for session in (f"{url}#main", str(tmp_path / "story.jsonl")):
+        whole = mage("log", session).out.splitlines()
+        assert mage("log", session, "--last", last).out.splitlines() == whole[-last:]
+        told, some = (
+            [
+                {
+                    key: value for key, value in each.items() if key != "digest"
+                }  # a file gets new salts each time
+                for each in json.loads(mage("log", session, "--payload", "--json", *options).out)["records"]
+            ]
+            for options in ([], ["--last", last])
+        )
+        assert some == told[-last:]
+
+
 def test_log_for_machines(url: str) -> None:
     """One object; texts where they are asked for, keys of meta always."""
     with Session.open(url, "live", task="t", clock=lambda: 1_700_000_000_000_000) as session:
@@ -301,7 +319,7 @@ def test_a_store_that_cannot_be_used_says_what_may_be_why(url: str, monkeypatch:
 
 
 def test_a_snapshot_shows_what_the_records_show(url: str) -> None:
-    """At any version `show`, `tree` and `diff` say the same with snapshots and without."""
+    """At any version `show`, `tree`, `diff` and `log --last` say the same with snapshots and without."""
     with Session.open(url, "kept", task="t", snapshot_every=3) as session:
         for number in range(20):
             session.grow(f"a{number}", "o")
@@ -310,6 +328,7 @@ def test_a_snapshot_shows_what_the_records_show(url: str) -> None:
         assert store.snapshot("kept") is not None
     asked = [["show", f"{url}#kept", "--at", at, "--json"] for at in (1, 11, 15, 21)]
     asked += [["tree", f"{url}#fork", "--json"], ["diff", f"{url}#fork", f"{url}#kept", "--json"]]
+    asked += [["log", f"{url}#{name}", "--last", last] for name in ("kept", "fork") for last in (1, 7, 11)]
     before = [mage(*each) for each in asked]
     with open_store(url) as store:
         for name in ("kept", "fork"):

@@ -125,6 +125,17 @@ def test_a_lost_tail_shows_where_the_head_is_known(copy: Path) -> None:
     assert mage("doctor", url, "--expect-head", 90).status == 2
 
 
+def test_a_file_of_several_names_is_a_finding_and_copied(copy: Path, tmp_path: Path) -> None:
+    """The doctor says so, and writes what is there to a file that has one name."""
+    copy.with_name("other.db").hardlink_to(copy)
+    out = f"sqlite:///{tmp_path / 'out.db'}"
+    ran = mage("doctor", f"sqlite:///{copy}", "--repair", out)
+    assert ran.status == 1
+    assert "the store: hard links: the file has 2 names" in ran.out
+    assert "not in it" not in ran.out
+    assert mage("doctor", out).status == 0
+
+
 def test_a_session_that_is_not_there_is_a_finding(copy: Path) -> None:
     """Who asks for one session is not told that all is well because of the others; it is said once."""
     for options in ([], ["--expect-head", "3"]):

@@ -12,6 +12,7 @@ import pytest
 from mage.engine import Grow, Start
 from mage.stores import (
     NOTHING,
+    BadAddress,
     NameTaken,
     UnknownSchema,
     fold,
@@ -149,6 +150,24 @@ def test_a_schema_that_is_no_text_is_refused(tmp_path: Path) -> None:
         (tmp_path / "work.db").write_bytes(data.replace(old, new, 1))
         with pytest.raises(UnknownSchema):
             open_store(at(tmp_path))
+
+
+def test_a_file_of_several_names_is_refused_under_each(tmp_path: Path) -> None:
+    """Its names would have a log each, and what is written under one be lost under the other; links are no names."""
+    with open_store(at(tmp_path)) as store:
+        store.create("a", chain(2))
+    (tmp_path / "link.db").symlink_to(tmp_path / "work.db")
+    open_store(f"sqlite:///{tmp_path / 'link.db'}").close()
+    (tmp_path / "other.db").hardlink_to(tmp_path / "work.db")
+    before = bytes_in(tmp_path)
+    for name in ("work.db", "other.db", "link.db"):
+        with pytest.raises(BadAddress) as raised:
+            open_store(f"sqlite:///{tmp_path / name}")
+        assert "2 names" in str(raised.value)
+    assert bytes_in(tmp_path) == before
+    (tmp_path / "other.db").unlink()
+    with open_store(at(tmp_path)) as store:
+        assert store.head("a").version == 2
 
 
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:

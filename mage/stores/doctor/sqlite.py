@@ -44,12 +44,13 @@ def kept_in_file(path: Path) -> Iterator[SqliteKept]:
     with tempfile.TemporaryDirectory(prefix="mage-doctor-") as folder:
         copy = Path(folder, "copy.db")
         try:
+            findings = list(_name_findings(path))
             _copy_quietly(path, copy)
         except OSError as problem:
             raise StoreUnavailable(
                 f"it cannot be copied to {folder} to be looked at: {problem.strerror}"
             ) from problem
-        findings = list(_header_findings(copy))
+        findings += _header_findings(copy)
         try:
             with closing(_connection(copy)) as connection:
                 yield SqliteKept(connection, findings)
@@ -88,6 +89,14 @@ def _stamps(path: Path) -> list[tuple[int, int] | None]:
         else:
             stamps.append((found.st_size, found.st_mtime_ns))
     return stamps
+
+
+def _name_findings(path: Path) -> Iterator[Finding]:
+    """Yield what the file's names say that is wrong: a log stands beside one of them, and belongs to that alone."""
+    names = path.stat().st_nlink
+    if names > 1:
+        reason = f"the file has {names} names; what was written under another, and is in the log beside that, is not seen"
+        yield _of_store("hard links", reason)
 
 
 def _header_findings(copy: Path) -> Iterator[Finding]:

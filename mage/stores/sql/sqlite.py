@@ -132,7 +132,7 @@ def open_sqlite(url: str, *, patience: float) -> Sqlite:
     """Return the backend of a URL such as `sqlite:///work.db`; the file is made where there is none.
 
     Raises:
-        BadAddress: the URL names no file, or its directory is not there.
+        BadAddress: the URL names no file, or one that has other names too, or its directory is not there.
         UnknownSchema: the file is no store of mage; nothing was written, and nothing beside it.
         StoreUnavailable: the file cannot be opened.
     """
@@ -201,7 +201,21 @@ def _path_of(url: str) -> Path:
         raise BadAddress(url, "this is a pipe or a device: name a file")
     if not path.parent.is_dir():
         raise BadAddress(url, f"there is no directory {str(path.parent)!r}: make it first")
+    if (names := _names(path)) > 1:
+        raise BadAddress(
+            url,
+            f"the file has {names} names (hard links), and SQLite keeps a log for each, so that what is written under"
+            " one is lost under the other: copy it to a file of its own, or remove the other names",
+        )
     return path
+
+
+def _names(path: Path) -> int:
+    """Return how many names a file has, 0 where there is none."""
+    try:
+        return path.stat().st_nlink
+    except OSError:
+        return 0
 
 
 def _refusal(path: Path) -> str | None:

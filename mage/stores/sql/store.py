@@ -211,12 +211,14 @@ class SqlStore:
             self._transactions.read(lambda connection: connection.execute(select(journals)).all())
         )
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, expected: Head | None = None) -> None:
         """See `JournalStore.delete`."""
 
         def work(connection: Connection) -> None:
             journal = lineage_of(connection, name).pieces[0].journal
             hold_alone(connection, name, [journal])
+            if expected is not None and (head := head_in(connection, name)) != expected:
+                raise Conflict(expected, head)
             forks = connection.execute(select(journals.c.name).where(journals.c.parent == journal)).scalars()
             if found := tuple(sorted(forks)):
                 raise HasForks(name, found)

@@ -299,6 +299,22 @@ def what_is_deleted_is_gone(kit: Kit) -> None:
         expect_equal((tuple(store.read("a")), tuple(store.read("b"))), (new, other), "what is there")
 
 
+def what_moved_is_not_deleted(kit: Kit) -> None:
+    """Who deletes a journal by the head that was seen gets a conflict where it has moved; all of it is kept."""
+    with kit.open() as store:
+        seen = store.create("a", chain(3))
+        moved = store.append("a", seen, following(seen, "x"))
+        conflict = expect_raised(Conflict, "deleting what has moved", store.delete, "a", expected=seen)
+        expect_equal((conflict.expected, conflict.found), (seen, moved), "what the conflict says")
+        expect_equal(store.head("a"), moved, "the head")
+        other = Head(moved.version, "0" * 64)
+        expect_raised(Conflict, "deleting another of that length", store.delete, "a", expected=other)
+        expect_equal(len(tuple(store.read("a"))), 4, "the number of records that are left")
+        expect_raised(UnknownJournal, "deleting none", store.delete, "b", expected=seen)
+        store.delete("a", expected=moved)
+        expect_raised(UnknownJournal, "its head", store.head, "a")
+
+
 def what_is_written_is_there_again(kit: Kit) -> None:
     """After closing and opening everything is as it was, and the writer goes on."""
     if not kit.durable:
@@ -346,6 +362,7 @@ JOURNALS: Final[tuple[Promise, ...]] = (
     much_is_kept,
     a_journal_says_what_it_is,
     what_is_deleted_is_gone,
+    what_moved_is_not_deleted,
     what_is_written_is_there_again,
     a_closed_store_is_closed,
 )
