@@ -11,6 +11,7 @@ goes on where it was, and can be run again without a model.
 """
 
 from mage.agent.asynchronous import AsyncAgent
+from mage.agent.awaiting import NotAwaitable
 from mage.agent.environment import (
     RESET,
     AsyncEnvironment,
@@ -24,6 +25,7 @@ from mage.agent.environment import (
     Tools,
 )
 from mage.agent.events import AgentEvent, Asked, AskFailed, Noticed, RunEnded
+from mage.agent.given import BadAgent
 from mage.agent.hooks import AgentHook
 from mage.agent.outcomes import Outcome, RunFailed, RunFinished, RunStopped, Totals, outcome_document
 from mage.agent.policy import BadPolicy, Policy
@@ -44,6 +46,7 @@ __all__ = [
     "AsyncEnvironment",
     "AsyncEnvironmentWorld",
     "AsyncSnapshots",
+    "BadAgent",
     "BadEnvironment",
     "BadPolicy",
     "BadTape",
@@ -51,6 +54,7 @@ __all__ = [
     "EnvironmentWorld",
     "Foresees",
     "Manual",
+    "NotAwaitable",
     "Noticed",
     "Outcome",
     "Policy",

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
-from inspect import isawaitable
-from typing import Any, TypeGuard, TypeVar, cast, final
+from typing import Any, TypeGuard, cast, final
 
 import attrs
 
-from mage.agent.durable import Durable
+from mage.agent import given
+from mage.agent.awaiting import answer_of, awaitable
 from mage.agent.environment import AsyncEnvironment
 from mage.agent.hooks import AgentHook, heard_by, tell_hooks
-from mage.agent.loop import program
-from mage.agent.opening import (
-    BEGAN,
-    Begun,
-    began,
-    begun,
-    first_policy,
-    next_policy,
-    policy_of,
-    recorded,
-    require_no_tape,
-    tape_entries,
-)
-from mage.agent.outcomes import Outcome, RunFailed
+from mage.agent.opening import BEGAN, Begun, begun, recorded, require_no_tape, tape_entries
+from mage.agent.outcomes import Outcome
 from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
-from mage.agent.situation import Run
+from mage.agent.setting_out import first_entry, set_out, store_failed
 from mage.agent.summarizing import extracted_awaited
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
-from mage.agent.world import AsyncEnvironmentWorld, foresight_of
+from mage.agent.world import AsyncEnvironmentWorld
 from mage.effects import (
     Act,
     AsyncJudge,
@@ -51,7 +39,6 @@ from mage.effects import (
     metered,
 )
 from mage.engine import Digest
-from mage.render import Meter
 from mage.session import AsyncSession, Conflict, OtherTask
 from mage.session.asks import Ask
 from mage.session.drivers import drive_awaited
@@ -65,11 +52,9 @@ from mage.stores import (
     open_store,
     random_salt,
 )
-from mage.tokens import TokenCounter, default_counter
+from mage.tokens import TokenCounter
 
 __all__ = ["AsyncAgent", "async_world_of"]
-
-Answer = TypeVar("Answer")
 
 
 @final
@@ -77,11 +62,11 @@ Answer = TypeVar("Answer")
 class AsyncAgent:
     """The twin of `Agent` whose model, world, judge and summarizer are awaited. See `Agent`."""
 
-    model: AsyncModel
+    model: AsyncModel = attrs.field(validator=given.asked)
     world: AsyncWorld | AsyncEnvironment
-    judge: AsyncJudge | None = None
-    summarizer: AsyncSummarizer | None = None
-    policy: Policy | None = None
+    judge: AsyncJudge | None = attrs.field(default=None, validator=given.asked)
+    summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=given.asked)
+    policy: Policy | None = attrs.field(default=None, validator=given.policy)
     counter: TokenCounter | None = None
 
     async def run(
@@ -110,19 +95,11 @@ class AsyncAgent:
             tape = await stack.enter_async_context(await _tape(kept, name, clock, salts))
             driving = await stack.enter_async_context(_Driving(self, session, tape, hooks))
             first, found = await driving.find()
-            judged = self.judge is not None
-            policy = next_policy(self.policy, policy_of(found), first, judged=judged)
-            durable = Durable(
-                found,
-                policy=policy,
-                repeatable=driving.world.repeatable,
-                foresees=foresight_of(driving.world),
-            )
-            run = Run(Meter(first.counter), first.overhead)
+            run, running = set_out(self, driving.world, first, found)
             try:
-                return await drive_awaited(durable.run(program(run)), driving.answer)
+                return await drive_awaited(running, driving.answer)
             except StoreError as error:
-                return RunFailed(f"store: {type(error).__name__}", str(error), run.totals)
+                return store_failed(run, error)
 
 
 async def _tape(
@@ -173,11 +150,7 @@ class _Driving:
         agent, session, tape = self._agent, self._session, self._tape
         require_no_tape(session.name, session.tree.task)
         if tape.version == 1:
-            counter = default_counter() if agent.counter is None else agent.counter
-            judged = agent.judge is not None
-            policy = first_policy(agent.policy, judged=judged)
-            overhead = counter.count(getattr(agent.model, "prompt_text", ""))
-            await self._note(BEGAN, began(session.version, policy, counter, overhead, judged=judged))
+            await self._note(BEGAN, first_entry(agent, session.version))
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
         first = begun(tape.name, entries, counter=agent.counter)
         before = await session.history(upto=first.version) if first.version > 1 else ()
@@ -210,17 +183,17 @@ class _Driving:
     async def _perform(self, request: object) -> object:
         match request:
             case Decide():
-                return await _awaitable("model", self._agent.model(request))
+                return await answer_of("model", self._agent.model(request))
             case Act():
-                return await self.world.act(request)
+                return await awaitable("world", self.world.act(request))
             case JudgeRequest():
                 return await self._judge(request)
             case SummaryRequest():
-                return await _awaitable("summarizer", (self._agent.summarizer or extracted_awaited)(request))
+                return await answer_of("summarizer", (self._agent.summarizer or extracted_awaited)(request))
             case Begin():
-                return await self.world.begin(request)
+                return await awaitable("world", self.world.begin(request))
             case Restore():
-                return await self.world.restore(request)
+                return await awaitable("world", self.world.restore(request))
             case _:
                 raise TypeError(f"nobody performs a {type(request).__name__}")
 
@@ -228,7 +201,7 @@ class _Driving:
         if self._agent.judge is None:
             # its policy does not maintain; but the run it resumes had a judge, and was asking it
             raise EffectError("unreachable", "this agent has no judge")
-        return await _awaitable("judge", self._agent.judge(request))
+        return await answer_of("judge", self._agent.judge(request))
 
     def _judge_later(self, request: JudgeRequest) -> None:
         for thinking in self._asked:
@@ -249,16 +222,3 @@ class _Driving:
         state = None if session.redactions == self._redactions else (await session.at(after)).phase
         self._redactions = session.redactions
         return Found(await session.history(after=after) if session.version > after else (), state)
-
-
-def _awaitable(who: str, answer: Awaitable[Answer]) -> Awaitable[Answer]:
-    """Return what somebody gave to be awaited.
-
-    Raises:
-        TypeError: it is no awaitable, because the plain twin was given.
-    """
-    if not isawaitable(answer):
-        raise TypeError(
-            f"the {who} of an AsyncAgent is awaited, but this one returned a {type(answer).__name__}"
-        )
-    return answer

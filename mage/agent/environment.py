@@ -70,7 +70,10 @@ class Environment(Protocol):
         ...
 
     def reset(self) -> Observed | str:
-        """Be as at the start of the task, and return what is shown first; a blank text for nothing."""
+        """Be as at the start of the task, and return what is shown first; a blank text for nothing.
+
+        What is shown becomes the first step, whose action is `reset`: a model sees it in `request.shown.raw`.
+        """
         ...
 
     def act(self, action: str, /) -> Observed | str:

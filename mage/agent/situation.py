@@ -116,6 +116,7 @@ class Run:
         self.owed: list[Owed] = []
         self.given: dict[StepId, frozenset[Instruction]] = {}
         self.found = ROOT_STEP
+        self._shown: tuple[State, bool, ExecutionState] | None = None  # of which state and setting
 
     def see(self, seen: Seen) -> None:
         """Take what a look has shown."""
@@ -129,7 +130,16 @@ class Run:
         self.unjudged = self.unjudged if self.unjudged == pending else None
 
     def shown(self) -> ExecutionState:
-        """Return S as the model is to see it: without Compress, the steps in place of their summaries (D18)."""
+        """Return S as the model is to see it: without Compress, the steps in place of their summaries (D18).
+
+        Cost: O(what is shown), once for each state: a turn looks at it several times.
+        """
+        compress = self.policy.compress
+        if self._shown is None or self._shown[0] is not self.state or self._shown[1] is not compress:
+            self._shown = (self.state, compress, self._derived())
+        return self._shown[2]
+
+    def _derived(self) -> ExecutionState:
         shown = view(self.state)
         if self.policy.compress or not shown.compressed:
             return shown

@@ -9,31 +9,19 @@ from typing import Any, TypeGuard, cast, final
 
 import attrs
 
-from mage.agent.durable import Durable
+from mage.agent import given
 from mage.agent.environment import Environment
 from mage.agent.hooks import AgentHook, heard_by, tell_hooks
-from mage.agent.loop import program
-from mage.agent.opening import (
-    BEGAN,
-    Begun,
-    began,
-    begun,
-    first_policy,
-    next_policy,
-    policy_of,
-    recorded,
-    require_no_tape,
-    tape_entries,
-)
-from mage.agent.outcomes import Outcome, RunFailed
+from mage.agent.opening import BEGAN, Begun, begun, recorded, require_no_tape, tape_entries
+from mage.agent.outcomes import Outcome
 from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
-from mage.agent.situation import Run
+from mage.agent.setting_out import first_entry, set_out, store_failed
 from mage.agent.summarizing import extracted
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
 from mage.agent.thinking import thought_about
-from mage.agent.world import EnvironmentWorld, foresight_of
+from mage.agent.world import EnvironmentWorld
 from mage.effects import (
     Act,
     Begin,
@@ -51,12 +39,11 @@ from mage.effects import (
     metered,
 )
 from mage.engine import Digest
-from mage.render import Meter
 from mage.session import Conflict, OtherTask, Session
 from mage.session.asks import Ask
 from mage.session.drivers import drive
 from mage.stores import Clock, JournalStore, Salts, StoreError, now, open_store, random_salt
-from mage.tokens import TokenCounter, default_counter
+from mage.tokens import TokenCounter
 
 __all__ = ["Agent", "world_of"]
 
@@ -79,11 +66,11 @@ class Agent:
         counter: counts tokens. None: exact, where `toktok-rs` is installed. A resumed run keeps the one it had.
     """
 
-    model: Model
+    model: Model = attrs.field(validator=given.asked)
     world: World | Environment
-    judge: Judge | None = None
-    summarizer: Summarizer | None = None
-    policy: Policy | None = None
+    judge: Judge | None = attrs.field(default=None, validator=given.asked)
+    summarizer: Summarizer | None = attrs.field(default=None, validator=given.asked)
+    policy: Policy | None = attrs.field(default=None, validator=given.policy)
     counter: TokenCounter | None = None
 
     def run(
@@ -130,19 +117,11 @@ class Agent:
             tape = stack.enter_context(_tape(kept, name, clock, salts))
             driving = _Driving(self, session, tape, hooks)
             first, found = driving.find()
-            judged = self.judge is not None
-            policy = next_policy(self.policy, policy_of(found), first, judged=judged)
-            durable = Durable(
-                found,
-                policy=policy,
-                repeatable=driving.world.repeatable,
-                foresees=foresight_of(driving.world),
-            )
-            run = Run(Meter(first.counter), first.overhead)
+            run, running = set_out(self, driving.world, first, found)
             try:
-                return drive(durable.run(program(run)), driving.answer)
+                return drive(running, driving.answer)
             except StoreError as error:
-                return RunFailed(f"store: {type(error).__name__}", str(error), run.totals)
+                return store_failed(run, error)
 
 
 def _tape(store: JournalStore, name: str, clock: Clock, salts: Salts) -> Session:
@@ -180,11 +159,7 @@ class _Driving:
         agent, session, tape = self._agent, self._session, self._tape
         require_no_tape(session.name, session.tree.task)
         if tape.version == 1:
-            counter = default_counter() if agent.counter is None else agent.counter
-            judged = agent.judge is not None
-            policy = first_policy(agent.policy, judged=judged)
-            overhead = counter.count(getattr(agent.model, "prompt_text", ""))
-            self._note(BEGAN, began(session.version, policy, counter, overhead, judged=judged))
+            self._note(BEGAN, first_entry(agent, session.version))
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
         first = begun(tape.name, entries, counter=agent.counter)
         before = session.history(upto=first.version) if first.version > 1 else ()

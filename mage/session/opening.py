@@ -75,8 +75,9 @@ def beginning(settings: Settings, task: str | None) -> Program[Loaded]:
     """
     try:
         head = yield from ask(HeadOf(settings.name))
-    except UnknownJournal:
+    except UnknownJournal as error:
         if task is None:
+            error.add_note("To begin a session, say what for: task=...")
             raise
         try:
             return (yield from _created(settings, task))

@@ -117,10 +117,7 @@ def what_if(
             judge=Answerer(answering, judge),
             summarizer=Answerer(answering, summarizer),
         )
-        try:
-            outcome = agent.run(target, new_name, on_event=on_event)
-        except Unanswered as end:
-            outcome = RunStopped("unanswered", str(end), rerun(target, new_name).totals)
+        outcome = _run(agent, target, new_name, on_event)
         after = _now(looking)
     difference = compare_states(view(before.state), view(after))
     return WhatIf(
@@ -163,6 +160,14 @@ def _begin(
     overhead = first.overhead if told is None else first.counter.count(told)
     with Session.open(target, tape_name(name), task=TAPE_TASK) as tape:
         tape.grow(BEGAN, encoded(began(first.version, policy, first.counter, overhead, judged=first.judged)))
+
+
+def _run(agent: Agent, target: JournalStore, name: str, on_event: AgentHook | Iterable[AgentHook]) -> Outcome:
+    """Run the new run to its end, or to where somebody would have to be asked who was not given."""
+    try:
+        return agent.run(target, name, on_event=on_event)
+    except Unanswered as end:
+        return RunStopped("unanswered", str(end), rerun(target, name).totals)
 
 
 def _now(session: Session) -> State:

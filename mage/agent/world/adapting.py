@@ -41,7 +41,8 @@ class EnvironmentWorld:
         keep: how many snapshots are kept in memory; one is taken before each action of a world restored so.
 
     Raises:
-        BadEnvironment: it says `restoring = "snapshot"` and has no snapshots, or something unknown.
+        BadEnvironment: it is a class, lacks `reset` or `act`, or says `restoring = "snapshot"` and has no snapshots, or
+            something unknown.
     """
 
     def __init__(self, environment: Environment, *, keep: int = KEEP) -> None:
@@ -120,10 +121,16 @@ class AsyncEnvironmentWorld:
 
 def _check(environment: Environment | AsyncEnvironment, snapshots: bool) -> None:
     name, restoring = type(environment).__name__, getattr(environment, "restoring", None)
+    if isinstance(environment, type):
+        made = environment.__name__
+        raise BadEnvironment(f"the world is the class {made}, and must be one of its objects: {made}(...)")
     if restoring not in RESTORINGS:
         raise BadEnvironment(f"{name}.restoring is {restoring!r}; it must be one of {', '.join(RESTORINGS)}")
     if restoring == "snapshot" and not snapshots:
         raise BadEnvironment(f"{name} is restored by snapshots, but lacks `snapshot` or `restore`")
+    lacking = [each for each in ("reset", "act") if not callable(getattr(environment, each, None))]
+    if lacking:
+        raise BadEnvironment(f"{name} is no environment: it lacks `{'` and `'.join(lacking)}`")
 
 
 def foresight_of(world: object) -> Callable[[str], bool]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from inspect import iscoroutine
 from typing import Any, final
 
 import attrs
 
+from mage.agent.awaiting import awaitable
 from mage.agent.environment import AsyncEnvironment, AsyncSnapshots, BadEnvironment, Environment, Snapshots
 from mage.effects import Observed
 from mage.session.asks import Ask
@@ -61,13 +63,13 @@ async def answer_awaited(environment: AsyncEnvironment, asked: Ask[Any]) -> obje
     """Answer what is asked of an environment, awaiting it."""
     match asked:
         case Reset():
-            return _observed(await environment.reset(), "reset")
+            return _observed(await awaitable("world's reset", environment.reset()), "reset")
         case Perform(action):
-            return _observed(await environment.act(action), "act")
+            return _observed(await awaitable("world's act", environment.act(action)), "act")
         case TakeSnapshot() if isinstance(environment, AsyncSnapshots):
-            return await environment.snapshot()
+            return await awaitable("world's snapshot", environment.snapshot())
         case PutBack(snapshot) if isinstance(environment, AsyncSnapshots):
-            await environment.restore(snapshot)
+            await awaitable("world's restore", environment.restore(snapshot))
             return None
         case _:
             raise TypeError(f"this environment answers no {type(asked).__name__}")
@@ -78,4 +80,8 @@ def _observed(given: object, by: str) -> Observed:
         return Observed(given)
     if isinstance(given, Observed):
         return given
-    raise BadEnvironment(f"{by} returned a {type(given).__name__}; return a str, or an Observed")
+    hint = "return a str, or an Observed"
+    if iscoroutine(given):
+        given.close()  # of an `async def` that nobody awaits here
+        hint = "an `async def` belongs to AsyncAgent"
+    raise BadEnvironment(f"{by} returned a {type(given).__name__}; {hint}")

@@ -1,0 +1,78 @@
+"""How a run sets out, in both twins: what its tape begins with, and its program over what is there of it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mage.agent.durable import Durable
+from mage.agent.loop import program
+from mage.agent.opening import Begun, began, first_policy, next_policy, policy_of
+from mage.agent.outcomes import Outcome, RunFailed
+from mage.agent.policy import Policy
+from mage.agent.reel import Recorded
+from mage.agent.situation import Run
+from mage.agent.world import foresight_of
+from mage.render import Meter
+from mage.session.asks import Program
+from mage.stores import StoreError
+from mage.tokens import TokenCounter, default_counter
+
+__all__ = ["Given", "Repeatable", "first_entry", "set_out", "store_failed"]
+
+
+class Given(Protocol):
+    """What both twins are given, as far as a run sets out with it."""
+
+    @property
+    def model(self) -> object:
+        """Decides; its `prompt_text`, where it has one, goes with every call."""
+        ...
+
+    @property
+    def judge(self) -> object | None:
+        """None where summaries are accepted openly."""
+        ...
+
+    @property
+    def policy(self) -> Policy | None:
+        """None for the one that the run had."""
+        ...
+
+    @property
+    def counter(self) -> TokenCounter | None:
+        """None for what is installed."""
+        ...
+
+
+class Repeatable(Protocol):
+    """A world of either twin."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the world of any path can be brought back."""
+        ...
+
+
+def first_entry(agent: Given, version: int) -> dict[str, object]:
+    """Return the first entry of the tape of a run that is begun at this version of its session."""
+    counter = default_counter() if agent.counter is None else agent.counter
+    judged = agent.judge is not None
+    overhead = counter.count(getattr(agent.model, "prompt_text", ""))
+    return began(version, first_policy(agent.policy, judged=judged), counter, overhead, judged=judged)
+
+
+def set_out(agent: Given, world: Repeatable, first: Begun, found: Recorded) -> tuple[Run, Program[Outcome]]:
+    """Return a run, and its program over what is there of it, to be driven."""
+    durable = Durable(
+        found,
+        policy=next_policy(agent.policy, policy_of(found), first, judged=agent.judge is not None),
+        repeatable=world.repeatable,
+        foresees=foresight_of(world),
+    )
+    run = Run(Meter(first.counter), first.overhead)
+    return run, durable.run(program(run))
+
+
+def store_failed(run: Run, error: StoreError) -> RunFailed:
+    """Return how a run ends whose store has failed."""
+    return RunFailed(f"store: {type(error).__name__}", str(error), run.totals)
