@@ -67,7 +67,7 @@ class AsyncAgent:
     judge: AsyncJudge | None = attrs.field(default=None, validator=given.asked)
     summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=given.asked)
     policy: Policy | None = attrs.field(default=None, validator=given.policy)
-    counter: TokenCounter | None = None
+    counter: TokenCounter | None = attrs.field(default=None, validator=given.counter)
 
     async def run(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from mage.agent.events import AgentEvent
 from mage.session import Event
@@ -19,9 +19,14 @@ def heard_by(hooks: AgentHook | Iterable[AgentHook]) -> tuple[AgentHook, ...]:
     """Return one hook or several as a tuple.
 
     Raises:
-        TypeError: one is an `async def`, which nobody would await.
+        TypeError: one cannot be called, or is an `async def`, which nobody would await.
     """
-    return as_hooks(hooks)
+    given: object = hooks  # it may be anything, whatever its annotation says
+    found = (given,) if not isinstance(given, Iterable) or callable(given) else tuple(given)
+    for hook in found:
+        if not callable(hook):
+            raise TypeError(f"a hook is called with each event: give a function, not a {type(hook).__name__}")
+    return as_hooks(cast("Sequence[AgentHook]", found))
 
 
 def tell_hooks(hooks: Sequence[AgentHook], event: AgentEvent) -> None:

@@ -71,7 +71,7 @@ class Agent:
     judge: Judge | None = attrs.field(default=None, validator=given.asked)
     summarizer: Summarizer | None = attrs.field(default=None, validator=given.asked)
     policy: Policy | None = attrs.field(default=None, validator=given.policy)
-    counter: TokenCounter | None = None
+    counter: TokenCounter | None = attrs.field(default=None, validator=given.counter)
 
     def run(
         self,

@@ -20,6 +20,8 @@ __all__ = ["GROUP", "GuardedWorld", "WorldRaised", "environment_named", "guarded
 
 GROUP: Final = "mage.environments"
 """The group of entry points. Each is called with the text behind the colon, or with nothing, for an `Environment`."""
+_THEIRS: Final = (Exception, SystemExit)
+"""What is told of an environment's code: its `sys.exit()` too, which would end the command as if all were well."""
 _OURS: Final = EntryPoint("shop", "mage.agent.shop:Shop", GROUP)
 
 
@@ -73,7 +75,7 @@ class _Theirs:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception):
+        if isinstance(error, _THEIRS):
             raise Refused(f"{self._what}: {type(error).__name__}: {error}{_at(error)}") from None
 
 
@@ -91,7 +93,7 @@ class WorldRaised(MageError):
         error: what it raised.
     """
 
-    def __init__(self, doing: str, error: Exception) -> None:
+    def __init__(self, doing: str, error: Exception | SystemExit) -> None:
         self.doing = doing
         self.error = error
         super().__init__(doing, error)
@@ -151,5 +153,5 @@ class _Raised:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception) and not isinstance(error, EffectError):
+        if isinstance(error, _THEIRS) and not isinstance(error, EffectError):
             raise WorldRaised(self._doing, error) from None

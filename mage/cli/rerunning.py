@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
-from typing import Annotated, Final, TypeVar, final
+from contextlib import ExitStack, redirect_stdout
+from typing import Annotated, Final, TypeVar
 
 import attrs
 import typer
@@ -21,14 +22,12 @@ from mage.agent import (
     rerun,
     what_if,
 )
-from mage.agent.environment import BadEnvironment
 from mage.agent.outcomes import KindOfCall
-from mage.agent.rerunning import policy_of
-from mage.agent.tools import BadTool
-from mage.cli.answerers import Mode, live, offline
+from mage.cli.answerers import Mode
+from mage.cli.changing import Change, Given, given_by
 from mage.cli.differences import plain_difference, told_difference
 from mage.cli.endings import numbered, told_outcome, told_totals
-from mage.cli.environments import WorldRaised, environment_named, guarded
+from mage.cli.environments import WorldRaised
 from mage.cli.keeping import in_store
 from mage.cli.naming import InStore
 from mage.cli.naming import Session as Named
@@ -36,7 +35,7 @@ from mage.cli.output import AsJson, Refused, complain, print_json, print_text, p
 from mage.cli.policies import Changes, changed, policy_changes
 from mage.cli.running import leave_interrupted
 from mage.cli.stores import opened
-from mage.effects import Judge, Model, Summarizer, World
+from mage.cli.tapes import refuse_tape
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import MissingTokenizer
 
@@ -57,19 +56,6 @@ _SHOWN: Final = 8  # versions that differ; --json has them all
 def register(app: typer.Typer) -> None:
     """Add the command of this room."""
     app.command("rerun")(rerun_session)
-
-
-@final
-@attrs.frozen
-class _Given:
-    """What is changed in a run of what-if, and who goes on where the record ends; see `mage.agent.what_if`."""
-
-    changes: Mapping[str, object]
-    judge: Judge | None
-    model: Model | None
-    summarizer: Summarizer | None
-    world: World | None
-    judged_anew: bool
 
 
 def rerun_session(
@@ -104,37 +90,22 @@ def rerun_session(
     nobody is given who could answer, the new run stops. Exit status: 0 where nothing differs, 1 where it does.
     """
     named = _in_store(session)
-    changes = policy_changes(policy)
-    if not (changes or judge or model or env or is_offline):
-        for option, value in (("--into", into), ("--base-url", base_url)):
-            if value is not None:
-                raise typer.BadParameter("nothing is changed: --judge or --policy does", param_hint=option)
+    change = Change(policy_changes(policy), judge, model, env, base_url, mode, is_offline)
+    change.require_sound(into)
+    if change.is_none:
         _exact(named, as_json)
         return
-    if is_offline and model:
-        raise typer.BadParameter("an offline run asks no model", param_hint="--model")
+    kept = None if into is None else in_store(into, "--into")
     with ExitStack() as stack:
-        place = "shop" if env is None and is_offline else env
-        environment = None if place is None else environment_named(place)
-        try:
-            world = None if environment is None else guarded(environment)
-            going_on = offline() if is_offline else None
-            if model is not None:
-                going_on = live(
-                    stack, model, judge_model=judge, base_url=base_url, mode=mode, environment=environment
-                )
-            judged = live(stack, judge, base_url=base_url) if judge is not None else going_on
-        except (BadEnvironment, BadTool) as error:
-            raise Refused(f"environment {place}: {error}") from None
-        given = _Given(
-            changes,
-            None if judged is None else judged.judge,
-            None if going_on is None else going_on.model,
-            None if going_on is None else going_on.summarizer,
-            world,
-            judge is not None,
-        )
-        _what_if(named, given, into, as_json)
+        if as_json:  # whatever an environment prints, standard output is one object
+            stack.enter_context(redirect_stdout(sys.stderr))
+        found = _what_if(named, kept, given_by(stack, change), change.policy)
+    if as_json:
+        print_json(_plain_what_if(named, kept, found))
+    else:
+        print_text("".join(_told_what_if(named, kept, found)))
+    if found.difference.differ:
+        raise typer.Exit(1)
 
 
 def _in_store(session: object) -> InStore:
@@ -148,13 +119,23 @@ def _in_store(session: object) -> InStore:
 
 def _exact(session: InStore, as_json: bool) -> None:
     with opened(session.store) as store:
-        again = _followed(session, lambda: rerun(store, session.name))
+        again = _found(store, session)
     if as_json:
         print_json({"session": str(session), **_plain_rerun(again)})
     else:
         print_text("".join([f"{line}\n" for line in _told_rerun(session, again)]))
     if not again.same:
         raise typer.Exit(1)
+
+
+def _found(store: JournalStore, session: InStore) -> Rerun:
+    """Return what a run comes to.
+
+    Raises:
+        Refused: it cannot be followed, or this is a tape.
+    """
+    refuse_tape(store, session)
+    return _followed(session, lambda: rerun(store, session.name))
 
 
 def _told_rerun(session: InStore, again: Rerun) -> Iterator[str]:
@@ -200,25 +181,19 @@ def _followed(session: InStore, follow: Callable[[], Followed]) -> Followed:
 # -- what if -------------------------------------------------------------------------------------------
 
 
-def _what_if(session: InStore, given: _Given, into: str | None, as_json: bool) -> None:
-    kept = None if into is None else in_store(into, "--into")
+def _what_if(session: InStore, kept: InStore | None, given: Given, changes: Mapping[str, object]) -> WhatIf:
     with ExitStack() as stack:
         store = stack.enter_context(opened(session.store))
+        before = _found(store, session)  # before a store is made for what cannot be
         target = stack.enter_context(MemoryStore() if kept is None else opened(kept.store, make=True))
-        policy = changed(_followed(session, lambda: policy_of(store, session.name)), given.changes)
+        policy = changed(before.policy, changes)
         try:
-            found = _followed(session, lambda: _asked(store, session, target, kept, policy, given))
+            return _followed(session, lambda: _asked(store, session, target, kept, policy, given))
         except WorldRaised as raised:
             raise Refused(f"{session}: {raised}") from None
         except KeyboardInterrupt:
             complain("interrupted")
             leave_interrupted()
-    if as_json:
-        print_json(_plain_what_if(session, kept, found))
-    else:
-        print_text("".join(_told_what_if(session, kept, found)))
-    if found.difference.differ:
-        raise typer.Exit(1)
 
 
 def _asked(
@@ -227,7 +202,7 @@ def _asked(
     target: JournalStore,
     kept: InStore | None,
     policy: Policy | None,
-    given: _Given,
+    given: Given,
 ) -> WhatIf:
     anew: tuple[KindOfCall, ...] = ("judge",) if given.judged_anew else ()
     return what_if(
@@ -249,7 +224,8 @@ def _told_what_if(session: InStore, kept: InStore | None, found: WhatIf) -> Iter
     yield f"+ {'the changed run' if kept is None else printable(str(kept))}\n"
     yield from told_difference(found.difference) or ["nothing differs in C, R and H\n"]
     yield f"\n{told_outcome(found.outcome)}\n"
-    if found.parted and not isinstance(found.outcome, RunStopped):
+    unanswered = isinstance(found.outcome, RunStopped) and found.outcome.reason == "unanswered"
+    if found.parted and not unanswered:  # else that is where it stopped
         yield f"the two part where {found.parted}\n"
     yield f"from the record: {_told_tally(found.recorded)}; asked: {_told_tally(found.asked)}\n"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
-from typing import Annotated, Final, NoReturn, final
+from typing import Annotated, Final, NoReturn
 
 import attrs
 import typer
@@ -29,22 +29,21 @@ from mage.agent.environment import BadEnvironment
 from mage.agent.rerunning import policy_of
 from mage.agent.tools import BadTool
 from mage.cli.answerers import Mode, live, offline
+from mage.cli.asking import Asked, asked_of, task_of
 from mage.cli.culprits import told_traceback
 from mage.cli.endings import BESIDE, explained, told_outcome, told_totals
 from mage.cli.environments import GROUP, WorldRaised, environment_named, guarded
-from mage.cli.files import read_bytes
 from mage.cli.inspect import print_tree
 from mage.cli.keeping import Kept, where_kept
 from mage.cli.live import view_for
 from mage.cli.output import AsJson, Refused, print_json, printable, say
 from mage.cli.policies import Changes, changed, policy_changes
 from mage.cli.stores import opened
-from mage.engine.text import is_blank
 from mage.session import OtherTask, Session
 from mage.stores import Conflict, JournalStore, MemoryStore, UnknownJournal
 from mage.tokens import MissingTokenizer
 
-__all__ = ["Asked", "leave_interrupted", "register", "run"]
+__all__ = ["leave_interrupted", "register", "run"]
 
 _INTERRUPTED: Final = 130
 
@@ -52,36 +51,6 @@ _INTERRUPTED: Final = 130
 def register(app: typer.Typer) -> None:
     """Add the command of this room."""
     app.command("run")(run)
-
-
-@final
-@attrs.frozen
-class Asked:
-    """Whom the user wants to be asked.
-
-    Attributes:
-        env: the environment's name.
-        model: the model's; None offline.
-        judge_model: the judge's, if it is another.
-        base_url: the server's address, if it was given.
-        mode: how the model replies.
-    """
-
-    env: str
-    model: str | None
-    judge_model: str | None
-    base_url: str | None
-    mode: Mode
-
-    @property
-    def options(self) -> list[str]:
-        """The options that name them again."""
-        if self.model is None:
-            return ["--offline"] + ["--env", self.env] * (self.env != "shop")
-        named = ["--env", self.env, "--model", self.model]
-        for option, value in (("--judge-model", self.judge_model), ("--base-url", self.base_url)):
-            named += [] if value is None else [option, value]
-        return named + ["--mode", self.mode.value] * (self.mode is not Mode.TOOLS)
 
 
 def run(
@@ -135,12 +104,14 @@ def run(
     status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
     """
     changes = policy_changes(policy, max_steps=max_steps, max_tokens=max_tokens)
-    asked = _asked(env, model, judge_model, base_url, mode, is_offline=is_offline)
-    text = _task(task, task_file)
+    asked = asked_of(env, model, judge_model, base_url, mode, is_offline=is_offline)
+    text = task_of(task, task_file)
     kept = where_kept(session, is_offline=is_offline)
     if text is None and not kept.is_there:
         text = shop.TASK if is_offline else _no_task(kept)
     with ExitStack() as stack:
+        if as_json:  # whatever an environment prints, standard output is one object
+            stack.enter_context(redirect_stdout(sys.stderr))
         agent = _agent(stack, asked)
         store = stack.enter_context(
             MemoryStore() if kept.place is None else opened(kept.place.store, make=True)
@@ -148,55 +119,11 @@ def run(
         if changes:
             agent = attrs.evolve(agent, policy=changed(_policy_before(store, kept), changes))
         outcome = _ran(agent, store, kept, text, quiet=as_json, with_traceback=with_traceback)
-        if as_json:
-            print_json(
-                {**outcome_document(outcome), "session": None if kept.place is None else str(kept.place)}
-            )
-        else:
+        if not as_json:
             _tell(outcome, store, kept, asked)
-    if isinstance(outcome, RunStopped) and outcome.reason == "interrupted":
-        leave_interrupted()
-    if not isinstance(outcome, RunFinished):
-        raise typer.Exit(1)
-
-
-# -- what was asked for --------------------------------------------------------------------------------
-
-
-def _asked(
-    env: str | None,
-    model: str | None,
-    judge_model: str | None,
-    base_url: str | None,
-    mode: Mode,
-    *,
-    is_offline: bool,
-) -> Asked:
-    if is_offline:
-        for option, given in (("--model", model), ("--judge-model", judge_model), ("--base-url", base_url)):
-            if given is not None:
-                raise typer.BadParameter("an offline run asks no model", param_hint=option)
-        return Asked("shop" if env is None else env, None, None, None, mode)
-    if env is None:
-        raise typer.BadParameter("where is the agent to act? --env shop is one place", param_hint="--env")
-    if not model:
-        raise typer.BadParameter("which model? --offline needs none", param_hint="--model")
-    return Asked(env, model, judge_model, base_url, mode)
-
-
-def _task(given: str | None, file: Path | None) -> str | None:
-    if given is not None and file is not None:
-        raise typer.BadParameter("the task is given twice", param_hint="--task-file")
-    if given is not None and given.startswith("@"):
-        file = Path(given[1:])
-    if file is not None:
-        try:
-            given = read_bytes(file).decode().strip()
-        except UnicodeDecodeError as problem:
-            raise Refused(f"{file}: a task is UTF-8, but byte {problem.start} is not") from None
-    if given is not None and is_blank(given):
-        raise Refused(f"{'' if file is None else f'{file}: '}the task is blank")
-    return given
+    if as_json:
+        _print(outcome, kept)
+    _leave(outcome)
 
 
 def _no_task(kept: Kept) -> NoReturn:
@@ -221,6 +148,14 @@ def _agent(stack: ExitStack, asked: Asked) -> Agent:
     except (BadEnvironment, BadTool) as error:
         raise Refused(f"environment {asked.env}: {error}") from None
     return Agent(model=answerers.model, world=world, judge=answerers.judge, summarizer=answerers.summarizer)
+
+
+def _leave(outcome: Outcome) -> None:
+    """End the command with the status of how the run ended."""
+    if isinstance(outcome, RunStopped) and outcome.reason == "interrupted":
+        leave_interrupted()
+    if not isinstance(outcome, RunFinished):
+        raise typer.Exit(1)
 
 
 def leave_interrupted() -> NoReturn:
@@ -269,6 +204,13 @@ def _policy_before(store: JournalStore, kept: Kept) -> Policy | None:
         return policy_of(store, kept.name)
     except BadTape as error:
         raise Refused(f"{kept}: {error}") from None
+
+
+# -- telling -------------------------------------------------------------------------------------------
+
+
+def _print(outcome: Outcome, kept: Kept) -> None:
+    print_json({**outcome_document(outcome), "session": None if kept.place is None else str(kept.place)})
 
 
 def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: Asked) -> None:

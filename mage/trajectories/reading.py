@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final, TypeAlias, final
@@ -25,6 +25,13 @@ DEEPEST: Final = 100
 """Levels of nesting that are read; no trace needs as many."""
 _LONGEST_NUMBER: Final = 400  # characters
 _LONGEST_HEADER: Final = 10_000  # bytes
+_WIDE: Final = "UTF-16 or UTF-32: save it as UTF-8"
+_FOREIGN: Final = {
+    BOM_UTF16_LE: _WIDE,  # UTF-32 of that order begins with it too
+    BOM_UTF16_BE: _WIDE,
+    b"\x1f\x8b": "a gzip archive: unpack it first",
+    b"PK\x03\x04": "a zip archive: unpack it first",
+}
 _BLANK: Final = " \t\r\n"
 _TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[\[\]{},]', re.DOTALL)
 """A bracket, a comma, or a string; an empty group 1 tells that the string does not end."""
@@ -54,6 +61,9 @@ def read(data: bytes) -> Spot | Malformed:
 
     Cost: O(length).
     """
+    foreign = _foreign(data)
+    if foreign:
+        return Malformed((), f"expected UTF-8, found {foreign}")
     text, undecoded = _decoded(data)
     if not text.strip(_BLANK):
         return Malformed((), "expected a trace, found an empty file")
@@ -76,6 +86,17 @@ def first_record(data: bytes) -> Json:
     start = data.removeprefix(BOM_UTF8).lstrip()[:_LONGEST_HEADER]
     value = _parse(start.partition(b"\n")[0].decode(errors="replace"))
     return None if isinstance(value, _Broken) else value
+
+
+def _foreign(data: bytes) -> str:
+    """Return in words what begins like this and is no UTF-8, and what to do; empty where nothing is known.
+
+    JSON begins with two characters of ASCII, so a zero beside others among the first bytes is half a character.
+    """
+    for mark, what in _FOREIGN.items():
+        if data.startswith(mark):
+            return what
+    return _WIDE if 0 in data[:2] and any(data[:4]) else ""
 
 
 def _decoded(data: bytes) -> tuple[str, _Broken | None]:

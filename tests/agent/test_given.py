@@ -13,6 +13,7 @@ from mage.agent.given import BadAgent
 from mage.effects import Begin, Decide, Decision, JudgeRequest, Observed, SummaryRequest, Verdict
 from mage.engine import MageError, Passed
 from mage.stores import MemoryStore
+from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK
 
 Who: TypeAlias = Literal["model", "judge", "summarizer"]
@@ -119,6 +120,26 @@ def test_a_dictionary_is_no_policy(twin: Any) -> None:
     """Settings in a dict are refused in our words, when the agent is made."""
     with pytest.raises(BadAgent, match=r"policy is a dict.*Policy\("):
         twin(model=model, world=Lamp(), policy={"max_steps": 1})
+
+
+@pytest.mark.parametrize("twin", [Agent, AsyncAgent])
+@pytest.mark.parametrize("wrong", ["o200k_base", len, EstimateCounter])
+def test_what_counts_nothing_is_refused(twin: Any, wrong: Any) -> None:
+    """The name of an encoding, a function and a class are no counters; the message says what one has."""
+    with pytest.raises(BadAgent, match=r"counter is a .*`name` and a `count`"):
+        twin(model=model, world=Lamp(), counter=wrong)
+    assert twin(model=model, world=Lamp(), counter=EstimateCounter()).counter == EstimateCounter()
+
+
+@pytest.mark.parametrize("wrong", [3, [3], "print"])
+def test_what_is_no_hook_is_refused(wrong: Any) -> None:
+    """What cannot be called cannot hear anything; it is told at once, in words, and nothing is run."""
+    store = MemoryStore()
+    with pytest.raises(
+        TypeError, match=r"a hook is called with each event: give a function, not a (int|str)"
+    ):
+        Agent(model=model, world=Lamp()).run(store, "lamp", task=TASK, on_event=wrong)
+    assert not list(store.journals())
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mage import Failed, Grow, JudgeRequest, Passed, Session, Start, Verdict
 from mage.agent import (
     Agent,
+    BadEnvironment,
     Outcome,
     Policy,
     RunFinished,
@@ -228,6 +229,36 @@ def test_the_new_run_is_a_run_like_any_other() -> None:
     assert rerun(store, found.name).same
     with pytest.raises(NameTaken):
         what_if(store, NAME, into=store)
+
+
+def test_the_name_of_its_tape_must_be_free_too() -> None:
+    """Where something of that name is, the new run is refused as a whole: no session without its tape is left."""
+    store = a_run({})
+    Session.open(store, "new.run", task="Mine.").close()
+    with pytest.raises(NameTaken, match=r"'new\.run'"):
+        what_if(store, NAME, into=store, into_name="new")
+    assert "new" not in [journal.name for journal in store.journals()]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"judge": "gpt-5"}, "judge is a str"),
+        ({"model": 3}, "model is a int"),
+        ({"summarizer": 3}, "summarizer is a int"),
+        ({"policy": {"max_steps": 3}}, "policy is a dict"),
+        ({"anew": ["jugde"]}, "anew names 'jugde', and may name judge, model, summarizer"),
+        ({"world": Dial}, "is the class Dial"),
+        ({"on_event": 3}, "a hook is called with each event"),
+    ],
+)
+def test_who_is_given_is_looked_at_first(wrong: Any, said: str) -> None:
+    """What cannot be a judge, a policy and so on is told in words, and no half of a new run is left."""
+    store = a_run({})
+    before = [journal.name for journal in store.journals()]
+    with pytest.raises(TypeError if "world" not in wrong else BadEnvironment, match=said):
+        what_if(store, NAME, into=store, **wrong)
+    assert [journal.name for journal in store.journals()] == before
 
 
 def test_a_run_that_was_begun_later_is_begun_there_again() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Final, final
 
@@ -11,7 +12,19 @@ from mage.agent.shop import Shop
 from mage.agent.tools import Tool
 from mage.effects import Observed
 
-__all__ = ["ARRIVED", "NEVER", "Beside", "Broken", "Claiming", "Gated", "Greedy", "Misread", "Unfinished"]
+__all__ = [
+    "ARRIVED",
+    "NEVER",
+    "Beside",
+    "Broken",
+    "Claiming",
+    "Gated",
+    "Greedy",
+    "Leaving",
+    "Misread",
+    "Talking",
+    "Unfinished",
+]
 
 ARRIVED: Final = "arrived"
 NEVER: Final = "never"
@@ -55,6 +68,29 @@ class Broken:
 
     def act(self, action: str) -> str:
         raise KeyError(f"no \x1b[31mlamp, {action}")
+
+
+class Leaving(Broken):
+    """An environment that ends the process when it acts, as a script of one's own may; and with status 0."""
+
+    def act(self, action: str) -> str:
+        sys.exit()
+
+
+class Talking(Broken):
+    """An environment that prints what it does, as one does while writing one."""
+
+    def __init__(self) -> None:
+        print("made")  # that is the point
+        self._shop = Shop()
+
+    def reset(self) -> str:
+        print("reset")
+        return str(self._shop.reset().text)
+
+    def act(self, action: str) -> str:
+        print("act", action)
+        return str(self._shop.act(action).text)
 
 
 class Misread(Broken):

@@ -63,9 +63,10 @@ def url(tmp_path: Path) -> str:
         session.compress(f"tried {SECRET}")
         session.retext(f"tried {SECRET} once")
         session.accept()
-        fork = session.fork("fork")
-        fork.grow("in the fork", SECRET)
-        fork.fork("fork of fork").revise(0, f"not {SECRET}")
+        with session.fork("fork") as fork:
+            fork.grow("in the fork", SECRET)
+            with fork.fork("fork of fork") as deeper:
+                deeper.revise(0, f"not {SECRET}")
         session.grow("after the fork", SECRET)
     with open_store(url) as store:
         head = store.head("main")

@@ -149,7 +149,7 @@ def test_what_cannot_be_rerun_is_refused() -> None:
     assert in_one_line(mage("rerun", "sqlite:///w.db#none"), "no such session")
     assert in_one_line(mage("rerun", "sqlite:///none.db#a"), "no such file")
     assert in_one_line(mage("rerun", "sqlite:///w.db#plain"), "no agent has run it")
-    assert in_one_line(mage("rerun", "sqlite:///w.db#a.run"), "no agent has run it")
+    assert in_one_line(mage("rerun", "sqlite:///w.db#a.run"), "that is the tape of the session")
     assert in_one_line(mage("rerun", "a.jsonl"), "a file holds no run")
     assert in_one_line(mage("rerun", RUN, "--policy", "nope=1"), "'nope'")
     assert in_one_line(mage("rerun", RUN, "--env", "attic"), "attic")
@@ -165,8 +165,48 @@ def test_what_cannot_be_rerun_is_refused() -> None:
         ["--base-url", "http://h"],
         ["--offline", "--model", "m"],
         ["--mode", "x"],
+        ["--mode", "text"],
+        ["--mode", "text", "--judge", "j"],
+        ["--offline", "--base-url", "http://h"],
+        ["--judge", ""],
+        ["--model", " "],
+        ["--policy", "wait=false", "--judge", ""],
     ],
 )
 def test_options_that_do_nothing_are_usage_errors(arguments: list[str]) -> None:
-    """Status 2."""
+    """Status 2; so are names of models that name none, which an empty variable of a shell gives."""
     assert mage("rerun", RUN, *arguments).status == 2
+
+
+@pytest.mark.parametrize("session", ["sqlite:///w.db#none", "sqlite:///w.db#a.run", "sqlite:///w.db#plain"])
+def test_what_cannot_be_changed_leaves_no_store(session: str) -> None:
+    """A complaint about the run names its own store, and none is made for the changed one."""
+    Session.open("sqlite:///w.db", "plain", task="t").close()
+    ran = mage("rerun", session, "--policy", "wait=false", "--into", "sqlite:///new.db#b")
+    assert in_one_line(ran, session)
+    assert not Path("new.db").exists()
+
+
+def test_a_name_whose_tape_is_taken_is_refused() -> None:
+    """No session is left that has no tape of its own."""
+    Session.open("sqlite:///w.db", "b.run", task="Mine.").close()
+    options = ("--policy", "wait=false", "--into", "sqlite:///w.db#b")
+    assert in_one_line(mage("rerun", RUN, *options), "'b.run'")
+    assert in_one_line(mage("rerun", "sqlite:///w.db#b"), "no such session")
+
+
+def test_a_copy_says_why_it_has_no_tape() -> None:
+    """A fork, and a session that was exported and imported under another name, take no tape along."""
+    assert mage("fork", RUN, "fork", "--at", 10).status == 0
+    assert mage("export", RUN, "--out", "a.jsonl").status == 0
+    assert mage("import", "a.jsonl", "sqlite:///w.db#copy").status == 0
+    for name in ("fork", "copy"):
+        assert in_one_line(mage("rerun", f"sqlite:///w.db#{name}"), "a fork or a copy takes none along")
+
+
+def test_where_a_stopped_run_parted_is_told() -> None:
+    """A changed run that a limit stops has parted where it did all the same."""
+    options = ("--policy", "maintain=false", "--policy", "max_steps=7", "--offline")
+    ran = mage("rerun", RUN, *options)
+    assert "stopped, max steps" in ran.out
+    assert "the two part where the model is asked at step 3" in ran.out

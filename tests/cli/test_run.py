@@ -260,6 +260,24 @@ def test_an_environment_that_raises_fails_the_run() -> None:
     assert mage("check", "sqlite:///w.db#a").status == 0
 
 
+def test_an_environment_that_leaves_is_no_success() -> None:
+    """Its `sys.exit()`, when it is made and when it acts, is told like whatever else it raises: status 1."""
+    assert in_one_line(mage("run", "--offline", "--env", "sys:exit"), "environment sys:exit: SystemExit")
+    ran = mage("run", "--offline", "--env", "tests.cli.gated:Leaving", "--json")
+    told = json.loads(ran.out)
+    assert (ran.status, told["reason"]) == (1, "world: raised")
+    assert "raised SystemExit when asked to act" in told["detail"]
+
+
+def test_what_an_environment_prints_is_not_in_the_json() -> None:
+    """Of a run and of a changed one, standard output is one object; what was printed is on standard error."""
+    talking = ("--offline", "--env", "tests.cli.gated:Talking", "--json")
+    ran = mage("run", *talking, "--session", "sqlite:///w.db#a")
+    assert (json.loads(ran.out)["outcome"], ran.err.splitlines()[:2]) == ("finished", ["made", "reset"])
+    ran = mage("rerun", "sqlite:///w.db#a", "--policy", "maintain=false", *talking)
+    assert (json.loads(ran.out)["outcome"]["outcome"], ran.err.splitlines()[0]) == ("finished", "made")
+
+
 @pytest.mark.parametrize(
     ("name", "raised", "line"),
     [
@@ -367,6 +385,14 @@ def test_a_session_that_cannot_be_kept_is_refused(session: str, said: str) -> No
     assert in_one_line(mage("run", "--offline", "--session", session), said)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_task() -> None:
+    """Editors of Windows put one before what they save as UTF-8."""
+    Path("task").write_bytes("Tidy up.\r\n".encode("utf-8-sig"))
+    assert mage("run", "@task", "--offline", "--session", "sqlite:///w.db#a").status == 0
+    with Session.open("sqlite:///w.db", "a") as session:
+        assert session.tree.task == "Tidy up."
+
+
 def test_a_task_that_is_none_is_refused() -> None:
     """A blank one, a file that is not there, one that is no text."""
     Path("blank").write_text(" \n", encoding="utf-8")
@@ -374,6 +400,8 @@ def test_a_task_that_is_none_is_refused() -> None:
     assert in_one_line(mage("run", " ", "--offline"), "blank")
     assert in_one_line(mage("run", "@blank", "--offline"), "blank", "blank: the task is blank")
     assert in_one_line(mage("run", "@none", "--offline"), "none")
+    Path("marked").write_bytes(b"\xef\xbb\xbf\r\n")
+    assert in_one_line(mage("run", "@marked", "--offline"), "marked: the task is blank")
     assert in_one_line(mage("run", "--task-file", "bytes", "--offline"), "UTF-8", "byte 0")
 
 

@@ -58,7 +58,9 @@ def test_a_log_is_kept_as_soon_as_nobody_writes(tmp_path: Path, monkeypatch: pyt
 
 def test_a_file_that_is_held_is_not_opened(tmp_path: Path) -> None:
     """Where somebody writes longer than one's patience, a new store says so, and works afterwards."""
-    migrate(open_sqlite(at(tmp_path), patience=1))
+    backend = open_sqlite(at(tmp_path), patience=1)
+    migrate(backend)
+    backend.engine.dispose()
     other = sqlite3.connect(tmp_path / "work.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="another writer"):
@@ -91,7 +93,7 @@ def test_a_full_disk_leaves_the_old_state(tmp_path: Path) -> None:
 
         def limit(connection: sqlite3.Connection, *_: object) -> None:
             pages = connection.execute("PRAGMA page_count").fetchone()[0]
-            connection.execute(f"PRAGMA max_page_count = {pages}")
+            connection.execute(f"PRAGMA max_page_count = {pages}").close()
 
         event.listen(store._backend.engine, "checkout", limit)
         with pytest.raises(StoreFull):

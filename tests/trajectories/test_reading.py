@@ -129,3 +129,27 @@ def test_first_record_is_the_first_line() -> None:
     assert first_record(b"{") is None
     assert first_record(b"") is None
     assert first_record(b'"' + b"x" * 20_000 + b'"') is None
+
+
+@given(
+    st.lists(JSON, max_size=2),
+    st.sampled_from(["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]),
+)
+def test_other_encodings_are_named(values: list[Json], encoding: str) -> None:
+    """A file that an editor or a shell has saved in another encoding, marked or not, is told so."""
+    data = json.dumps(values).encode(encoding)
+    assert _error(data) == ("$", "expected UTF-8, found UTF-16 or UTF-32: save it as UTF-8", 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "said"), [(b"\x1f\x8b\x08\x00", "a gzip archive"), (b"PK\x03\x04", "a zip archive")]
+)
+def test_archives_are_named(start: bytes, said: str) -> None:
+    """What was downloaded packed is to be unpacked first."""
+    assert _error(start + b"[]") == ("$", f"expected UTF-8, found {said}: unpack it first", 0)
+
+
+@pytest.mark.parametrize("data", [b"\0", b"\0" * 100, b"[1]\0"])
+def test_zeros_alone_are_no_encoding(data: bytes) -> None:
+    """A file of zeros, or with one at its end, is just no JSON."""
+    assert _error(data)[1].startswith("not JSON")

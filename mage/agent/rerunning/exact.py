@@ -141,7 +141,9 @@ def found_run(store: JournalStore, name: str) -> Iterator[Found]:
     with ExitStack() as stack:
         session = stack.enter_context(Session.open(store, name, wait=False, snapshot_every=None))
         if not has_tape(store, name):
-            raise BadTape(f"the session {name!r} has no tape: no agent has run it")
+            raise BadTape(
+                f"the session {name!r} has no tape: no agent has run it (a fork or a copy takes none along)"
+            )
         tape = stack.enter_context(Session.open(store, tape_name(name), wait=False, snapshot_every=None))
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
         if not entries:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Final, final
 
@@ -10,7 +10,8 @@ import attrs
 
 from mage.agent.durable import Durable
 from mage.agent.environment import Environment
-from mage.agent.hooks import AgentHook
+from mage.agent.given import BadAgent, require_asked, require_policy
+from mage.agent.hooks import AgentHook, heard_by
 from mage.agent.opening import BEGAN, began
 from mage.agent.outcomes import KindOfCall, Outcome, RunStopped
 from mage.agent.policy import Policy
@@ -23,7 +24,7 @@ from mage.diff import Difference, compare_states
 from mage.effects import Judge, Model, Summarizer, World
 from mage.engine import State, view
 from mage.session import Session
-from mage.stores import NOTHING, JournalStore, verify
+from mage.stores import NOTHING, JournalStore, NameTaken, UnknownJournal, verify
 
 __all__ = ["WhatIf", "what_if"]
 
@@ -96,13 +97,17 @@ def what_if(
 
     Raises:
         UnknownJournal, BadTape, TapeDiverged: as from `rerun`.
-        NameTaken: there is a session of the new name.
+        NameTaken: there is a session of the new name, or something of the name of its tape.
+        BadAgent, BadEnvironment: somebody who is given is none, before anything is kept.
 
     What anybody who is given raises, but for `EffectError`, is passed on.
     """
-    given = {"judge": judge, "model": model, "summarizer": summarizer}
+    given: dict[KindOfCall, object] = {"judge": judge, "model": model, "summarizer": summarizer}
+    _require_sound(given, policy, anew)
     asked_anew = frozenset(who for who in anew if given[who] is not None)
     new_name = f"{name}.what-if" if into_name is None else into_name
+    live = None if world is None else world_of(world)
+    hooks = heard_by(on_event)
     with ExitStack() as stack:
         source = stack.enter_context(store_at(store))
         target = stack.enter_context(store_at(into))
@@ -113,11 +118,11 @@ def what_if(
         answering = Answering(record, lambda: _now(looking).tree, asked_anew)
         agent = Agent(
             model=Answerer(answering, model),
-            world=RecordedWorld(answering, None if world is None else world_of(world)),
+            world=RecordedWorld(answering, live),
             judge=Answerer(answering, judge),
             summarizer=Answerer(answering, summarizer),
         )
-        outcome = _run(agent, target, new_name, on_event)
+        outcome = _run(agent, target, new_name, hooks)
         after = _now(looking)
     difference = compare_states(view(before.state), view(after))
     return WhatIf(
@@ -130,6 +135,23 @@ def what_if(
         answering.parted,
         new_name,
     )
+
+
+def _require_sound(
+    given: Mapping[KindOfCall, object], policy: Policy | None, anew: Collection[KindOfCall]
+) -> None:
+    """Do nothing if all that was given can be what it stands for.
+
+    Raises:
+        BadAgent: something cannot.
+    """
+    for who, each in given.items():
+        if each is not None:
+            require_asked(who, each)
+    require_policy(policy)
+    unknown = [who for who in anew if who not in given]
+    if unknown:
+        raise BadAgent(f"anew names {unknown[0]!r}, and may name {', '.join(given)}: anew=['judge']")
 
 
 def _record(found: Found) -> tuple[Record, Rerun]:
@@ -152,9 +174,12 @@ def _begin(
     Its tokens are counted as they were, the system prompt of a new model with them.
 
     Raises:
-        NameTaken: there is a session of this name.
+        NameTaken: there is a session of this name, or something of the name of its tape.
     """
     first = found.first
+    for each in (name, tape_name(name)):  # both, before one is made: a session alone could not be run
+        if _is_taken(target, each):
+            raise NameTaken(each)
     target.create(name, list(verify(NOTHING, source.read(found.session.name, upto=first.version), None)))
     told = getattr(model, "prompt_text", None)
     overhead = first.overhead if told is None else first.counter.count(told)
@@ -162,10 +187,18 @@ def _begin(
         tape.grow(BEGAN, encoded(began(first.version, policy, first.counter, overhead, judged=first.judged)))
 
 
-def _run(agent: Agent, target: JournalStore, name: str, on_event: AgentHook | Iterable[AgentHook]) -> Outcome:
+def _is_taken(store: JournalStore, name: str) -> bool:
+    try:
+        store.head(name)
+    except UnknownJournal:
+        return False
+    return True
+
+
+def _run(agent: Agent, target: JournalStore, name: str, hooks: Iterable[AgentHook]) -> Outcome:
     """Run the new run to its end, or to where somebody would have to be asked who was not given."""
     try:
-        return agent.run(target, name, on_event=on_event)
+        return agent.run(target, name, on_event=hooks)
     except Unanswered as end:
         return RunStopped("unanswered", str(end), rerun(target, name).totals)
 
