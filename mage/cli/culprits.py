@@ -10,7 +10,7 @@ from typing import Final
 import mage
 from mage.cli.output import printable
 
-__all__ = ["line_of_theirs", "told_traceback"]
+__all__ = ["line_of_theirs", "told_error", "told_traceback"]
 
 _NOT_THEIRS: Final = tuple(
     {
@@ -31,6 +31,14 @@ def line_of_theirs(error: BaseException) -> str | None:
         if not file.startswith((*_NOT_THEIRS, "<")):
             found = f"{file}:{line}"
     return found
+
+
+def told_error(error: BaseException) -> str:
+    """Return the type of an error and what it says, where it can say anything: that too is somebody else's code."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # whatever its `__str__` raises
+        return f"{type(error).__name__}, which cannot be printed"
 
 
 def told_traceback(error: BaseException) -> str:

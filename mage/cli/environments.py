@@ -11,7 +11,7 @@ from typing import Any, Final, cast, final
 
 from mage.agent import Environment
 from mage.agent.sync import world_of
-from mage.cli.culprits import line_of_theirs
+from mage.cli.culprits import line_of_theirs, told_error
 from mage.cli.output import Refused
 from mage.effects import Act, Begin, EffectError, NotRestored, Observed, Restore, Restored, World
 from mage.engine import MageError
@@ -76,7 +76,7 @@ class _Theirs:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         if isinstance(error, _THEIRS):
-            raise Refused(f"{self._what}: {type(error).__name__}: {error}{_at(error)}") from None
+            raise Refused(f"{self._what}: {told_error(error)}{_at(error)}") from None
 
 
 def _at(error: BaseException) -> str:
@@ -99,9 +99,8 @@ class WorldRaised(MageError):
         super().__init__(doing, error)
 
     def __str__(self) -> str:
-        said = (
-            f"the environment has raised {type(self.error).__name__} when asked to {self.doing}: {self.error}"
-        )
+        name, said = type(self.error).__name__, told_error(self.error)
+        said = f"the environment has raised {name} when asked to {self.doing}{said.removeprefix(name)}"
         return said + _at(self.error)
 
 

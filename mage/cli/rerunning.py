@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, redirect_stdout
@@ -190,10 +191,19 @@ def _what_if(session: InStore, kept: InStore | None, given: Given, changes: Mapp
         try:
             return _followed(session, lambda: _asked(store, session, target, kept, policy, given))
         except WorldRaised as raised:
-            raise Refused(f"{session}: {raised}") from None
+            raise Refused(f"{session}: {raised}{_left(kept)}") from None
         except KeyboardInterrupt:
-            complain("interrupted")
+            complain(f"interrupted{_left(kept)}")
             leave_interrupted()
+
+
+def _left(kept: InStore | None) -> str:
+    """Return what is said of a changed run that did not come to its end."""
+    return (
+        ""
+        if kept is None
+        else f"; what was done is kept: mage run --session {shlex.quote(str(kept))} goes on"
+    )
 
 
 def _asked(

@@ -22,6 +22,7 @@ __all__ = [
     "Greedy",
     "Leaving",
     "Misread",
+    "Silent",
     "Talking",
     "Unfinished",
 ]
@@ -75,6 +76,18 @@ class Leaving(Broken):
 
     def act(self, action: str) -> str:
         sys.exit()
+
+
+class _Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Silent(Broken):
+    """An environment whose error cannot be printed."""
+
+    def act(self, action: str) -> str:
+        raise _Mute
 
 
 class Talking(Broken):

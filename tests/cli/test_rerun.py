@@ -134,6 +134,9 @@ def test_a_world_that_raises_is_told() -> None:
     """What an environment of one's own raises where the record ends is no traceback."""
     options = ("--policy", "maintain=false", "--offline", "--env", "tests.cli.gated:Broken")
     assert in_one_line(mage("rerun", RUN, *options), "KeyError", "go back")
+    ran = mage("rerun", RUN, *options, "--into", "sqlite:///w.db#b")
+    assert in_one_line(ran, "KeyError", "mage run --session 'sqlite:///w.db#b' goes on")
+    assert mage("run", "--offline", "--session", "sqlite:///w.db#b").status == 0
 
 
 def test_without_a_key_it_says_which_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,6 +269,14 @@ def test_an_environment_that_leaves_is_no_success() -> None:
     assert "raised SystemExit when asked to act" in told["detail"]
 
 
+def test_an_error_that_cannot_be_printed_is_told() -> None:
+    """What fails again when it is asked what it says is told by its type, and is no traceback."""
+    ran = mage("run", "--offline", "--env", "tests.cli.gated:Silent", "--json")
+    assert "raised _Mute when asked to act, which cannot be printed" in json.loads(ran.out)["detail"]
+    ran = mage("run", "--offline", "--env", "tests.cli.gated:Silent", "--traceback")
+    assert "_Mute: <exception str() failed>" in ran.err
+
+
 def test_what_an_environment_prints_is_not_in_the_json() -> None:
     """Of a run and of a changed one, standard output is one object; what was printed is on standard error."""
     talking = ("--offline", "--env", "tests.cli.gated:Talking", "--json")

@@ -1,0 +1,94 @@
+"""What `mage run` is asked to do, and with whom, as its options say it."""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from pathlib import Path
+from typing import final
+
+import attrs
+import typer
+
+from mage.cli.answerers import Mode
+from mage.cli.files import read_bytes
+from mage.cli.output import Refused
+from mage.engine.text import is_blank
+
+__all__ = ["Asked", "asked_of", "task_of"]
+
+
+@final
+@attrs.frozen
+class Asked:
+    """Whom the user wants to be asked.
+
+    Attributes:
+        env: the environment's name.
+        model: the model's; None offline.
+        judge_model: the judge's, if it is another.
+        base_url: the server's address, if it was given.
+        mode: how the model replies.
+    """
+
+    env: str
+    model: str | None
+    judge_model: str | None
+    base_url: str | None
+    mode: Mode
+
+    @property
+    def options(self) -> list[str]:
+        """The options that name them again."""
+        if self.model is None:
+            return ["--offline"] + ["--env", self.env] * (self.env != "shop")
+        named = ["--env", self.env, "--model", self.model]
+        for option, value in (("--judge-model", self.judge_model), ("--base-url", self.base_url)):
+            named += [] if value is None else [option, value]
+        return named + ["--mode", self.mode.value] * (self.mode is not Mode.TOOLS)
+
+
+def asked_of(
+    env: str | None,
+    model: str | None,
+    judge_model: str | None,
+    base_url: str | None,
+    mode: Mode,
+    *,
+    is_offline: bool,
+) -> Asked:
+    """Return whom the options ask for.
+
+    Raises:
+        typer.BadParameter: they contradict each other, or leave out who is to be asked, or where.
+    """
+    if is_offline:
+        for option, given in (("--model", model), ("--judge-model", judge_model), ("--base-url", base_url)):
+            if given is not None:
+                raise typer.BadParameter("an offline run asks no model", param_hint=option)
+        return Asked("shop" if env is None else env, None, None, None, mode)
+    if env is None:
+        raise typer.BadParameter("where is the agent to act? --env shop is one place", param_hint="--env")
+    if not model:
+        raise typer.BadParameter("which model? --offline needs none", param_hint="--model")
+    return Asked(env, model, judge_model, base_url, mode)
+
+
+def task_of(given: str | None, file: Path | None) -> str | None:
+    """Return the task that is given in words, or by a file; None where there is none.
+
+    Raises:
+        Refused: it is blank, or cannot be read.
+        typer.BadParameter: it is given twice.
+    """
+    if given is not None and file is not None:
+        raise typer.BadParameter("the task is given twice", param_hint="--task-file")
+    if given is not None and given.startswith("@"):
+        file = Path(given[1:])
+    if file is not None:
+        try:
+            given = read_bytes(file).removeprefix(BOM_UTF8).decode().strip()
+        except UnicodeDecodeError as problem:
+            raise Refused(f"{file}: a task is UTF-8, but byte {problem.start} is not") from None
+    if given is not None and is_blank(given):
+        raise Refused(f"{'' if file is None else f'{file}: '}the task is blank")
+    return given
