@@ -130,6 +130,9 @@ class Claiming:
 
     restoring: Final = "snapshot"
 
+    def reset(self) -> str:
+        return ""
+
     def act(self, action: str) -> str:
         return action
 

@@ -120,17 +120,22 @@ class AsyncEnvironmentWorld:
 
 
 def _check(environment: Environment | AsyncEnvironment, snapshots: bool) -> None:
-    name, restoring = type(environment).__name__, getattr(environment, "restoring", None)
     if isinstance(environment, type):
         made = environment.__name__
         raise BadEnvironment(f"the world is the class {made}, and must be one of its objects: {made}(...)")
+    name, restoring = type(environment).__name__, getattr(environment, "restoring", None)
+    lacking = [each for each in ("reset", "act") if not callable(getattr(environment, each, None))]
+    if lacking:
+        raise BadEnvironment(f"{name} is no environment: it lacks `{'` and `'.join(lacking)}`")
+    if restoring is None:
+        raise BadEnvironment(
+            f'{name} does not say how it is restored: give it `restoring = "replay"`, if after `reset` the same'
+            f" actions do the same; else one of {', '.join(RESTORINGS)}"
+        )
     if restoring not in RESTORINGS:
         raise BadEnvironment(f"{name}.restoring is {restoring!r}; it must be one of {', '.join(RESTORINGS)}")
     if restoring == "snapshot" and not snapshots:
         raise BadEnvironment(f"{name} is restored by snapshots, but lacks `snapshot` or `restore`")
-    lacking = [each for each in ("reset", "act") if not callable(getattr(environment, each, None))]
-    if lacking:
-        raise BadEnvironment(f"{name} is no environment: it lacks `{'` and `'.join(lacking)}`")
 
 
 def foresight_of(world: object) -> Callable[[str], bool]:

@@ -196,8 +196,10 @@ def test_an_action_named_reset_is_an_action_where_nothing_was_shown_first(openin
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (SimpleNamespace(restoring="magic"), "restoring is 'magic'"),
-        (SimpleNamespace(), "restoring is None"),
+        (SimpleNamespace(reset=str, act=str, restoring="magic"), "restoring is 'magic'"),
+        (SimpleNamespace(reset=str, act=str), 'give it `restoring = "replay"`'),
+        (SimpleNamespace(act=str, restoring="none"), "lacks `reset`"),
+        (None, "NoneType is no environment"),
         (Toy(SPEC, "snapshot"), "lacks `snapshot`"),
     ],
 )
