@@ -91,10 +91,17 @@ def _is_pointed_out(run: Run, action: Action) -> Program[bool]:
 
 
 def _went_wrong_from(tree: Tree, place: tuple[StepId, str]) -> bool:
-    """Tell whether this action was taken from here before, and something was learned here since."""
+    """Tell whether this action was taken from here before, and it was learned since that this was wrong.
+
+    A lesson here speaks of all that was tried here. One at the boundary above speaks of a whole way: what went
+    wrong is looked for at its end, as else each step of a long way that is walked again would be held back.
+    """
     step, action = place
-    tried = any(tree.step(child).action == action for child in tree.step_children(step))
-    return tried and bool(tree.lessons_at(step))
+    tried = [child for child in tree.step_children(step) if tree.step(child).action == action]
+    if not tried or tree.lessons_at(step):
+        return bool(tried)
+    ended = any(not tree.step_children(child) for child in tried)
+    return ended and bool(tree.lessons_at(tree.boundary))
 
 
 def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Program[Outcome | None]:

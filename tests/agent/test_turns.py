@@ -138,21 +138,6 @@ def test_a_merged_step_is_reported() -> None:
     assert outcome.totals.steps == 2
 
 
-def test_an_action_that_was_tried_here_is_pointed_out_once() -> None:
-    """Where a lesson stands, an action that was tried at this very place is held back once, then performed."""
-    played = Played(acts("a"), revise(0, "not a"), acts("a"), acts("a"), DONE)
-    played.run()
-    assert played.told == [[], [], [], ["tried"], ["merged"]]
-    assert played.world.actions == ["a", "a"]  # type: ignore[attr-defined]  # a scripted world
-
-
-def test_nothing_is_pointed_out_where_the_policy_says_so() -> None:
-    """Without `point_out` it is performed at once."""
-    played = Played(acts("a"), revise(0, "not a"), acts("a"), DONE, policy=Policy(point_out=False))
-    played.run()
-    assert played.told[-1] == ["merged"]
-
-
 def test_a_world_that_is_over_takes_no_actions() -> None:
     """After the world is over, actions are held back and the model is told; going back takes that back."""
     world = ScriptedWorld(Observed("lost", over=True), "seen")
