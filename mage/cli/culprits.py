@@ -35,10 +35,7 @@ def line_of_theirs(error: BaseException) -> str | None:
 
 def told_error(error: BaseException) -> str:
     """Return the type of an error and what it says, where it can say anything: that too is somebody else's code."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # whatever its `__str__` raises
-        return f"{type(error).__name__}, which cannot be printed"
+    return f"{type(error).__name__}: {traceback.TracebackException.from_exception(error)}"
 
 
 def told_traceback(error: BaseException) -> str:
