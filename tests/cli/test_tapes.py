@@ -87,7 +87,8 @@ def test_redacting_a_session_redacts_its_tape() -> None:
     assert in_one_line(mage("rerun", f"{STORE}#b"), "redacted")
     assert mage("rerun", f"{STORE}#c").status == 0
     assert mage("redact", STORE, pattern, "--json").status == 0
-    assert "same" not in Path("w.db").read_bytes().decode("latin-1")
+    # with the blank behind it, which no salt nor digest spells by chance
+    assert "same " not in Path("w.db").read_bytes().decode("latin-1")
 
 
 def test_a_session_without_the_secret_keeps_a_tape_that_can_be_followed() -> None:
