@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from mage import Session
-from mage.agent import Agent, RunStopped, rerun
+from mage.agent import Agent, Policy, RunStopped, rerun
 from mage.agent.shop import Shop
 from mage.effects import Decide, Decision
 from mage.stores import open_store
@@ -45,7 +45,7 @@ def telling(request: Decide, /) -> Decision:
 def a_run_with_a_secret(name: str) -> None:
     """Have a run that has told a secret to the shop, and to its tape."""
     with open_store(STORE) as store:
-        agent = Agent(model=telling, world=Shop())
+        agent = Agent(model=telling, world=Shop(), policy=Policy(max_steps=3))
         assert isinstance(agent.run(store, name, task="Tell."), RunStopped)
 
 
