@@ -1,7 +1,7 @@
 """Random histories, on the engine and on the oracle that was extracted from the proofs.
 
 `python -m specs.differential --sequences 20000`: Hypothesis draws whole sequences of commands, refused ones
-and every phase among them, more than one in four with over a hundred accepted commands. Every answer is
+and every phase among them, three in ten with more than a hundred accepted commands. Every answer is
 compared, and every state by its fingerprint; what differs is shrunk, and printed as Python that can be
 pasted. The seed is printed; the same one draws the same sequences. Exit status 1 where the two differ, 2
 where there is no oracle.
@@ -91,7 +91,7 @@ class Seen:
 
 
 def search(implementation: Implementation, count: int, number: int, *, at_once: int = _AT_ONCE) -> Seen:
-    """Compare random sequences, some 27 in 100 of them long; return what was seen.
+    """Compare random sequences, some 3 in 10 of them long; return what was seen.
 
     Args:
         implementation: what is held against the engine.
@@ -105,7 +105,7 @@ def search(implementation: Implementation, count: int, number: int, *, at_once: 
     seen = Seen()
     for part, place in enumerate(range(0, count, at_once)):
         drawn = min(at_once, count - place)
-        long = drawn * 27 // 100
+        long = drawn * 3 // 10
         for share, lengths in ((long, _LONG_ONES), (drawn - long, _SHORT_ONES)):
             if share:
                 _search(implementation, seen, share, number + part * _APART, lengths)

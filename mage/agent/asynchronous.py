@@ -157,7 +157,7 @@ class _Driving:
         after = await session.history(after=first.version)
         return first, recorded(first, (await session.at(first.version)).phase, before, after, entries)
 
-    async def answer(self, asked: Ask[Any]) -> object:
+    async def answer(self, asked: Ask[Any]) -> object:  # Any: of whatever answer
         """Answer one ask."""
         match asked:
             case Perform(request):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from mage.agent.asks import Uncertain
 from mage.agent.spelling import spelled, understood
@@ -34,7 +34,7 @@ def observed_meta(observed: Observed) -> dict[str, object]:
     return {_KEY: said}
 
 
-def effect_of(command: Command, meta: Mapping[str, Any]) -> WorldEffect | None:
+def effect_of(command: Command, meta: Mapping[str, object]) -> WorldEffect | None:
     """Return what a command has done to the world; None where it is no step, or nobody said."""
     if not isinstance(command, Grow):
         return None
@@ -42,7 +42,7 @@ def effect_of(command: Command, meta: Mapping[str, Any]) -> WorldEffect | None:
     return None if observed is None else observed.effect
 
 
-def observed_of(text: str, meta: Mapping[str, Any]) -> Observed | Uncertain | None:
+def observed_of(text: str, meta: Mapping[str, object]) -> Observed | Uncertain | None:
     """Return what the world answered, from a step's observation and meta; None where no agent has kept any."""
     said = meta.get(_KEY)
     if not isinstance(said, dict):

@@ -166,7 +166,7 @@ class _Driving:
         after = session.history(after=first.version)
         return first, recorded(first, session.at(first.version).phase, before, after, entries)
 
-    def answer(self, asked: Ask[Any]) -> object:
+    def answer(self, asked: Ask[Any]) -> object:  # Any: of whatever answer
         """Answer one ask."""
         match asked:
             case Perform(request):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, cast  # Any: what is answered here is wrong on purpose
 
 import pytest
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias  # Any: what is given here is wrong on purpose
 
 import pytest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, final  # Any: JSON as it comes
 
 import attrs
 
