@@ -30,6 +30,7 @@ __all__ = [
     "UnknownJournal",
     "UnknownSchema",
     "UnknownVersion",
+    "WrongProcess",
 ]
 
 
@@ -327,6 +328,33 @@ class StoreUnavailable(StoreError):
         if self.in_doubt:
             return f"the store went away: {self.reason}; it may be written or not: compare the head first"
         return f"the store cannot be used now: {self.reason}; nothing was written, try again"
+
+
+@final
+class WrongProcess(StoreError):
+    """Something is used in a fork of the process that it was opened in, which has none of its locks. Nothing was done.
+
+    Attributes:
+        what: was opened.
+        opened_in: the process that it was opened in.
+        used_in: the process that it is used in.
+        advice: what to do.
+    """
+
+    def __init__(
+        self, what: str, opened_in: int, used_in: int, advice: str = "open it here, after the fork"
+    ) -> None:
+        self.what = what
+        self.opened_in = opened_in
+        self.used_in = used_in
+        self.advice = advice
+        super().__init__(what, opened_in, used_in, advice)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} was opened in process {self.opened_in}, and this is process {self.used_in}, a fork"
+            f" of it: {self.advice}"
+        )
 
 
 _NAMED: Final = 5

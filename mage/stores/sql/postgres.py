@@ -62,6 +62,9 @@ class Postgres:
     writer: Engine
     migrations: tuple[tuple[str, ...], ...] = MIGRATIONS
 
+    def require_place(self, connection: Connection) -> None:
+        """See `Backend.require_place`: the server knows."""
+
     def lock_schema(self, connection: Connection) -> None:
         """See `Backend.lock_schema`."""
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")

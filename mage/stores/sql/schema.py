@@ -34,6 +34,15 @@ class Backend(Protocol):
     @property
     def migrations(self) -> Sequence[Sequence[str]]: ...  # noqa: D102
 
+    def require_place(self, connection: Connection) -> None:
+        """Ask, after a COMMIT, that what was written is where others will look for it.
+
+        Raises:
+            StoreUnavailable: it is elsewhere.
+            LogGone: it may be lost.
+        """
+        ...
+
     def lock_schema(self, connection: Connection) -> None:
         """Wait until no one else migrates; until the transaction ends no one else will."""
         ...

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from stat import S_IFREG
 from typing import Final, final
 
 import attrs
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from mage.stores.errors import BadAddress, StoreUnavailable, UnknownSchema
+from mage.stores.errors import BadAddress, UnknownSchema
 from mage.stores.sql.faults import sqlite_code
+from mage.stores.sql.places import Place, Watched, closes_before_fork, first_page
 
 __all__ = ["APPLICATION_ID", "BESIDE", "MIGRATIONS", "Sqlite", "open_sqlite"]
 
@@ -60,8 +62,6 @@ MIGRATIONS: Final = (
 BESIDE: Final = ("-wal", "-shm", "-journal")
 """How the names of the files end that SQLite keeps beside a database."""
 
-_MAGIC: Final = b"SQLite format 3\0"
-_HEADER: Final = 100
 _WRITES: Final = "BEGIN IMMEDIATE"
 _TRIES: Final = 50
 
@@ -74,7 +74,12 @@ class Sqlite:
     shown: str
     engine: Engine
     writer: Engine
+    place: Place
     migrations: tuple[tuple[str, ...], ...] = MIGRATIONS
+
+    def require_place(self, connection: Connection) -> None:
+        """See `Backend.require_place`."""
+        self.place.require(_watched(connection))
 
     def lock_schema(self, connection: Connection) -> None:
         """See `Backend.lock_schema`: an immediate transaction is alone already."""
@@ -137,52 +142,43 @@ def open_sqlite(url: str, *, patience: float) -> Sqlite:
         StoreUnavailable: the file cannot be opened.
     """
     path = _path_of(url)
+    place = Place(path)
     reason = _refusal(path)
     if reason is not None:
         raise UnknownSchema(url, reason)
+    _make_private(path)
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
-        connect_args={"timeout": patience},
+        connect_args={"timeout": patience, "factory": Watched},
         max_overflow=-1,
         hide_parameters=True,  # no text of a record in an error or a log
     )
-    place = _Place(path)
     event.listen(engine, "connect", _prepare)
-    event.listen(engine, "connect", place.remember)
+    event.listen(engine, "connect", place.adopt)
     event.listen(engine, "begin", _begin)
-    event.listen(engine, "begin", place.require)
-    return Sqlite(url, engine, engine.execution_options(mage_begins=_WRITES))
+    event.listen(engine, "begin", lambda connection: place.require(_watched(connection)))
+    closes_before_fork(engine)
+    return Sqlite(url, engine, engine.execution_options(mage_begins=_WRITES), place)
 
 
-@final
-class _Place:
-    """Where the file is that was opened: who writes into one that was moved or replaced loses what is written."""
+def _watched(connection: Connection) -> Watched:
+    watched = connection.connection.driver_connection
+    if not isinstance(watched, Watched):  # the engine makes no others
+        raise TypeError(f"a connection is a {type(watched).__name__}")
+    return watched
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._opened: tuple[int, int] | None = None
 
-    def remember(self, *_: object) -> None:
-        """Note which file it is, once the first connection has made it where there was none."""
-        if self._opened is None:
-            self._opened = self._found()
+def _make_private(path: Path) -> None:
+    """Make the file where there is none, for its owner alone: SQLite makes what stands beside it likewise.
 
-    def require(self, connection: Connection) -> None:
-        """Ask, in each transaction that writes, that it is still the same file.
-
-        Raises:
-            StoreUnavailable: it is not.
-        """
-        writes = connection.get_execution_options().get("mage_begins") == _WRITES
-        if writes and self._found() != self._opened:
-            raise StoreUnavailable("the file was moved or replaced since it was opened")
-
-    def _found(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+    It is made without being opened: a descriptor that is closed would take away the locks of another thread.
+    """
+    try:
+        os.mknod(path, S_IFREG | 0o600)
+    except FileExistsError:
+        return
+    except (AttributeError, PermissionError):  # other systems: SQLite makes it
+        return
 
 
 def _path_of(url: str) -> Path:
@@ -219,41 +215,39 @@ def _names(path: Path) -> int:
 
 
 def _refusal(path: Path) -> str | None:
-    """Return why a file is no store, None where it may be one, from its header alone: SQLite would write.
+    """Return why a file is no store, None where it may be one, from its first page alone: SQLite would write.
 
     A transaction that was cut short (a journal file tells) is first to be taken back, by SQLite.
     """
-    if not _header(path) or _reason(path) is None or _beside(path, "-journal"):
+    if _size(path) == 0 or _reason(path) is None or _beside(path, "-journal"):
         return None
     return _reason(path)  # asked again: the transaction may have ended while we looked
 
 
-def _header(path: Path) -> bytes:
+def _size(path: Path) -> int:
     try:
-        with path.open("rb") as file:
-            return file.read(_HEADER)
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise BadAddress(f"sqlite:///{path}", f"it cannot be read: {error.strerror}") from error
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _reason(path: Path) -> str | None:
-    header = _header(path)
-    if len(header) < _HEADER or not header.startswith(_MAGIC):
-        return "it is no SQLite database"
-    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+    if not os.access(path, os.R_OK):
+        raise BadAddress(f"sqlite:///{path}", "it cannot be read: permission denied")
+    try:
+        page = first_page(path)
+    except sqlite3.Error as error:
+        if (sqlite_code(error) or 0) & 0xFF == sqlite3.SQLITE_NOTADB:
+            return "it is no SQLite database"
+        if _beside(path, "-wal"):  # the log may have what is missing
+            return None
+        return f"it was cut, or cannot be read ({error}): mage doctor says what is left"
+    if page.application != APPLICATION_ID:
         return "it is a SQLite database, but no store of mage"
-    version = int.from_bytes(header[60:64], "big")
-    if version > len(MIGRATIONS):
-        return (
-            f"its schema has version {version}, and this mage reads up to {len(MIGRATIONS)}: use a newer mage"
-        )
-    size = int.from_bytes(header[16:18], "big")
-    whole = (65536 if size == 1 else size) * int.from_bytes(header[28:32], "big")
-    found = path.stat().st_size
-    if found < whole and not _beside(path, "-wal"):
-        return f"it was cut: {found} bytes are left of {whole}"
+    if page.version > len(MIGRATIONS):
+        return f"its schema has version {page.version}, and this mage reads up to {len(MIGRATIONS)}: use a newer mage"
+    if _size(path) % page.page_size and not _beside(path, "-wal"):
+        return f"it was cut: its {_size(path)} bytes are no whole pages of {page.page_size}"
     return None
 
 
@@ -274,6 +268,7 @@ def _prepare(connection: sqlite3.Connection, _: object) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA secure_delete = ON")  # what is redacted is overwritten
+    connection.execute("PRAGMA user_version").fetchone()  # the first that reads: from now on the log is open
 
 
 def _begin(connection: Connection) -> None:

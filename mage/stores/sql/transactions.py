@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar, final
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from mage.stores.errors import StoreError, StoreUnavailable
+from mage.stores.processes import Home
 from mage.stores.sql.faults import fault_of, is_lost, unreadable
+from mage.stores.sql.places import LogGone, in_transaction
 from mage.stores.sql.schema import Backend
 
 __all__ = ["Transactions"]
@@ -27,7 +29,7 @@ class Transactions:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._process = os.getpid()
+        self._home = Home(f"the store {backend.shown}")
         self._open = True
 
     def read(self, work: Callable[[Connection], Answer]) -> Answer:
@@ -75,17 +77,21 @@ class Transactions:
 
     def outside(self, work: Callable[[], None]) -> None:
         """Carry out what needs no transaction, or none around it."""
-        if not self._open:
-            raise StoreUnavailable("it was closed")
-        try:
-            work()
-        except SQLAlchemyError as error:
-            raise fault_of(error) from error
+        self._require_open()
+        with in_transaction():
+            try:
+                work()
+            except SQLAlchemyError as error:
+                raise fault_of(error) from error
+            except LogGone as gone:
+                self._backend.engine.dispose()
+                raise StoreUnavailable(str(gone)) from gone
 
     def close(self) -> None:
-        """Close every connection that nobody uses."""
+        """Close every connection that nobody uses; in a fork of the process they are not ours to close."""
         self._open = False
-        self._backend.engine.dispose()
+        if self._home.is_here:
+            self._backend.engine.dispose()
 
     def _twice(self, engine: Engine, work: Callable[[Connection], Answer], *, commits: bool) -> Answer:
         try:
@@ -95,46 +101,73 @@ class Transactions:
         try:
             return self._once(engine, work, commits=commits)
         except _Lost as lost:
-            raise fault_of(lost.error) from lost.error
+            raise lost.fault from lost
 
     def _once(self, engine: Engine, work: Callable[[Connection], Answer], *, commits: bool) -> Answer:
-        connection = self._connect(engine)
-        try:
+        self._require_open()
+        with in_transaction():
+            connection = _connected(engine)
             try:
-                answer = work(connection)
-            except SQLAlchemyError as error:
-                if is_lost(error):
-                    raise _Lost(error) from error
-                raise fault_of(error) from error
-            except UnicodeDecodeError as error:
-                raise unreadable(error) from error
-            if commits:
-                _commit(connection)
-            return answer
-        finally:
-            _release(connection)
+                answer = self._carried_out(connection, work)
+                if commits:
+                    self._commit(connection)
+                return answer
+            finally:
+                _release(connection)
 
-    def _connect(self, engine: Engine) -> Connection:
+    def _require_open(self) -> None:
+        self._home.require()
         if not self._open:
             raise StoreUnavailable("it was closed")
-        if self._process != os.getpid():  # a fork of the process: its parent's connections are not ours
-            self._backend.engine.dispose(close=False)
-            self._process = os.getpid()
+
+    def _carried_out(self, connection: Connection, work: Callable[[Connection], Answer]) -> Answer:
         try:
-            return engine.connect()
+            return work(connection)
         except SQLAlchemyError as error:
+            if is_lost(error):
+                raise _Lost(fault_of(error)) from error
             raise fault_of(error) from error
         except UnicodeDecodeError as error:
             raise unreadable(error) from error
+        except LogGone as gone:
+            self._let_go(connection)
+            raise _Lost(StoreUnavailable(str(gone))) from gone
+
+    def _commit(self, connection: Connection) -> None:
+        """Commit, and look where it went: what nobody will find there is not acknowledged."""
+        try:
+            connection.commit()
+            self._backend.require_place(connection)
+        except SQLAlchemyError as error:
+            raise fault_of(error, committing=True) from error
+        except StoreUnavailable as elsewhere:
+            raise StoreUnavailable(elsewhere.reason, in_doubt=True) from elsewhere
+        except LogGone as gone:
+            self._let_go(connection)
+            raise StoreUnavailable(str(gone), in_doubt=True) from gone
+
+    def _let_go(self, connection: Connection) -> None:
+        """Use none of the connections again that may write into a log which is gone."""
+        connection.invalidate()
+        self._backend.engine.dispose()
+
+
+def _connected(engine: Engine) -> Connection:
+    try:
+        return engine.connect()
+    except SQLAlchemyError as error:
+        raise fault_of(error) from error
+    except UnicodeDecodeError as error:
+        raise unreadable(error) from error
 
 
 @final
 class _Lost(Exception):
     """The connection was lost before COMMIT: nothing was written."""
 
-    def __init__(self, error: SQLAlchemyError) -> None:
-        self.error = error
-        super().__init__(error)
+    def __init__(self, fault: StoreError) -> None:
+        self.fault = fault
+        super().__init__(fault)
 
 
 def _undoubted(error: StoreUnavailable) -> StoreError:
@@ -143,16 +176,13 @@ def _undoubted(error: StoreUnavailable) -> StoreError:
     return fault_of(cause) if isinstance(cause, SQLAlchemyError) else StoreUnavailable(error.reason)
 
 
-def _commit(connection: Connection) -> None:
-    try:
-        connection.commit()
-    except SQLAlchemyError as error:
-        raise fault_of(error, committing=True) from error
-
-
 def _release(connection: Connection) -> None:
-    """Give a connection back; what was not committed is rolled back. A lost one has nothing to roll back."""
+    """Give a connection back; what was not committed is rolled back. A lost one has nothing to roll back.
+
+    Never raises: it runs where an answer or an error is on its way already.
+    """
     try:
         connection.close()
-    except DBAPIError:
-        connection.invalidate()
+    except SQLAlchemyError:
+        with suppress(SQLAlchemyError):
+            connection.invalidate()
