@@ -13,7 +13,7 @@ command is durable before it returns, and is recorded behind exactly the head th
 
 from mage.session import events
 from mage.session.asynchronous import AsyncSession
-from mage.session.errors import NotAVerdict, OtherTask, Refused, SessionClosed
+from mage.session.errors import NotAVerdict, OtherTask, Refused, SessionClosed, WrongLoop
 from mage.session.events import Event
 from mage.session.loading import Entry
 from mage.session.opening import SNAPSHOT_EVERY
@@ -35,5 +35,6 @@ __all__ = [
     "Refused",
     "Session",
     "SessionClosed",
+    "WrongLoop",
     "events",
 ]

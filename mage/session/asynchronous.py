@@ -30,6 +30,7 @@ from mage.engine.journal import Operation
 from mage.session.asks import Ask, AskJudge, Program, Tell, Turn
 from mage.session.core import Core, Written
 from mage.session.drivers import answer_awaited, drive_awaited
+from mage.session.errors import WrongLoop
 from mage.session.events import Event
 from mage.session.leases import Lease
 from mage.session.loading import Entry
@@ -47,7 +48,8 @@ from mage.stores import (
     open_store,
     random_salt,
 )
-from mage.stores.threads import to_its_end
+from mage.stores.processes import Home
+from mage.stores.threads import opened_in_thread, to_its_end
 
 __all__ = ["AsyncSession"]
 
@@ -58,7 +60,8 @@ Answer = TypeVar("Answer")
 class AsyncSession(Readable):
     """The twin of `Session` whose operations are awaited: the same names, arguments, results and errors.
 
-    Tasks of one event loop may share it. A cancellation while the store is written arrives when that is
+    Tasks of one event loop may share it; once that loop is closed it belongs to the next one it is used in, and
+    in another before that it raises `WrongLoop`. A cancellation while the store is written arrives when that is
     over: the operation is then done, and the session says so; at any other await it leaves the session
     where it was.
     """
@@ -78,6 +81,8 @@ class AsyncSession(Readable):
         self._judge = judge
         self._hooks = hooks
         self._lock = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._home = Home(f"session {core.settings.name!r}")
 
     @classmethod
     async def open(
@@ -179,6 +184,10 @@ class AsyncSession(Readable):
 
     async def close(self) -> None:
         """See `Session.close`."""
+        if not self._home.is_here:
+            self._core.closed = True
+            return
+        self._require_loop()
         async with self._lock:
             if self._core.closed:
                 return
@@ -201,7 +210,18 @@ class AsyncSession(Readable):
         return await self._run(self._core.operate(command, meta))
 
     async def _run(self, program: Program[Answer]) -> Answer:
+        self._home.require()
+        self._require_loop()
         return await drive_awaited(program, self._answer)
+
+    def _require_loop(self) -> None:
+        """Take the running loop for one's own once the old one is closed: nobody waits for the lock there."""
+        running = asyncio.get_running_loop()
+        if running is self._loop:
+            return
+        if not self._loop.is_closed():
+            raise WrongLoop(self._core.settings.name)
+        self._loop, self._lock = running, asyncio.Lock()
 
     async def _answer(self, asked: Ask[Any]) -> object:
         match asked:
@@ -250,7 +270,7 @@ async def _opened(
     """Return the store to be awaited; one that is opened here is closed by `undo`."""
     if isinstance(store, str):
         url = store
-        opened = in_thread(await asyncio.to_thread(lambda: open_store(url, clock=clock)))
+        opened = await opened_in_thread(lambda: open_store(url, clock=clock))
         undo.push_async_callback(opened.close)
         return opened
     if iscoroutinefunction(store.append):

@@ -6,7 +6,7 @@ from typing import final
 
 from mage.engine.errors import MageError, Refusal
 
-__all__ = ["NotAVerdict", "OtherTask", "Refused", "SessionClosed"]
+__all__ = ["NotAVerdict", "OtherTask", "Refused", "SessionClosed", "WrongLoop"]
 
 
 @final
@@ -55,6 +55,25 @@ class SessionClosed(MageError):
 
     def __str__(self) -> str:
         return f"session {self.name!r} was closed: open it again"
+
+
+@final
+class WrongLoop(MageError):
+    """An `AsyncSession` is used in another event loop than its own, which is not closed. Nothing was done.
+
+    Attributes:
+        name: the session.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+    def __str__(self) -> str:
+        return (
+            f"session {self.name!r} belongs to another event loop, which is still open: open it in this one too,"
+            " or send it there by asyncio.run_coroutine_threadsafe"
+        )
 
 
 @final

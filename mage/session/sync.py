@@ -36,6 +36,7 @@ from mage.session.opening import SNAPSHOT_EVERY, Meta, Settings, beginning
 from mage.session.reading import Moment, Readable
 from mage.session.telling import Hook, as_hooks, tell
 from mage.stores import Clock, Head, JournalStore, Salts, now, open_store, random_salt
+from mage.stores.processes import Home
 
 __all__ = ["Session"]
 
@@ -51,7 +52,8 @@ class Session(Readable):
     what they wrote. Threads may share a session, processes a store. `meta`, a JSON object such as call ids,
     usage and references, is kept beside the command and is no part of the state.
 
-    Every operation may also raise `IllegalPhase`, `SessionClosed`, `BadMeta`, and what a store raises.
+    Every operation may also raise `IllegalPhase`, `SessionClosed`, `BadMeta`, and what a store raises;
+    `WrongProcess` in a fork of the process that it was opened in.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Session(Readable):
         self._judge = judge
         self._hooks = hooks
         self._lock = Lock()
+        self._home = Home(f"session {core.settings.name!r}")
 
     @classmethod
     def open(
@@ -270,7 +273,13 @@ class Session(Readable):
         return self._run(self._core.refresh())
 
     def close(self) -> None:
-        """Let go of the store. What was read stays readable, operations raise. Closing twice is no error."""
+        """Let go of the store. What was read stays readable, operations raise. Closing twice is no error.
+
+        In a fork of the process it was opened in, only that is done: the store stays open where it is.
+        """
+        if not self._home.is_here:
+            self._core.closed = True
+            return
         with self._lock:
             if self._core.closed:
                 return
@@ -293,6 +302,7 @@ class Session(Readable):
         return self._run(self._core.operate(command, meta))
 
     def _run(self, program: Program[Answer]) -> Answer:
+        self._home.require()
         return drive(program, self._answer)
 
     def _answer(self, asked: Ask[Any]) -> object:

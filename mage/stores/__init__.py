@@ -30,6 +30,7 @@ from mage.stores.errors import (
     UnknownJournal,
     UnknownSchema,
     UnknownVersion,
+    WrongProcess,
 )
 from mage.stores.folding import command_of, draft, fold, meta_of, text_names
 from mage.stores.memory import MemoryStore
@@ -86,6 +87,7 @@ __all__ = [
     "UnknownJournal",
     "UnknownSchema",
     "UnknownVersion",
+    "WrongProcess",
     "command_of",
     "draft",
     "fold",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from threading import RLock
 from types import TracebackType
 from typing import Self, final
@@ -19,6 +20,7 @@ from mage.stores.errors import (
     UnknownJournal,
     UnknownVersion,
 )
+from mage.stores.processes import Home
 from mage.stores.protocol import JournalInfo, Snapshot
 from mage.stores.records import Head, Record
 from mage.stores.sources import Clock, now
@@ -61,7 +63,8 @@ class MemoryStore:
 
     def __init__(self, *, clock: Clock = now) -> None:
         self._clock = clock
-        self._lock = RLock()
+        self._own = RLock()
+        self._home = Home("this store in memory")
         self._journals: dict[str, _Journal] = {}
         self._open = True
 
@@ -72,14 +75,14 @@ class MemoryStore:
 
     def fork(self, source: str, name: str, at: int) -> Head:
         """See `JournalStore.fork`."""
-        with self._lock:
+        with self._alone():
             found = self._find(source)
             owner = self._owner(found, at)
             self._add(as_name(name), owner, at, []).redactions = found.redactions
             return owner.own(at).head
 
     def _add(self, name: str, parent: _Journal | None, forked_at: int, records: list[Record]) -> _Journal:
-        with self._lock:
+        with self._alone():
             self._require_open()
             if name in self._journals:
                 raise NameTaken(name)
@@ -90,7 +93,7 @@ class MemoryStore:
     def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
         """See `JournalStore.append`."""
         checked = following(expected, records)
-        with self._lock:
+        with self._alone():
             journal = self._find(name)
             found = _head(journal)
             if found != expected:
@@ -102,12 +105,12 @@ class MemoryStore:
 
     def head(self, name: str) -> Head:
         """See `JournalStore.head`."""
-        with self._lock:
+        with self._alone():
             return _head(self._find(name))
 
     def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """See `JournalStore.read`."""
-        with self._lock:
+        with self._alone():
             journal = self._find(name)
             last = require_range(name, after, upto, journal.version)
             records: list[Record] = []
@@ -121,13 +124,13 @@ class MemoryStore:
 
     def journals(self) -> tuple[JournalInfo, ...]:
         """See `JournalStore.journals`. Cost: O(size)."""
-        with self._lock:
+        with self._alone():
             self._require_open()
             return tuple(_info(self._journals[name]) for name in sorted(self._journals))
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
         """See `JournalStore.delete`."""
-        with self._lock:
+        with self._alone():
             journal = self._find(name)
             if expected not in (None, found := _head(journal)):
                 raise Conflict(expected, found)
@@ -138,7 +141,7 @@ class MemoryStore:
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
         """See `JournalStore.replace_parts`."""
-        with self._lock:
+        with self._alone():
             journal = self._find(name)
             replaced = [(self._owner(journal, record.version), record) for record in records]
             for owner, record in replaced:
@@ -151,14 +154,14 @@ class MemoryStore:
 
     def redactions(self, name: str) -> int:
         """See `JournalStore.redactions`."""
-        with self._lock:
+        with self._alone():
             return self._find(name).redactions
 
     def keep_snapshot(
         self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
     ) -> None:
         """See `JournalStore.keep_snapshot`."""
-        with self._lock:
+        with self._alone():
             journal = self._find(name)
             owner = self._owner(journal, version)
             if redactions not in (None, journal.redactions):
@@ -167,7 +170,7 @@ class MemoryStore:
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
         """See `JournalStore.snapshot`."""
-        with self._lock:
+        with self._alone():
             journal: _Journal | None = self._find(name)
             while journal is not None:
                 limit = journal.version if upto is None else upto
@@ -180,19 +183,20 @@ class MemoryStore:
 
     def drop_snapshots(self, name: str) -> None:
         """See `JournalStore.drop_snapshots`."""
-        with self._lock:
+        with self._alone():
             self._find(name).snapshots.clear()
 
     def reclaim(self) -> None:
         """See `JournalStore.reclaim`: memory has given everything back already."""
-        with self._lock:
+        with self._alone():
             self._require_open()
 
     def close(self) -> None:
         """See `JournalStore.close`: here all journals are gone."""
-        with self._lock:
-            self._open = False
-            self._journals.clear()
+        self._open = False
+        if self._home.is_here:
+            with self._own:
+                self._journals.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -204,6 +208,11 @@ class MemoryStore:
         where: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _alone(self) -> AbstractContextManager[object]:
+        """Return the lock, in the process where it is one: in another, nobody may ever let go of it."""
+        self._home.require()
+        return self._own
 
     def _require_open(self) -> None:
         if not self._open:

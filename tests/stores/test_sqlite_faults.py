@@ -172,35 +172,6 @@ def test_an_append_that_breaks_in_the_middle_is_undone(tmp_path: Path) -> None:
         assert store.append("a", head, following(head, "x", "y")).version == 4
 
 
-_FORKED = """
-import os, sys
-from mage.stores import Conflict, open_store
-from mage.testing.stores import chain, following
-store = open_store(sys.argv[1])
-head = store.create("a", chain(2))
-child = os.fork()
-head = store.append("a", head, following(head, "parent")) if child else head
-if child:
-    assert os.waitpid(child, 0)[1] == 0
-    assert store.head("a").version == 4
-else:
-    for _ in range(100_000):
-        if store.head("a").version == 3:
-            break
-    found = store.head("a")
-    store.append("a", found, following(found, "child"))
-    os._exit(0)
-"""
-
-
-def test_a_forked_process_has_connections_of_its_own(tmp_path: Path) -> None:
-    """A store that was open when the process forked works in both."""
-    subprocess.run([sys.executable, "-c", _FORKED, at(tmp_path)], check=True, timeout=60)
-    with open_store(at(tmp_path)) as store:
-        texts = [record.parts[0].text for record in store.read("a", 2)]
-    assert texts == ["parent", "child"]
-
-
 def look_at(store: JournalStore, head: Head) -> None:
     """Read all there is."""
     store.journals()

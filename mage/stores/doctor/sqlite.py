@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -28,6 +30,13 @@ _NEWEST: Final = 2
 """The newest schema that is known; `mage.stores.sql` has the tables of each."""
 _MAGIC: Final = b"SQLite format 3\0"
 _BESIDE: Final = ("", "-wal", "-journal")
+_COPY: Final = """
+import shutil, sys
+try:
+    shutil.copyfile(sys.argv[1], sys.argv[2])
+except OSError as error:
+    sys.exit(error.errno or 5)
+"""
 _TRIES: Final = 20
 _LINES: Final = 20
 """Of what SQLite says of its own pages."""
@@ -70,13 +79,23 @@ def _copy_quietly(path: Path, copy: Path) -> None:
             target = copy.with_name(copy.name + ending)
             target.unlink(missing_ok=True)
             try:
-                shutil.copyfile(path.with_name(path.name + ending), target)
+                (shutil.copyfile if ending else _copy_elsewhere)(path.with_name(path.name + ending), target)
             except FileNotFoundError:
                 if not ending:
                     raise
         if _stamps(path) == before:
             return
     raise StoreUnavailable("it is written all the time: look at it while nobody writes, or at a backup")
+
+
+def _copy_elsewhere(path: Path, target: Path) -> None:
+    """Copy a database in a process of its own: this one would lose its locks on it with the descriptor."""
+    command = [sys.executable, "-I", "-S", "-c", _COPY, os.fspath(path), os.fspath(target)]
+    number = subprocess.run(  # noqa: S603  # this interpreter, our program
+        command, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    ).returncode
+    if number:
+        raise OSError(number, os.strerror(number), os.fspath(path))
 
 
 def _stamps(path: Path) -> list[tuple[int, int] | None]:

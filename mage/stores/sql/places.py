@@ -6,10 +6,11 @@ file that takes the name. Therefore:
 
 - Nothing in mage opens a database file but SQLite itself, which keeps count of its descriptors (`first_page`
   reads what a look at the header needs).
-- Before each transaction, and after each COMMIT before it is acknowledged, the file and its write-ahead log
-  must be the ones that were opened. What SQLite wrote into a log that was taken away nobody will ever read.
-- Before this process forks, transactions are waited for and idle connections closed, so that a child has none
-  to believe in. Where that takes too long, the child may not open the file.
+- At the begin of each transaction, and after each COMMIT before it is acknowledged, the file, its write-ahead
+  log and the log's index must be the ones that were opened: what goes into others nobody will ever read. A
+  process that has lost the log cannot use the file any more, since SQLite goes on sharing the old index there.
+- A child may not open a file that was in use while its process forked (`mage.stores.sql.forks` sees to it that
+  this is rare), and it closes no connection of its parent's.
 """
 
 from __future__ import annotations
@@ -17,34 +18,28 @@ from __future__ import annotations
 import ctypes
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from threading import Condition
+from threading import RLock
 from typing import Final, TypeAlias, final
 from urllib.parse import quote
 from weakref import WeakSet
 
 import attrs
-from sqlalchemy import Engine
 
 from mage.stores.errors import StoreUnavailable, WrongProcess
 
-__all__ = ["FirstPage", "LogGone", "Place", "Watched", "closes_before_fork", "first_page", "in_transaction"]
+__all__ = ["FirstPage", "Place", "Watched", "first_page"]
 
 Identity: TypeAlias = tuple[int, int] | None
 """Device and inode of a file; None where there is none of the name."""
 
-_LONGEST: Final = 2.0
-"""Seconds that a fork waits for transactions."""
-
-
-@final
-class LogGone(Exception):
-    """The write-ahead log that a connection writes is not the one that others read."""
-
-    def __init__(self) -> None:
-        super().__init__("its write-ahead log was removed or replaced while it was open")
+_MOVED: Final = "the file was moved or replaced since it was opened"
+_LOG_GONE: Final = (
+    "its write-ahead log was removed or replaced while it was open: this process can use the file no more,"
+    " another one can"
+)
 
 
 @final
@@ -56,17 +51,33 @@ class Watched(sqlite3.Connection):
     """
 
     place: Place
-    log: Identity = None
 
     def close(self) -> None:
         """Close it, or leave it as it is for as long as the process lives."""
-        if self not in _LIVE:  # a parent's, or left already
-            return
-        _LIVE.discard(self)
-        if self.place.may_close(self):
-            super().close()
-        else:
-            _keep_for_ever(self)
+        self.place.close(self, super().close)
+
+
+@final
+@attrs.define
+class _InUse:
+    """A file that this process has open.
+
+    Attributes:
+        beside: its log and the log's index, once they are there.
+        connections: those that are open.
+        lost: whether one had to be left open: its log is not the file's any more.
+    """
+
+    beside: tuple[Identity, Identity] | None = None
+    connections: WeakSet[Watched] = attrs.field(factory=WeakSet)
+    lost: bool = False
+
+
+_LOCK: Final[list[RLock]] = [RLock()]
+_USED: Final[dict[Identity, _InUse]] = {}
+"""All files that this process has open. SQLite too keeps one record of each, for all connections."""
+_INHERITED: Final[dict[Identity, int]] = {}
+"""Files that were in use when this process was forked, and by which process: SQLite believes in their locks here."""
 
 
 @final
@@ -74,47 +85,74 @@ class Place:
     """Where a file is, and which one was opened there."""
 
     def __init__(self, path: Path) -> None:
+        """Look whether this process may open it.
+
+        Raises:
+            WrongProcess: its parent had it in use when it forked.
+            StoreUnavailable: this process has lost its log.
+        """
         self._path = path
-        self._log = path.with_name(f"{path.name}-wal")
-        self.opened: Identity = None
+        self._beside = tuple(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+        self._opened: Identity = None
+        self._process = os.getpid()
         parent = _INHERITED.get(_identity(path))
         if parent is not None:
             advice = "close its stores there before a fork, or start this process by 'spawn'"
-            raise WrongProcess(f"the file {str(path)!r}", parent, os.getpid(), advice)
+            raise WrongProcess(f"the file {str(path)!r}", parent, self._process, advice)
+        used = _USED.get(_identity(path))
+        if used is not None and used.lost:
+            raise StoreUnavailable(_LOG_GONE)
 
     def adopt(self, connection: Watched, _: object) -> None:
-        """Take a new connection, which has read from the file, so that its log is open."""
-        connection.place = self
-        connection.log = _identity(self._log)
-        _LIVE.add(connection)
-        if self.opened is None:
-            self.opened = _identity(self._path)
+        """Take a new connection."""
+        with _LOCK[0]:
+            connection.place = self
+            if self._opened is None:
+                self._opened = _identity(self._path)
+            used = _USED.setdefault(self._opened, _InUse())
+            if not used.connections and not used.lost:
+                used.beside = None
+            used.connections.add(connection)
 
-    def require(self, connection: Watched) -> None:
-        """Ask that file and log are the ones that were opened. Cost: two system calls.
+    def require(self) -> None:
+        """Ask that file and log are the ones that were opened. Cost: three system calls.
 
         Raises:
-            StoreUnavailable: the file is not.
-            LogGone: the log is not.
+            StoreUnavailable: they are not.
         """
-        if _identity(self._path) != self.opened:
-            raise StoreUnavailable("the file was moved or replaced since it was opened")
-        found = _identity(self._log)
-        if connection.log is None:  # there was no log yet when it was opened
-            connection.log = found
-        elif found != connection.log:
-            if connection.in_transaction:
-                connection.rollback()
-            raise LogGone
+        if _identity(self._path) != self._opened:
+            raise StoreUnavailable(_MOVED)
+        if not self._has_its_log():
+            raise StoreUnavailable(_LOG_GONE)
 
-    def may_close(self, connection: Watched) -> bool:
-        """Tell whether SQLite may do what it does at the end: copy the log into the file, and remove it."""
-        there, log = _identity(self._path), _identity(self._log)
-        if connection.log is None:
-            return True
-        if there is None:  # the file was moved, and its log is nobody else's
-            return log in (None, connection.log)
-        return there == self.opened and log == connection.log
+    def _has_its_log(self) -> bool:
+        used, found = _USED[self._opened], (_identity(self._beside[0]), _identity(self._beside[1]))
+        if used.beside is None:
+            used.beside = None if None in found else found
+        return used.beside in (None, found)
+
+    def close(self, connection: Watched, closing_it: Callable[[], None]) -> None:
+        """Close a connection, if SQLite may do what it does at the end: copy the log into the file, and remove it."""
+        if self._process != os.getpid():
+            return
+        with _LOCK[0]:
+            used = _USED[self._opened]
+            if connection not in used.connections:
+                return
+            if (
+                self._has_its_log() or _identity(self._path) is None
+            ):  # SQLite leaves a file that was moved alone
+                closing_it()
+            else:
+                used.lost = True
+                _keep_for_ever(connection)
+            used.connections.discard(connection)
+            if not used.connections and not used.lost:
+                del _USED[self._opened]
+
+    def inherit(self) -> None:
+        """Note, in a child, that the file was in use when it was forked off."""
+        _INHERITED[self._opened] = self._process
 
 
 def _identity(path: Path) -> Identity:
@@ -155,73 +193,20 @@ def first_page(path: Path) -> FirstPage:
         return FirstPage(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names))
 
 
-_LIVE: Final[WeakSet[Watched]] = WeakSet()
-"""Every connection that is open."""
-_INHERITED: Final[dict[Identity, int]] = {}
-"""Files that were in use when this process was forked, and by which process: SQLite believes in their locks here."""
-_ENGINES: Final[WeakSet[Engine]] = WeakSet()
-
-
-def closes_before_fork(engine: Engine) -> None:
-    """Let the idle connections of an engine be closed before this process forks; the next use opens others."""
-    with _GATE.free:
-        _ENGINES.add(engine)
-
-
 def _keep_for_ever(connection: Watched) -> None:
     """Keep Python from ever freeing a connection, which would close it: also when the process ends."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
-@final
-class _Gate:
-    """Counts the transactions that are under way, so that a fork can wait for them."""
-
-    def __init__(self) -> None:
-        self._begin_anew()
-
-    def _begin_anew(self) -> None:
-        self.free = Condition()
-        self._inside = 0
-        self._held = False
-        self._process = os.getpid()
-
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        with self.free:
-            self._inside += 1
-        try:
-            yield
-        finally:
-            with self.free:
-                self._inside -= 1
-                self.free.notify_all()
-
-    def before_fork(self) -> None:
-        self._held = self.free.acquire(timeout=_LONGEST)
-        if self._held and self.free.wait_for(lambda: self._inside <= 0, _LONGEST):
-            for engine in list(_ENGINES):
-                engine.dispose()
-
-    def in_parent(self) -> None:
-        if self._held:
-            self._held = False
-            self.free.release()
-
-    def in_child(self) -> None:
-        parent = self._process
-        self._begin_anew()  # the threads that were inside, or held it, are the parent's
-        for connection in list(_LIVE):
-            _INHERITED[connection.place.opened] = parent
+def _inherit() -> None:
+    """In a child: note which files were in use when it was forked off, and never touch these connections."""
+    _LOCK[0] = RLock()
+    for used in list(_USED.values()):
+        for connection in list(used.connections):
+            connection.place.inherit()
             _keep_for_ever(connection)
-        _LIVE.clear()
+    _USED.clear()
 
-
-_GATE: Final = _Gate()
-in_transaction: Final = _GATE.inside
-"""Enter it around each transaction: this process does not fork inside, unless it takes too long."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_GATE.before_fork, after_in_parent=_GATE.in_parent, after_in_child=_GATE.in_child
-    )
+    os.register_at_fork(after_in_child=_inherit)

@@ -10,6 +10,7 @@ from sqlalchemy.exc import ArgumentError
 
 from mage.stores.errors import BadAddress, UnknownSchema
 from mage.stores.opening import without_password
+from mage.stores.sql.forks import closes_before_fork
 
 __all__ = ["MIGRATIONS", "Postgres", "open_postgres"]
 
@@ -62,7 +63,7 @@ class Postgres:
     writer: Engine
     migrations: tuple[tuple[str, ...], ...] = MIGRATIONS
 
-    def require_place(self, connection: Connection) -> None:
+    def require_place(self) -> None:
         """See `Backend.require_place`: the server knows."""
 
     def lock_schema(self, connection: Connection) -> None:
@@ -142,6 +143,7 @@ def open_postgres(url: str, *, patience: float) -> Postgres:
         max_overflow=-1,
         hide_parameters=True,  # no text of a record in an error or a log,
     )
+    closes_before_fork(engine)
     reader = engine.execution_options(isolation_level="REPEATABLE READ")  # a lineage is read as of one moment
     writer = engine.execution_options(isolation_level="READ COMMITTED")  # whatever the server's default is
     return Postgres(shown, reader, writer)

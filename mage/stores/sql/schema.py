@@ -34,12 +34,11 @@ class Backend(Protocol):
     @property
     def migrations(self) -> Sequence[Sequence[str]]: ...  # noqa: D102
 
-    def require_place(self, connection: Connection) -> None:
+    def require_place(self) -> None:
         """Ask, after a COMMIT, that what was written is where others will look for it.
 
         Raises:
-            StoreUnavailable: it is elsewhere.
-            LogGone: it may be lost.
+            StoreUnavailable: it is not, or may not be.
         """
         ...
 

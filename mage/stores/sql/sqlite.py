@@ -14,7 +14,8 @@ from sqlalchemy.exc import DBAPIError
 
 from mage.stores.errors import BadAddress, UnknownSchema
 from mage.stores.sql.faults import sqlite_code
-from mage.stores.sql.places import Place, Watched, closes_before_fork, first_page
+from mage.stores.sql.forks import closes_before_fork
+from mage.stores.sql.places import Place, Watched, first_page
 
 __all__ = ["APPLICATION_ID", "BESIDE", "MIGRATIONS", "Sqlite", "open_sqlite"]
 
@@ -77,9 +78,9 @@ class Sqlite:
     place: Place
     migrations: tuple[tuple[str, ...], ...] = MIGRATIONS
 
-    def require_place(self, connection: Connection) -> None:
+    def require_place(self) -> None:
         """See `Backend.require_place`."""
-        self.place.require(_watched(connection))
+        self.place.require()
 
     def lock_schema(self, connection: Connection) -> None:
         """See `Backend.lock_schema`: an immediate transaction is alone already."""
@@ -153,19 +154,12 @@ def open_sqlite(url: str, *, patience: float) -> Sqlite:
         max_overflow=-1,
         hide_parameters=True,  # no text of a record in an error or a log
     )
-    event.listen(engine, "connect", _prepare)
     event.listen(engine, "connect", place.adopt)
+    event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
-    event.listen(engine, "begin", lambda connection: place.require(_watched(connection)))
+    event.listen(engine, "begin", lambda _: place.require())
     closes_before_fork(engine)
     return Sqlite(url, engine, engine.execution_options(mage_begins=_WRITES), place)
-
-
-def _watched(connection: Connection) -> Watched:
-    watched = connection.connection.driver_connection
-    if not isinstance(watched, Watched):  # the engine makes no others
-        raise TypeError(f"a connection is a {type(watched).__name__}")
-    return watched
 
 
 def _make_private(path: Path) -> None:
@@ -268,7 +262,7 @@ def _prepare(connection: sqlite3.Connection, _: object) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA secure_delete = ON")  # what is redacted is overwritten
-    connection.execute("PRAGMA user_version").fetchone()  # the first that reads: from now on the log is open
+    connection.execute("PRAGMA user_version").fetchone()  # it reads: from now on the log is open, and locked
 
 
 def _begin(connection: Connection) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from mage.stores.errors import StoreError, StoreUnavailable
 from mage.stores.processes import Home
 from mage.stores.sql.faults import fault_of, is_lost, unreadable
-from mage.stores.sql.places import LogGone, in_transaction
+from mage.stores.sql.forks import in_transaction
 from mage.stores.sql.schema import Backend
 
 __all__ = ["Transactions"]
@@ -83,9 +83,6 @@ class Transactions:
                 work()
             except SQLAlchemyError as error:
                 raise fault_of(error) from error
-            except LogGone as gone:
-                self._backend.engine.dispose()
-                raise StoreUnavailable(str(gone)) from gone
 
     def close(self) -> None:
         """Close every connection that nobody uses; in a fork of the process they are not ours to close."""
@@ -129,27 +126,16 @@ class Transactions:
             raise fault_of(error) from error
         except UnicodeDecodeError as error:
             raise unreadable(error) from error
-        except LogGone as gone:
-            self._let_go(connection)
-            raise _Lost(StoreUnavailable(str(gone))) from gone
 
     def _commit(self, connection: Connection) -> None:
         """Commit, and look where it went: what nobody will find there is not acknowledged."""
         try:
             connection.commit()
-            self._backend.require_place(connection)
+            self._backend.require_place()
         except SQLAlchemyError as error:
             raise fault_of(error, committing=True) from error
         except StoreUnavailable as elsewhere:
             raise StoreUnavailable(elsewhere.reason, in_doubt=True) from elsewhere
-        except LogGone as gone:
-            self._let_go(connection)
-            raise StoreUnavailable(str(gone), in_doubt=True) from gone
-
-    def _let_go(self, connection: Connection) -> None:
-        """Use none of the connections again that may write into a log which is gone."""
-        connection.invalidate()
-        self._backend.engine.dispose()
 
 
 def _connected(engine: Engine) -> Connection:

@@ -31,11 +31,13 @@ from mage.testing.stores.kit import (
     salts,
     state_of,
 )
+from mage.testing.stores.openings import OPENINGS
 from mage.testing.stores.sharing import SHARING, Written, hammer, write_many
 
 __all__ = [
     "FORKS",
     "JOURNALS",
+    "OPENINGS",
     "PROMISES",
     "SHARING",
     "Kit",
@@ -55,5 +57,5 @@ __all__ = [
     "write_many",
 ]
 
-PROMISES: Final[tuple[Promise, ...]] = (*JOURNALS, *FORKS, *SHARING)
+PROMISES: Final[tuple[Promise, ...]] = (*JOURNALS, *FORKS, *SHARING, *OPENINGS)
 """Every promise of `mage.stores.protocol`."""
