@@ -183,7 +183,7 @@ def test_a_connection_lost_before_rollback_hides_nothing(store: SqlStore) -> Non
         lambda: store.head("a"),
         lambda: store.redactions("a"),
         lambda: list(store.read("a")),
-        lambda: store.journals(),
+        store.journals,
     )
     for work in works:
         once(store, "rollback", lose)
