@@ -82,18 +82,10 @@ print(store.append("a", head, following(head, "parent")).version)
 )
 
 
-def test_a_store_is_refused_in_a_child(url: str) -> None:
+@pytest.mark.parametrize("kind", ["memory", "durable"])
+def test_a_store_is_refused_in_a_child(kind: str, url: str) -> None:
     """Each operation on a store that was opened before a fork is refused at once in the child; closing does no harm."""
-    _is_refused(url)
-
-
-def test_a_store_in_memory_is_refused_in_a_child() -> None:
-    """So it is in memory, where the child would write what its parent never sees."""
-    _is_refused("memory:")
-
-
-def _is_refused(url: str) -> None:
-    ran = python(_STORE, url)
+    ran = python(_STORE, "memory:" if kind == "memory" else url)
     assert ran.returncode == 0, ran.stderr
     *uses, close, awaited, last = ran.stdout.splitlines()
     assert [use.split()[1:] for use in uses] == [["WrongProcess", "True"]] * 14
