@@ -8,7 +8,8 @@ the chain. Records are never changed or reordered, but for texts taken out by `r
 - **Whole**: an operation is done as a whole or not at all, also when it raises, is cancelled or is killed.
 - **One line**: `append` writes only behind exactly the head that the writer names; else `Conflict`. Nothing
   is merged, reordered or overwritten. Records are verified against that head before they are written.
-- **Shared**: threads, and where the store has a URL processes too, may use a store at once.
+- **Shared**: threads, and where the store has a URL processes too, may use a store at once, and open it as
+  often as they like. In a fork of the process that opened it, it is refused (`WrongProcess`).
 
 Costs name `n` for the records that are written or read, and leave out their length.
 """
