@@ -7,6 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from mage.stores.errors import DamagedStore, UnknownSchema
 from mage.stores.sources import Clock
 from mage.stores.sql.faults import fault_of, unreadable
+from mage.stores.sql.forks import in_transaction
 from mage.stores.sql.postgres import open_postgres
 from mage.stores.sql.schema import Backend, migrate
 from mage.stores.sql.sqlite import open_sqlite
@@ -17,11 +18,13 @@ __all__ = ["SqlStore", "open_sql"]
 
 def open_sql(url: str, *, clock: Clock, patience: float) -> SqlStore:
     """Open the store at a URL that begins with `sqlite:` or `postgresql:`; see `open_store`."""
-    backend: Backend
-    if url.startswith("sqlite:"):
-        backend = open_sqlite(url, patience=patience)
-    else:
-        backend = open_postgres(url, patience=patience)
+    opening = open_sqlite if url.startswith("sqlite:") else open_postgres
+    with in_transaction():  # no fork while SQLite opens the file
+        return SqlStore(_ready(opening(url, patience=patience)), clock=clock)
+
+
+def _ready(backend: Backend) -> Backend:
+    """Return the backend, its tables made and of the newest schema."""
     opened = False
     try:
         migrate(backend)
@@ -37,4 +40,4 @@ def open_sql(url: str, *, clock: Clock, patience: float) -> SqlStore:
     finally:
         if not opened:
             backend.engine.dispose()
-    return SqlStore(backend, clock=clock)
+    return backend

@@ -120,7 +120,8 @@ class Place:
         Raises:
             StoreUnavailable: they are not.
         """
-        if _identity(self._path) != self._opened:
+        there = _identity(self._path)
+        if there is None or there != self._opened:
             raise StoreUnavailable(_MOVED)
         if not self._has_its_log():
             raise StoreUnavailable(_LOG_GONE)

@@ -88,7 +88,8 @@ class Transactions:
         """Close every connection that nobody uses; in a fork of the process they are not ours to close."""
         self._open = False
         if self._home.is_here:
-            self._backend.engine.dispose()
+            with in_transaction():
+                self._backend.engine.dispose()
 
     def _twice(self, engine: Engine, work: Callable[[Connection], Answer], *, commits: bool) -> Answer:
         try:
