@@ -72,6 +72,8 @@ class PostgresKept:
             columns.digest,
             columns.payload,
             columns.grows,
+            columns.created,
+            columns.changed,
         )
         return [KeptJournal(*row) for row in self._connection.execute(asked.order_by(columns.id))]
 

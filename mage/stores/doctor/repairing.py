@@ -8,11 +8,11 @@ from typing import Final, final
 
 import attrs
 
+from mage.stores.doctor.chain import Content, contents
 from mage.stores.doctor.examining import Examined, Sound
 from mage.stores.doctor.kept import Kept
-from mage.stores.doctor.walking import record_of
 from mage.stores.protocol import JournalStore
-from mage.stores.records import Record
+from mage.stores.records import NOTHING, Head, Record
 
 __all__ = ["LeftOut", "repair"]
 
@@ -54,24 +54,22 @@ def repair(kept: Kept, examined: Examined, into: JournalStore) -> tuple[LeftOut,
 
 
 def _write(kept: Kept, sound: Sound, into: JournalStore) -> None:
-    records = _records(kept, sound)
     if sound.parent is None:
+        records = _records(kept, sound, NOTHING)
         head = into.create(sound.name, list(islice(records, _AT_ONCE)))
     else:
         head = into.fork(sound.parent, sound.name, sound.forked_at)
+        records = _records(kept, sound, head)
     while chunk := list(islice(records, _AT_ONCE)):
         head = into.append(sound.name, head, chunk)
 
 
-def _records(kept: Kept, sound: Sound) -> Iterator[Record]:
-    """Yield the sound records that a journal has of its own."""
-    wanted = sound.forked_at + 1
-    for row in kept.rows(sound.id):
-        if wanted > sound.upto:
+def _records(kept: Kept, sound: Sound, before: Head) -> Iterator[Record]:
+    """Yield the sound records that a journal has of its own, each with the digest that its content proves."""
+    if sound.upto <= sound.forked_at:
+        return
+    for content in contents(kept, sound.id, before, sound.forked_at):
+        if isinstance(content, Content) and content.digest is not None:
+            yield content.as_record(content.digest)
+        if content.version >= sound.upto:
             return
-        if row[0] != wanted:
-            continue
-        record = record_of(row)
-        if isinstance(record, Record):
-            yield record
-            wanted += 1

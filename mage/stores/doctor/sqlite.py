@@ -189,7 +189,8 @@ class SqliteKept:
         if not self._tables:
             return ()
         asked = (
-            "SELECT id, name, parent, forked_at, head, digest, payload, grows FROM mage_journals ORDER BY id"
+            "SELECT id, name, parent, forked_at, head, digest, payload, grows, created, changed"
+            " FROM mage_journals ORDER BY id"
         )
         rows: dict[object, KeptJournal] = {}
         for order in ("", " DESC"):  # a damaged page stops both, each at another side of it
