@@ -15,7 +15,7 @@ from typing import final
 
 import attrs
 
-from mage.codec.problems import Problem
+from mage.codec.problems import DecodeError, Problem
 from mage.stores.doctor.kept import Kept, Row
 from mage.stores.records import Head, Part, Record, chained, read_parts
 
@@ -51,8 +51,8 @@ class Content:
 def content_of(row: Row) -> Content | str:
     """Return what a row says, or why its content cannot be read. Cost: O(length of its texts)."""
     version, body, parts, _ = row
-    if isinstance(body, Problem):
-        return str(body.as_error())
+    if isinstance(body, DecodeError):  # in its place, where a line could not be read
+        return str(body)
     if type(version) is not int or not isinstance(body, str) or not isinstance(parts, bytes):
         return "a column holds something of another kind"
     read = read_parts(parts)

@@ -18,7 +18,10 @@ from mage.stores.doctor.walking import Carried, Point, Unpack, Walk
 from mage.stores.errors import BadName
 from mage.stores.records import NOTHING
 
-__all__ = ["Examined", "Sound", "examine"]
+__all__ = ["UNFINISHED", "Examined", "Sound", "examine"]
+
+UNFINISHED: Final = "mage doctor: unfinished repair"
+"""The name of the journal that stands in a database while a repair is written into it."""
 
 _FORKS_OF_NOTHING: Final = "orphan fork"
 _Forks: TypeAlias = Mapping[object, Sequence[KeptJournal]]
@@ -40,6 +43,7 @@ class Sound:
         proved_from: behind a damage, the first version from which the chain leads to the head without a gap: these
             contents are as they were written, though no journal can hold them without those before. None for none.
         carried: the states behind a damage that a snapshot of such a version has; None where there is none.
+        first: the version that its own records go on from, as its row says it.
     """
 
     id: object
@@ -50,6 +54,21 @@ class Sound:
     ends: int
     proved_from: int | None = None
     carried: Carried | None = None
+    first: int = 0
+
+    def __str__(self) -> str:
+        said = [f"records 1 to {self.upto} are sound" if self.upto else "no record is sound from the start"]
+        if self.proved_from is not None:
+            said.append(
+                f"{self.proved_from} to {self.ends} stand behind the damage and are proved: the chain leads from them"
+                " to the head"
+            )
+        else:
+            said.append("what is there of the others is not proved")
+        if self.carried is not None:
+            since, upto = self.carried.since, self.carried.upto
+            said.append(f"the states of versions {since} to {upto} are proved by the snapshot of version {since}")
+        return f"session {self.name!r}: {'; '.join(said)}"
 
     @property
     def is_whole(self) -> bool:
@@ -144,6 +163,10 @@ class _Examination:
                 todo.extend(fork for fork in forks.get(row.id, ()) if fork.id not in self._sound)
 
     def _look_at_names(self) -> None:
+        for row in self._kept.journals:
+            if row.name == UNFINISHED:
+                reason = "a repair into this store was cut short, so not all is in it: drop its sessions, repair again"
+                self._find(row, None, "unfinished repair", reason)
         seen: set[object] = set()
         for row in self._kept.journals:
             if row.name in seen:
@@ -188,7 +211,8 @@ class _Examination:
             reads = self._is_in(row.parent, row.forked_at)
             upto = forked_at = min(parent.upto, forked_at) if reads else 0
         name = None if parent is None else parent.name
-        known = (walk.proved_from, walk.carried)
+        first = row.forked_at if type(row.forked_at) is int else 0
+        known = (walk.proved_from, walk.carried, first)
         self._sound[row.id] = Sound(row.id, self._names[row.id], name, forked_at, upto, walk.ends, *known)
 
     def _start(self, row: KeptJournal) -> Point | None:

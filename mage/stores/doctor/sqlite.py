@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, TypeVar, final
 
 from mage.stores.doctor.kept import Finding, KeptJournal, KeptSnapshot, Row, Stray
+from mage.stores.doctor.scratch import private_folder
 from mage.stores.doctor.wal import log_problem
 from mage.stores.errors import DamagedStore, StoreUnavailable
 
@@ -41,7 +41,7 @@ def kept_in_file(path: Path) -> Iterator[SqliteKept]:
         StoreUnavailable: it cannot be read, or it is written all the time.
         DamagedStore: SQLite gives up on what it found sound before.
     """
-    with tempfile.TemporaryDirectory(prefix="mage-doctor-") as folder:
+    with private_folder("mage-doctor-") as folder:
         copy = Path(folder, "copy.db")
         try:
             findings = list(_name_findings(path))

@@ -132,6 +132,8 @@ class Walk:
         content = content_of(row)
         if isinstance(content, str):
             self._judge(self._chain.lose(version, digest_in(row)))
+            if self._chain.head is not None:
+                self._heads[version] = (self._chain.head,)
             return self._spoil(version, "damaged record", content)
         if content.digest is not None and content.digest == self._chain.said:
             self._judge(self._chain.lose(version, None))
