@@ -12,7 +12,7 @@ from returns.pipeline import is_successful
 
 from mage.bundle import Bundle, KeptBundle, decode_bundle, encode_bundle, pack, unpack, was_bundle
 from mage.codec import decode_journal, encode_journal
-from mage.stores import NOTHING, Head, MemoryStore, fold, verify
+from mage.stores import NOTHING, Head, MemoryStore, Record, fold, verify
 from mage.stores.doctor import Examined, examine, repair
 from mage.testing.stores import chain, following
 from tests.cli.runner import mage
@@ -95,9 +95,7 @@ def test_a_journal_cut_at_any_byte_keeps_every_whole_command(tmp_path: Path, par
 def test_a_byte_changed_anywhere_costs_one_line(seed: int) -> None:
     """No other record is lost by it: what stands before is sound, and nothing that was not written is taken."""
     chance = random.Random(seed)
-    histories = {
-        name: [record.head for record in records] for name, records in read_through(BUNDLE).items()
-    }
+    histories = {name: [record.head for record in records] for name, records in read_through(BUNDLE).items()}
     for _ in range(40):
         data = bytearray(WHOLE)
         at = chance.randrange(len(data))
@@ -112,7 +110,7 @@ def test_a_byte_changed_anywhere_costs_one_line(seed: int) -> None:
             assert any(head in history for history in known)
 
 
-def read_through(bundle: Bundle) -> dict[str, Sequence[object]]:
+def read_through(bundle: Bundle) -> dict[str, Sequence[Record]]:
     """Return all records that each journal of a bundle reads."""
     with MemoryStore() as store:
         unpack(bundle, store, bundle.session.name)

@@ -83,15 +83,20 @@ class KeptBundle:
 
     def _read(self, number: int, line: bytes) -> None:
         document = read_json(line)
-        if isinstance(document, dict) and JOURNAL.problem(document) is None:
-            self._begin(document)
-        elif isinstance(document, dict) and (problem := RECORD.problem(document)) is None:
-            self._add(document)
+        if isinstance(document, Problem):
+            problem: Problem | None = document
+        elif isinstance(document, dict) and JOURNAL.problem(document) is None:
+            return self._begin(document)
         elif isinstance(document, dict) and "end" in document:
             self._ends = True
-        elif number > 1:  # the first line says nothing that the others do not
-            wrong = document if isinstance(document, Problem) else problem if isinstance(document, dict) else None
-            self._lose(wrong or Problem("", "neither a journal nor a record"), number)
+            return None
+        else:
+            problem = RECORD.problem(document)
+        if problem is None:
+            return self._add(cast("dict[str, Json]", document))
+        if number > 1:  # the first line says nothing that the others do not
+            self._lose(problem, number)
+        return None
 
     def _begin(self, document: dict[str, Json]) -> None:
         said = cast("dict[str, Json]", document["head"])

@@ -178,7 +178,9 @@ def _of_file(file: InFile, expected: list[str], wanted: _Wanted) -> _Report:
     if was_bundle(data):
         return _of_bundle(data, expected, wanted)
     if wanted.rest is not None:
-        raise Refused(f"{file}: a journal has no digests, so nothing behind a damage can be proved; leave --rest out")
+        raise Refused(
+            f"{file}: a journal has no digests, so nothing behind a damage can be proved; leave --rest out"
+        )
     into = None if wanted.repaired is None else place_of(wanted.repaired, stores=False, files=True)
     commands, findings = _sound_commands(data)
     for each in expected:

@@ -67,7 +67,9 @@ def _seen(store: JournalStore) -> Mapping[str, object]:
     try:
         first = next(iter(store.read(LOOKS, upto=1)), None)
         if first is None or command_of(None, first) != Start(_TASK):
-            raise Refused(f"{LOOKS!r} is the name under which gc keeps what it saw, and a session has it: rename that")
+            raise Refused(
+                f"{LOOKS!r} is the name under which gc keeps what it saw, and a session has it: rename that"
+            )
         seen = meta_of(first).get("seen")
     except (UnknownJournal, DamagedRecord):
         return {}

@@ -166,7 +166,9 @@ def _require_covers(summaries: list[Summary], parents: list[int]) -> None:
         ends.append(covers[-1])
 
 
-def _require_heads(summaries: list[Summary], parents: list[int], step_head: int, summary_head: object) -> None:
+def _require_heads(
+    summaries: list[Summary], parents: list[int], step_head: int, summary_head: object
+) -> None:
     """Ask that the step head stands below the boundary of the summary head (I5)."""
     _require(_is_id(summary_head, 0, len(summaries)), "there is no such summary as the summary head")
     boundary = summaries[cast("int", summary_head) - 1].covers[-1] if summary_head else 0

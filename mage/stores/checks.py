@@ -106,7 +106,9 @@ def _readable(record: Record) -> Record:
             if not is_salt(part.salt):
                 raise DamagedRecord(record.version, "a salt of it is not 16 characters of ASCII")
             if type(part.text) is not str or as_text(part.text) != part.text:
-                raise DamagedRecord(record.version, "a text of it is no plain string with joined surrogate pairs")
+                raise DamagedRecord(
+                    record.version, "a text of it is no plain string with joined surrogate pairs"
+                )
         elif not DIGEST.fits(part.digest):
             raise DamagedRecord(record.version, "the digest of a text taken out is none")
     return record

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, cast, final
 
 from mage.stores.errors import BadSource
 
@@ -65,11 +65,11 @@ def salt_of(salts: Salts) -> str:
     Raises:
         BadSource: what was given is no salt. It is not repeated: it may be a secret that stands in its place.
     """
-    given = salts()
+    given: object = salts()  # other people's code
     if not is_salt(given):
         what = f"{len(given)} characters" if isinstance(given, str) else f"a {type(given).__name__}"
         raise BadSource("salts", f"a salt is {SALT} characters of ASCII, and it gave {what}")
-    return given
+    return cast("str", given)
 
 
 def checked_clock(clock: Clock) -> Clock:
@@ -105,7 +105,8 @@ class _Clock:
         given = self._clock()
         if not is_time(given):
             raise BadSource(
-                "clock", f"it gives whole microseconds since 1970, up to the year 9999, and gave {_shown(given)}"
+                "clock",
+                f"it gives whole microseconds since 1970, up to the year 9999, and gave {_shown(given)}",
             )
         return given
 

@@ -64,7 +64,11 @@ def stopped(store: Path, kind: signal.Signals, steps: int) -> int:
     arguments = [str(int(kind)), str(steps), "", "doctor", f"sqlite:///{store}", "--repair", out]
     environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
     ran = subprocess.run(
-        [sys.executable, "-c", STOPPED, *arguments], env=environment, capture_output=True, check=False, timeout=120
+        [sys.executable, "-c", STOPPED, *arguments],
+        env=environment,
+        capture_output=True,
+        check=False,
+        timeout=120,
     )
     assert b"Traceback" not in ran.stderr
     return ran.returncode

@@ -107,6 +107,7 @@ def test_what_was_packed_comes_back(commands: tuple[Command, ...]) -> None:
     state = replay(commands).unwrap()
     found = unpack(pack(state))
     assert found == state
+    assert found is not None
     check(found)
 
 

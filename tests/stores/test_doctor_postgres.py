@@ -30,7 +30,7 @@ FAULTS: dict[str, tuple[str, str, str | None, int | None]] = {
     ),
     "a digest": (
         "UPDATE mage_records SET digest = set_byte(digest, 3, 65) WHERE journal = 1 AND version = 7",
-        "damaged record",
+        "damaged digest",
         "main",
         7,
     ),

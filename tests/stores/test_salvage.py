@@ -16,8 +16,28 @@ from hypothesis import strategies as st
 
 from mage.codec import decode_tree
 from mage.session.snapshots import pack, read_packed
-from mage.stores import NOTHING, Head, MemoryStore, Record, fold, open_store, snapshot_digest, verify, write_parts
-from mage.stores.doctor import Examined, KeptJournal, KeptSnapshot, Row, Stray, examine, repair, rest_of
+from mage.stores import (
+    NOTHING,
+    Head,
+    MemoryStore,
+    Record,
+    fold,
+    open_store,
+    snapshot_digest,
+    verify,
+    write_parts,
+)
+from mage.stores.doctor import (
+    Examined,
+    Finding,
+    KeptJournal,
+    KeptSnapshot,
+    Row,
+    Stray,
+    examine,
+    repair,
+    rest_of,
+)
 from mage.testing.stores import chain, following
 from tests.cli.runner import mage
 from tests.stores.corrupted import acknowledged, write
@@ -34,7 +54,7 @@ class InMemory:
     rows_of: dict[object, Sequence[Row]]
     journals: Sequence[KeptJournal]
     kept_snapshots: Sequence[KeptSnapshot] = ()
-    findings: Sequence[object] = ()
+    findings: Sequence[Finding] = ()
 
     def rows(self, journal: object) -> Iterator[Row]:
         """Yield its rows."""
@@ -90,9 +110,14 @@ def cut_digest(row: Row) -> Row:
     return (*row[:3], row[3][:7])
 
 
+def unchanged(row: Row) -> Row:
+    """Leave a row as it is."""
+    return row
+
+
 def damaged(changes: dict[int, Callable[[Row], Row]]) -> list[Row]:
     """Return the rows of the journal, some of them changed."""
-    return [changes.get(record.version, lambda row: row)(row_of(record)) for record in RECORDS]
+    return [changes.get(record.version, unchanged)(row_of(record)) for record in RECORDS]
 
 
 @given(st.sets(st.integers(1, LENGTH)), st.sampled_from([with_digest, cut_digest]))
@@ -108,9 +133,7 @@ def test_columns_of_digests_alone_cost_nothing(versions: set[int], change: Calla
         assert tuple(into.read("main")) == RECORDS
 
 
-@given(
-    st.sets(st.integers(1, LENGTH), min_size=1), st.sampled_from([with_content, unreadable]), st.data()
-)
+@given(st.sets(st.integers(1, LENGTH), min_size=1), st.sampled_from([with_content, unreadable]), st.data())
 def test_what_stands_before_and_behind_a_damage_is_known(
     versions: set[int], change: Callable[[Row], Row], data: st.DataObject
 ) -> None:
@@ -130,7 +153,7 @@ def test_what_stands_before_and_behind_a_damage_is_known(
         assert sound.carried.state == fold(RECORDS)
     else:
         assert sound.carried is None
-    require_rest(kept, examined, {each for each in range(last + 1, LENGTH + 1)})
+    require_rest(kept, examined, set(range(last + 1, LENGTH + 1)))
 
 
 def require_rest(kept: InMemory, examined: Examined, proved: set[int]) -> None:

@@ -124,16 +124,17 @@ class Chain:
         """Take the next record."""
         version, said = content.version, content.digest
         computed, column = self.before
-        if computed is not None and (found := content.behind(computed)) == said:
-            judged = Judged(proved=self._settled())
-        elif column not in (None, computed) and (found := content.behind(str(column))) == said:
-            judged = Judged(broken=self._settled())
-            self.begins = version
-        elif computed is None:
-            judged, found = Judged(), said
+        found = said if computed is None else content.behind(computed)
+        if computed is None:  # nothing tells whether this is what was written: the next may
+            judged = Judged()
             self.begins = version + 1
+        elif found == said:
+            judged = Judged(proved=self._settled())
+        elif column not in (None, computed) and content.behind(str(column)) == said:
+            judged, found = Judged(broken=self._settled()), said
+            self.begins = version
         else:
-            judged, found = Judged(), content.behind(computed)
+            judged = Judged()
             self.pending.append(version)
         self.head, self.said = None if found is None else Head(version, found), said
         return judged

@@ -67,7 +67,9 @@ class Sound:
             said.append("what is there of the others is not proved")
         if self.carried is not None:
             since, upto = self.carried.since, self.carried.upto
-            said.append(f"the states of versions {since} to {upto} are proved by the snapshot of version {since}")
+            said.append(
+                f"the states of versions {since} to {upto} are proved by the snapshot of version {since}"
+            )
         return f"session {self.name!r}: {'; '.join(said)}"
 
     @property
@@ -123,7 +125,9 @@ class _Examination:
         self._look_at_names()
         forks = self._forks()
         roots = [row for row in self._kept.journals if self._is_root(row)]
-        for row in chain(roots, self._lost_roots()):  # lazily: those in circles are what was not reached before
+        for row in chain(
+            roots, self._lost_roots()
+        ):  # lazily: those in circles are what was not reached before
             self._examine_family(row, forks)
         for stray in self._kept.strays():
             reason = (

@@ -58,7 +58,10 @@ def _foreign(copy: Path) -> tuple[str, bool] | None:
     with copy.with_name(copy.name + "-wal").open("rb") as file:
         log_size = int.from_bytes(file.read(12)[_LOG_PAGE_SIZE], "big")
     if size != (1 if log_size == 1 << 16 else log_size):
-        return f"its pages have {log_size} bytes, and those of the file {1 << 16 if size == 1 else size}", True
+        return (
+            f"its pages have {log_size} bytes, and those of the file {1 << 16 if size == 1 else size}",
+            True,
+        )
     alone = _said(copy, "immutable=1")  # which does without the log
     if alone is None:
         return None
@@ -79,7 +82,10 @@ def _contradiction(alone: _Said, both: _Said) -> tuple[str, bool] | None:
         )
         return reason, len(differ) == len(common)
     if both.newest < alone.newest:
-        return f"the file has given the ids up to {alone.newest}, and by the log only those up to {both.newest}", True
+        return (
+            f"the file has given the ids up to {alone.newest}, and by the log only those up to {both.newest}",
+            True,
+        )
     return None
 
 

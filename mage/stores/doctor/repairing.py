@@ -12,8 +12,8 @@ from mage.engine import Start
 from mage.stores.doctor.chain import Content, contents
 from mage.stores.doctor.examining import UNFINISHED, Examined, Sound
 from mage.stores.doctor.kept import Kept
-from mage.stores.protocol import JournalStore
 from mage.stores.folding import draft
+from mage.stores.protocol import JournalStore
 from mage.stores.records import NOTHING, Head, Record, seal
 from mage.stores.sources import random_salt
 

@@ -1,8 +1,8 @@
-"""What no session can hold: the records behind a damage, and the states that a snapshot carries across it.
+r"""What no session can hold: the records behind a damage, and the states that a snapshot carries across it.
 
 One JSON object for each record that is there, and one for each journal whose state is known behind the damage:
 
-    {"session":"main","record":13,"proved":true,"digest":"9a1e...","body":"{\\"op\\":\\"grow\\"}","parts":[...]}
+    {"session":"main","record":13,"proved":true,"digest":"9a1e...","body":"{\"op\":\"grow\"}","parts":[...]}
     {"session":"main","record":12,"proved":false,"reason":"its texts cannot be read: ...","body":"...","parts_hex":"..."}
     {"session":"main","version":66,"from_snapshot":51,"tree":{"format":"mage-tree",...}}
 

@@ -219,7 +219,9 @@ class SqliteKept:
         for attempt in (self._by_index, self._by_index_backwards, self._by_table, self._by_table_backwards):
             self._gather(found, attempt, journal)
         for version in sorted(version for version in found if type(version) is int):
-            yield from found[version]  # where an index and its table disagree, of one version there may be several
+            yield from found[
+                version
+            ]  # where an index and its table disagree, of one version there may be several
 
     def _gather(
         self,

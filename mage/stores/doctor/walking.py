@@ -183,9 +183,7 @@ class Walk:
             self._spoil(version, "damaged record", reason)
         if judged.broken:
             self.points = {version: at for version, at in self.points.items() if version < judged.broken[0]}
-            self._states = {
-                version: at for version, at in self._states.items() if version < judged.broken[0]
-            }
+            self._states = {version: at for version, at in self._states.items() if version < judged.broken[0]}
         elif judged.proved and self._refused is not None:
             self._spoil(self._refused, "refused command", self._refusal)
             self.upto = self._refused - 1
