@@ -35,6 +35,7 @@ PACKED: list[Any] = json.loads(pack(sample()))
 LOOPS: dict[str, tuple[list[Any], object]] = {
     "a step that is its own parent": ([2, 0], 1),
     "steps that are each other's parents": ([2, 1], 3),
+    "an abandoned step that is its own parent": ([2, 6], 7),
     "a parent before the root": ([2, 0], -1),
     "a parent that is no id": ([2, 2], 1.0),
     "a parent that is a truth": ([2, 1], True),

@@ -230,18 +230,25 @@ def test_an_orphans_descendants_are_no_circle(tmp_path: Path) -> None:
     ]
 
 
-def test_what_reads_through_a_circle_is_not_in_it(tmp_path: Path) -> None:
-    """Only those that read through themselves are called a circle; a fork of one has a damaged parent."""
+@pytest.mark.parametrize("circle", [("try", "try again"), ("try again", "deep")])
+def test_what_reads_through_a_circle_is_not_in_it(tmp_path: Path, circle: tuple[str, str]) -> None:
+    """Only those that read through themselves are called a circle; another, made before or after them, has a damaged parent."""
     pytest.importorskip("sqlalchemy")
     path = tmp_path / "work.db"
+    ids = {"try": 2, "try again": 3, "deep": 4}
     with open_store(f"sqlite:///{path}") as store:
         write(store)
         store.fork("try again", "deep", 43)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("UPDATE mage_journals SET parent = 3 WHERE id = 2")
+        connection.execute("DELETE FROM mage_snapshots")
+        for journal in ids.values():
+            parent = ids[circle[0]] if journal != ids[circle[0]] else ids[circle[1]]
+            connection.execute("UPDATE mage_journals SET parent = ? WHERE id = ?", (parent, journal))
     told = json.loads(mage("doctor", f"sqlite:///{path}", "--json").out)
-    found = {each["session"]: each["fault"] for each in told["findings"]}
-    assert found == {"try": "circle of parents", "try again": "circle of parents", "deep": "damaged parent"}
+    found = {(each["session"], each["fault"]) for each in told["findings"]}
+    assert {name for name, fault in found if fault == "circle of parents"} == set(circle)
+    (other,) = set(ids) - set(circle)
+    assert {fault for name, fault in found if name == other} & {"damaged parent", "fork point"}
 
 
 def test_the_report_says_what_is_proved_and_what_is_merely_there(tmp_path: Path) -> None:
