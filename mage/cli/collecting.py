@@ -11,6 +11,7 @@ import attrs
 import typer
 
 from mage.cli.draw import one_line
+from mage.cli.looks import LOOKS, keep_look, looked_at
 from mage.cli.naming import Store, StoreName
 from mage.cli.output import AsJson, Refused, print_json, print_text, printable
 from mage.cli.plain import Json
@@ -83,8 +84,19 @@ def gc(
     ] = None,
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="AGE", help="Sessions unchanged for so long: 30d, 12h, 2w."),
+        typer.Option(
+            "--older-than",
+            metavar="AGE",
+            help="Sessions that gc itself has seen unchanged for so long: 30d, 12h, 2w.",
+        ),
     ] = None,
+    trust_clocks: Annotated[
+        bool,
+        typer.Option(
+            "--trust-clocks",
+            help="With --older-than: believe the times in the sessions, which come from the clocks of their writers.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be dropped, and drop nothing.")
     ] = False,
@@ -94,22 +106,33 @@ def gc(
 
     A session takes the tape of its run along, and keeps it if it is kept. A pattern that fits the tape
     alone drops nothing; its whole name does. With --name and --older-than, both must match. With
-    neither nothing is dropped, and free room is given back.
+    neither nothing is dropped, and free room is given back. Each run with --older-than notes where every
+    session ends; what a run at least so much earlier noted there too is old.
     """
-    before = None if older_than is None else now() - _age(older_than)
+    if trust_clocks and older_than is None:
+        raise typer.BadParameter("it goes with --older-than", param_hint="--trust-clocks")
+    time = now()
+    before = None if older_than is None else time - _age(older_than)
     with opened(store) as found:
-        journals = found.journals()
-        chosen = _chosen(journals, name, before)
+        everything = found.journals()
+        journals = [journal for journal in everything if journal.name != LOOKS]
+        looks = before is not None and not trust_clocks
+        since = looked_at(found, journals, time) if looks else {each.name: each.changed for each in journals}
+        chosen = _chosen(journals, name, since, before)
         planned = plan(journals, _with_tapes(journals, chosen, tapes_of(found, journals), name or ()))
         size = _size(store)
         if not dry_run:
             planned = _dropped(found, planned)
+            if looks:
+                gone = {journal.name for journal in planned.drop}
+                keep_look(found, [each for each in everything if each.name not in gone], since)
             found.reclaim()
+        young = _young(journals, name, since, before) if looks else ()
     told = _plain(store, planned, size, dry_run)
     if as_json:
-        print_json(told)
+        print_json({**told, "too_new_to_tell": [*young]})
     else:
-        print_text("".join(_lines(store, planned, size, dry_run)))
+        print_text("".join([*_lines(store, planned, size, dry_run), *_young_lines(young, older_than)]))
 
 
 def _age(given: str) -> int:
@@ -119,15 +142,45 @@ def _age(given: str) -> int:
     return int(found[1]) * _SECONDS[found[2]] * 1_000_000
 
 
-def _chosen(journals: Iterable[JournalInfo], names: list[str] | None, before: int | None) -> set[str]:
+def _chosen(
+    journals: Iterable[JournalInfo], names: list[str] | None, since: Mapping[str, int], before: int | None
+) -> set[str]:
     if not names and before is None:
         return set()
     return {
         journal.name
         for journal in journals
-        if (not names or any(fnmatchcase(journal.name, each) for each in names))
-        and (before is None or journal.changed <= before)
+        if _fits(journal, names) and (before is None or since[journal.name] <= before)
     }
+
+
+def _fits(journal: JournalInfo, names: list[str] | None) -> bool:
+    return not names or any(fnmatchcase(journal.name, each) for each in names)
+
+
+def _young(
+    journals: Iterable[JournalInfo], names: list[str] | None, since: Mapping[str, int], before: int | None
+) -> tuple[str, ...]:
+    """Return which sessions say that they are old enough, and were not seen for so long."""
+    return tuple(
+        [
+            journal.name
+            for journal in journals
+            if before is not None
+            and _fits(journal, names)
+            and journal.changed <= before < since[journal.name]
+        ]
+    )
+
+
+def _young_lines(young: Sequence[str], older_than: str | None) -> list[str]:
+    if not young:
+        return []
+    named = ", ".join(one_line(name, 40) for name in young[:8]) + ", ..." * (len(young) > 8)
+    return [
+        f"kept {named}: old by the clocks of those who wrote, which may be wrong; gc has not seen it unchanged for"
+        f" {older_than}: run it again then, or with --trust-clocks\n"
+    ]
 
 
 def _with_tapes(
@@ -175,7 +228,7 @@ def _size(store: StoreName) -> int | None:
         raise Refused(f"{store}: {problem.strerror}") from None
 
 
-def _plain(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> Json:
+def _plain(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> dict[str, Json]:
     return {
         "store": str(store),
         "dry_run": dry_run,

@@ -10,16 +10,18 @@ import attrs
 import typer
 from returns.pipeline import is_successful
 
-from mage.bundle import decode_bundle, is_bundle
+from mage.bundle import KeptBundle, decode_bundle, was_bundle
 from mage.cli.files import exists, read_bytes, require_absent, write_new
-from mage.cli.naming import InFile, InStore, StoreName, Target, as_name, parse_store
+from mage.cli.naming import InFile, InStore, StoreName, Target, as_name
 from mage.cli.output import AsJson, Refused, print_json, print_text, printable
-from mage.cli.stores import file_of, opened, said_of
+from mage.cli.salvaging import place_of, write_repaired, write_rest
+from mage.cli.stopping import removing_what_is_left
+from mage.cli.stores import file_of, said_of
 from mage.codec import decode_journal, encode_journal
 from mage.engine import Command, replay
-from mage.session.snapshots import unpack
+from mage.session.snapshots import read_packed
 from mage.stores import StoreError
-from mage.stores.doctor import Examined, Finding, Kept, LeftOut, examine, kept_at, repair
+from mage.stores.doctor import Examined, Finding, Kept, LeftOut, Sound, examine, kept_at
 
 __all__ = ["register"]
 
@@ -32,19 +34,34 @@ def register(app: typer.Typer) -> None:
 @final
 @attrs.frozen
 class _Report:
-    """What was found, and where a repaired copy is.
+    """What was found, and where what was salvaged is.
 
     Attributes:
         sessions: how many were looked at.
         findings: what is wrong.
+        salvaged: of those that are not whole, what is sound and what is proved.
         repaired: the copy that was asked for.
         left_out: what is not in it.
+        rest: where that was written.
+        chained: whether there are digests, which show what is missing or was changed.
     """
 
     sessions: int
     findings: tuple[Finding, ...]
+    salvaged: tuple[Sound, ...] = ()
     repaired: str | None = None
     left_out: tuple[LeftOut, ...] = ()
+    rest: str | None = None
+    chained: bool = True
+
+
+@final
+@attrs.frozen
+class _Wanted:
+    """What is to be written: the copy of what is sound, and the rest."""
+
+    repaired: str | None
+    rest: Path | None
 
 
 def doctor(
@@ -63,16 +80,28 @@ def doctor(
             "--repair", metavar="OUT", help="Write what is sound to a new store (or file), elsewhere."
         ),
     ] = None,
+    rest_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--rest",
+            metavar="FILE",
+            help="Write what no session can hold: records behind a damage, and whether each is proved.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Look at every record, head, fork and snapshot; name each fault with its record and its reason.
 
     Nothing is changed in place. Exit status: 0 where all is as it was written, 1 where anything is not.
     """
-    if isinstance(target, InFile):
-        report = _of_file(target, expect_head or [], repair_to)
-    else:
-        report = _of_store(target, expect_head or [], repair_to)
+    wanted = _Wanted(repair_to, rest_to)
+    if rest_to is not None:
+        require_absent(rest_to)
+    with removing_what_is_left():
+        if isinstance(target, InFile):
+            report = _of_file(target, expect_head or [], wanted)
+        else:
+            report = _of_store(target, expect_head or [], wanted)
     if as_json:
         print_json(_plain(str(target), report))
     else:
@@ -81,26 +110,39 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _of_store(target: InStore | StoreName, expected: list[str], repair_to: str | None) -> _Report:
+def _of_store(target: InStore | StoreName, expected: list[str], wanted: _Wanted) -> _Report:
     store = target.store if isinstance(target, InStore) else target
-    wanted = [_expected(target, each) for each in expected]
+    heads = [_expected(target, each) for each in expected]
     path = file_of(store)
     if path is not None and not exists(path):
         raise Refused(f"{store}: there is no such file")
-    into = None if repair_to is None else parse_store(repair_to)
-    if into is not None and (place := file_of(into)) is not None:
-        require_absent(place)
+    into = None if wanted.repaired is None else place_of(wanted.repaired, stores=True, files=False)
+    if isinstance(target, InStore) and target.name not in {name for name, _ in heads}:
+        heads.append((target.name, 0))
     try:
         with kept_at(store.url) as kept:
-            examined = examine(kept, unpack=unpack)
-            if isinstance(target, InStore) and target.name not in {name for name, _ in wanted}:
-                wanted.append((target.name, 0))
-            heads = {row.name: row.head for row in kept.journals}
-            findings = (*examined.findings, *_short_heads(heads, wanted))
-            left = () if into is None else _repaired(kept, examined, into)
-            return _Report(len(kept.journals), findings, None if into is None else str(into), left)
+            examined = examine(kept, unpack=read_packed)
+            found = {row.name: row.head for row in kept.journals}
+            return _salvaged(kept, examined, _short_heads(found, heads), into, wanted.rest)
     except StoreError as error:
         raise Refused(said_of(store, error)) from None
+
+
+def _salvaged(
+    kept: Kept, examined: Examined, more: list[Finding], into: StoreName | InFile | None, rest: Path | None
+) -> _Report:
+    """Write what is asked for, and report."""
+    left = () if into is None else write_repaired(kept, examined, into)
+    if rest is not None:
+        write_rest(kept, examined, rest)
+    return _Report(
+        len(kept.journals),
+        (*examined.findings, *more),
+        tuple([sound for sound in examined.sound if not sound.is_whole]),
+        None if into is None else str(into),
+        left,
+        None if rest is None else str(rest),
+    )
 
 
 def _expected(target: InStore | StoreName, given: str) -> tuple[str, int]:
@@ -131,39 +173,40 @@ def _short_heads(heads: Mapping[object, object], expected: Iterable[tuple[str, i
     return findings
 
 
-def _repaired(kept: Kept, examined: Examined, into: StoreName) -> tuple[LeftOut, ...]:
-    with opened(into, make=True) as store:
-        if store.journals():
-            raise Refused(f"{into}: there are sessions in it already; name an empty store")
-        return repair(kept, examined, store)
-
-
-def _of_file(file: InFile, expected: list[str], repair_to: str | None) -> _Report:
+def _of_file(file: InFile, expected: list[str], wanted: _Wanted) -> _Report:
     data = read_bytes(file.path)
-    if is_bundle(data):
-        if repair_to is not None:
-            raise Refused(f"{file}: a bundle is read as a whole or not at all; export it again")
-        return _of_bundle(data, expected)
+    if was_bundle(data):
+        return _of_bundle(data, expected, wanted)
+    if wanted.rest is not None:
+        raise Refused(
+            f"{file}: a journal has no digests, so nothing behind a damage can be proved; leave --rest out"
+        )
+    into = None if wanted.repaired is None else place_of(wanted.repaired, stores=False, files=True)
     commands, findings = _sound_commands(data)
     for each in expected:
         if len(commands) < _version(each):
             reason = f"version {each} is expected, and {len(commands)} are there and sound"
             findings.append(Finding(None, len(commands) + 1, "lost tail", reason))
-    if repair_to is not None:
-        write_new(Path(repair_to), encode_journal(commands))
-    return _Report(1, tuple(findings), repair_to)
+    if isinstance(into, InFile):
+        write_new(into.path, encode_journal(commands))
+    return _Report(1, tuple(findings), repaired=wanted.repaired, chained=False)
 
 
-def _of_bundle(data: bytes, expected: list[str]) -> _Report:
+def _of_bundle(data: bytes, expected: list[str], wanted: _Wanted) -> _Report:
+    """Look at a bundle as at a store: a line that cannot be read hides no other."""
     split = [each.rpartition("@") for each in expected]
-    wanted = [(as_name(name) if mark else None, _version(version)) for name, mark, version in split]
+    versions = [(as_name(name) if mark else None, _version(version)) for name, mark, version in split]
+    into = None if wanted.repaired is None else place_of(wanted.repaired, stores=True, files=True)
+    kept = KeptBundle(data)
+    examined = examine(kept)
     decoded = decode_bundle(data)
     if not is_successful(decoded):
-        return _Report(0, (Finding(None, None, "damaged bundle", str(decoded.failure())),))
-    bundle = decoded.unwrap()
-    heads: dict[object, object] = {journal.name: journal.head.version for journal in bundle.journals}
-    named = [(bundle.session.name if name is None else name, version) for name, version in wanted]
-    return _Report(len(bundle.journals), tuple(_short_heads(heads, named)))
+        named = Finding(None, None, "damaged bundle", str(decoded.failure()))
+        examined = attrs.evolve(examined, findings=(named, *examined.findings))
+    heads: dict[object, object] = {row.name: row.head for row in kept.journals}
+    last = str(kept.journals[-1].name) if kept.journals else ""
+    named_heads = [(last if name is None else name, version) for name, version in versions]
+    return _salvaged(kept, examined, _short_heads(heads, named_heads), into, wanted.rest)
 
 
 def _sound_commands(data: bytes) -> tuple[tuple[Command, ...], list[Finding]]:
@@ -187,12 +230,22 @@ def _sound_commands(data: bytes) -> tuple[tuple[Command, ...], list[Finding]]:
 
 def _lines(target: str, report: _Report) -> list[str]:
     lines = [f"{printable(str(finding))}\n" for finding in report.findings]
+    lines += [f"{printable(str(sound))}\n" for sound in report.salvaged]
     if report.repaired is not None:
         lines.append(f"what is sound was written to {printable(report.repaired)}\n")
     lines += [f"not in it: {printable(str(left))}\n" for left in report.left_out]
-    if not report.findings:
+    if report.rest is not None:
+        lines.append(f"what no session can hold was written to {printable(report.rest)}\n")
+    elif any(sound.proved_from is not None for sound in report.salvaged):
+        lines.append("--rest FILE writes what stands behind a damage\n")
+    if not report.findings and report.chained:
         count = f"{report.sessions} session{'s' * (report.sessions != 1)}"
         lines.append(f"{printable(target)}: {count}, all as written\n")
+    elif not report.findings:
+        lines.append(
+            f"{printable(target)}: every line is a command that can be carried out; a journal has no digests, so that"
+            " none is missing or changed it cannot tell (a bundle can)\n"
+        )
     return lines
 
 
@@ -201,6 +254,7 @@ def _plain(target: str, report: _Report) -> object:
         "target": target,
         "sessions": report.sessions,
         "sound": not report.findings,
+        "chained": report.chained,
         "findings": [
             {
                 "session": finding.journal,
@@ -210,8 +264,21 @@ def _plain(target: str, report: _Report) -> object:
             }
             for finding in report.findings
         ],
+        "salvaged": [_plain_sound(sound) for sound in report.salvaged],
         "repaired": report.repaired,
         "left_out": [
             {"session": left.journal, "first": left.first, "last": left.last} for left in report.left_out
         ],
+        "rest": report.rest,
+    }
+
+
+def _plain_sound(sound: Sound) -> dict[str, object]:
+    carried = sound.carried
+    return {
+        "session": sound.name,
+        "sound_up_to": sound.upto,
+        "proved_from": sound.proved_from,
+        "ends": sound.ends,
+        "states": None if carried is None else {"from": carried.since, "to": carried.upto},
     }

@@ -5,27 +5,58 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+from typing import IO, Final
 
 from mage.cli.output import Refused
 
-__all__ = ["add_line", "exists", "read_bytes", "replace_file", "require_absent", "write_new"]
+__all__ = ["add_line", "exists", "move_new", "read_bytes", "replace_file", "require_absent", "write_new"]
+
+
+_MOST: Final = 1 << 30
+"""Bytes of the longest file that is read: it is held in memory several times over."""
+_AT_ONCE: Final = 1 << 20
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a file holds.
+    """Return what a file holds, or what comes out of a pipe, or what is typed, up to its end.
+
+    Cost: O(length), and at most a GiB is read of what has more, or has no end.
 
     Raises:
-        Refused: it cannot be read.
+        Refused: it cannot be read, it is a device, or it holds more than a GiB.
     """
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno())
+            is_typed = stat.S_ISCHR(mode.st_mode) and os.isatty(file.fileno())
+            if not (stat.S_ISREG(mode.st_mode) or stat.S_ISFIFO(mode.st_mode) or is_typed):
+                raise Refused(f"{path}: this is a device or a socket, which may have no end; name a file")
+            if mode.st_size <= _MOST:
+                return _read_to_the_end(path, file)
     except (OSError, ValueError) as problem:
         raise Refused(_said(path, problem)) from None
+    raise _endless(path)
+
+
+def _read_to_the_end(path: Path, file: IO[bytes]) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := file.read(_AT_ONCE):
+        size += len(chunk)
+        if size > _MOST:
+            raise _endless(path)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _endless(path: Path) -> Refused:
+    return Refused(f"{path}: it holds more than {_MOST >> 30} GiB, or has no end; no command reads so much")
 
 
 def exists(path: Path) -> bool:
@@ -68,6 +99,51 @@ def write_new(path: Path, lines: Iterable[bytes]) -> None:
     """
     require_absent(path)
     _write(path, lines, _put_in_place)
+
+
+def move_new(part: Path, path: Path) -> None:
+    """Give a complete file, which nobody has open, its name: durably, and in one step.
+
+    A hard link, as `write_new` makes one, would for a moment be a second name, with which a SQLite store is not used.
+    Two commands that give the same name keep out of each other's way by a lock on its folder.
+
+    Args:
+        part: the file, on the same disk.
+        path: where nothing stands.
+
+    Raises:
+        Refused: something stands there, or it cannot be moved; `part` stays then.
+    """
+    try:
+        _settle(part)
+        with _folder_alone(path.absolute().parent) as folder:
+            require_absent(path)
+            part.rename(path)
+            if folder is not None:
+                os.fsync(folder)
+    except OSError as problem:
+        raise Refused(_said(path, problem)) from None
+
+
+def _settle(part: Path) -> None:
+    with part.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _folder_alone(folder: Path) -> Iterator[int | None]:
+    """Hold a folder against every other `mage` that would put something into it; Windows has no such lock."""
+    if sys.platform == "win32":
+        yield None
+        return
+    import fcntl  # noqa: PLC0415  # where there is one
+
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def replace_file(path: Path, lines: Iterable[bytes], *, was: bytes) -> None:

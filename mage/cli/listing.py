@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mage.cli.draw import one_line
+from mage.cli.looks import LOOKS
 from mage.cli.naming import Session, Store, StoreName
 from mage.cli.output import AsJson, console, print_json, print_text, printable
 from mage.cli.plain import Json
@@ -36,7 +37,7 @@ def register(app: typer.Typer) -> None:
 
 def sessions(
     store: Store,
-    every: Annotated[bool, typer.Option("--all", help="Also the tapes of runs.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also the tapes of runs, and what gc saw.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the sessions of a store: what they hold of their own, where they were forked, and their heads.
@@ -49,6 +50,8 @@ def sessions(
             journals, damaged = found.journals(), None
         except DamagedJournals as damage:
             journals, damaged = tuple(damage.sound), damage
+        if not every:
+            journals = tuple([journal for journal in journals if journal.name != LOOKS])
         tapes = {journal.name for journal in journals if is_tape(found, journal.name)}
         if as_json:
             listed: list[Json] = [_plain_journal(journal, tape=journal.name in tapes) for journal in journals]

@@ -15,6 +15,7 @@ from mage.session.errors import OtherTask
 from mage.session.loading import Loaded, Slot, has_task, load, require_end
 from mage.stores import NOTHING, BadMeta, Clock, Head, NameTaken, Salts, UnknownJournal, draft, seal
 from mage.stores.checks import as_session_name
+from mage.stores.sources import checked_clock, checked_salts
 
 __all__ = ["SNAPSHOT_EVERY", "Meta", "Settings", "beginning", "stamped"]
 
@@ -33,15 +34,15 @@ class Settings:
     Attributes:
         name: the journal.
         judged: whether there is a judge to ask.
-        clock: gives the time of each record.
-        salts: gives the salt of each text.
+        clock: gives the time of each record; what is no time is refused, here and whenever it is asked.
+        salts: gives the salt of each text; what is no salt is refused likewise.
         snapshot_every: the least number of commands between snapshots; None for none, and to read none.
     """
 
     name: str
     judged: bool
-    clock: Clock
-    salts: Salts
+    clock: Clock = attrs.field(converter=checked_clock)
+    salts: Salts = attrs.field(converter=checked_salts)
     snapshot_every: int | None
 
     @property
@@ -55,6 +56,7 @@ def stamped(settings: Settings, meta: Meta | None) -> dict[str, object]:
 
     Raises:
         BadMeta: the host gave a time, or no mapping.
+        BadSource: what the clock gives is no time.
     """
     if meta is not None and not isinstance(meta, Mapping):
         raise BadMeta(f"it is a {type(meta).__name__}")

@@ -3,14 +3,16 @@
 A cache and no format to exchange: `mage.codec` has that. It is JSON of arrays, not of objects: 100,000 steps
 are read in a quarter of a second. (Compressing it would halve its size, and take half as long again.) Whoever
 finds a snapshot checks its digest first, which ties it to the very records that it was made from: `unpack`
-trusts what it reads as far as that.
+trusts what it reads as far as that, and looks at the rest only so far that no walk along the tree is endless.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from itertools import count
+from operator import lt
+from typing import Any, Final, cast, final
 
 from mage.codec.strict_json import write_json
 from mage.codec.verdicts import SUMMARY_VERDICT, summary_verdict_document, summary_verdict_of
@@ -21,9 +23,10 @@ from mage.engine.nodes import Instruction, Step, Summary, as_kind
 from mage.engine.tree import Tree
 from mage.session.collector import collector_paused
 
-__all__ = ["pack", "unpack"]
+__all__ = ["pack", "read_packed", "unpack"]
 
 _FORMAT: Final = "mage-snapshot-1"
+_BEGINNING: Final = f'["{_FORMAT}",'.encode()
 
 
 def pack(state: State) -> bytes:
@@ -66,30 +69,51 @@ def _packed(summary: Summary) -> list[object]:
 
 
 def unpack(data: bytes) -> State | None:
-    """Return the state that `pack` was given, or None where these bytes are of another form.
+    """Return the state that `pack` was given, or None where these bytes say none. Any bytes.
 
     Cost: O(size of the tree). The garbage collector pauses until it returns.
     """
+    state = read_packed(data)
+    return state if isinstance(state, State) else None
+
+
+def read_packed(data: bytes) -> State | str | None:
+    """Return the state that `pack` was given, or why these bytes say none; None where they are of another form.
+
+    Any bytes: what can be walked along is looked at first, so that every walk along the state's tree ends. Cost:
+    O(size of the tree). The garbage collector pauses until it returns.
+    """
     try:
         with collector_paused():
-            return _unpacked(json.loads(data))
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return None
+            return _unpacked(json.loads(data)) if data.startswith(_BEGINNING) else None
+    except _Odd as odd:
+        return str(odd)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        return f"it cannot be read: {type(error).__name__}"
 
 
-def _unpacked(document: Any) -> State | None:
-    form, (task, step_head, summary_head), parents, texts, summaries, lessons, instructions = document
-    if form != _FORMAT or len(texts) != 2 * len(parents):
-        return None
+@final
+class _Odd(Exception):
+    """What was read fits no tree."""
+
+
+def _unpacked(document: list[Any]) -> State:
+    _, (task, step_head, summary_head), parents, texts, summaries, lessons, instructions = document
+    _require_steps(task, step_head, parents, texts)
     numbers = map(StepId, range(1, len(parents) + 1))
     steps = list(map(Step, numbers, parents, texts[::2], texts[1::2]))
+    found = [_summary(number, packed) for number, packed in enumerate(summaries, 1)]
+    _require_covers(found, parents)
+    _require_heads(found, parents, step_head, summary_head)
     tree = assemble(
         task,
         steps=steps,
-        summaries=[_summary(number, packed) for number, packed in enumerate(summaries, 1)],
-        lessons={StepId(step): left for step, left in lessons},
+        summaries=found,
+        lessons={_place(step, parents): _texts(left) for step, left in lessons},
         instructions={
-            StepId(step): tuple(Instruction(text, standing) for text, standing in placed)
+            _place(step, parents): tuple(
+                [Instruction(text, standing) for text, standing in placed if _texts([text])]
+            )
             for step, placed in instructions
         },
         step_head=StepId(step_head),
@@ -98,10 +122,67 @@ def _unpacked(document: Any) -> State | None:
     return in_phase(tree)
 
 
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise _Odd(what)
+
+
+def _is_id(value: object, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+def _texts(given: list[str]) -> list[str]:
+    _require(set(map(type, given)) <= {str}, "a text is none")
+    return given
+
+
+def _place(step: object, parents: list[int]) -> StepId:
+    _require(_is_id(step, 0, len(parents)), f"there is no step {step!r}")
+    return StepId(cast("int", step))
+
+
+def _require_steps(task: object, step_head: object, parents: list[int], texts: list[str]) -> None:
+    """Ask that steps name earlier ones as their parents, so that every walk upwards ends (I1)."""
+    _require(type(task) is str, "the task is no text")
+    _require(len(_texts(texts)) == 2 * len(parents), "texts and steps do not match")
+    _require(set(map(type, parents)) <= {int}, "a parent is no id")
+    _require(min(parents, default=0) >= 0, "a step has a parent before the root")
+    _require(all(map(lt, parents, count(1))), "steps are their own ancestors")
+    _require(_is_id(step_head, 0, len(parents)), "there is no such step as the step head")
+
+
+def _require_covers(summaries: list[Summary], parents: list[int]) -> None:
+    """Ask that each summary covers steps that run down from where its parent ends (I3)."""
+    above: list[int] = [0, *parents]
+    ends: list[int] = [0]
+    for number, summary in enumerate(summaries, 1):
+        covers = summary.covers
+        _require(_is_id(summary.parent, 0, number - 1), f"summary {number} is its own ancestor")
+        ids = set(map(type, covers)) <= {int} and min(covers) > 0 and max(covers) < len(above)
+        _require(ids, f"summary {number} covers what is no step")
+        end = ends[summary.parent]
+        runs = summary.label == end and [above[step] for step in covers] == [end, *covers[:-1]]
+        _require(runs, f"summary {number} does not run on from where its parent ends")
+        ends.append(covers[-1])
+
+
+def _require_heads(
+    summaries: list[Summary], parents: list[int], step_head: int, summary_head: object
+) -> None:
+    """Ask that the step head stands below the boundary of the summary head (I5)."""
+    _require(_is_id(summary_head, 0, len(summaries)), "there is no such summary as the summary head")
+    boundary = summaries[cast("int", summary_head) - 1].covers[-1] if summary_head else 0
+    step = step_head
+    while step > boundary:
+        step = parents[step - 1]
+    _require(step == boundary, "the step head is not below the summary head")
+
+
 def _summary(number: int, packed: Any) -> Summary:
     parent, label, covers, text, kind, verdict = packed
     if SUMMARY_VERDICT.problem(verdict) is not None:
-        raise ValueError(verdict)
+        raise _Odd(f"summary {number} has no verdict")
+    _require(type(text) is str, f"summary {number} has no text")
     steps = tuple(covers)
     return Summary(
         SummaryId(number), parent, label, steps, text, as_kind(kind), summary_verdict_of(verdict), steps[-1]

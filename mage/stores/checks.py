@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from mage.codec.shapes import DIGEST
+from mage.engine.text import as_text
 from mage.stores.errors import BadName, DamagedRecord, OtherRecord, UnknownVersion
 from mage.stores.folding import GROW
 from mage.stores.records import NOTHING, Head, Plain, Record, verify, write_parts
+from mage.stores.sources import is_salt
 
 __all__ = [
     "LONGEST_NAME",
@@ -77,7 +80,7 @@ def beginning(records: Iterable[Record]) -> tuple[Record, ...]:
     Raises:
         DamagedRecord: one is not sound, or there is none.
     """
-    checked = tuple(verify(NOTHING, records))
+    checked = tuple(map(_readable, verify(NOTHING, records)))
     if not checked:
         raise DamagedRecord(1, "a journal has at least its start")
     return checked
@@ -89,7 +92,26 @@ def following(expected: Head, records: Iterable[Record]) -> tuple[Record, ...]:
     Raises:
         DamagedRecord: one is not sound, or not chained to the one before.
     """
-    return tuple(verify(expected, records))
+    return tuple(map(_readable, verify(expected, records)))
+
+
+def _readable(record: Record) -> Record:
+    """Return a record that is written, once it is known that it can be read back as it is.
+
+    Raises:
+        DamagedRecord: it cannot: a part of it is none.
+    """
+    for part in record.parts:
+        if isinstance(part, Plain):
+            if not is_salt(part.salt):
+                raise DamagedRecord(record.version, "a salt of it is not 16 characters of ASCII")
+            if type(part.text) is not str or as_text(part.text) != part.text:
+                raise DamagedRecord(
+                    record.version, "a text of it is no plain string with joined surrogate pairs"
+                )
+        elif not DIGEST.fits(part.digest):
+            raise DamagedRecord(record.version, "the digest of a text taken out is none")
+    return record
 
 
 def require_range(name: str, after: int, upto: int | None, head: int) -> int:

@@ -15,6 +15,7 @@ __all__ = [
     "BadAddress",
     "BadMeta",
     "BadName",
+    "BadSource",
     "Conflict",
     "DamagedJournals",
     "DamagedRecord",
@@ -203,6 +204,24 @@ class BadMeta(StoreError, ValueError):
 
     def __str__(self) -> str:
         return f"what goes with a record is a JSON object: {self.reason}"
+
+
+@final
+class BadSource(StoreError, ValueError):
+    """What should give times or salts gave something else. Nothing was written.
+
+    Attributes:
+        source: `"clock"` or `"salts"`.
+        reason: what it should give, and what it gave.
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        self.source = source
+        self.reason = reason
+        super().__init__(source, reason)
+
+    def __str__(self) -> str:
+        return f"the {self.source} cannot be used: {self.reason}; nothing was written"
 
 
 @final

@@ -23,7 +23,7 @@ from mage.stores.errors import (
 from mage.stores.processes import Home
 from mage.stores.protocol import JournalInfo, Snapshot
 from mage.stores.records import Head, Record
-from mage.stores.sources import Clock, now
+from mage.stores.sources import Clock, checked_clock, now
 
 __all__ = ["MemoryStore"]
 
@@ -62,7 +62,7 @@ class MemoryStore:
     """The reference of `JournalStore`: the same promises, as far as memory can keep them."""
 
     def __init__(self, *, clock: Clock = now) -> None:
-        self._clock = clock
+        self._clock = checked_clock(clock)
         self._own = RLock()
         self._home = Home("this store in memory")
         self._journals: dict[str, _Journal] = {}

@@ -9,7 +9,7 @@ from typing import Final
 from mage.stores.errors import BadAddress, MissingExtra
 from mage.stores.memory import MemoryStore
 from mage.stores.protocol import JournalStore
-from mage.stores.sources import Clock, now
+from mage.stores.sources import Clock, checked_clock, now
 
 __all__ = ["KNOWN_URLS", "open_store", "without_password"]
 
@@ -31,12 +31,13 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         url: `memory:` is a new store each time, gone when it is closed. `sqlite:///work.db` is a file in the
             working directory, `sqlite:////var/lib/work.db` one anywhere. `postgresql://user@host/database`
             goes on as PostgreSQL has it.
-        clock: gives the times of creation and change.
+        clock: gives the times of creation and change; it is asked once more than that, to see that it does.
         patience: seconds to wait for another writer before giving up with `StoreUnavailable`.
 
     Raises:
         BadAddress: the URL says no store, or has parameters for a SQLite file, or its directory is not there.
         MissingExtra: what this kind of store needs is not installed.
+        BadSource: what `clock` gives is no time; nothing is made then.
         UnknownSchema: what is there is no store of mage, or one of a newer mage; it was left as it is.
         StoreUnavailable: it cannot be reached.
     """
@@ -56,7 +57,7 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         raise MissingExtra(what, extra)
     from mage.stores.sql import open_sql  # noqa: PLC0415  # an extra, loaded by those who use it
 
-    return open_sql(url, clock=clock, patience=patience)
+    return open_sql(url, clock=checked_clock(clock), patience=patience)
 
 
 def without_password(url: str) -> str:

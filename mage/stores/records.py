@@ -31,7 +31,7 @@ from mage.codec.shapes import DIGEST
 from mage.codec.strict_json import read_json, write_json
 from mage.engine.text import is_blank
 from mage.stores.errors import DamagedRecord
-from mage.stores.sources import Salts
+from mage.stores.sources import SALT, Salts, salt_of
 
 __all__ = [
     "NOTHING",
@@ -50,8 +50,6 @@ __all__ = [
     "write_parts",
 ]
 
-_SALT: Final = 16
-"""Characters of a salt: always as many, so that salt and text cannot be told apart in two ways."""
 _SHORT: Final = 900
 """Bytes that nest no deeper than any parser can go."""
 _DECODER: Final = json.JSONDecoder()
@@ -166,8 +164,12 @@ class Draft:
 
 
 def seal(before: Head, draft: Draft, salts: Salts) -> Record:
-    """Return the record that follows `before`. Cost: O(length of its texts)."""
-    parts = tuple(Plain(text, salts()) for text in draft.texts)
+    """Return the record that follows `before`. Cost: O(length of its texts).
+
+    Raises:
+        BadSource: what `salts` gives is no salt.
+    """
+    parts = tuple(Plain(text, salt_of(salts)) for text in draft.texts)
     version = before.version + 1
     return Record(version, draft.body, parts, chained(before.digest, version, draft.body, parts))
 
@@ -261,7 +263,7 @@ def _any_parts(data: bytes) -> tuple[Part, ...] | Problem:
     parts: list[Part] = []
     pairs = iter(flat)
     for salt, text in zip(pairs, pairs, strict=True):
-        if type(salt) is str and type(text) is str and len(salt) == _SALT:
+        if type(salt) is str and type(text) is str and len(salt) == SALT:
             parts.append(Plain(text, salt))
         elif salt == "" and DIGEST.fits(text):
             parts.append(Redacted(cast("str", text)))
@@ -289,4 +291,4 @@ def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
     if end != len(text) or type(flat) is not list or len(flat) % 2 or set(map(type, flat)) != {str}:
         return None
     salts = flat[::2]
-    return tuple(map(Plain, flat[1::2], salts)) if set(map(len, salts)) == {_SALT} else None
+    return tuple(map(Plain, flat[1::2], salts)) if set(map(len, salts)) == {SALT} else None

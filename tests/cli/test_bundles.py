@@ -125,7 +125,7 @@ def test_a_damaged_bundle_is_one_line_and_makes_nothing(url: str, tmp_path: Path
     assert not other.exists()
     assert mage("show", out).status == 1
     told = json.loads(mage("doctor", out, "--json").out)
-    assert [each["fault"] for each in told["findings"]] == ["damaged bundle"]
+    assert [each["fault"] for each in told["findings"]] == ["damaged bundle", "damaged record"]
 
 
 def test_of_a_bundle_the_head_that_is_expected_is_looked_at(url: str, tmp_path: Path) -> None:
@@ -156,11 +156,14 @@ def test_the_doctor_repairs_a_journal_that_was_cut(tmp_path: Path, end: int, sou
 
 
 def test_what_the_doctor_cannot_do_with_a_file_is_said(url: str, tmp_path: Path) -> None:
-    """A bundle is repaired by another export; a journal can be refused by the engine; versions are numbers."""
+    """A journal has no digests, is repaired into a file, can be refused by the engine; versions are numbers."""
     out, path = tmp_path / "out.jsonl", tmp_path / "wrong.jsonl"
     mage("export", f"{url}#main", "--out", out)
     assert mage("doctor", out).out.endswith("1 session, all as written\n")
-    assert "export it again" in mage("doctor", out, "--repair", tmp_path / "new.jsonl").err
+    path.write_bytes(b"".join(encode_journal(story()[:3])))
+    assert "names a session" in mage("doctor", out, "--repair", f"{url}#new").err
+    assert "a journal has no digests" in mage("doctor", path, "--rest", tmp_path / "rest.jsonl").err
+    assert "into a file" in mage("doctor", path, "--repair", "sqlite:///new.db").err
     path.write_bytes(b"".join(encode_journal([*story()[:3], story()[8]])))
     told = json.loads(mage("doctor", path, "--json").out)
     assert [(each["fault"], each["version"]) for each in told["findings"]] == [("refused command", 4)]

@@ -10,9 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mage import Start
+from mage.cli import collecting, looks
 from mage.cli.collecting import _dropped, _lines, plan
+from mage.cli.looks import LOOKS
 from mage.cli.naming import StoreName
-from mage.stores import Head, JournalInfo, JournalStore, open_store
+from mage.stores import (
+    NOTHING,
+    Head,
+    JournalInfo,
+    JournalStore,
+    MemoryStore,
+    draft,
+    open_store,
+    random_salt,
+    seal,
+)
 from mage.testing.stores import chain, following, state_of
 from tests.cli.runner import mage
 
@@ -94,7 +107,7 @@ def test_a_dry_run_drops_nothing(url: str) -> None:
 
 def test_old_sessions_are_dropped_and_the_file_shrinks(url: str) -> None:
     """By age: the file gives the room back, what is left is whole."""
-    told = json.loads(mage("gc", url, "--older-than", "1d", "--json").out)
+    told = json.loads(mage("gc", url, "--older-than", "1d", "--trust-clocks", "--json").out)
     assert left(url) == ["new"]
     assert told["file_after"] < told["file_before"] / 2
     with open_store(url) as store:
@@ -107,7 +120,7 @@ def test_a_parent_that_a_fork_needs_is_kept_with_its_reason(url: str) -> None:
     ran = mage("gc", url, "--name", "old")
     assert "kept old: read through by old fork" in ran.out
     assert left(url) == ["new", "old", "old fork"]
-    assert mage("gc", url, "--name", "old fork", "--older-than", "1h").status == 0
+    assert mage("gc", url, "--name", "old fork", "--older-than", "1h", "--trust-clocks").status == 0
     assert mage("gc", url, "--name", "old").status == 0
     assert left(url) == ["new"]
 
@@ -124,6 +137,90 @@ def test_an_age_that_is_none_is_a_usage_error(url: str, age: str) -> None:
     """Status 2, and nothing is dropped."""
     assert mage("gc", url, "--older-than", age).status == 2
     assert left(url) == ["new", "old", "old fork"]
+
+
+def at(monkeypatch: pytest.MonkeyPatch, time: int) -> None:
+    """Let the clock of whoever collects show a time."""
+    monkeypatch.setattr(collecting, "now", lambda: time)
+
+
+def test_a_live_session_of_a_machine_whose_clock_is_wrong_is_kept(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its times say 1970 and are no evidence: it is written between two looks, so it stays; what rests is dropped."""
+    at(monkeypatch, 100 * HOUR)
+    first = json.loads(mage("gc", url, "--older-than", "1d", "--json").out)
+    assert (first["dropped"], first["too_new_to_tell"]) == ([], ["old", "old fork"])
+    assert "old by the clocks of those who wrote" in mage("gc", url, "--older-than", "1d").out
+    with open_store(url, clock=lambda: HOUR) as store:
+        head = store.head("old fork")
+        store.append("old fork", head, following(head, "alive"))
+        store.create("rests", chain(2))
+    at(monkeypatch, 123 * HOUR)
+    assert json.loads(mage("gc", url, "--older-than", "1d", "--json").out)["dropped"] == []
+    at(monkeypatch, 125 * HOUR)
+    told = json.loads(mage("gc", url, "--older-than", "1d", "--json").out)
+    assert [each["name"] for each in told["dropped"]] == ["new"]
+    assert told["kept"] == [{"name": "old", "forks": ["old fork"]}]
+    assert left(url) == ["old", "old fork", "rests"]
+    at(monkeypatch, 148 * HOUR)
+    assert mage("gc", url, "--older-than", "1d").status == 0
+    assert left(url) == []
+    assert mage("doctor", url).status == 0
+
+
+def test_looks_that_tell_nothing_drop_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a collector whose clock was ahead, damaged ones and a dry run's: less is old then, never more."""
+    at(monkeypatch, 1000 * HOUR)
+    mage("gc", url, "--older-than", "1d")
+    at(monkeypatch, 100 * HOUR)
+    mage("gc", url, "--older-than", "1d", "--dry-run")
+    assert json.loads(mage("gc", url, "--older-than", "1d", "--json").out)["dropped"] == []
+    at(monkeypatch, 125 * HOUR)
+    dry = json.loads(mage("gc", url, "--older-than", "1d", "--dry-run", "--json").out)
+    assert [each["name"] for each in dry["dropped"]] == ["old fork", "old", "new"]
+    with open_store(url) as store:
+        store.delete(LOOKS)
+    assert json.loads(mage("gc", url, "--older-than", "1d", "--json").out)["dropped"] == []
+    assert left(url) == ["new", "old", "old fork"]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "b"]), st.none() | st.integers() | st.lists(st.integers() | st.text(max_size=3))
+    ),
+    st.integers(0, 1000),
+)
+def test_whatever_a_look_says_nothing_is_older_than_it_can_be(seen: dict[str, object], time: int) -> None:
+    """Of any meta of that journal: a session is old only where a look names its very head, and no time ahead."""
+    with MemoryStore() as store:
+        head = store.create("a", chain(2))
+        kept = seal(NOTHING, draft(None, Start(looks._TASK), {"seen": seen}), random_salt)
+        store.create(LOOKS, [kept])
+        since = looks.looked_at(store, store.journals(), time)
+        assert since.keys() == {"a"}
+        assert since["a"] == time or seen["a"] == [head.version, head.digest, since["a"]]
+        assert since["a"] <= time
+
+
+def test_somebody_elses_session_of_that_name_is_not_touched(url: str) -> None:
+    """It is refused then, and the session stays."""
+    with open_store(url) as store:
+        store.create(LOOKS, chain(2))
+    ran = mage("gc", url, "--older-than", "1d")
+    assert (ran.status, "a session has it" in ran.err) == (1, True)
+    with open_store(url) as store:
+        assert store.head(LOOKS).version == 2
+    assert mage("gc", url, "--trust-clocks").status == 2
+
+
+def test_what_gc_saw_is_no_session_to_list(url: str) -> None:
+    """It is listed with --all only, and no pattern drops it."""
+    mage("gc", url, "--older-than", "1d")
+    assert left(url) == ["new", "old", "old fork"]
+    assert LOOKS in mage("sessions", url, "--all").out
+    mage("gc", url, "--name", "*")
+    assert mage("sessions", url, "--all").out.count("\n") == 2
 
 
 @final

@@ -179,7 +179,7 @@ def test_history_tells_times_and_meta(twin: Twin, store: JournalStore) -> None:
         session.compress("s", meta={"model": "\ud800"})
         session.judge(Passed(), meta={"note": "ok"})
         entries = session.history()
-        assert [entry.at for entry in entries] == [1, 2, 3, 4]
+        assert [entry.at for entry in entries] == [2, 3, 4, 5]  # it was asked once before, when it was given
         assert [entry.version for entry in entries] == [1, 2, 3, 4]
         assert entries[0].command == Start("t")
         assert [dict(entry.meta) for entry in entries[1:]] == [

@@ -207,9 +207,17 @@ FAULTS: Final[dict[str, Fault]] = {
     "flipped byte in the meta": Fault(in_record(9, with_text(2, '{"at":1}')), "damaged record", "main", 9),
     "flipped bit in a digest": Fault(
         in_record(7, lambda body, parts, digest: (body, write_parts(parts), flipped(digest))),
-        "damaged record",
+        "damaged digest",
         "main",
         7,
+        lasting=False,
+    ),
+    "flipped bit in the last digest": Fault(
+        in_record(STEPS + 6, lambda body, parts, digest: (body, write_parts(parts), flipped(digest))),
+        "damaged digest",
+        "main",
+        STEPS + 6,
+        lasting=False,
     ),
     "truncated texts": Fault(
         in_record(6, lambda body, parts, digest: (body, write_parts(parts)[:-9], digest)),
@@ -219,9 +227,10 @@ FAULTS: Final[dict[str, Fault]] = {
     ),
     "truncated digest": Fault(
         in_record(6, lambda body, parts, digest: (body, write_parts(parts), digest[:-1])),
-        "damaged record",
+        "damaged digest",
         "main",
         6,
+        lasting=False,
     ),
     "a column of another kind": Fault(
         sql("UPDATE mage_records SET parts = 'text' WHERE journal = 1 AND version = 8"),

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from mage.stores import NOTHING, fold, open_store, verify
+from mage.stores.doctor import repairing
 from tests.cli.runner import mage
 from tests.stores.corrupted import acknowledged, write
 from tests.stores.postgres import Cluster
@@ -30,7 +31,7 @@ FAULTS: dict[str, tuple[str, str, str | None, int | None]] = {
     ),
     "a digest": (
         "UPDATE mage_records SET digest = set_byte(digest, 3, 65) WHERE journal = 1 AND version = 7",
-        "damaged record",
+        "damaged digest",
         "main",
         7,
     ),
@@ -134,3 +135,23 @@ def test_the_password_is_not_repeated(place: str) -> None:
     ran = mage("show", f"{with_password}#none")
     assert ran.status == 1
     assert "secret" not in ran.err
+
+
+def test_a_repair_into_a_database_that_is_cut_short_is_known(
+    server: Cluster, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until all is written a journal says so: the doctor names it, and no second repair goes into it."""
+    out = server.room("doctor_cut_short")
+    with monkeypatch.context() as patched:
+        patched.setattr(repairing, "_write", _interrupted)
+        assert mage("doctor", place, "--repair", out).status == 130
+    ran = mage("doctor", out)
+    assert (ran.status, "unfinished repair" in ran.out) == (1, True)
+    assert "cut short" in mage("doctor", place, "--repair", out).err
+    assert mage("gc", out, "--name", "*").status == 0
+    assert mage("doctor", place, "--repair", out).status == 0
+    assert mage("doctor", out, "--expect-head", "main@66").status == 0
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt

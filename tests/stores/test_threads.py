@@ -19,7 +19,7 @@ def test_a_clock_that_runs_out_is_told() -> None:
     """No future takes a StopIteration: it arrives as the cause of an error, and the store goes on."""
 
     async def use() -> None:
-        store = in_thread(MemoryStore(clock=iter([1]).__next__))
+        store = in_thread(MemoryStore(clock=iter([0, 1]).__next__))
         head = await store.create("a", recorded([Start("t")]))
         with pytest.raises(RuntimeError, match="StopIteration") as raised:
             await asyncio.wait_for(store.append("a", head, following(head, "x")), 20)

@@ -16,14 +16,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from mage.stores.doctor.examining import Examined, Sound, examine
+from mage.stores.doctor.examining import UNFINISHED, Examined, Sound, examine
 from mage.stores.doctor.kept import Finding, Kept, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.doctor.repairing import LeftOut, repair
+from mage.stores.doctor.rest import rest_of
+from mage.stores.doctor.scratch import private_folder
 from mage.stores.doctor.sqlite import kept_in_file
 from mage.stores.errors import BadAddress, MissingExtra
 from mage.stores.opening import without_password
 
 __all__ = [
+    "UNFINISHED",
     "Examined",
     "Finding",
     "Kept",
@@ -35,7 +38,9 @@ __all__ = [
     "Stray",
     "examine",
     "kept_at",
+    "private_folder",
     "repair",
+    "rest_of",
 ]
 
 _SQLITE: Final = "sqlite:///"

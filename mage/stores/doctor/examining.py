@@ -7,20 +7,25 @@ the record says of itself, so that each finding is one fault.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
-from typing import Final, final
+from itertools import chain, count
+from typing import Final, TypeAlias, final
 
 import attrs
 
 from mage.stores.checks import as_name
 from mage.stores.doctor.kept import Finding, Kept, KeptJournal
-from mage.stores.doctor.walking import Point, Unpack, Walk
+from mage.stores.doctor.walking import Carried, Point, Unpack, Walk
 from mage.stores.errors import BadName
 from mage.stores.records import NOTHING
 
-__all__ = ["Examined", "Sound", "examine"]
+__all__ = ["UNFINISHED", "Examined", "Sound", "examine"]
+
+UNFINISHED: Final = "mage doctor: unfinished repair"
+"""The name of the journal that stands in a database while a repair is written into it."""
 
 _FORKS_OF_NOTHING: Final = "orphan fork"
+_Forks: TypeAlias = Mapping[object, Sequence[KeptJournal]]
+"""The forks of each journal, by its id."""
 
 
 @final
@@ -35,6 +40,10 @@ class Sound:
         forked_at: the last version that it has from that, as far as that is sound.
         upto: the last version up to which everything is sound; 0 where nothing is.
         ends: the last version that it says it has, or that is there.
+        proved_from: behind a damage, the first version from which the chain leads to the head without a gap: these
+            contents are as they were written, though no journal can hold them without those before. None for none.
+        carried: the states behind a damage that a snapshot of such a version has; None where there is none.
+        first: the version that its own records go on from, as its row says it.
     """
 
     id: object
@@ -43,6 +52,30 @@ class Sound:
     forked_at: int
     upto: int
     ends: int
+    proved_from: int | None = None
+    carried: Carried | None = None
+    first: int = 0
+
+    def __str__(self) -> str:
+        said = [f"records 1 to {self.upto} are sound" if self.upto else "no record is sound from the start"]
+        if self.proved_from is not None:
+            said.append(
+                f"{self.proved_from} to {self.ends} stand behind the damage and are proved: the chain leads from them"
+                " to the head"
+            )
+        else:
+            said.append("what is there of the others is not proved")
+        if self.carried is not None:
+            since, upto = self.carried.since, self.carried.upto
+            said.append(
+                f"the states of versions {since} to {upto} are proved by the snapshot of version {since}"
+            )
+        return f"session {self.name!r}: {'; '.join(said)}"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that it says it has is sound."""
+        return self.upto >= self.ends
 
 
 @final
@@ -83,20 +116,19 @@ class _Examination:
         self._findings: list[Finding] = []
         self._sound: dict[object, Sound] = {}
         self._points: dict[tuple[object, int], Point] = {}
+        self._spans: dict[object, tuple[int, int]] = {}
+        self._broken: set[object] = set()
         self._rows = {row.id: row for row in kept.journals}
         self._names = _usable_names(kept.journals)
 
     def carry_out(self) -> Examined:
         self._look_at_names()
         forks = self._forks()
-        todo = [row for row in self._kept.journals if self._is_root(row)]
-        for row in todo:  # grows while it is walked: a parent stands before its forks
-            self._examine(row, forks.get(row.id, ()))
-            todo.extend(fork for fork in forks.get(row.id, ()) if fork.id not in self._sound)
-        for row in self._kept.journals:
-            if row.id not in self._sound:
-                self._find(row, None, "circle of parents", "it reads through itself, by its parents")
-                self._lose(row)
+        roots = [row for row in self._kept.journals if self._is_root(row)]
+        for row in chain(
+            roots, self._lost_roots()
+        ):  # lazily: those in circles are what was not reached before
+            self._examine_family(row, forks)
         for stray in self._kept.strays():
             reason = (
                 f"{stray.count} records belong to the journal with id {stray.journal!r}, which is not there"
@@ -104,7 +136,41 @@ class _Examination:
             self._findings.append(Finding(None, None, "stray records", reason))
         return Examined((*self._kept.findings, *self._findings), tuple(self._sound.values()))
 
+    def _lost_roots(self) -> Iterator[KeptJournal]:
+        """Yield those that read through something which is not there, or through themselves."""
+        for row in self._kept.journals:
+            if row.parent is not None and row.parent not in self._rows:
+                yield row
+        for row in self._kept.journals:
+            if row.id not in self._sound:
+                for each in self._circle(row):
+                    self._find(each, None, "circle of parents", "it reads through itself, by its parents")
+                    self._broken.add(each.id)
+                    yield each
+
+    def _circle(self, row: KeptJournal) -> list[KeptJournal]:
+        """Return the journals of the circle that a journal's parents lead into; of all of them there is a parent."""
+        seen: dict[object, int] = {}
+        line: list[KeptJournal] = []
+        while row.id not in seen:
+            seen[row.id] = len(line)
+            line.append(row)
+            row = self._rows[row.parent]
+        return line[seen[row.id] :]
+
+    def _examine_family(self, root: KeptJournal, forks: _Forks) -> None:
+        """Examine a journal and all that read through it, a parent before its forks."""
+        todo = [root]
+        for row in todo:  # grows while it is walked
+            if row.id not in self._sound:
+                self._examine(row, forks.get(row.id, ()))
+                todo.extend(fork for fork in forks.get(row.id, ()) if fork.id not in self._sound)
+
     def _look_at_names(self) -> None:
+        for row in self._kept.journals:
+            if row.name == UNFINISHED:
+                reason = "a repair into this store was cut short, so not all is in it: drop its sessions, repair again"
+                self._find(row, None, "unfinished repair", reason)
         seen: set[object] = set()
         for row in self._kept.journals:
             if row.name in seen:
@@ -115,7 +181,7 @@ class _Examination:
                 self._find(row, None, "name", problem)
 
     def _is_root(self, row: KeptJournal) -> bool:
-        """Tell whether a journal reads through no other; one that should and cannot is lost."""
+        """Tell whether a journal reads through no other."""
         if row.parent is None:
             if row.forked_at == 0:
                 return True
@@ -125,57 +191,63 @@ class _Examination:
         else:
             return False
         self._find(row, None, _FORKS_OF_NOTHING, reason)
-        self._lose(row)
-        return False
+        self._broken.add(row.id)
+        return row.parent is None
 
-    def _forks(self) -> Mapping[object, Sequence[KeptJournal]]:
+    def _forks(self) -> _Forks:
         forks: dict[object, list[KeptJournal]] = {}
         for row in self._kept.journals:
             if row.parent is not None:
                 forks.setdefault(row.parent, []).append(row)
         return forks
 
-    def _lose(self, row: KeptJournal) -> None:
-        """Note that nothing of a journal is sound: what it reads through is not there."""
-        ends = row.head if type(row.head) is int else 0
-        self._sound[row.id] = Sound(row.id, self._names[row.id], None, 0, 0, ends)
-
     def _examine(self, row: KeptJournal, forks: Sequence[KeptJournal]) -> None:
-        if row.id in self._sound:
-            return
-        start = Point(NOTHING, None) if row.parent is None else self._fork_point(row)
+        start = self._start(row)
         walk = Walk(row, start, {fork.forked_at for fork in forks}, self._names[row.id], self._unpack)
         self._findings.extend(walk.through(self._kept))
         for version, point in walk.points.items():
             self._points[row.id, version] = point
-        parent = None if row.parent is None else self._sound[row.parent]
-        upto = walk.upto if start is not None else 0
         forked_at = row.forked_at if type(row.forked_at) is int else 0
-        if parent is not None and start is None:  # of a fork point that cannot be right, nothing is believed
-            reads = type(row.forked_at) is int and parent.forked_at < forked_at <= parent.ends
+        self._spans[row.id] = (forked_at, walk.ends)
+        parent = None if row.id in self._broken or row.parent is None else self._sound[row.parent]
+        upto = walk.upto
+        if parent is not None and not walk.starts_sound:  # only what is sound of the parent is believed
+            reads = self._is_in(row.parent, row.forked_at)
             upto = forked_at = min(parent.upto, forked_at) if reads else 0
         name = None if parent is None else parent.name
-        self._sound[row.id] = Sound(row.id, self._names[row.id], name, forked_at, upto, walk.ends)
+        first = row.forked_at if type(row.forked_at) is int else 0
+        known = (walk.proved_from, walk.carried, first)
+        self._sound[row.id] = Sound(row.id, self._names[row.id], name, forked_at, upto, walk.ends, *known)
+
+    def _start(self, row: KeptJournal) -> Point | None:
+        """Return where a journal's own records begin; None where nothing is known of that."""
+        if row.id in self._broken:
+            return None
+        return Point(NOTHING, None) if row.parent is None else self._fork_point(row)
+
+    def _is_in(self, journal: object, version: object) -> bool:
+        """Tell whether a journal has a version of its own, or would have it if it were whole."""
+        first, last = self._spans[journal]
+        return type(version) is int and first < version <= last
 
     def _fork_point(self, row: KeptJournal) -> Point | None:
-        """Return where a fork begins, None where what it reads through is not sound up to there."""
+        """Return where a fork begins: without a state where what it reads through is not sound up to there."""
         point = self._points.get((row.parent, row.forked_at)) if type(row.forked_at) is int else None
-        if point is not None:
+        if point is not None and point.state is not None:
             return point
         parent = self._sound[row.parent]
-        if type(row.forked_at) is not int or not parent.forked_at < row.forked_at <= parent.ends:
+        if not self._is_in(row.parent, row.forked_at):
+            first, last = self._spans[row.parent]
             reason = (
                 f"it begins at version {row.forked_at!r} of {parent.name!r},"
-                f" which has of its own {parent.forked_at + 1} to {parent.ends}"
+                f" which has of its own {first + 1} to {last}"
             )
             self._find(row, None, "fork point", reason)
-        else:
-            reason = (
-                f"its first {row.forked_at} records are read from {parent.name!r},"
-                f" which is sound up to {parent.upto} only"
-            )
-            self._find(row, parent.upto + 1, "damaged parent", reason)
-        return None
+            return None
+        sound = f"sound up to {parent.upto} only" if parent.upto else "not sound"
+        reason = f"its first {row.forked_at} records are read from {parent.name!r}, which is {sound}"
+        self._find(row, parent.upto + 1, "damaged parent", reason)
+        return point
 
     def _find(self, row: KeptJournal, version: int | None, fault: str, reason: str) -> None:
         self._findings.append(Finding(self._names[row.id], version, fault, reason))

@@ -46,6 +46,8 @@ class KeptJournal:
     digest: object
     payload: object
     grows: object
+    created: object
+    changed: object
 
 
 @final

@@ -72,8 +72,10 @@ class PostgresKept:
             columns.digest,
             columns.payload,
             columns.grows,
+            columns.created,
+            columns.changed,
         )
-        return [KeptJournal(*row) for row in self._connection.execute(asked.order_by(columns.id))]
+        return [KeptJournal(*tuple(row)) for row in self._connection.execute(asked.order_by(columns.id))]
 
     def rows(self, journal: object) -> Iterator[Row]:
         """See `Kept.rows`."""

@@ -8,11 +8,14 @@ from typing import Final, final
 
 import attrs
 
-from mage.stores.doctor.examining import Examined, Sound
+from mage.engine import Start
+from mage.stores.doctor.chain import Content, contents
+from mage.stores.doctor.examining import UNFINISHED, Examined, Sound
 from mage.stores.doctor.kept import Kept
-from mage.stores.doctor.walking import record_of
+from mage.stores.folding import draft
 from mage.stores.protocol import JournalStore
-from mage.stores.records import Record
+from mage.stores.records import NOTHING, Head, Record, seal
+from mage.stores.sources import random_salt
 
 __all__ = ["LeftOut", "repair"]
 
@@ -42,36 +45,43 @@ class LeftOut:
 def repair(kept: Kept, examined: Examined, into: JournalStore) -> tuple[LeftOut, ...]:
     """Write the sound beginning of every journal into an empty store, and return what is left out.
 
-    Snapshots are not written: they are caches. Cost: O(size).
+    Until all is written a journal called `UNFINISHED` stands there: an examination of a store that holds it says
+    so. What stands behind a damage cannot be written: a journal has no gap (`rest_of` gives it). Snapshots are not
+    written: they are caches. Cost: O(size).
+
+    Raises:
+        NameTaken: somebody else repairs into it, or a repair into it was cut short.
     """
+    into.create(UNFINISHED, [seal(NOTHING, draft(None, Start(UNFINISHED), {}), random_salt)])
     left: list[LeftOut] = []
     for sound in examined.sound:
+        if sound.name == UNFINISHED:  # that of the store which is examined: it says nothing of this one
+            continue
         if sound.upto:
             _write(kept, sound, into)
-        if sound.ends > sound.upto:
+        if not sound.is_whole:
             left.append(LeftOut(sound.name, sound.upto + 1, sound.ends))
+    into.delete(UNFINISHED)
     return tuple(left)
 
 
 def _write(kept: Kept, sound: Sound, into: JournalStore) -> None:
-    records = _records(kept, sound)
     if sound.parent is None:
+        records = _records(kept, sound, NOTHING)
         head = into.create(sound.name, list(islice(records, _AT_ONCE)))
     else:
         head = into.fork(sound.parent, sound.name, sound.forked_at)
+        records = _records(kept, sound, head)
     while chunk := list(islice(records, _AT_ONCE)):
         head = into.append(sound.name, head, chunk)
 
 
-def _records(kept: Kept, sound: Sound) -> Iterator[Record]:
-    """Yield the sound records that a journal has of its own."""
-    wanted = sound.forked_at + 1
-    for row in kept.rows(sound.id):
-        if wanted > sound.upto:
+def _records(kept: Kept, sound: Sound, before: Head) -> Iterator[Record]:
+    """Yield the sound records that a journal has of its own, each with the digest that its content proves."""
+    if sound.upto <= sound.forked_at:
+        return
+    for content in contents(kept, sound.id, before, sound.forked_at):
+        if isinstance(content, Content) and content.digest is not None:
+            yield content.as_record(content.digest)
+        if content.version >= sound.upto:
             return
-        if row[0] != wanted:
-            continue
-        record = record_of(row)
-        if isinstance(record, Record):
-            yield record
-            wanted += 1

@@ -11,13 +11,14 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, TypeVar, final
 
+from mage.stores.doctor.foreign import set_aside
 from mage.stores.doctor.kept import Finding, KeptJournal, KeptSnapshot, Row, Stray
+from mage.stores.doctor.scratch import private_folder
 from mage.stores.doctor.wal import log_problem
 from mage.stores.errors import DamagedStore, StoreUnavailable
 
@@ -50,7 +51,7 @@ def kept_in_file(path: Path) -> Iterator[SqliteKept]:
         StoreUnavailable: it cannot be read, or it is written all the time.
         DamagedStore: SQLite gives up on what it found sound before.
     """
-    with tempfile.TemporaryDirectory(prefix="mage-doctor-") as folder:
+    with private_folder("mage-doctor-") as folder:
         copy = Path(folder, "copy.db")
         try:
             findings = list(_name_findings(path))
@@ -136,6 +137,8 @@ def _header_findings(copy: Path) -> Iterator[Finding]:
     if problem is not None:
         reason = f"{problem}; what stood there is gone, acknowledged or not: --expect-head tells"
         yield _of_store("write-ahead log", reason)
+    elif has_log and header.startswith(_MAGIC) and (foreign := set_aside(copy)) is not None:
+        yield _of_store("foreign log", foreign)
 
 
 def _of_store(fault: str, reason: str) -> Finding:
@@ -208,7 +211,8 @@ class SqliteKept:
         if not self._tables:
             return ()
         asked = (
-            "SELECT id, name, parent, forked_at, head, digest, payload, grows FROM mage_journals ORDER BY id"
+            "SELECT id, name, parent, forked_at, head, digest, payload, grows, created, changed"
+            " FROM mage_journals ORDER BY id"
         )
         rows: dict[object, KeptJournal] = {}
         for order in ("", " DESC"):  # a damaged page stops both, each at another side of it
@@ -230,19 +234,23 @@ class SqliteKept:
         if self._whole:
             yield from self._by_index(journal)
             return
-        found: dict[object, Row] = {}
+        found: dict[object, dict[Row, None]] = {}
         for attempt in (self._by_index, self._by_index_backwards, self._by_table, self._by_table_backwards):
             self._gather(found, attempt, journal)
-        numbers = sorted(version for version in found if type(version) is int)
-        for version in numbers:
-            yield found[version]
+        for version in sorted(version for version in found if type(version) is int):
+            yield from found[
+                version
+            ]  # where an index and its table disagree, of one version there may be several
 
     def _gather(
-        self, found: dict[object, Row], attempt: Callable[[object], Iterator[Row]], journal: object
+        self,
+        found: dict[object, dict[Row, None]],
+        attempt: Callable[[object], Iterator[Row]],
+        journal: object,
     ) -> None:
         try:
             for row in attempt(journal):
-                found.setdefault(row[0], row)
+                found.setdefault(row[0], {})[row] = None
         except sqlite3.Error:
             return  # pages that cannot be read were told already; what is missing is told record by record
 

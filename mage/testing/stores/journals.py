@@ -16,13 +16,16 @@ from mage.stores import (
     Head,
     JournalStore,
     NameTaken,
+    Plain,
     Record,
+    Redacted,
     StoreUnavailable,
     UnknownJournal,
     UnknownVersion,
     meta_of,
     write_parts,
 )
+from mage.stores.records import chained
 from mage.testing.stores.kit import (
     Kit,
     Promise,
@@ -71,6 +74,28 @@ def nothing_unsound_is_created(kit: Kit) -> None:
         ):
             expect_raised(DamagedRecord, "an unsound beginning", store.create, "a", beginning)
         expect_equal(store.journals(), (), "the journals")
+
+
+def nothing_unreadable_is_written(kit: Kit) -> None:
+    """A record whose chain is right and whose parts could not be read back is refused, and nothing is written."""
+    first = chain(1)
+    with kit.open() as store:
+        for part in (
+            Plain("text", "short"),
+            Plain("text", "x" * 17),
+            Plain("text", "\u00e4" * 16),
+            Plain("\ud83d\ude00", "x" * 16),
+            Redacted("0" * 63),
+        ):
+            body, parts = '{"op":"grow"}', (part, *first[0].parts)
+            digest = chained(first[0].digest, 2, body, parts)
+            wrong = Record(2, body, parts, digest)
+            expect_raised(DamagedRecord, "an unreadable record", store.create, "a", (*first, wrong))
+            expect_equal(store.journals(), (), "the journals")
+            head = store.create("a", first)
+            expect_raised(DamagedRecord, "an unreadable record", store.append, "a", head, (wrong,))
+            expect_equal(tuple(store.read("a")), first, "the records")
+            store.delete("a")
 
 
 def names_are_data(kit: Kit) -> None:
@@ -348,6 +373,7 @@ def a_closed_store_is_closed(kit: Kit) -> None:
 JOURNALS: Final[tuple[Promise, ...]] = (
     what_was_created_is_read_back,
     nothing_unsound_is_created,
+    nothing_unreadable_is_written,
     names_are_data,
     a_name_is_taken_once,
     what_is_not_there_is_named,

@@ -35,6 +35,8 @@ from mage.stores.records import NOTHING, Head, Record, Redacted, read_parts, ver
 
 __all__ = [
     "BUNDLE_FORMAT",
+    "JOURNAL",
+    "RECORD",
     "Bundle",
     "Bundled",
     "decode_bundle",
@@ -54,8 +56,10 @@ _BODY: Final = Leaf(
 )
 _HEADER: Final = Object({**header(BUNDLE_FORMAT), "journals": WHOLE})
 _HEAD: Final = Object({"version": WHOLE, "digest": DIGEST})
-_JOURNAL: Final = Object({"journal": TEXT, "parent": Nullable(TEXT), "forked_at": WHOLE, "head": _HEAD})
-_RECORD: Final = Object({"record": WHOLE, "body": _BODY, "parts": Array(TEXT), "digest": DIGEST})
+JOURNAL: Final = Object({"journal": TEXT, "parent": Nullable(TEXT), "forked_at": WHOLE, "head": _HEAD})
+"""The line of a journal."""
+RECORD: Final = Object({"record": WHOLE, "body": _BODY, "parts": Array(TEXT), "digest": DIGEST})
+"""The line of a record."""
 _END: Final = Object({"end": DIGEST})
 
 
@@ -315,7 +319,7 @@ class _Reader:
 
     def _journal(self, known: dict[str, dict[int, Head]]) -> Bundled:
         """Read a journal; `known` has the heads at each version of those before, and then of this one."""
-        document = self._shaped(_JOURNAL)
+        document = self._shaped(JOURNAL)
         name, parent = cast("str", document["journal"]), cast("str | None", document["parent"])
         forked_at = cast("int", document["forked_at"])
         said = cast("dict[str, Json]", document["head"])
@@ -352,7 +356,7 @@ class _Reader:
 
     def _records(self, count: int) -> Iterator[Record]:
         for _ in range(count):
-            document = self._shaped(_RECORD)
+            document = self._shaped(RECORD)
             parts = read_parts(write_json(document["parts"]))
             if isinstance(parts, Problem):
                 raise _Wrong(parts.below(".parts"))
