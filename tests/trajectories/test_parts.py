@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.trajectories.fields import Json, Spot
-from mage.trajectories.parts import Call, calls_of, content_text, function_key, id_key
-from mage.trajectories.trajectory import Malformed
+from mage.trajectories.oddities import Oddities
+from mage.trajectories.parts import Call, calls_of, content_text, function_key, key_at
 from tests.trajectories.samples import CONTENTS, JSON, TEXT, call, contents
 
 
