@@ -215,8 +215,8 @@ class _Reader:
         entry = entry_at(spot.path)
         if place is None:
             self.odd.note("a result of no call before it, kept as an observation", spot.path)
-            called = f" {answer.key}" if answer.role == "function" else ""
-            self._hear(Said(f"{answer.role}{called} (result of no call)", answer.text, "loose", entry))
+            by = answer.key if answer.role == "function" else answer.role
+            self._hear(Said(f"{by} (result of no call)", answer.text, "loose", entry))
             return
         call = self.replies[place[0]][0].calls[place[1]]
         by = answer.role if call.name is None else f"{answer.role} {call.name}"

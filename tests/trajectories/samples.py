@@ -8,8 +8,10 @@ from typing import Final
 from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
+from mage.bundle import encode_bundle, pack
 from mage.codec import encode_journal
-from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, StepId, replay
+from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, StepId, apply, replay
+from mage.stores import NOTHING, MemoryStore, Record, draft, seal
 from mage.trajectories import Steps, TraceError, Trajectory, load
 from mage.trajectories.fields import Json, canonical
 
@@ -108,6 +110,30 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Revise(StepId(1), "The ice is thin."),
 )
 JOURNAL: Final = b"".join(encode_journal(COMMANDS))
+
+
+def records(commands: tuple[Command, ...]) -> list[Record]:
+    """Return the records of a history; their salts are no secret, so that every run has the same."""
+    sealed: list[Record] = []
+    state: State | None = None
+    head = NOTHING
+    for command in commands:
+        sealed.append(seal(head, draft(state, command, {}), lambda: "no secret, no 16"))
+        head = sealed[-1].head
+        state = apply(state, command).unwrap()
+    return sealed
+
+
+def bundled(*, lineage: bool) -> bytes:
+    """Return the bundle of a session `ice`, which was forked from `pond` (all of `COMMANDS`) after its fourth command."""
+    forked = records((*COMMANDS[:4], Grow("fish", "a pike"), Compress("One pike caught."), Accept()))
+    store = MemoryStore()
+    store.create("pond", records(COMMANDS))
+    store.append("ice", store.fork("pond", "ice", 4), forked[4:])
+    return b"".join(encode_bundle(pack(store, "ice", lineage=lineage)))
+
+
+BUNDLE: Final = bundled(lineage=True)
 
 
 def encoded(value: Json) -> bytes:
