@@ -273,6 +273,10 @@ def test_newer_records_without_a_role_are_read() -> None:
     ]
 
 
+def _named(name: str, arguments: str) -> Json:
+    return {"name": name, "arguments": arguments}
+
+
 @st.composite
 def _any_message(draw: st.DrawFn) -> dict[str, Json]:
     """An object with a role, and whatever else under the names that chats use."""
@@ -282,7 +286,7 @@ def _any_message(draw: st.DrawFn) -> dict[str, Json]:
     fields: dict[str, st.SearchStrategy[Json]] = {
         "content": CONTENTS | JSON,
         "tool_calls": st.lists(made, max_size=3) | JSON,
-        "function_call": st.fixed_dictionaries({"name": TEXT, "arguments": TEXT}) | JSON,
+        "function_call": st.builds(_named, TEXT, TEXT) | JSON,
         "tool_call_id": keys,
         "name": TEXT | JSON,
         "refusal": TEXT,
