@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import final
 
 import attrs
 from returns.pipeline import is_successful
 from returns.result import Failure, Result, Success
 
-from mage.bundle import BUNDLE_FORMAT, Bundle, decode_bundle
-from mage.engine import Command, Compress, State
+from mage.bundle import BUNDLE_FORMAT, Bundled, decode_bundle
+from mage.engine import Compress, State
 from mage.stores.errors import DamagedRecord
 from mage.stores.folding import command_of, fold
-from mage.stores.records import Record
 from mage.trajectories.fields import Json
 from mage.trajectories.journals import undecoded
 from mage.trajectories.oddities import shortened
@@ -29,41 +29,49 @@ def is_bundle(first: Json) -> bool:
 def load_bundle(data: bytes, file: str) -> Result[tuple[Trajectory, ...], TraceError]:
     """Return the sessions of a bundle by their names, the one that was exported last.
 
-    Those before it are there because it reads through them, and are marked so. Cost: that of decoding, and a
-    replay of each.
+    Those before it are there because it reads through them, and are marked so. Each record is carried out
+    once, however many sessions read through it. Cost: that of decoding, of replaying every record once, and
+    the sum of the sessions' lengths.
     """
     decoded = decode_bundle(data)
     if not is_successful(decoded):
         return Failure(undecoded(file, decoded.failure()))
-    bundle = decoded.unwrap()
-    loaded: list[Trajectory] = []
-    for place in range(len(bundle.journals)):
-        session = Bundle(bundle.journals[: place + 1]).flat.session
+    sessions: dict[str, _Session] = {}
+    for journal in decoded.unwrap().journals:
         try:
-            commands = _commands(session.records)
+            sessions[journal.name] = _session(journal, sessions)
         except DamagedRecord as damaged:
-            where = f"record {damaged.version} of {session.name}"
+            where = f"record {damaged.version} of {journal.name}"
             return Failure(TraceError(file, where, damaged.reason, damaged.version - 1))
-        loaded.append(_trajectory(session.name, commands))
-    *before, exported = loaded
+    *before, exported = [_trajectory(name, session.made) for name, session in sessions.items()]
     return Success((*[attrs.evolve(each, lineage=True) for each in before], _with_lineage(exported, before)))
 
 
-def _commands(records: Sequence[Record]) -> list[Command]:
-    state: State | None = None
-    commands: list[Command] = []
-    for record in records:
-        commands.append(command_of(state, record))
+@final
+@attrs.frozen
+class _Session:
+    """A session of the bundle, with what it reads through: what was made of its records, and each state."""
+
+    made: list[Made]
+    states: list[State]
+
+
+def _session(journal: Bundled, known: Mapping[str, _Session]) -> _Session:
+    """Carry out the journal's own records; those before are its parent's, carried out already."""
+    parent = _Session([], []) if journal.parent is None else known[journal.parent]
+    made, states = parent.made[: journal.forked_at], parent.states[: journal.forked_at]
+    state = states[-1] if states else None
+    for record in journal.records:
+        command = command_of(state, record)
         state = fold([record], state)
-    return commands
+        entry = Entry(f"record {record.version} of {journal.name}", record.version - 1)
+        made.append(Made(command, (entry,)))
+        states.append(state)
+    return _Session(made, states)
 
 
-def _trajectory(name: str, commands: Sequence[Command]) -> Trajectory:
-    made = [
-        Made(command, (Entry(f"record {place + 1} of {name}", place),))
-        for place, command in enumerate(commands)
-    ]
-    return made_of(name, made, summarized=any(isinstance(command, Compress) for command in commands))
+def _trajectory(name: str, made: Sequence[Made]) -> Trajectory:
+    return made_of(name, made, summarized=any(isinstance(each.command, Compress) for each in made))
 
 
 def _with_lineage(exported: Trajectory, before: Sequence[Trajectory]) -> Trajectory:

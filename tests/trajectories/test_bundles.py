@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from mage.bundle import Bundle, Bundled, encode_bundle
@@ -10,7 +12,7 @@ from mage.stores import Record, draft, seal
 from mage.trajectories import load, placed
 from mage.trajectories.bundles import is_bundle
 from mage.trajectories.trajectory import Entry
-from tests.trajectories.samples import BUNDLE, COMMANDS, bundled, records, refused
+from tests.trajectories.samples import BUNDLE, COMMANDS, bundled, calls_made, records, refused
 
 FORKED = (*COMMANDS[:4], Grow("fish", "a pike"), Compress("One pike caught."), Accept())
 
@@ -39,11 +41,11 @@ def test_other_sessions_are_said() -> None:
 
 
 def test_records_are_placed() -> None:
-    """Each record of a session is a record of the file; one that grew a step stands at it."""
+    """Each record of a session is one of the file, its own or its parent's; one that grew a step stands at it."""
     ice = load(BUNDLE, file="out.jsonl").unwrap()[-1]
     assert placed(ice) == {
-        Entry("record 1 of ice", 0): (StepId(0),),
-        Entry("record 2 of ice", 1): (StepId(1),),
+        Entry("record 1 of pond", 0): (StepId(0),),
+        Entry("record 2 of pond", 1): (StepId(1),),
         Entry("record 5 of ice", 4): (StepId(2),),
     }
 
@@ -63,3 +65,19 @@ def test_looks_alone_decide(first: object) -> None:
     """Only the header of a bundle begins one."""
     assert not is_bundle(first)  # type: ignore[arg-type]  # any JSON value
     assert is_bundle({"format": "mage-bundle"})
+
+
+def test_deep_lineage_is_carried_out_once() -> None:
+    """Twice as many forks of forks take about twice the calls to read, though each holds all before it."""
+
+    def bundle(depth: int) -> bytes:
+        every = records((Start("t"), *(Grow(f"a{place}", "o") for place in range(3 * depth))))
+        journals = [Bundled("0", None, 0, tuple(every[:4]), every[3].head)]
+        for place in range(1, depth):
+            at = 3 * place + 1
+            own = tuple(every[at : at + 3])
+            journals.append(Bundled(str(place), str(place - 1), at, own, own[-1].head))
+        return b"".join(encode_bundle(Bundle(tuple(journals))))
+
+    once, twice = (calls_made(partial(load, bundle(depth), file="t.jsonl")) for depth in (40, 80))
+    assert twice <= 3 * once

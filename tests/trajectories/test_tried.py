@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
-from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -33,6 +31,7 @@ from mage.render.blocks import Recent, recent
 from mage.tokens import EstimateCounter
 from mage.trajectories.measure import measure
 from mage.trajectories.tried import Tried
+from tests.trajectories.samples import calls_made
 
 MOVES = st.sampled_from(
     [
@@ -106,27 +105,10 @@ def _subgoals(number: int) -> list[Command]:
     return [Start("task"), *(command for each in tries for command in each)]
 
 
-def _calls(work: Callable[[], object]) -> int:
-    """Return how many calls a piece of work makes, of Python's functions and of others, on any machine."""
-    made = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return made
-
-
 @pytest.mark.parametrize("history", [_tries, _subgoals])
 def test_tries_at_one_step_cost_each_the_same(history: Callable[[int], list[Command]]) -> None:
     """Twice as many tries at one place, steps or subgoals, take twice the calls to measure, not four times."""
     once, twice = (
-        _calls(partial(measure, history(number), Meter(EstimateCounter()))) for number in (300, 600)
+        calls_made(partial(measure, history(number), Meter(EstimateCounter()))) for number in (300, 600)
     )
     assert twice <= 2.1 * once
