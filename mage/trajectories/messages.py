@@ -54,10 +54,10 @@ class Said:
     """A message by anyone but the agent.
 
     Attributes:
-        by: the role; for a result also the tool's name.
+        by: the role, and the name of who has one; for a result the tool's name.
         text: its content.
-        kind: `"host"` by a role that is known, `"result"` of a call, `"loose"` for a result of no call,
-            `"other"` by any other role. Of the last two, the text alone does not tell what it is.
+        kind: `"host"` by a role that is known and has no name, `"result"` of a call, `"loose"` for a result
+            of no call, `"other"` by anybody else. Of the last two, the text alone does not tell what it is.
         entry: the record that it is.
     """
 
@@ -172,11 +172,12 @@ class _Reply:
 @final
 @attrs.frozen
 class _Answer:
-    """The result of a call, and what it names the call by."""
+    """The result of a call, what it names the call by, and the tool's name where it says it."""
 
     role: str
     key: str
     text: str
+    name: str = ""
 
 
 _CallPlace: TypeAlias = tuple[int, int]  # the turn, and the call's place in it
@@ -215,11 +216,14 @@ class _Reader:
         entry = entry_at(spot.path)
         if place is None:
             self.odd.note("a result of no call before it, kept as an observation", spot.path)
-            by = answer.key if answer.role == "function" else answer.role
+            by = f"{answer.role} {answer.name}".rstrip()
             self._hear(Said(f"{by} (result of no call)", answer.text, "loose", entry))
             return
         call = self.replies[place[0]][0].calls[place[1]]
-        by = answer.role if call.name is None else f"{answer.role} {call.name}"
+        name = answer.name if call.name is None else call.name
+        if answer.name not in ("", name):
+            self.odd.note(f"a result by the name {shortened(answer.name)!r} of a call by another", spot.path)
+        by = answer.role if call.name is None and not name else f"{answer.role} {name}"
         said = Said(by, answer.text, "result", entry)
         self.results.setdefault(place, []).append(said)
         self._hear(said)
@@ -274,14 +278,15 @@ def _message(spot: Spot, odd: Oddities) -> Said | _Reply | _Answer | Malformed:
     _note_unread(spot, role, odd)
     if role == "assistant":
         return _reply(spot, odd)
-    text = text_of(spot, odd)
+    text, name = text_of(spot, odd), key_at(spot, "name")
     if role in _RESULTS:
-        key = function_key(key_at(spot, "name")) if role == "function" else _key_of(spot)
-        return _Answer(role, key, text)
-    if role in _HOSTS:
+        key = function_key(name) if role == "function" else _key_of(spot)
+        return _Answer(role, key, text, name)
+    if role not in _HOSTS:
+        odd.note(f"a message by the role {shortened(role)!r}, kept as an observation", spot.path)
+    elif not name.strip():
         return Said(role, text, "host", entry_at(spot.path))
-    odd.note(f"a message by the role {shortened(role)!r}, kept as an observation", spot.path)
-    return Said(role, text, "other", entry_at(spot.path))
+    return Said(f"{role} {name}".rstrip(), text, "other", entry_at(spot.path))
 
 
 def _newer(spot: Spot, odd: Oddities) -> _Reply | _Answer | None:
@@ -334,5 +339,5 @@ def _note_unread(spot: Spot, role: str, odd: Oddities) -> None:
     if not isinstance(spot.value, dict):
         return
     for name, value in spot.value.items():
-        if name not in _READ and value not in (None, "", [], {}) and (name, role) != ("name", "function"):
+        if name not in _READ and value not in (None, "", [], {}) and (name != "name" or role == "assistant"):
             odd.note(f"the field {shortened(name)!r} of a message, left out", spot.path)

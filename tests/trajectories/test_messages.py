@@ -201,6 +201,25 @@ def test_unknown_role_is_an_observation_by_that_role() -> None:
     ]
 
 
+def test_name_is_told_with_the_role() -> None:
+    """Where several people have one role, an observation tells who it was; a tool has the name of its call."""
+    bob: Json = {"role": "user", "name": "Bob", "content": "Go."}
+    named: Json = {"role": "tool", "tool_call_id": "c", "name": "a", "content": "1"}
+    assert _steps(_read([_reply(), bob]), "messages") == [Grow("", "user Bob:\nGo.")]
+    assert task_of(_read([bob]).head) == "user Bob:\nGo."
+    run = [_reply(call("c", "a", "")), named]
+    assert (_steps(_read(run), "messages"), _said_of(run)) == ([Grow("a()", "1")], [])
+
+
+def test_name_that_is_not_that_of_the_call_is_said() -> None:
+    """A result with the name of another tool is its call's, and a result of no call keeps its name."""
+    other: Json = {"role": "tool", "tool_call_id": "c", "name": "b", "content": "1"}
+    assert _said_of([_reply(call("c", "a", "")), other]) == [
+        "a result by the name 'b' of a call by another at [1]"
+    ]
+    assert _steps(_read([_reply(), other]), "messages") == [Grow("", "tool b (result of no call):\n1")]
+
+
 def test_long_role_is_said_shortened() -> None:
     """A remark does not repeat a role of fifty thousand characters; the observation has all of it."""
     run: list[Json] = [_reply(), {"role": "x" * 50_000, "content": ""}]
