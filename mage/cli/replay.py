@@ -21,7 +21,7 @@ from mage.codec import encode_journal
 from mage.engine import Command
 from mage.render import Meter
 from mage.tokens import TokenCounter, default_counter
-from mage.trajectories import FORMATS, Trajectory, counts, load
+from mage.trajectories import FORMATS, Trajectory, counts, load, placed
 from mage.trajectories.measure import measure
 
 __all__ = ["register"]
@@ -74,7 +74,7 @@ def replay(
     if out is not None:
         write_new(out, encode_journal(replayed[0].measured.commands))
     if as_json:
-        print_json(as_json_object(replayed, counter))
+        print_json(as_json_object(replayed, counter, budget))
         return
     print_report(replayed, counter, budget)
     if out is not None:
@@ -92,7 +92,7 @@ def _load(file: Path, format_name: str | None, steps: Steps) -> tuple[Trajectory
 
 def _choose(trajectories: Sequence[Trajectory], file: Path, task: str | None) -> Sequence[Trajectory]:
     if task is None:
-        return trajectories
+        return [trajectory for trajectory in trajectories if not trajectory.lineage]
     named = [trajectory for trajectory in trajectories if trajectory.name == task]
     if not named and task.isdecimal() and len(task) < 10 and int(task) < len(trajectories):
         named = [trajectories[int(task)]]
@@ -127,7 +127,7 @@ def _replay_one(trajectory: Trajectory, budget: int | None, meter: Meter, done: 
         trials=trajectory.trials,
         progress=done,
     )
-    return Replayed(trajectory, measured, counts(measured.commands))
+    return Replayed(trajectory, measured, counts(measured.commands), placed(trajectory))
 
 
 class _Done:

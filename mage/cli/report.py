@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import final
 
 import attrs
@@ -13,24 +13,34 @@ from rich.text import Text
 from mage.cli.chart import bars
 from mage.cli.draw import one_line
 from mage.cli.inspect import print_tree
-from mage.cli.output import console, say
+from mage.cli.output import console, printable, say
+from mage.engine import StepId
 from mage.tokens import TokenCounter
-from mage.trajectories import Counts, Trajectory
+from mage.trajectories import Counts, Entry, Mistake, Remark, Trajectory
 from mage.trajectories.measure import ContextSizes, Measured, is_our_extract
 
 __all__ = ["Replayed", "as_json_object", "print_report"]
 
 _ROWS = 60  # of the table of tasks; the rest is in --json
+_KINDS = 12  # of what was unusual; the rest is in --json
 
 
 @final
 @attrs.frozen
 class Replayed:
-    """One trajectory, put through the tree."""
+    """One trajectory, put through the tree.
+
+    Attributes:
+        trajectory: as it was imported.
+        measured: what was shown at each decision.
+        counts: what the tree came to.
+        placed: the steps at which each record of the file stands.
+    """
 
     trajectory: Trajectory
     measured: Measured
     counts: Counts
+    placed: Mapping[Entry, tuple[StepId, ...]]
 
 
 def print_report(replayed: Sequence[Replayed], counter: TokenCounter, budget: int | None) -> None:
@@ -47,6 +57,11 @@ def print_report(replayed: Sequence[Replayed], counter: TokenCounter, budget: in
             say(f"... {len(replayed) - _ROWS} more tasks; --json has them all")
     total, sizes = _totals(replayed)
     say(("" if len(replayed) > 1 else f"task {name}: ") + _counts_line(total))
+    for each in replayed:
+        for mistake in each.trajectory.mistakes:
+            say(_of_mistake(each, mistake))
+    for line in _unusual(replayed):
+        say(line)
     if not sizes.shown:
         say("no step was taken, so nothing was shown")
         return
@@ -59,6 +74,28 @@ def print_report(replayed: Sequence[Replayed], counter: TokenCounter, budget: in
     )
     for remark in _remarks(replayed, budget):
         say(remark)
+
+
+def _of_mistake(each: Replayed, mistake: Mistake) -> str:
+    at = () if mistake.entry is None else each.placed.get(mistake.entry, ())
+    steps = ", ".join(map(str, at)) or "none"
+    record = one_line(mistake.said, 24) if mistake.entry is None else mistake.entry.record
+    return (
+        f"labelled mistake: step {steps} ({record} in the file), by {one_line(mistake.agent, 80) or 'nobody named'}:"
+        f" {one_line(mistake.reason, 1_000)}"
+    )
+
+
+def _unusual(replayed: Sequence[Replayed]) -> Iterable[str]:
+    """Yield what was unusual in the traces, each kind once."""
+    found: dict[str, Remark] = {}
+    for remark in (remark for each in replayed for remark in each.trajectory.remarks):
+        first = found.get(remark.what, Remark(remark.what, 0, remark.record))
+        found[remark.what] = Remark(first.what, first.count + remark.count, first.record)
+    for remark in list(found.values())[:_KINDS]:
+        yield f"of note: {printable(str(remark))}"
+    if len(found) > _KINDS:
+        yield f"of note: {len(found) - _KINDS} more kinds; --json has them all"
 
 
 def _chart(screen: Console, sizes: ContextSizes) -> None:
@@ -141,10 +178,40 @@ def _totals(replayed: Sequence[Replayed]) -> tuple[Counts, ContextSizes]:
     return total, sizes
 
 
-def as_json_object(replayed: Sequence[Replayed], counter: TokenCounter) -> dict[str, object]:
-    """Return totals over the tasks, and the same for each under `tasks`."""
-    tasks = [{"task": each.trajectory.name, **_plain(each.counts, each.measured.sizes)} for each in replayed]
-    return {**_plain(*_totals(replayed)), "counter": counter.name, "tasks": tasks}
+def as_json_object(
+    replayed: Sequence[Replayed], counter: TokenCounter, budget: int | None
+) -> dict[str, object]:
+    """Return totals over the tasks, and the same for each under `tasks`, with what its file says and holds."""
+    tasks = [
+        {"task": each.trajectory.name, **_plain(each.counts, each.measured.sizes), **_plain_file(each)}
+        for each in replayed
+    ]
+    return {
+        **_plain(*_totals(replayed)),
+        "counter": counter.name,
+        "notes": _remarks(replayed, budget),
+        "tasks": tasks,
+    }
+
+
+def _plain_file(each: Replayed) -> dict[str, object]:
+    """Return what was labelled and what was unusual, and at which steps the records of the file stand."""
+    mistakes = [
+        {
+            "said": mistake.said,
+            "record": None if mistake.entry is None else mistake.entry.record,
+            "steps": [] if mistake.entry is None else list(each.placed.get(mistake.entry, ())),
+            "agent": mistake.agent,
+            "reason": mistake.reason,
+        }
+        for mistake in each.trajectory.mistakes
+    ]
+    records = [
+        {"record": entry.record, "index": entry.index, "steps": list(steps)}
+        for entry, steps in each.placed.items()
+    ]
+    remarks = [attrs.asdict(remark) for remark in each.trajectory.remarks]
+    return {"mistakes": mistakes, "remarks": remarks, "records": records}
 
 
 def _plain(total: Counts, sizes: ContextSizes) -> dict[str, object]:

@@ -171,7 +171,7 @@ def _hint(session: InFile, data: bytes) -> str:
     """Return what to do where a trace or a store was given as a session."""
     if data.startswith(b"SQLite format 3\0"):
         return f"; is this a store? sqlite:///{session}#NAME names a session in it"
-    if len(data) > _LARGEST_TO_LOOK_AT or detect(data) in (None, "journal"):
+    if len(data) > _LARGEST_TO_LOOK_AT or detect(data) in (None, "journal", "bundle"):
         return ""
     return "; is this a trace? mage replay FILE --out SESSION.jsonl makes a session of it"
 

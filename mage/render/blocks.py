@@ -20,7 +20,7 @@ is the paper's step id (D1); status and hints follow D6, D9, D12 and D16.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar, assert_never
+from typing import Generic, NamedTuple, TypeVar, assert_never
 
 from mage.engine import Accepted, ExecutionState, Failed, Hints, Passed, Pending, Step, StepId, Summary
 from mage.engine.nodes import SummaryVerdict
@@ -29,12 +29,17 @@ from mage.render.text import indented
 
 __all__ = [
     "Block",
+    "Newest",
+    "Recent",
     "asked_of",
     "body_of",
     "head_of",
     "hints_of",
+    "newest",
     "observation_of",
     "opening_of",
+    "recent",
+    "recent_of",
     "step_of",
     "summary_of",
 ]
@@ -57,6 +62,26 @@ class Block(NamedTuple):
     def text(self) -> str:
         """The block as rendered. Cost: O(length)."""
         return f"{self.words}{indented(self.content)}\n"
+
+
+class Newest(NamedTuple, Generic[_T]):
+    """What a cap leaves of a part of the hints.
+
+    Attributes:
+        older: how many are too old to be shown.
+        shown: the others, oldest first.
+    """
+
+    older: int
+    shown: Sequence[_T]
+
+
+class Recent(NamedTuple):
+    """What caps leave of the hints; a lesson that was left several times is one, where these say so."""
+
+    continuations: Newest[Step]
+    subgoals: Newest[Summary]
+    lessons: Newest[str]
 
 
 _HINTS = Block("Hints: what was tried from here before and left, and lessons from what went wrong")
@@ -135,31 +160,42 @@ def _failed(words: str, verdict: Failed) -> tuple[str, str]:
 
 
 def hints_of(hints: Hints, caps: Caps) -> Iterator[Block]:
-    """Yield the hints within `caps`; nothing where there are none."""
-    if not (hints.continuations or hints.subgoals or hints.lessons):
+    """Yield the hints within `caps`; nothing where there are none. Cost of all: O(number of hints)."""
+    yield from recent_of(recent(hints, caps), caps)
+
+
+def recent(hints: Hints, caps: Caps) -> Recent:
+    """Return what `caps` leave of the hints. Cost: O(number of hints)."""
+    lessons = _distinct(hints.lessons) if caps.distinct_lessons else hints.lessons
+    return Recent(
+        newest(hints.continuations, caps.continuations),
+        newest(hints.subgoals, caps.subgoals),
+        newest(lessons, caps.lessons),
+    )
+
+
+def recent_of(hints: Recent, caps: Caps) -> Iterator[Block]:
+    """Yield hints of which `caps` left these, their texts cut; nothing where there are none."""
+    if not any(part.older or part.shown for part in hints):
         return
     yield _HINTS
     yield from _continuations(hints.continuations, caps)
     yield from _subgoals(hints.subgoals, caps)
-    lessons = _distinct(hints.lessons) if caps.distinct_lessons else hints.lessons
-    older, newest = _newest(lessons, caps.lessons)
-    yield from _left_out(older, "lesson")
-    for lesson in newest:
+    yield from _left_out(hints.lessons.older, "lesson")
+    for lesson in hints.lessons.shown:
         yield from _cut(Block("Lesson: ", lesson), caps.text_chars)
 
 
-def _continuations(steps: Sequence[Step], caps: Caps) -> Iterator[Block]:
-    older, newest = _newest(steps, caps.continuations)
-    yield from _left_out(older, "continuation")
-    for step in newest:
+def _continuations(steps: Newest[Step], caps: Caps) -> Iterator[Block]:
+    yield from _left_out(steps.older, "continuation")
+    for step in steps.shown:
         yield from _cut(Block("Tried action: ", step.action), caps.action_chars)
         yield from _cut(Block("Tried observation: ", step.observation), caps.observation_chars)
 
 
-def _subgoals(summaries: Sequence[Summary], caps: Caps) -> Iterator[Block]:
-    older, newest = _newest(summaries, caps.subgoals)
-    yield from _left_out(older, "subgoal")
-    for summary in newest:
+def _subgoals(summaries: Newest[Summary], caps: Caps) -> Iterator[Block]:
+    yield from _left_out(summaries.older, "subgoal")
+    for summary in summaries.shown:
         yield from _cut(Block(f"Tried subgoal [Step {summary.label}]: ", summary.text), caps.text_chars)
         yield from _cut(_status(summary), caps.text_chars)
 
@@ -169,10 +205,10 @@ def _distinct(lessons: Sequence[str]) -> Sequence[str]:
     return tuple(dict.fromkeys(reversed(lessons)))[::-1]
 
 
-def _newest(items: Sequence[_T], limit: int | None) -> tuple[int, Sequence[_T]]:
-    """Return how many are too old to be shown, and the others."""
+def newest(items: Sequence[_T], limit: int | None) -> Newest[_T]:
+    """Return how many are too old to be shown, and the others. Cost: O(those that are shown)."""
     older = 0 if limit is None else max(0, len(items) - limit)
-    return older, items[older:]
+    return Newest(older, items[older:])
 
 
 def _left_out(number: int, what: str) -> Iterator[Block]:

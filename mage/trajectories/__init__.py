@@ -1,12 +1,27 @@
 """Other people's traces as histories: importers that turn them into commands, and what is counted on them.
 
 A trace is bytes; `load` finds its format by looking and returns its trajectories, or a `TraceError` that
-says which record is wrong. Contents are kept exactly as the trace has them (D15); ids, times and labels that
-the agent never saw are left out. Each format's module says what becomes a step.
+says which record is wrong. What is merely unusual is read, and said in `Trajectory.remarks`. Contents are
+kept exactly as the trace has them (D15); ids, times and labels that the agent never saw are left out of the
+tree. `placed` says at which steps the records of the file stand. Each format's module says what becomes a step.
 """
 
 from mage.trajectories.counts import Counts, counts
 from mage.trajectories.loading import FORMATS, detect, load
-from mage.trajectories.trajectory import Steps, TraceError, Trajectory
+from mage.trajectories.placing import placed
+from mage.trajectories.trajectory import Entry, Mistake, Remark, Steps, TraceError, Trajectory
 
-__all__ = ["FORMATS", "Counts", "Steps", "TraceError", "Trajectory", "counts", "detect", "load"]
+__all__ = [
+    "FORMATS",
+    "Counts",
+    "Entry",
+    "Mistake",
+    "Remark",
+    "Steps",
+    "TraceError",
+    "Trajectory",
+    "counts",
+    "detect",
+    "load",
+    "placed",
+]

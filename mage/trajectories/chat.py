@@ -4,16 +4,18 @@ A file holds one conversation (a list of messages, an object with `messages`, or
 several (a list or lines of such objects or lists). All that stands before the first assistant message is
 the task, as a rule the system prompt and the first user message; system and user messages after it are
 observations. With `steps="messages"` each assistant message is a step and all that follows until the next
-one is its observation. With `steps="tools"` each tool call with its result is a step; all other messages,
-and what an assistant message says beside its calls, are left out.
+one is its observation. With `steps="tools"` each tool call with its results is a step; all other messages,
+and what an assistant message says beside its calls, are left out. What is unusual is read all the same, and
+noted (see `messages`); only what is no list of messages is refused.
 """
 
 from __future__ import annotations
 
 from mage.engine import Start
 from mage.trajectories.fields import Spot, items_at
-from mage.trajectories.messages import conversation, steps_of, task_of
-from mage.trajectories.trajectory import Malformed, Steps, Trajectory
+from mage.trajectories.messages import conversation, entries_of, steps_of, task_of
+from mage.trajectories.oddities import Oddities
+from mage.trajectories.trajectory import Made, Malformed, Steps, Trajectory, made_of
 
 __all__ = ["is_chat", "load_chat"]
 
@@ -73,7 +75,10 @@ def _trajectory(spot: Spot, name: str, steps: Steps) -> Trajectory | Malformed:
         return messages
     if not messages:
         return spot.expected("at least one message")
-    talk = conversation(messages)
+    odd = Oddities()
+    talk = conversation(messages, odd)
     if isinstance(talk, Malformed):
         return talk
-    return Trajectory(name, (Start(task_of(talk.head)), *steps_of(talk.turns, steps)), summarized=False)
+    begin = Made(Start(task_of(talk.head)), entries_of(talk.head))
+    made = [begin, *steps_of(talk.turns, steps, odd)]
+    return made_of(name, made, remarks=odd.remarks)

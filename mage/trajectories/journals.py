@@ -7,13 +7,13 @@ from typing import Final
 from returns.pipeline import is_successful
 from returns.result import Failure, Result, Success
 
-from mage.codec import decode_journal
+from mage.codec import DecodeError, decode_journal
 from mage.codec.journals import JOURNAL_FORMAT
 from mage.engine import Compress, EmptyJournal, replay
 from mage.trajectories.fields import Json
-from mage.trajectories.trajectory import TraceError, Trajectory
+from mage.trajectories.trajectory import Entry, Made, TraceError, Trajectory, made_of
 
-__all__ = ["is_journal", "load_journal"]
+__all__ = ["is_journal", "load_journal", "undecoded"]
 
 _HEADER: Final = 1  # lines before the first command
 
@@ -23,14 +23,18 @@ def is_journal(first: Json) -> bool:
     return isinstance(first, dict) and (first.get("format") == JOURNAL_FORMAT or "op" in first)
 
 
+def undecoded(file: str, error: DecodeError) -> TraceError:
+    """Return what a file of ours that cannot be read is refused with."""
+    place = error.path.removeprefix("$").removeprefix(".")
+    line = f"line {error.line}" if error.line is not None else "$"
+    return TraceError(file, f"{line}, {place}" if place else line, error.problem, error.good)
+
+
 def load_journal(data: bytes, file: str, stem: str) -> Result[tuple[Trajectory, ...], TraceError]:
     """Return one trajectory, named `stem`. Cost: that of decoding and of a replay."""
     decoded = decode_journal(data)
     if not is_successful(decoded):
-        error = decoded.failure()
-        place = error.path.removeprefix("$").removeprefix(".")
-        line = f"line {error.line}" if error.line is not None else "$"
-        return Failure(TraceError(file, f"{line}, {place}" if place else line, error.problem, error.good))
+        return Failure(undecoded(file, decoded.failure()))
     commands = decoded.unwrap()
     replayed = replay(commands)
     if not is_successful(replayed):
@@ -40,4 +44,8 @@ def load_journal(data: bytes, file: str, stem: str) -> Result[tuple[Trajectory, 
         line = f"line {refused.version + _HEADER}"
         return Failure(TraceError(file, line, str(refused.reason), refused.version - 1))
     summarized = any(isinstance(command, Compress) for command in commands)
-    return Success((Trajectory(stem, commands, summarized),))
+    made = [
+        Made(command, (Entry(f"line {place + 1 + _HEADER}", place),))
+        for place, command in enumerate(commands)
+    ]
+    return Success((made_of(stem, made, summarized=summarized),))

@@ -9,6 +9,7 @@ from typing import Final, final
 import attrs
 from returns.result import Failure, Result, Success
 
+from mage.trajectories.bundles import is_bundle, load_bundle
 from mage.trajectories.chat import is_chat, load_chat
 from mage.trajectories.fields import Spot
 from mage.trajectories.journals import is_journal, load_journal
@@ -30,17 +31,19 @@ class _Format:
     name: str
     fits: Callable[[Spot], bool]
     load: Callable[[Spot, str, Steps], tuple[Trajectory, ...] | Malformed]
+    tools: bool  # whether its records can hold tool calls
 
 
 _JOURNAL: Final = "journal"
+_BUNDLE: Final = "bundle"
 _JSON_FORMATS: Final = (
-    _Format("chat", is_chat, load_chat),
-    _Format("swe-agent", is_swe_agent, load_swe_agent),
-    _Format("tau-bench", is_tau_bench, load_tau_bench),
-    _Format("tot-crosswords", is_tot_crosswords, load_tot_crosswords),
-    _Format("who-and-when", is_who_and_when, load_who_and_when),
+    _Format("chat", is_chat, load_chat, tools=True),
+    _Format("swe-agent", is_swe_agent, load_swe_agent, tools=True),
+    _Format("tau-bench", is_tau_bench, load_tau_bench, tools=True),
+    _Format("tot-crosswords", is_tot_crosswords, load_tot_crosswords, tools=False),
+    _Format("who-and-when", is_who_and_when, load_who_and_when, tools=False),
 )
-FORMATS: Final[tuple[str, ...]] = (_JOURNAL, *(known.name for known in _JSON_FORMATS))
+FORMATS: Final[tuple[str, ...]] = (_JOURNAL, _BUNDLE, *(known.name for known in _JSON_FORMATS))
 """The names of the formats, as `--format` takes them."""
 
 
@@ -49,8 +52,9 @@ def detect(data: bytes) -> str | None:
 
     It looks at the content, never at a file's name. Cost: O(length).
     """
-    if is_journal(first_record(data)):
-        return _JOURNAL
+    ours = _ours(data)
+    if ours is not None:
+        return ours
     document = read(data)
     found = None if isinstance(document, Malformed) else _fitting(document)
     return None if found is None else found.name
@@ -69,7 +73,8 @@ def load(
         data: the content of the file.
         file: what errors call it; its stem names the trajectory of a file that holds one.
         format: one of `FORMATS`, or None to look at the content.
-        steps: what a step is where the messages are those of a chat with tool calls (chat, tau-bench).
+        steps: what a step is where the messages are those of a chat with tool calls (chat, SWE-agent,
+            tau-bench); `"tools"` is refused where a format has none.
 
     Returns:
         At least one trajectory, or the first record that is not what its format says.
@@ -78,8 +83,11 @@ def load(
     if format is not None and format not in FORMATS:
         return Failure(TraceError(file, "$", f"{format!r} is no format; known are {', '.join(FORMATS)}", 0))
     stem = PurePath(file).stem or "trace"
-    if format == _JOURNAL or (format is None and is_journal(first_record(data))):
-        return load_journal(data, file, stem)
+    named = format or _ours(data)
+    if named in (_JOURNAL, _BUNDLE):
+        if steps == "tools":
+            return Failure(trace_error(file, _toolless(named)))
+        return load_journal(data, file, stem) if named == _JOURNAL else load_bundle(data, file)
     loaded = _load_json(data, format, stem, steps)
     return Failure(trace_error(file, loaded)) if isinstance(loaded, Malformed) else Success(loaded)
 
@@ -95,7 +103,21 @@ def _load_json(
     found = _fitting(document) if format_name is None else _named(format_name)
     if found is None:
         return Malformed((), f"fits none of the formats {', '.join(FORMATS)}; name one with --format")
+    if steps == "tools" and not found.tools:
+        return _toolless(found.name)
     return found.load(document, stem, steps)
+
+
+def _ours(data: bytes) -> str | None:
+    """Return which of our own formats the first line is of."""
+    first = first_record(data)
+    return _BUNDLE if is_bundle(first) else _JOURNAL if is_journal(first) else None
+
+
+def _toolless(name: str) -> Malformed:
+    return Malformed(
+        (), f"the format {name} has no tool calls, so --steps tools means nothing here; leave it out"
+    )
 
 
 def _fitting(document: Spot) -> _Format | None:

@@ -90,7 +90,7 @@ def measure(
             the full history begins anew.
         progress: is told of each command of the trace when it is done.
 
-    Cost: that of the replay, and of the hints at each Grow.
+    Cost: that of the replay, and of the hints that are shown at each Grow, however many there are.
     """
     run = _Run(gauge, budget, trials)
     for command in commands:
@@ -112,7 +112,7 @@ class _Run:
     done: list[Command] = attrs.field(factory=list)
     shown: list[int] = attrs.field(factory=list)
     full: list[int] = attrs.field(factory=list)
-    opened: list[int] = attrs.field(factory=list)  # tokens of each step of the open segment
+    opened: int = 0  # tokens of the open segment
     task: int = 0
     kept: int = 0
     decided: bool = False  # whether the prompt of the next Grow is measured already
@@ -146,19 +146,21 @@ class _Run:
             for extra in fallback(before, self.opened, tokens, self.budget):
                 self._apply(extra)
         self._apply(command)
-        self.opened.append(tokens)
+        self.opened += tokens
         self.kept += tokens
 
     def _decide(self, state: State) -> None:
-        self.shown.append(self.prompts.size(state, sum(self.opened)))
+        self.shown.append(self.prompts.size(state, self.opened))
         self.full.append(self.kept)
         self.decided = True
 
     def _apply(self, command: Command) -> State:
-        self.state = after = apply(self.state, command).unwrap()
+        before = self.state
+        self.state = after = apply(before, command).unwrap()
+        self.prompts.follow(before, command, after)
         self.done.append(command)
         if isinstance(command, Compress | Revise):
-            self.opened.clear()
+            self.opened = 0
         return after
 
 

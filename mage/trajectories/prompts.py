@@ -6,8 +6,11 @@ from typing import Protocol, final
 
 import attrs
 
-from mage.engine import Hints, State, StepId, Summary, SummaryId, Tree
-from mage.engine.view import hints, instructions
+from mage.engine import Command, State, StepId, Summary, SummaryId, Tree
+from mage.engine.view import instructions
+from mage.render.blocks import Recent
+from mage.render.caps import DEFAULT_CAPS
+from mage.trajectories.tried import Tried
 
 __all__ = ["Gauge", "Prompts"]
 
@@ -27,32 +30,37 @@ class Gauge(Protocol):
         """Return the tokens of a step of R."""
         ...
 
-    def hints(self, hints: Hints) -> int:
-        """Return the tokens of the hints."""
+    def recent(self, hints: Recent) -> int:
+        """Return the tokens of the hints that the default caps leave."""
         ...
 
 
 @final
 @attrs.define
 class Prompts:
-    """Adds up the tokens of S. C is remembered along the summary path, with a running total.
+    """Adds up the tokens of S. C is remembered along the summary path, with a running total; H as it grows.
 
     Attributes:
         gauge: counts the parts.
     """
 
     gauge: Gauge
+    _tried: Tried = attrs.field(factory=lambda: Tried(DEFAULT_CAPS), init=False)
     _path: list[tuple[Summary, int]] = attrs.field(factory=list, init=False)
     _place: dict[SummaryId, int] = attrs.field(factory=dict, init=False)
 
-    def size(self, state: State, raw: int) -> int:
-        """Return the tokens of the rendered S of `state`, of which its R takes `raw`.
+    def follow(self, before: State | None, command: Command, after: State) -> None:
+        """Go on to the state that a command led to; every command of the history passes here. Cost: O(1)."""
+        self._tried.follow(before, command, after)
 
-        Cost: O(hints + instructions in force + summaries of C that are not those of the call before).
+    def size(self, state: State, raw: int) -> int:
+        """Return the tokens of the rendered S of `state`, the newest one, of which its R takes `raw`.
+
+        Cost: O(hints shown + instructions in force + summaries of C that are not those of the call before).
         """
         tree = state.tree
         frame = self.gauge.frame(tree.task, instructions(state), tree.boundary)
-        return frame + self._compressed(tree) + raw + self.gauge.hints(hints(state))
+        return frame + self._compressed(tree) + raw + self.gauge.recent(self._tried.recent(state))
 
     def _compressed(self, tree: Tree) -> int:
         # A summary that is still the same value has the same summaries above it: they change only while

@@ -5,6 +5,9 @@ With a `trajectory` that is not empty, each of its entries is a step; else each 
 wrote: its thought and its action, and its reply where that says more. The task is what stands in the
 `history` before the agent first acts, demonstrations included; it is blank where there is no history.
 The state of the environment, times, and the queries are left out (D15).
+
+With `steps="tools"` each tool call of the `history` with its result is a step, as in a chat; a run that
+called no tools, because its actions stand in its replies, is refused.
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ from itertools import pairwise, takewhile
 
 from mage.engine import Grow, Start
 from mage.trajectories.fields import Spot, field, items_at, text_at
-from mage.trajectories.messages import Said, joined, task_of
-from mage.trajectories.parts import calls_of, content_text
-from mage.trajectories.trajectory import Malformed, Steps, Trajectory
+from mage.trajectories.messages import Said, conversation, entries_of, joined, steps_of, task_of
+from mage.trajectories.oddities import Oddities
+from mage.trajectories.parts import calls_of, content_text, text_of
+from mage.trajectories.trajectory import Made, Malformed, Steps, Trajectory, entry_at, made_of
 
 __all__ = ["is_swe_agent", "load_swe_agent"]
 
@@ -36,14 +40,24 @@ def load_swe_agent(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory,
     )
     if isinstance(history, Malformed):
         return history
+    odd = Oddities()
     head = list(takewhile(lambda spot: not _acts(spot), history))
-    said = _all_said(head)
+    said = _all_said(head, odd)
     if isinstance(said, Malformed):
         return said
-    grown = _entries(entries) if entries else _turns(history[len(head) :])
-    if isinstance(grown, Malformed):
-        return grown
-    return (Trajectory(stem, (Start(task_of(said)), *grown), summarized=False),)
+    made = _steps(entries, history[len(head) :], steps, odd)
+    if isinstance(made, Malformed):
+        return made
+    begin = Made(Start(task_of(said)), entries_of(said))
+    return (made_of(stem, [begin, *made], remarks=odd.remarks),)
+
+
+def _steps(
+    entries: Sequence[Spot], acts: Sequence[Spot], steps: Steps, odd: Oddities
+) -> list[Made] | Malformed:
+    if steps == "tools":
+        return _calls(acts, odd)
+    return _entries(entries, odd) if entries else _turns(acts, odd)
 
 
 def _acts(message: Spot) -> bool:
@@ -52,46 +66,48 @@ def _acts(message: Spot) -> bool:
     return role is not None and role.value == "assistant" and (demo is None or demo.value is not True)
 
 
-def _all_said(messages: Sequence[Spot]) -> list[Said] | Malformed:
+def _all_said(messages: Sequence[Spot], odd: Oddities) -> list[Said] | Malformed:
     said: list[Said] = []
     for message in messages:
         role = text_at(message, "role")
         if isinstance(role, Malformed):
             return role
-        content = field(message, "content")
-        text = content if isinstance(content, Malformed) else content_text(content)
-        if isinstance(text, Malformed):
-            return text
-        said.append(Said(role, text))
+        said.append(Said(role, text_of(message, odd), entry=entry_at(message.path)))
     return said
 
 
-def _entries(entries: Sequence[Spot]) -> list[Grow] | Malformed:
-    grown: list[Grow] = []
+def _calls(messages: Sequence[Spot], odd: Oddities) -> list[Made] | Malformed:
+    """Read the tool calls of messages of which the first is one where the agent acts."""
+    talk = conversation(messages, odd)
+    if isinstance(talk, Malformed):
+        return talk
+    if not any(turn.calls for turn in talk.turns):
+        return Malformed(("history",), "no message of it calls a tool, so it has no steps for --steps tools")
+    return list(steps_of(talk.turns, "tools", odd))
+
+
+def _entries(entries: Sequence[Spot], odd: Oddities) -> list[Made] | Malformed:
+    made: list[Made] = []
     for entry in entries:
-        observation = text_at(entry, "observation")
-        if isinstance(observation, Malformed):
-            return observation
-        action = field(entry, "action")
-        written = action if isinstance(action, Malformed) else _written(entry, "response")
-        if isinstance(written, Malformed):
-            return written
-        grown.append(Grow(written, observation))
-    return grown
+        for name in ("observation", "action"):
+            needed = field(entry, name)
+            if isinstance(needed, Malformed):
+                return needed
+        grow = Grow(_written(entry, "response", odd), text_of(entry, odd, name="observation"))
+        made.append(Made(grow, (entry_at(entry.path),)))
+    return made
 
 
-def _turns(messages: Sequence[Spot]) -> list[Grow] | Malformed:
+def _turns(messages: Sequence[Spot], odd: Oddities) -> list[Made] | Malformed:
     """Read messages of which the first is one where the agent acts."""
-    grown: list[Grow] = []
+    made: list[Made] = []
     for turn in _by_turn(messages):
-        action = _written(turn[0], "content")
-        if isinstance(action, Malformed):
-            return action
-        said = _all_said(turn[1:])
+        said = _all_said(turn[1:], odd)
         if isinstance(said, Malformed):
             return said
-        grown.append(Grow(action, joined(said)))
-    return grown
+        grow = Grow(_written(turn[0], "content", odd), joined(said))
+        made.append(Made(grow, tuple([entry_at(message.path) for message in turn])))
+    return made
 
 
 def _by_turn(messages: Sequence[Spot]) -> Iterator[Sequence[Spot]]:
@@ -100,20 +116,16 @@ def _by_turn(messages: Sequence[Spot]) -> Iterator[Sequence[Spot]]:
         yield messages[start:end]
 
 
-def _written(spot: Spot, reply_name: str) -> str | Malformed:
+def _written(spot: Spot, reply_name: str, odd: Oddities) -> str:
     """Return all that the agent wrote; where its action is blank, the calls that stand for it."""
     texts: list[str] = []
     for name in (reply_name, "thought", "action"):
         found = spot.get(name)
-        text = "" if found is None else content_text(found)
-        if isinstance(text, Malformed):
-            return text
-        texts.append(text)
-    calls = calls_of(spot)
-    if isinstance(calls, Malformed):
-        return calls
+        texts.append("" if found is None else content_text(found, odd))
     reply, thought, action = texts
-    return _once(reply, thought, action if action.strip() else "\n".join(map(str, calls)))
+    if action.strip():
+        return _once(reply, thought, action)
+    return _once(reply, thought, "\n".join(map(str, calls_of(spot, odd))))
 
 
 def _once(reply: str, thought: str, action: str) -> str:

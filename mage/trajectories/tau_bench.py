@@ -7,23 +7,34 @@ and its reward, which no one came back with, is left out.
 The task of the tree is what all trials were told before the agent first spoke: the system prompt, and the
 first user message where it is the same in all. As a rule it is not, since a simulated user words it anew;
 then each trial opens with a step that has no action and that message as its observation (but for
-`steps="tools"`, which leaves out all that users say). What the simulated user was told (`info`) was never
+`steps="tools"`, which leaves out all that users say, and notes it). What the simulated user was told (`info`) was never
 shown to the agent and is left out.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import final
 
 import attrs
 
-from mage.engine import Command, Grow, Revise, Start
+from mage.engine import Grow, Revise, Start
 from mage.engine.ids import ROOT_STEP
 from mage.trajectories.fields import Spot, field, items_at, number_at, whole_at
-from mage.trajectories.messages import Conversation, Said, conversation, joined, steps_of, task_of
-from mage.trajectories.trajectory import Malformed, Steps, Trajectory
+from mage.trajectories.messages import (
+    Conversation,
+    Said,
+    conversation,
+    entries_of,
+    joined,
+    left_out,
+    steps_of,
+    task_of,
+)
+from mage.trajectories.oddities import Oddities
+from mage.trajectories.trajectory import Made, Malformed, Steps, Trajectory, made_of
 
 __all__ = ["is_tau_bench", "load_tau_bench"]
 
@@ -49,18 +60,17 @@ def load_tau_bench(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory,
     if isinstance(records, Malformed):
         return records
     tasks: dict[str, list[_Run]] = {}
+    odd: defaultdict[str, Oddities] = defaultdict(Oddities)
     for record in records:
-        run = _run(record)
+        task = _task_id(record)
+        run = task if isinstance(task, Malformed) else _run(record, task, odd[task])
         if isinstance(run, Malformed):
             return run
         tasks.setdefault(run.task, []).append(run)
-    return tuple([_trajectory(task, runs, steps) for task, runs in tasks.items()])
+    return tuple([_trajectory(task, runs, steps, odd[task]) for task, runs in tasks.items()])
 
 
-def _run(record: Spot) -> _Run | Malformed:
-    task = _task_id(record)
-    if isinstance(task, Malformed):
-        return task
+def _run(record: Spot, task: str, odd: Oddities) -> _Run | Malformed:
     trial = whole_at(record, "trial")
     if isinstance(trial, Malformed):
         return trial
@@ -70,7 +80,7 @@ def _run(record: Spot) -> _Run | Malformed:
     messages = items_at(record, "traj", "a list of messages")
     if isinstance(messages, Malformed):
         return messages
-    talk = conversation(messages)
+    talk = conversation(messages, odd)
     return talk if isinstance(talk, Malformed) else _Run(task, trial, reward, talk)
 
 
@@ -83,15 +93,17 @@ def _task_id(record: Spot) -> str | Malformed:
     return found.expected("a task id: a string or a whole number")
 
 
-def _trajectory(task: str, runs: Sequence[_Run], steps: Steps) -> Trajectory:
+def _trajectory(task: str, runs: Sequence[_Run], steps: Steps, odd: Oddities) -> Trajectory:
     trials = sorted(runs, key=lambda run: run.trial)
     told = _shared([run.talk.head for run in trials if run.talk.head or run.talk.turns])
-    commands: list[Command] = [Start(task_of(told))]
+    heads = [said for run in trials for said in run.talk.head[: len(told)]]
+    made = [Made(Start(task_of(told)), entries_of(heads))]
     for run, ended in zip(trials, [None, *trials], strict=False):
         if ended is not None:
-            commands.append(Revise(ROOT_STEP, f"trial {ended.trial} ended with reward {ended.reward}"))
-        commands.extend(_steps(run.talk, len(told), steps))
-    return Trajectory(task, tuple(commands), summarized=False, trials=True)
+            lesson = f"trial {ended.trial} ended with reward {ended.reward}"
+            made.append(Made(Revise(ROOT_STEP, lesson)))
+        made.extend(_steps(run.talk, len(told), steps, odd))
+    return made_of(task, made, trials=True, remarks=odd.remarks)
 
 
 def _shared(heads: Sequence[tuple[Said, ...]]) -> tuple[Said, ...]:
@@ -100,8 +112,10 @@ def _shared(heads: Sequence[tuple[Said, ...]]) -> tuple[Said, ...]:
     return tuple([said[0] for said in shared])
 
 
-def _steps(talk: Conversation, told: int, steps: Steps) -> Iterator[Grow]:
+def _steps(talk: Conversation, told: int, steps: Steps, odd: Oddities) -> Iterator[Made]:
     opening = talk.head[told:]
     if opening and steps == "messages":
-        yield Grow("", joined(opening))
-    yield from steps_of(talk.turns, steps)
+        yield Made(Grow("", joined(opening)), entries_of(opening))
+    elif opening:
+        left_out(opening, odd)
+    yield from steps_of(talk.turns, steps, odd)

@@ -20,7 +20,7 @@ import attrs
 from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, StepId, apply
 from mage.engine.ids import ROOT_STEP
 from mage.trajectories.fields import Json, Spot, canonical, field, items_at
-from mage.trajectories.trajectory import Malformed, Steps, Trajectory
+from mage.trajectories.trajectory import Entry, Made, Malformed, Steps, Trajectory, entry_at, made_of
 
 __all__ = ["is_tot_crosswords", "load_tot_crosswords"]
 
@@ -30,6 +30,7 @@ __all__ = ["is_tot_crosswords", "load_tot_crosswords"]
 class _Record:
     moves: tuple[str, ...]
     observation: str
+    entry: Entry
 
 
 def is_tot_crosswords(document: Spot) -> bool:
@@ -53,7 +54,7 @@ def load_tot_crosswords(document: Spot, stem: str, steps: Steps) -> tuple[Trajec
         records = _records(puzzle)
         if isinstance(records, Malformed):
             return records
-        loaded.append(Trajectory(str(place), _search(place, records), summarized=True))
+        loaded.append(made_of(str(place), _search(place, records), summarized=True))
     return tuple(loaded)
 
 
@@ -72,7 +73,7 @@ def _records(puzzle: Spot) -> list[_Record] | Malformed:
             if isinstance(found, Malformed):
                 return found
             state[name] = found.value
-        records.append(_Record(moves, canonical(state)))
+        records.append(_Record(moves, canonical(state), entry_at(spot.path)))
     return records
 
 
@@ -91,19 +92,19 @@ def _moves(record: Spot) -> tuple[str, ...] | Malformed:
     return tuple(moves)
 
 
-def _search(puzzle: int, records: Sequence[_Record]) -> tuple[Command, ...]:
+def _search(puzzle: int, records: Sequence[_Record]) -> list[Made]:
     """Return the commands of one search; the engine tells at which step each move of the path stands."""
     begin = Start(f"Fill in mini crossword {puzzle}. (The log does not carry its clues.)")
-    commands: list[Command] = [begin]
+    made = [Made(begin)]
     state = _after(None, begin)
     path: list[tuple[str, StepId]] = []
     for record in records:
         for command in _record(record, path):
             state = _after(state, command)
-            commands.append(command)
+            made.append(Made(command, (record.entry,)))
             if isinstance(command, Compress):
                 path.append((command.text, state.tree.step_head))
-    return tuple(commands)
+    return made
 
 
 def _after(state: State | None, command: Command) -> State:

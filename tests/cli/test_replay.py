@@ -12,11 +12,19 @@ from mage import revise, view
 from mage.codec import decode_journal
 from mage.render import Meter
 from mage.tokens import default_counter
-from mage.trajectories import load
+from mage.trajectories import FORMATS, load
 from mage.trajectories.measure import Measured, measure
 from tests.cli.runner import mage
 from tests.shared_data import SHARED, needs_shared
-from tests.trajectories.samples import JSON_SAMPLES, TAU_BENCH, encoded
+from tests.trajectories.samples import (
+    BUNDLE,
+    JOURNAL,
+    JSON_SAMPLES,
+    SWE_AGENT_HISTORY,
+    TAU_BENCH,
+    WHO_AND_WHEN,
+    encoded,
+)
 
 
 def steps_of_a_long_chat(count: int, size: int) -> list[dict[str, str]]:
@@ -123,7 +131,183 @@ def test_a_budget_leaves_a_trace_with_summaries_alone(tmp_path: Path, tau: Path)
     path = tmp_path / "tot.json"
     path.write_bytes(encoded(JSON_SAMPLES["tot-crosswords"][0]))
     plain, bounded = (json.loads(mage("replay", path, *more, "--json").out) for more in ([], ["--budget", 1]))
+    assert "--budget does nothing here" in bounded.pop("notes")[0]
+    assert "--budget" not in plain.pop("notes")[0]
     assert plain == bounded
+
+
+FILES = {
+    **{form: [encoded(sample) for sample in samples] for form, samples in JSON_SAMPLES.items()},
+    "journal": [JOURNAL],
+    "bundle": [BUNDLE],
+}
+TOOLLESS = ("journal", "bundle", "tot-crosswords", "who-and-when")
+
+
+def heard(path: Path, *option: object) -> bool:
+    """Tell whether an option is carried out, refused or answered in words, for people and for machines."""
+    plain, ran = mage("replay", path), mage("replay", path, *option)
+    if ran.status:
+        assert len(ran.err.splitlines()) == 1
+        return str(option[0]) in ran.err
+    for_machines = mage("replay", path, *option, "--json").out != mage("replay", path, "--json").out
+    return ran.out != plain.out and for_machines
+
+
+def test_every_format_has_a_sample_here() -> None:
+    """The next tests ask every format that there is."""
+    assert set(FILES) == set(FORMATS)
+
+
+@pytest.mark.parametrize("form", FILES)
+@pytest.mark.parametrize("option", [["--steps", "tools"], ["--budget", 1], ["--task", "no such task"]])
+def test_no_option_is_ignored_in_silence(tmp_path: Path, form: str, option: list[object]) -> None:
+    """Whatever the format, an option changes what is done, or is refused or answered by its name."""
+    for number, data in enumerate(FILES[form]):
+        path = tmp_path / f"{number}.json"
+        path.write_bytes(data)
+        if option[0] == "--task":
+            assert "there is no task 'no such task'" in mage("replay", path, *option).err
+        else:
+            assert heard(path, *option)
+
+
+@pytest.mark.parametrize("form", FILES)
+@pytest.mark.parametrize("named", FORMATS)
+def test_a_named_format_is_the_one_that_is_read(tmp_path: Path, form: str, named: str) -> None:
+    """--format reads a file as what it names, or refuses it in one line; its own name changes nothing."""
+    for number, data in enumerate(FILES[form]):
+        path = tmp_path / f"{number}.json"
+        path.write_bytes(data)
+        ran = mage("replay", path, "--format", named)
+        if named == form:
+            assert ran == mage("replay", path)
+        else:
+            assert ran.status == 0 or len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", TOOLLESS)
+def test_tool_steps_are_refused_where_there_are_none(tmp_path: Path, form: str) -> None:
+    """A format without tool calls says so, instead of showing its steps as if they were some."""
+    path = tmp_path / "trace.json"
+    path.write_bytes(FILES[form][0])
+    ran = mage("replay", path, "--steps", "tools", "--out", tmp_path / "out.jsonl")
+    assert ran.status == 1
+    assert f"the format {form} has no tool calls" in ran.err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_tool_steps_of_swe_agent_are_its_calls(tmp_path: Path) -> None:
+    """A SWE-agent run that called tools has a step for each call."""
+    path = tmp_path / "run.traj"
+    path.write_bytes(encoded(SWE_AGENT_HISTORY))
+    told = json.loads(mage("replay", path, "--steps", "tools", "--json").out)
+    assert told["steps"] == 1
+    assert "bash({}) → pond.py" in mage("replay", path, "--steps", "tools").out
+
+
+def test_a_bundle_shows_the_session_that_was_exported(tmp_path: Path) -> None:
+    """`mage export --lineage` writes it, `replay` shows its session and names the others, --task shows those."""
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(BUNDLE)
+    ran = mage("replay", path)
+    assert (ran.status, ran.err) == (0, "")
+    assert "task ice: 2 steps" in ran.out
+    assert "of note: session 'pond', which this one was forked from; --task shows it" in ran.out
+    other = mage("replay", path, "--task", "pond")
+    assert "task pond: 2 steps, 0 merges, 0 branch points, 1 revision" in other.out
+
+
+def test_a_bundle_from_a_store_is_replayed(tmp_path: Path) -> None:
+    """What the command exports the command replays, from one store and its forks, as the session itself."""
+    pytest.importorskip("sqlalchemy")
+    url, out = f"sqlite:///{tmp_path / 'work.db'}", tmp_path / "out.jsonl"
+    path = tmp_path / "pond.jsonl"
+    path.write_bytes(JOURNAL)
+    mage("import", path, f"{url}#pond")
+    mage("fork", f"{url}#pond", "ice", "--at", 4)
+    mage("export", f"{url}#ice", "--lineage", f"--out={out}")
+    told = json.loads(mage("replay", out, "--json").out)
+    assert [task["task"] for task in told["tasks"]] == ["ice"]
+    assert mage("replay", out, "--out", tmp_path / "again.jsonl").status == 0
+    assert mage("tree", tmp_path / "again.jsonl").out == mage("tree", f"{url}#ice").out
+
+
+@pytest.mark.parametrize(("first", "step"), [(True, 3), (False, 3)])
+def test_the_labelled_mistake_is_shown(tmp_path: Path, first: bool, step: int) -> None:
+    """The step of the entry that people found wrong, whose it was and why, for people and for machines."""
+    assert isinstance(WHO_AND_WHEN, dict)
+    history = WHO_AND_WHEN["history"]
+    assert isinstance(history, list)
+    said = "3" if first else "2"
+    run = {**WHO_AND_WHEN, "history": history if first else history[1:], "mistake_step": said}
+    path = saved(tmp_path / "run.json", run)
+    line = f"labelled mistake: step {step} (history[{said}] in the file), by Diver: The tape was wet.\n"
+    assert line in mage("replay", path).out
+    (task,) = json.loads(mage("replay", path, "--json").out)["tasks"]
+    assert task["mistakes"] == [
+        {
+            "said": said,
+            "record": f"history[{said}]",
+            "steps": [step],
+            "agent": "Diver",
+            "reason": "The tape was wet.",
+        }
+    ]
+    assert {"record": f"history[{said}]", "index": int(said), "steps": [step]} in task["records"]
+
+
+def test_a_label_that_means_no_entry_is_shown_as_such(tmp_path: Path) -> None:
+    """The file's own words are repeated, safe for a terminal, and no step is made up."""
+    assert isinstance(WHO_AND_WHEN, dict)
+    path = saved(tmp_path / "run.json", {**WHO_AND_WHEN, "mistake_step": "\x1b[1m", "mistake_agent": None})
+    ran = mage("replay", path)
+    assert "labelled mistake: step none (\\x1b[1m in the file), by null: The tape was wet." in ran.out
+    assert "\x1b" not in ran.out
+    (task,) = json.loads(mage("replay", path, "--json").out)["tasks"]
+    assert (task["mistakes"][0]["record"], task["mistakes"][0]["steps"]) == (None, [])
+
+
+def mini_swe_agent() -> dict[str, object]:
+    """Return a run as mini-SWE-agent 2 keeps it: calls of one tool, and a last record by the role `exit`."""
+    calls = [
+        {"id": f"c{number}", "type": "function", "function": {"name": "bash", "arguments": given}}
+        for number, given in enumerate(('{"command": "ls"}', '{"command": "submit"}'))
+    ]
+    return {
+        "info": {"exit_status": "Submitted", "submission": "diff", "mini_version": "2.0"},
+        "messages": [
+            {"role": "system", "content": "You fix programs."},
+            {"role": "user", "content": "The pond is wrong."},
+            {"role": "assistant", "content": "I look.", "tool_calls": calls[:1], "extra": {"cost": 0.1}},
+            {"role": "tool", "tool_call_id": "c0", "content": "pond.py", "extra": {"returncode": 0}},
+            {"role": "assistant", "content": None, "tool_calls": calls[1:], "extra": {"cost": 0.1}},
+            {"role": "exit", "content": "diff", "extra": {"exit_status": "Submitted"}},
+        ],
+        "trajectory_format": "mini-swe-agent-1.1",
+    }
+
+
+def test_a_run_of_mini_swe_agent_is_replayed(tmp_path: Path) -> None:
+    """Its last record, by a role that no chat has, ends the run as an observation; what was unusual is said."""
+    path, out = saved(tmp_path / "run.traj.json", mini_swe_agent()), tmp_path / "out.jsonl"
+    ran = mage("replay", path, "--out", out)
+    assert (ran.status, ran.err) == (0, "")
+    assert "of note: a message by the role 'exit', kept as an observation at messages[5]" in ran.out
+    assert "of note: a tool call without a result at messages[4]" in ran.out
+    assert "exit:⏎diff" in mage("tree", out).out
+    (task,) = json.loads(mage("replay", path, "--json").out)["tasks"]
+    assert {"what": "a tool call without a result", "count": 1, "record": "messages[4]"} in task["remarks"]
+
+
+def test_what_is_unusual_in_many_tasks_is_said_once(tmp_path: Path) -> None:
+    """A kind of remark is one line, however many tasks and records have it; very many kinds are cut, and said."""
+    odd: list[dict[str, object]] = [{"role": f"role {number}", "content": "x"} for number in range(20)]
+    path = saved(tmp_path / "chats.json", [{"messages": odd}] * 3)
+    out = mage("replay", path).out
+    assert out.count("of note: ") == 13
+    assert "'role 0', kept as an observation, 3 times, first at [0].messages[0]" in out
+    assert "of note: 8 more kinds; --json has them all" in out
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Final
 
 from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
+from mage.bundle import encode_bundle, pack
 from mage.codec import encode_journal
-from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, StepId, replay
+from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, StepId, apply, replay
+from mage.stores import NOTHING, MemoryStore, Record, draft, seal
 from mage.trajectories import Steps, TraceError, Trajectory, load
 from mage.trajectories.fields import Json, canonical
 
@@ -110,6 +115,30 @@ COMMANDS: Final[tuple[Command, ...]] = (
 JOURNAL: Final = b"".join(encode_journal(COMMANDS))
 
 
+def records(commands: tuple[Command, ...]) -> list[Record]:
+    """Return the records of a history; their salts are no secret, so that every run has the same."""
+    sealed: list[Record] = []
+    state: State | None = None
+    head = NOTHING
+    for command in commands:
+        sealed.append(seal(head, draft(state, command, {}), lambda: "no secret, no 16"))
+        head = sealed[-1].head
+        state = apply(state, command).unwrap()
+    return sealed
+
+
+def bundled(*, lineage: bool) -> bytes:
+    """Return the bundle of a session `ice`, which was forked from `pond` (all of `COMMANDS`) after its fourth command."""
+    forked = records((*COMMANDS[:4], Grow("fish", "a pike"), Compress("One pike caught."), Accept()))
+    store = MemoryStore()
+    store.create("pond", records(COMMANDS))
+    store.append("ice", store.fork("pond", "ice", 4), forked[4:])
+    return b"".join(encode_bundle(pack(store, "ice", lineage=lineage)))
+
+
+BUNDLE: Final = bundled(lineage=True)
+
+
 def encoded(value: Json) -> bytes:
     """Return a value as a file."""
     return json.dumps(value).encode()
@@ -155,6 +184,23 @@ def final_state(trajectory: Trajectory) -> State:
     result = replay(trajectory.commands)
     assert is_successful(result), str(result.failure())
     return result.unwrap()
+
+
+def calls_made(work: Callable[[], object]) -> int:
+    """Return how many calls a piece of work makes, of Python's functions and of others, on any machine."""
+    made = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return made
 
 
 TEXT = st.text(max_size=8)

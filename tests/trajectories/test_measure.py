@@ -10,7 +10,6 @@ from mage import (
     Command,
     Compress,
     Grow,
-    Hints,
     IllegalPhase,
     Instruct,
     Revise,
@@ -22,6 +21,7 @@ from mage import (
     view,
 )
 from mage.render import Meter
+from mage.render.blocks import Recent
 from mage.tokens import EstimateCounter
 from mage.trajectories.measure import ContextSizes, measure
 
@@ -37,7 +37,7 @@ class Words:
         """Count every summary as one."""
         return 1
 
-    def hints(self, hints: Hints) -> int:
+    def recent(self, hints: Recent) -> int:
         """Count no hint."""
         return 0
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 
 from mage.engine import Grow
-from mage.trajectories.fields import Json, Spot
-from mage.trajectories.messages import Conversation, Said, conversation, joined, steps_of, task_of
-from mage.trajectories.trajectory import Malformed
-from tests.trajectories.samples import HEAD, RUN, TURNS, call, contents, flat, result
+from mage.trajectories.fields import Json
+from mage.trajectories.messages import Said, joined, steps_of, task_of
+from mage.trajectories.oddities import Oddities
+from mage.trajectories.trajectory import Steps
+from tests.trajectories.chats import commands_of, remarks_on, reply, talk_of
+from tests.trajectories.samples import (
+    HEAD,
+    RUN,
+    TURNS,
+    call,
+    contents,
+    flat,
+    result,
+)
 
-
-def _read(messages: list[Json]) -> Conversation:
-    found = conversation([Spot(message, (place,)) for place, message in enumerate(messages)])
-    assert isinstance(found, Conversation), found
-    return found
+STEPS: tuple[Steps, ...] = ("messages", "tools")
 
 
 def test_turns_of_a_small_run() -> None:
     """A run of three assistant messages gives three steps; results stand where they came, under their tool."""
-    talk = _read(RUN)
+    talk = talk_of(RUN)
     assert task_of(talk.head) == "Keep the garden.\n\nIs the pond frozen?"
-    assert list(steps_of(talk.turns, "messages")) == [
+    assert commands_of(talk, "messages") == [
         Grow("I will look.", "Please do."),
         Grow('look({"at": "pond"})\nmeasure({})', "tool measure:\n-3\n\ntool look:\nice"),
         Grow("Yes, frozen.", ""),
@@ -31,7 +36,7 @@ def test_turns_of_a_small_run() -> None:
 
 def test_tool_steps_of_a_small_run() -> None:
     """Each call is a step with its own result, in call order, whatever order the results came in (D11)."""
-    assert list(steps_of(_read(RUN).turns, "tools")) == [
+    assert commands_of(talk_of(RUN), "tools") == [
         Grow('look({"at": "pond"})', "ice"),
         Grow("measure({})", "-3"),
     ]
@@ -40,10 +45,11 @@ def test_tool_steps_of_a_small_run() -> None:
 @given(HEAD, TURNS)
 def test_every_content_is_kept(head: list[Json], turns: list[list[Json]]) -> None:
     """All that anyone said stands in the task, or in the step where it was said."""
-    talk = _read(head + flat(turns))
+    talk = talk_of(head + flat(turns))
     task = task_of(talk.head)
     assert all(text in task for message in head for text in _texts(message))
-    for step, turn in zip(steps_of(talk.turns, "messages"), turns, strict=True):
+    for step, turn in zip(commands_of(talk, "messages"), turns, strict=True):
+        assert isinstance(step, Grow)
         assert all(text in step.action for text in _texts(turn[0]))
         assert all(text in step.observation for message in turn[1:] for text in _texts(message))
 
@@ -51,11 +57,11 @@ def test_every_content_is_kept(head: list[Json], turns: list[list[Json]]) -> Non
 @given(HEAD, TURNS)
 def test_every_call_is_a_step(head: list[Json], turns: list[list[Json]]) -> None:
     """With tool steps there is a step for each call, with the content of the result that names it."""
-    steps = list(steps_of(_read(head + flat(turns)).turns, "tools"))
+    steps = commands_of(talk_of(head + flat(turns)), "tools")
     expected: list[Grow] = []
-    for reply, *after in turns:
-        assert isinstance(reply, dict)
-        made = reply.get("tool_calls", [])
+    for first, *after in turns:
+        assert isinstance(first, dict)
+        made = first.get("tool_calls", [])
         assert isinstance(made, list)
         expected.extend(Grow(_spelled(each), _answer(each, after)) for each in made)
     assert expected == steps
@@ -83,71 +89,82 @@ def _answer(made: Json, after: list[Json]) -> str:
     return ""
 
 
-def _reply(*calls: Json, content: Json = None) -> Json:
-    return {"role": "assistant", "content": content, "tool_calls": list(calls)}
-
-
 def test_id_used_twice_names_the_call_that_is_open() -> None:
     """A recorder that uses an id again gives each call the result that follows it."""
-    run = [_reply(call("c", "a", "")), result("c", "1"), _reply(call("c", "b", "")), result("c", "2")]
-    assert list(steps_of(_read(run).turns, "tools")) == [Grow("a()", "1"), Grow("b()", "2")]
+    run = [reply(call("c", "a", "")), result("c", "1"), reply(call("c", "b", "")), result("c", "2")]
+    assert commands_of(talk_of(run), "tools") == [Grow("a()", "1"), Grow("b()", "2")]
 
 
 def test_id_open_twice_is_answered_in_order() -> None:
     """Two open calls with one id, or with none, take their results in call order."""
     for key in ("c", None):
-        run = [_reply(call(key, "a", ""), call(key, "b", "")), result(key, "1"), result(key, "2")]
-        assert list(steps_of(_read(run).turns, "tools")) == [Grow("a()", "1"), Grow("b()", "2")]
+        run = [reply(call(key, "a", ""), call(key, "b", "")), result(key, "1"), result(key, "2")]
+        assert commands_of(talk_of(run), "tools") == [Grow("a()", "1"), Grow("b()", "2")]
 
 
 def test_result_answers_the_latest_message_that_called() -> None:
     """Where an id was used before by a call that nothing came back for, the result is the newer call's."""
-    run = [_reply(call("c", "a", "")), _reply(call("c", "b", "")), result("c", "2")]
-    assert list(steps_of(_read(run).turns, "tools")) == [Grow("a()", ""), Grow("b()", "2")]
+    run = [reply(call("c", "a", "")), reply(call("c", "b", "")), result("c", "2")]
+    assert commands_of(talk_of(run), "tools") == [Grow("a()", ""), Grow("b()", "2")]
 
 
 def test_late_result_belongs_to_its_call() -> None:
     """A result that comes after the next reply is the result of its own call, and an observation where it came."""
-    run = [_reply(call("c", "a", "")), _reply(content="waiting"), result("c", "1")]
-    talk = _read(run)
-    assert list(steps_of(talk.turns, "tools")) == [Grow("a()", "1")]
-    assert list(steps_of(talk.turns, "messages")) == [Grow("a()", ""), Grow("waiting", "1")]
+    run = [reply(call("c", "a", "")), reply(content="waiting"), result("c", "1")]
+    talk = talk_of(run)
+    assert commands_of(talk, "tools") == [Grow("a()", "1")]
+    assert commands_of(talk, "messages") == [Grow("a()", ""), Grow("waiting", "1")]
 
 
 def test_call_without_result_has_an_empty_one() -> None:
     """A run that stopped inside a call keeps the call."""
-    assert list(steps_of(_read([_reply(call("c", "a", ""))]).turns, "tools")) == [Grow("a()", "")]
+    assert commands_of(talk_of([reply(call("c", "a", ""))]), "tools") == [Grow("a()", "")]
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        [result("c", "1")],
-        [{"role": "user", "content": "x"}, result("c", "1")],
-        [_reply(call("c", "a", "")), result("d", "1")],
-        [_reply(call("c", "a", "")), result("c", "1"), result("c", "2")],
-        [_reply(call("c", "a", "")), {"role": "tool", "content": "1"}],
-        [_reply(call("c", "a", "")), {"role": "function", "name": "a", "content": "1"}],
-    ],
-)
-def test_result_of_no_open_call_is_refused(run: list[Json]) -> None:
-    """A result that nobody called for, or a second one, is refused at its own place."""
-    found = conversation([Spot(message, (place,)) for place, message in enumerate(run)])
-    assert isinstance(found, Malformed)
-    assert found.path == (len(run) - 1,)
+def test_steps_know_their_records() -> None:
+    """A step knows the messages that it was made of: a turn all of them, a tool step its call and result."""
+    talk = talk_of(RUN)
+    indices = {
+        steps: [[entry.index for entry in made.entries] for made in steps_of(talk.turns, steps, Oddities())]
+        for steps in STEPS
+    }
+    assert indices == {"messages": [[2, 3], [4, 5, 6], [7]], "tools": [[4, 6], [4, 5]]}
+
+
+def test_newer_records_without_a_role_are_read() -> None:
+    """A response with what it put out is one message of the agent; an output answers the call it names."""
+    output: Json = [
+        {"type": "reasoning", "summary": []},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+        {"type": "function_call", "call_id": "c", "id": "f", "name": "look", "arguments": "{}"},
+    ]
+    run: list[Json] = [
+        {"object": "response", "output": output, "extra": {}},
+        {"type": "function_call_output", "call_id": "c", "output": "ice"},
+        {"type": "function_call", "call_id": "d", "name": "skate", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "d", "output": "crack"},
+    ]
+    assert commands_of(talk_of(run), "messages") == [
+        Grow("I look.\nlook({})", "ice"),
+        Grow("skate({})", "crack"),
+    ]
+    assert commands_of(talk_of(run), "tools") == [Grow("look({})", "ice"), Grow("skate({})", "crack")]
+    assert remarks_on(run) == [
+        "an item of a response that is neither said nor called, left out at [0].output[0]"
+    ]
 
 
 def test_older_function_messages_are_results() -> None:
     """A `function` message answers the open call of that function."""
     older: Json = {"role": "assistant", "content": None, "function_call": {"name": "a", "arguments": "{}"}}
-    talk = _read([older, {"role": "function", "name": "a", "content": "1"}])
-    assert list(steps_of(talk.turns, "tools")) == [Grow("a({})", "1")]
+    talk = talk_of([older, {"role": "function", "name": "a", "content": "1"}])
+    assert commands_of(talk, "tools") == [Grow("a({})", "1")]
 
 
 def test_refusal_is_part_of_what_the_agent_said() -> None:
     """A refusal stands in the action, also where there is no content."""
-    talk = _read([{"role": "assistant", "content": None, "refusal": "I will not."}])
-    assert list(steps_of(talk.turns, "messages")) == [Grow("I will not.", "")]
+    talk = talk_of([{"role": "assistant", "content": None, "refusal": "I will not."}])
+    assert commands_of(talk, "messages") == [Grow("I will not.", "")]
 
 
 def test_several_messages_are_told_apart() -> None:
