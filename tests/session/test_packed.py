@@ -99,7 +99,7 @@ def test_whatever_stands_anywhere_every_walk_ends(place: tuple[Any, ...], value:
     found.tree.active_path()
     found.tree.segment()
     found.tree.summary_path()
-    view(found)
+    assert view(unpack(pack(found)) or found) == view(found)
 
 
 @given(journals())
