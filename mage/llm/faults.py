@@ -25,6 +25,7 @@ import openai
 from mage.agent.prompts import Assistant
 from mage.effects import EffectError, EffectFault
 from mage.llm.asking import Call
+from mage.llm.bounds import GaveUp
 
 __all__ = ["ProviderError", "Sent", "effect_error", "provider_error", "transport_error"]
 
@@ -151,6 +152,8 @@ def _fault(said: ProviderError) -> EffectFault:
 
 def transport_error(error: openai.OpenAIError | httpx2.HTTPError) -> ProviderError | EffectError:
     """Return what an error of the client comes to: what the provider said, or that nobody has."""
+    if isinstance(error, GaveUp):
+        return error.error
     if isinstance(error, openai.APIStatusError):
         return provider_error(error.status_code, error.body, error.response.headers)
     if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):

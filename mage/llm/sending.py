@@ -24,6 +24,7 @@ from mage.agent.prompts import Assistant, ChatMessage, System, ToolResult, User
 from mage.agent.tools import Tool
 from mage.effects import EffectError
 from mage.llm.asking import Call, NotEnforced, Reply
+from mage.llm.bounds import calling
 from mage.llm.completions import read_json_completion, read_streamed_completion
 from mage.llm.events import Lines
 from mage.llm.faults import ProviderError, Sent, effect_error, transport_error
@@ -39,7 +40,8 @@ class Sampling(TypedDict, total=False):
         max_tokens: the most it may write in one reply.
         temperature: 0 for the likeliest reply.
         seed: for providers that can repeat themselves.
-        stream: take the reply in pieces, so that the client's timeout counts from piece to piece.
+        stream: take the reply in pieces, so that the client's timeout counts from piece to piece and
+            only its deadline counts the whole.
         extra: further parameters of the provider, such as `{"max_completion_tokens": 4000}` for OpenAI's
             reasoning models, which take no `max_tokens`, or `{"parallel_tool_calls": False}`.
     """
@@ -86,21 +88,23 @@ class Line:
         """
         came: Came
         try:
-            came = self._streamed(call) if self.sampling.get("stream") else self._whole(call)
+            with calling():
+                came = self._streamed(call) if self.sampling.get("stream") else self._whole(call)
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             came = transport_error(error)
         return _taken(came, call, Sent.of(call, key=self.client.api_key, model=self.model))
 
     def _whole(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_raw_response
-        return read_json_completion(completions.create(**_parameters(self.model, self.sampling, call)).text)
+        response = completions.create(**_parameters(self.model, self.sampling, call))
+        return read_json_completion(_text(response.content))
 
     def _streamed(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_streaming_response
         parameters = _parameters(self.model, self.sampling, call)
         with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
             if not _is_stream(response.headers):
-                return read_json_completion(response.read().decode(errors="replace"))
+                return read_json_completion(_text(response.read()))
             lines = Lines()
             for piece in response.iter_bytes():
                 if lines.take(piece):
@@ -121,7 +125,8 @@ class AsyncLine:
         """Make a call; see `Line.send`."""
         came: Came
         try:
-            came = await (self._streamed(call) if self.sampling.get("stream") else self._whole(call))
+            with calling():
+                came = await (self._streamed(call) if self.sampling.get("stream") else self._whole(call))
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             came = transport_error(error)
         return _taken(came, call, Sent.of(call, key=self.client.api_key, model=self.model))
@@ -129,14 +134,14 @@ class AsyncLine:
     async def _whole(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_raw_response
         response = await completions.create(**_parameters(self.model, self.sampling, call))
-        return read_json_completion(response.text)
+        return read_json_completion(_text(response.content))
 
     async def _streamed(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_streaming_response
         parameters = _parameters(self.model, self.sampling, call)
         async with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
             if not _is_stream(response.headers):
-                return read_json_completion((await response.read()).decode(errors="replace"))
+                return read_json_completion(_text(await response.read()))
             lines = Lines()
             async for piece in response.iter_bytes():
                 if lines.take(piece):
@@ -152,6 +157,11 @@ _WITH_USAGE: Final[Any] = {
 }  # Any: the SDK's own parameter type, by another path in each version
 _SCHEMA_REJECTED: Final = frozenset({400, 404, 415, 422, 500, 501})
 """How servers say that they do not know `response_format`, or cannot enforce this schema."""
+
+
+def _text(body: bytes) -> str:
+    """Return a body as text: JSON is UTF-8, whatever its headers say."""
+    return body.decode(errors="replace")
 
 
 def _is_stream(headers: Mapping[str, str]) -> bool:
