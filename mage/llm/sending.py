@@ -25,8 +25,7 @@ from mage.agent.tools import Tool
 from mage.effects import EffectError
 from mage.llm.asking import Call, NotEnforced, Reply
 from mage.llm.bounds import calling
-from mage.llm.completions import read_json_completion, read_streamed_completion
-from mage.llm.events import Lines
+from mage.llm.completions import Gathering, read_json_completion
 from mage.llm.faults import ProviderError, Sent, effect_error, transport_error
 from mage.llm.schemas import is_strict
 
@@ -105,11 +104,11 @@ class Line:
         with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
             if not _is_stream(response.headers):
                 return read_json_completion(_text(response.read()))
-            lines = Lines()
+            gathering = Gathering()
             for piece in response.iter_bytes():
-                if lines.take(piece):
+                if gathering.take(piece):
                     break
-            return read_streamed_completion(lines.all())
+            return gathering.came()
 
 
 @final
@@ -142,11 +141,11 @@ class AsyncLine:
         async with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
             if not _is_stream(response.headers):
                 return read_json_completion(_text(await response.read()))
-            lines = Lines()
+            gathering = Gathering()
             async for piece in response.iter_bytes():
-                if lines.take(piece):
+                if gathering.take(piece):
                     break
-            return read_streamed_completion(lines.all())
+            return gathering.came()
 
 
 Came: TypeAlias = Reply | ProviderError | EffectError
