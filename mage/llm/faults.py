@@ -159,6 +159,8 @@ def transport_error(error: openai.OpenAIError | httpx2.HTTPError) -> ProviderErr
     if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
         return EffectError("timeout", "no answer within the time that the client waits")
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+    if isinstance(cause, httpx2.TooManyRedirects):
+        return EffectError("rejected", "the server redirects in circles")
     if isinstance(cause, _BROKEN):
         return EffectError("dropped", "the connection broke before the reply was whole")
     if isinstance(error, openai.APIConnectionError | httpx2.HTTPError):
