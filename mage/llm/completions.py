@@ -183,7 +183,9 @@ class Gathering:
             return self._wrong
         message = {name: "".join(pieces) for name, pieces in self._texts.items()}
         called = {**message, "tool_calls": self._calls.whole()}
-        return read_completion({**self._whole, "choices": [{"message": called, "finish_reason": self._finish}]})
+        return read_completion(
+            {**self._whole, "choices": [{"message": called, "finish_reason": self._finish}]}
+        )
 
 
 @final

@@ -28,6 +28,7 @@ from mage.llm.bounds import calling
 from mage.llm.completions import Gathering, read_json_completion
 from mage.llm.faults import ProviderError, Sent, effect_error, transport_error
 from mage.llm.schemas import is_strict
+from mage.llm.secrets import Secrets, secrets_of
 
 __all__ = ["AsyncLine", "Line", "Sampling"]
 
@@ -91,7 +92,7 @@ class Line:
                 came = self._streamed(call) if self.sampling.get("stream") else self._whole(call)
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             came = transport_error(error)
-        return _taken(came, call, Sent.of(call, key=self.client.api_key, model=self.model))
+        return _taken(came, call, self.model, secrets_of(self.client))
 
     def _whole(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_raw_response
@@ -128,7 +129,7 @@ class AsyncLine:
                 came = await (self._streamed(call) if self.sampling.get("stream") else self._whole(call))
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             came = transport_error(error)
-        return _taken(came, call, Sent.of(call, key=self.client.api_key, model=self.model))
+        return _taken(came, call, self.model, secrets_of(self.client))
 
     async def _whole(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_raw_response
@@ -168,15 +169,18 @@ def _is_stream(headers: Mapping[str, str]) -> bool:
     return headers.get("content-type", "").startswith("text/event-stream")
 
 
-def _taken(came: Came, call: Call, sent: Sent) -> Reply:
-    """Return the reply, or raise what came in its place; here, so that nothing of the client's is its context."""
+def _taken(came: Came, call: Call, model: str, secrets: Secrets) -> Reply:
+    """Return the reply, or raise what came in its place; here, so that nothing of the client's is its context.
+
+    Whatever a server has said enters here, and nowhere else: no secret passes.
+    """
     match came:
         case Reply():
-            return came
+            return secrets.out_of(came)
         case EffectError():
             raise came
         case ProviderError():
-            error = effect_error(came, sent)
+            error = effect_error(secrets.out_of(came), Sent.of(call, model=model))
             if call.schema is not None and came.status in _SCHEMA_REJECTED and error.fault != "overflow":
                 raise NotEnforced(error)
             raise error

@@ -141,9 +141,7 @@ def _request(request: httpx2.Request, bounds: Bounds) -> httpcore2.Request:
     )
 
 
-def _response(
-    request: httpx2.Request, came: httpcore2.Response, body: _Body | _AsyncBody
-) -> httpx2.Response:
+def _response(request: httpx2.Request, came: httpcore2.Response, body: _Body | _AsyncBody) -> httpx2.Response:
     headers = headers_of(came.status, httpx2.Headers(came.headers))
     response = httpx2.Response(
         came.status, headers=headers, stream=body, extensions=came.extensions, request=request

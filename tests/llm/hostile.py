@@ -1,9 +1,6 @@
 """A server that does with a connection what it likes, and a clock that it keeps step with: no test waits.
 
-    pace = Pace()
-    with Hostile(lambda wire: trickled(wire, pace)) as server:
-        ...                                    # asked by a client whose bounds have `clock=pace`
-    assert server.connections == 1
+A client whose bounds have `Pace()` for a clock is sent a piece for each of its looks at the time.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ _EVENTS: Final = "Content-Type: text/event-stream"
 Twin: TypeAlias = Callable[..., "Metered[Decision] | EffectError"]
 
 
-def _called(url: str, bounds: Bounds, *, retries: int = 0, **settings: Any) -> Metered[Decision] | EffectError:
+def _called(
+    url: str, bounds: Bounds, *, retries: int = 0, **settings: Any
+) -> Metered[Decision] | EffectError:
     http = http_client(url, bounds)
     with openai.OpenAI(
         api_key=KEY, base_url=url, http_client=http, max_retries=retries, timeout=_REAL
@@ -40,7 +42,9 @@ def _called(url: str, bounds: Bounds, *, retries: int = 0, **settings: Any) -> M
         return tried(lambda: ChatModel(ours, "m", **settings)(DECIDE))
 
 
-def _awaited(url: str, bounds: Bounds, *, retries: int = 0, **settings: Any) -> Metered[Decision] | EffectError:
+def _awaited(
+    url: str, bounds: Bounds, *, retries: int = 0, **settings: Any
+) -> Metered[Decision] | EffectError:
     async def ask() -> Metered[Decision]:
         http = async_http_client(url, bounds)
         async with openai.AsyncOpenAI(
