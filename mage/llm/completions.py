@@ -20,6 +20,7 @@ from mage.llm.faults import ProviderError, provider_error
 
 __all__ = ["Gathering", "read_completion", "read_json_completion", "read_streamed_completion"]
 
+_ASIDE: Final = ("reasoning", "reasoning_content")  # some give both, and the same in both
 _NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat completion")
 
 
@@ -52,6 +53,7 @@ def read_completion(document: object) -> Reply | ProviderError:
         finish=(_text(finish) or None) if choices else "stop",
         usage=_usage(whole.get("usage")),
         model=_text(whole.get("model")),
+        aside=max([_text(message.get(name)) for name in _ASIDE], key=len),
     )
 
 
@@ -138,7 +140,7 @@ class Gathering:
         self._events = Events()
         self._wrong: ProviderError | None = None
         self._whole: dict[str, object] = {}
-        self._texts: dict[str, list[str]] = {"content": [], "refusal": []}
+        self._texts: dict[str, list[str]] = {name: [] for name in ("content", "refusal", *_ASIDE)}
         self._calls = _GrowingCalls()
         self._finish: object = None
 

@@ -27,8 +27,10 @@ from mage.llm.asking import Call, NotEnforced, Reply
 from mage.llm.bounds import calling
 from mage.llm.completions import Gathering, read_json_completion
 from mage.llm.faults import ProviderError, Sent, effect_error, transport_error
+from mage.llm.metering import counted
 from mage.llm.schemas import is_strict
 from mage.llm.secrets import Secrets, secrets_of
+from mage.tokens import TokenCounter, default_counter
 
 __all__ = ["AsyncLine", "Line", "Sampling"]
 
@@ -73,11 +75,13 @@ class Line:
         client: the client, whose address and key it uses.
         model: the model's name.
         sampling: how it is asked.
+        counter: counts what the server does not.
     """
 
     client: openai.OpenAI = attrs.field(repr=False)
     model: str
     sampling: Sampling
+    counter: TokenCounter = attrs.field(factory=default_counter, repr=False)
 
     def send(self, call: Call) -> Reply:
         """Make a call.
@@ -92,7 +96,7 @@ class Line:
                 came = self._streamed(call) if self.sampling.get("stream") else self._whole(call)
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             came = transport_error(error)
-        return _taken(came, call, self.model, secrets_of(self.client))
+        return counted(_taken(came, call, self.model, secrets_of(self.client)), call, self.counter)
 
     def _whole(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_raw_response
@@ -120,6 +124,7 @@ class AsyncLine:
     client: openai.AsyncOpenAI = attrs.field(repr=False)
     model: str
     sampling: Sampling
+    counter: TokenCounter = attrs.field(factory=default_counter, repr=False)
 
     async def send(self, call: Call) -> Reply:
         """Make a call; see `Line.send`."""
@@ -129,7 +134,7 @@ class AsyncLine:
                 came = await (self._streamed(call) if self.sampling.get("stream") else self._whole(call))
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             came = transport_error(error)
-        return _taken(came, call, self.model, secrets_of(self.client))
+        return counted(_taken(came, call, self.model, secrets_of(self.client)), call, self.counter)
 
     async def _whole(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_raw_response

@@ -6,10 +6,10 @@ from functools import cache
 
 import pytest
 
-from mage.effects import EFFECT_FAULTS, Usage
+from mage.effects import EFFECT_FAULTS
 from tests.llm.cases import NONE, ONE, STREAMS, UNANSWERED, USELESS
 from tests.llm.requests import SECRET
-from tests.llm.server import Completion, Status, call_of, calls
+from tests.llm.server import Status, calls
 from tests.llm.twins import KEY, Outcome, decided
 
 
@@ -141,10 +141,3 @@ def test_the_client_retries_and_only_what_is_left_is_an_error() -> None:
     assert (outcome.fault, outcome.usage, len(outcome.bodies)) == (None, ONE, 3)
     outcome = decided(*[Status(429, headers=soon)] * 3, retries=2)
     assert (outcome.fault, outcome.retry_after, len(outcome.bodies)) == ("rate_limit", 0.001, 3)
-
-
-def test_usage_that_is_missing_or_odd_counts_as_nothing() -> None:
-    """Without `usage`, or with nonsense in it, the call is counted and its tokens are not."""
-    message = {"content": None, "tool_calls": [call_of("act", '{"action": "look"}')]}
-    for usage in (None, {}, {"prompt_tokens": None, "completion_tokens": "7"}, {"prompt_tokens": -1}):
-        assert decided(Completion(message, usage=usage)).usage == Usage()
