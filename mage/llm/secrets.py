@@ -61,11 +61,9 @@ class Secrets:
         """Return a text with `***` for each secret, however JSON or a URL spells it. Cost: O(length)."""
         if not self.texts:
             return text
-        if "\\" in text or "%" in text:
-            return _spellings(self.texts).sub(_HIDDEN, text)
         for secret in sorted(self.texts, key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
-        return text
+        return _spellings(self.texts).sub(_HIDDEN, text) if "\\" in text or "%" in text else text
 
 
 def secrets_of(client: openai.OpenAI | openai.AsyncOpenAI) -> Secrets:
@@ -100,16 +98,30 @@ def _shown(value: str) -> Iterator[str]:
         yield from _long(pair.partition(":")[2], shortest=_SHORTEST_PASSWORD)
 
 
+_BACKSLASHES: Final = r"(?:\\(?:u005[cC])?+|%5[cC]){0,8}+"
+
+
 @lru_cache(maxsize=16)
 def _spellings(secrets: frozenset[str]) -> re.Pattern[str]:
     """Return what finds secrets as they are, as JSON within JSON spells them, and as a URL does."""
     longest_first = sorted(secrets, key=len, reverse=True)
-    return re.compile("|".join(["".join(map(_spelling, secret)) for secret in longest_first]))
+    return re.compile("|".join(map(_spelling, longest_first)))
 
 
-def _spelling(char: str) -> str:
+def _spelling(secret: str) -> str:
+    """Return what finds one secret, in time that grows as the text does.
+
+    A backslash before any of its characters may be the spelling's or its own: so many are taken at once, and
+    none is given back.
+    """
+    solid = secret.replace("\\", "")
+    if len(solid) < _SHORTEST_PASSWORD:
+        return re.escape(secret)
+    return "".join(map(_spelled_char, solid)) + _BACKSLASHES * secret.endswith("\\")
+
+
+def _spelled_char(char: str) -> str:
     units = char.encode("utf-16-be", "surrogatepass")
-    escaped = "".join(rf"\\{{1,8}}u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
+    escaped = r"\\{0,8}+".join(f"u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
     quoted = "".join(f"%{byte:02x}" for byte in char.encode(errors="surrogatepass"))
-    plain = rf"\\{{0,8}}{re.escape(char)}" if char in '"/\\' else re.escape(char)
-    return rf"(?:{plain}|(?i:{escaped}|{quoted}))"
+    return rf"{_BACKSLASHES}(?:{re.escape(char)}|(?i:{escaped}|{quoted}))"

@@ -70,6 +70,16 @@ def test_a_secret_is_found_however_it_is_spelled(
     assert hidden.endswith(f" {after}") or after in key
 
 
+@pytest.mark.parametrize("key", ["sk-0123456789", "\\" * 20, "\\/" * 20, "%" * 12, "u0075" * 4])
+@pytest.mark.parametrize("piece", ["\\", "\\/", "%5c", "%", "u", "\\u0075", "s", "\\\\s"])
+def test_no_text_makes_the_search_long(key: str, piece: str) -> None:
+    """A key that is spelled in many ways is looked for in a long text of its pieces, and that ends."""
+    text = piece * 20_000
+    hidden = Secrets(frozenset({key})).hidden(text)
+    assert key not in hidden
+    assert len(hidden) <= len(text)
+
+
 @given(text=st.text())
 def test_a_text_without_a_secret_stays_as_it_is(text: str) -> None:
     """Nothing else is changed, whatever is escaped in it."""
