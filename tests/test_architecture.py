@@ -97,7 +97,7 @@ def test_only_the_sql_stores_import_a_database(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_only_the_room_of_models_imports_a_client(path: Path) -> None:
     """OpenAI's client, and what it speaks HTTP with, are loaded by `mage.llm` and by nothing else."""
-    found = {module.split(".")[0] for module in imports(path)} & {"openai", "httpx", "httpx2"}
+    found = {module.split(".")[0] for module in imports(path)} & {"openai", "httpx", "httpx2", "httpcore2"}
     assert not found or path.is_relative_to(ROOT / "mage" / "llm")
 
 

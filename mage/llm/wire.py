@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import httpcore2
 
@@ -103,7 +103,7 @@ class AsyncWire(httpcore2.AsyncNetworkBackend):
     """A `Wire` that is awaited."""
 
     def __init__(self) -> None:
-        self._backend = httpcore2.AnyIOBackend()
+        self._backend = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
 
     async def connect_tcp(
         self,
