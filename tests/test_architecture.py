@@ -42,7 +42,7 @@ ENGINE_MAY_IMPORT: Final = {
     "returns.result",
 }
 DATABASES: Final = {"sqlalchemy", "psycopg", "sqlite3"}
-CLIENTS: Final = {"openai", "httpx", "httpx2"}
+CLIENTS: Final = {"openai", "httpx", "httpx2", "httpcore", "httpcore2"}
 CAN_FAIL: Final = ("assert", "pytest.raises", "check", "run_state_machine")
 MODULES: Final = sorted((ROOT / "mage").rglob("*.py"))
 SOURCES: Final = sorted(

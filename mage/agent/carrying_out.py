@@ -14,7 +14,6 @@ from mage.agent.observations import UNCERTAIN, observed_meta
 from mage.agent.outcomes import Outcome, RunFailed, RunFinished
 from mage.agent.relief import is_due
 from mage.agent.situation import Run
-from mage.agent.telling import cut, few
 from mage.effects import Act, Action, Decision, EffectError, Finish, Metered, Observed, Then
 from mage.engine import Compress, Grow, Retext, Revise, StepId, Tree, Unverified
 from mage.session.asks import Program, ask
@@ -67,11 +66,11 @@ def _held_from(run: Run, decision: Decision, place: int) -> Program[int | None]:
 
 def _hold_back(run: Run, decision: Decision, place: int) -> Program[None]:
     """Tell what of a decision is not done, from an action of it on; the model is not shown its reply again."""
-    held = [cut(action.text) for action in decision.actions[place:]]
+    held = [action.text for action in decision.actions[place:]]
     if decision.then is not None:
         held.append(type(decision.then).__name__.lower())
     if held:
-        yield from run.notice("refused", f"Not done, of your last reply: {few(held, '; ')}")
+        yield from run.notice("refused", "Not done, of your last reply:", *held)
 
 
 def _is_pointed_out(run: Run, action: Action) -> Program[bool]:
@@ -85,7 +84,7 @@ def _is_pointed_out(run: Run, action: Action) -> Program[bool]:
         return False
     run.pointed_out.add(place)
     yield from run.notice(
-        "tried", f"This very action was tried here before, and left; see the lessons: {cut(action.text)}"
+        "tried", "This very action was tried here before, and left; see the lessons:", action.text
     )
     return True
 
@@ -110,7 +109,10 @@ def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Program[Outc
         observed = yield from _performed(run, action)
     except EffectError as error:
         yield from run.notice(
-            "world", f"Your action was not carried out ({cut(error.detail)}): {cut(action.text)}"
+            "world",
+            "Your action was not carried out. What was asked for, and what the environment says:",
+            action.text,
+            error.detail,
         )
         return RunFailed(f"world: {error.fault}", str(error), run.totals)
     called = {} if action.call is None else {"call": action.call}
@@ -121,7 +123,7 @@ def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Program[Outc
         )
     except Overtaken:
         yield from run.notice(
-            "changed", f"Your last action was performed, but is not in your history: {cut(action.text)}"
+            "changed", "Your last action was performed, but is not in your history:", action.text
         )
         raise
     step = run.state.tree.step_head
@@ -141,7 +143,8 @@ def _performed(run: Run, action: Action) -> Program[Observed]:
     except Overtaken:
         yield from run.notice(
             "changed",
-            f"Your last action was not performed, as the world is not what it was: {cut(action.text)}",
+            "Your last action was not performed, as the world is not what it was:",
+            action.text,
         )
         raise
     run.doubtful = isinstance(observed, Uncertain)
@@ -214,7 +217,12 @@ def _revise(run: Run, boundary: int, lesson: str) -> Program[Outcome | None]:
         return None
     forbidden = may_go_back(run, boundary)
     if forbidden is not None:
-        yield from run.notice("irreversible", f"You cannot go back there: {forbidden}.")
+        yield from run.notice(
+            "irreversible",
+            "You cannot go back there: a step would be left behind that cannot be undone, and this run must not "
+            "leave such steps behind:",
+            forbidden,
+        )
         return None
     if run.counts.revisions.get(StepId(boundary), 0) >= run.policy.max_revisions:
         yield from run.notice(

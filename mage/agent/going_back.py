@@ -10,7 +10,7 @@ from mage.agent.asks import restore
 from mage.agent.instructing import left_at, left_by_others, place_again
 from mage.agent.outcomes import Outcome, RunStopped
 from mage.agent.situation import Run
-from mage.agent.telling import few
+from mage.agent.telling import few, quoted
 from mage.agent.world.plan import crosses_irreversible, plan, plan_lines, undo_line
 from mage.effects import EffectError, NotRestored, Restore, Restored, Undo
 from mage.engine import Instruction, Revise, Revised, State, Step, StepId, revise
@@ -22,12 +22,12 @@ __all__ = ["follow", "go_back", "may_go_back"]
 
 
 def may_go_back(run: Run, boundary: StepId | int) -> str | None:
-    """Return why the policy forbids to go back to a boundary, None where it does not."""
+    """Return the step for which the policy forbids to go back to a boundary, in a line; None where it does not."""
     left = _tried(run.state, boundary)
     if left is None or run.policy.cross_irreversible:
         return None
     undo = crosses_irreversible(plan(left.abandoned, run.effects))
-    return None if undo is None else f"{undo_line(undo)}, and this run must not leave such steps behind"
+    return None if undo is None else undo_line(undo)
 
 
 def _tried(state: State, boundary: StepId | int) -> Revised | None:
@@ -88,8 +88,10 @@ def _restore(
 def _reported(run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo]) -> Program[Outcome | None]:
     """Tell the model where the world is not what it was."""
     if isinstance(answer, NotRestored):
-        told = f"The world could not be brought back to this point: {answer.reason}. {_standing(undoing)}"
-        return (yield from _diverged(run, told))
+        lines = plan_lines(undoing)
+        stands = "what was done there and stands" if lines else "look at it before you rely on it"
+        told = f"The world could not be brought back to this point. Why, and {stands}:"
+        return (yield from _diverged(run, told, answer.reason, *lines))
     if answer.divergences:
         steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")
         told = f"Brought back to this point, the world answered otherwise than before at steps {steps}."
@@ -104,11 +106,8 @@ def _restored(request: Restore) -> Program[Restored | NotRestored]:
         return NotRestored(str(error))
 
 
-def _standing(undoing: Sequence[Undo]) -> str:
-    lines = few(plan_lines(undoing), "; ")
-    return f"What was done there stands: {lines}." if lines else "Look at it before you rely on it."
-
-
-def _diverged(run: Run, told: str) -> Program[Outcome | None]:
-    yield from run.notice("diverged", told)
-    return RunStopped("diverged", told, run.totals) if run.policy.on_divergence == "stop" else None
+def _diverged(run: Run, told: str, *said: str) -> Program[Outcome | None]:
+    yield from run.notice("diverged", told, *said)
+    if run.policy.on_divergence != "stop":
+        return None
+    return RunStopped("diverged", " ".join([told, *map(quoted, said)]), run.totals)

@@ -12,7 +12,7 @@ from mage.agent.observations import effect_of
 from mage.agent.performing import Commit, Refresh
 from mage.agent.policy import Policy
 from mage.agent.reel import PLACE, Recorded, Reel
-from mage.agent.telling import few
+from mage.agent.telling import few, told_once
 from mage.agent.world.plan import lasting_of
 from mage.effects import Notice, NotRestored, Restored, WorldEffect
 from mage.engine import Command, Grow, Refusal, Retext, Revise, State, StepId, SummaryId, apply
@@ -154,10 +154,10 @@ class Ledger:
 def _news_of(answer: Restored | NotRestored) -> Sequence[Notice]:
     """Return what the model should know of a world that was brought back when the run was resumed."""
     if isinstance(answer, NotRestored):
-        told = f"The run was resumed, and the world could not be brought back: {answer.reason}."
-        return (Notice("diverged", told),)
+        told = "The run was resumed, and the world could not be brought back:"
+        return (told_once("diverged", told, answer.reason),)
     if not answer.divergences:
         return ()
     steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")
     told = f"The run was resumed, and the world answered otherwise than before at steps {steps}."
-    return (Notice("diverged", told),)
+    return (told_once("diverged", told),)

@@ -28,8 +28,7 @@ from mage.agent.observations import observed_meta
 from mage.agent.outcomes import Outcome, RunFailed, RunStopped
 from mage.agent.relief import is_due, relieve, room, tell_of_mark
 from mage.agent.situation import Run
-from mage.agent.telling import LONGEST, cut
-from mage.effects import Decide, EffectError, Notice, Observed
+from mage.effects import Decide, EffectError, Observed
 from mage.engine import Active, ExecutionState, Grow, State, Tree, Unverified, view
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
@@ -85,7 +84,7 @@ def _turn(run: Run) -> Program[Outcome | None]:
 
 
 def _follow(run: Run, seen: Seen, before: State | None) -> Program[Outcome | None]:
-    run.notices.extend(Notice(each.kind, cut(each.text, LONGEST)) for each in seen.news)
+    run.notices.extend(seen.news)
     if not seen.followed:
         return None
     yield from run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
@@ -94,10 +93,10 @@ def _follow(run: Run, seen: Seen, before: State | None) -> Program[Outcome | Non
 
 def _differs(run: Run, seen: Seen) -> Outcome | None:
     """Stop, if the policy says so, where a resumed run has brought the world back and it is not what it was."""
-    told = next((notice.text for notice in seen.news if notice.kind == "diverged"), None)
+    told = next((notice for notice in seen.news if notice.kind == "diverged"), None)
     if told is None or run.policy.on_divergence != "stop":
         return None
-    return RunStopped("diverged", cut(told, LONGEST), run.totals)
+    return RunStopped("diverged", f"{told.text} {told.said}".strip(), run.totals)
 
 
 def _begin(run: Run) -> Program[Outcome | None]:
@@ -182,7 +181,10 @@ def _no_decision(run: Run, error: EffectError) -> Program[Outcome | None]:
     run.unusable += 1
     run.notices.clear()
     yield from run.notice(
-        "unusable", f"Your last reply could not be used ({cut(str(error))}). Reply with one action."
+        "unusable",
+        f"Your last reply could not be used ({error.fault.replace('_', ' ')}). Reply with one action. "
+        "What was wrong with it:",
+        error.detail,
     )
     return None
 

@@ -33,7 +33,7 @@ class Totals:
         steps: actions that were grown, those that walked into a known step included.
         summaries: compresses.
         revisions: revises.
-        tokens: by kind of call, as the providers counted them.
+        tokens: by kind of call, as the providers counted them; `Usage.estimated` says where they did not.
     """
 
     steps: int = 0
@@ -47,6 +47,11 @@ class Totals:
     def all_tokens(self) -> int:
         """Tokens of all calls."""
         return sum(usage.total for usage in self.tokens.values())
+
+    @property
+    def estimated(self) -> int:
+        """For how many of all calls the tokens were counted here."""
+        return sum(usage.estimated for usage in self.tokens.values())
 
     def spent(self, kind: KindOfCall, usage: Usage) -> Totals:
         """Return the totals with one more call."""
@@ -115,6 +120,6 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
         case _:
             assert_never(outcome)
     totals = outcome.totals
-    tokens = {kind: attrs.asdict(usage) for kind, usage in totals.tokens.items()}
+    tokens = {kind: usage.document for kind, usage in totals.tokens.items()}
     counts = {"steps": totals.steps, "summaries": totals.summaries, "revisions": totals.revisions}
     return {**said, **counts, "tokens": tokens}

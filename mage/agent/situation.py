@@ -15,7 +15,7 @@ from mage.agent.asks import Counts, Operate, Seen, Tell
 from mage.agent.events import Asked, AskFailed, Noticed
 from mage.agent.outcomes import KindOfCall, Totals
 from mage.agent.policy import Policy
-from mage.agent.telling import LONGEST, cut
+from mage.agent.telling import told_once
 from mage.effects import EffectError, Metered, Notice, NoticeKind, Observed, Usage, WorldEffect
 from mage.engine import (
     Active,
@@ -158,9 +158,9 @@ class Run:
         """Return those of them that the open segment takes."""
         return sum(self.meter.step(step.action, step.observation) for step in shown.raw)
 
-    def notice(self, kind: NoticeKind, text: str) -> Program[None]:
-        """Have the model told something at its next turn."""
-        self.notices.append(Notice(kind, cut(text, LONGEST)))
+    def notice(self, kind: NoticeKind, text: str, *said: str) -> Program[None]:
+        """Have the model told something at its next turn, in our words, with what others have said below them."""
+        self.notices.append(told_once(kind, text, *said))
         yield from ask(Tell(Noticed(kind)))
 
     def operate(

@@ -1,6 +1,7 @@
-"""How long what the model is told once may be: what it quotes is cut, what it lists is capped.
+"""How long what the model is told once may be, and how it quotes: briefly, below words of ours, never among them.
 
 A notice stands beside S in the prompt, and nothing summarizes it: one that grew with the run would end the run.
+What an environment says of a failure is as foreign as an observation, and may try to pass for words of ours.
 """
 
 from __future__ import annotations
@@ -8,19 +9,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["LONGEST", "cut", "few"]
+from mage.effects import Notice, NoticeKind
+
+__all__ = ["few", "quoted", "told_once"]
 
 LINES: Final = 20
 """Lines of one list."""
-QUOTED: Final = 200
+QUOTED: Final = 400
 """Characters of one quoted action or reason."""
-LONGEST: Final = 6_000
-"""Characters of one notice, more than 20 lines of a plan take."""
+LONGEST: Final = 1_000
+"""Characters of our own words: they name numbers, and a number may be long."""
+
+_BLANK: Final = "\t\xa0\u3000"
+"""White space of a line that is not `printable` and does no harm."""
 
 
-def cut(text: str, longest: int = QUOTED) -> str:
-    """Return a text of at most so many characters; what is cut off is marked by `…`."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+def told_once(kind: NoticeKind, text: str, *said: str) -> Notice:
+    """Return a notice in our words, with what others have said below them. Cost: O(length of what is kept)."""
+    return Notice(kind, _cut(text, LONGEST), few([quoted(each) for each in said], "\n"))
+
+
+def quoted(text: str) -> str:
+    """Return foreign words as they are shown: at most 400 characters, the middle left out openly.
+
+    What a terminal would obey or a reader could not see, such as a mark that turns the direction of a line, is
+    spelled out; line breaks stay, as the block that shows them indents each line.
+    """
+    brief = _cut(text.replace("\r\n", "\n"), QUOTED)
+    if brief.isprintable():
+        return brief
+    return "".join(char if char == "\n" or char.isprintable() else _spelled(char) for char in brief)
+
+
+def _spelled(char: str) -> str:
+    return " " if char in _BLANK else f"<U+{ord(char):04X}>"
+
+
+def _cut(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    kept = longest // 2
+    return f"{text[:kept]} [... {len(text) - 2 * kept:,} characters left out ...] {text[-kept:]}"
 
 
 def few(lines: Sequence[str], separator: str) -> str:

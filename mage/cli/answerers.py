@@ -97,8 +97,15 @@ def _require_address(where: str, given: str | None) -> None:
     try:
         parts = urlsplit(given)
         named = given.isprintable() and bool((parts.hostname or "").encode("idna"))
-        sound = parts.scheme in ("http", "https") and named and parts.port != 0
+        sound = (
+            parts.scheme in ("http", "https")
+            and named
+            and parts.port != 0
+            and not (parts.query or parts.fragment)
+        )
     except ValueError:
         sound = False
     if not sound:
-        raise Refused(f"{where}: an address begins with http:// or https:// and names a host")
+        raise Refused(
+            f"{where}: an address begins with http:// or https://, names a host, and ends with its path"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from pathlib import Path
 from typing import final
+from urllib.parse import urlsplit, urlunsplit
 
 import attrs
 import typer
@@ -38,13 +39,21 @@ class Asked:
 
     @property
     def options(self) -> list[str]:
-        """The options that name them again."""
+        """The options that name them again, to be shown: a name and a password in an address are left out."""
         if self.model is None:
             return ["--offline"] + ["--env", self.env] * (self.env != "shop")
         named = ["--env", self.env, "--model", self.model]
-        for option, value in (("--judge-model", self.judge_model), ("--base-url", self.base_url)):
+        shown = None if self.base_url is None else _without_userinfo(self.base_url)
+        for option, value in (("--judge-model", self.judge_model), ("--base-url", shown)):
             named += [] if value is None else [option, value]
         return named + ["--mode", self.mode.value] * (self.mode is not Mode.TOOLS)
+
+
+def _without_userinfo(address: str) -> str:
+    """Return an address as it may be shown: what stands before its host may be a key."""
+    parts = urlsplit(address)
+    userinfo, mark, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"***@{host}")) if userinfo or mark else address
 
 
 def asked_of(

@@ -47,6 +47,7 @@ def told_totals(totals: Totals) -> str:
     )
     calls = [
         f"{who} {numbered(usage.calls, 'call')}, {usage.total:,} tokens"
+        + f" ({usage.estimated:,} of the calls counted here, not by the server)" * bool(usage.estimated)
         for who, usage in totals.tokens.items()
         if usage.calls
     ]

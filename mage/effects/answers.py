@@ -5,30 +5,38 @@ from __future__ import annotations
 from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
 
 import attrs
+from attrs.validators import and_, ge, instance_of
 
 from mage.engine.errors import MageError
 
 __all__ = ["EFFECT_FAULTS", "EffectError", "EffectFault", "Metered", "Usage", "metered"]
 
 Answer_co = TypeVar("Answer_co", covariant=True)
+_COUNT: Final = and_(instance_of(int), ge(0))
 
 
 @final
 @attrs.frozen
 class Usage:
-    """Tokens of one or more calls, as the provider counted them.
+    """Tokens of one or more calls, as the provider counted them, or as we did where it did not.
+
+    Raises:
+        TypeError: a count is no integer.
+        ValueError: one is below 0: added up it would make a limit void.
 
     Attributes:
         prompt: tokens read.
         completion: tokens written.
         cached: how many of those read came from the provider's cache.
         calls: how many calls these are.
+        estimated: for how many of them we counted, as the provider gave no number that can be true.
     """
 
-    prompt: int = 0
-    completion: int = 0
-    cached: int = 0
-    calls: int = 1
+    prompt: int = attrs.field(default=0, validator=_COUNT)
+    completion: int = attrs.field(default=0, validator=_COUNT)
+    cached: int = attrs.field(default=0, validator=_COUNT)
+    calls: int = attrs.field(default=1, validator=_COUNT)
+    estimated: int = attrs.field(default=0, validator=_COUNT)
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -36,7 +44,13 @@ class Usage:
             self.completion + other.completion,
             self.cached + other.cached,
             self.calls + other.calls,
+            self.estimated + other.estimated,
         )
+
+    @property
+    def document(self) -> dict[str, object]:
+        """The counts as a JSON object; `estimated` stands in it where it is not 0."""
+        return {name: count for name, count in attrs.asdict(self).items() if name != "estimated" or count}
 
     @property
     def total(self) -> int:
@@ -66,7 +80,7 @@ class Metered(Generic[Answer_co]):
         """What is kept beside the record that came of it: a JSON object, empty where nothing is known."""
         known: dict[str, object] = {"model": self.model, "prompt": self.prompt_hash}
         kept = {name: value for name, value in known.items() if value}
-        return {**kept, "usage": attrs.asdict(self.usage)} if self.usage != Usage() else kept
+        return {**kept, "usage": self.usage.document} if self.usage != Usage() else kept
 
 
 Bare = TypeVar("Bare")

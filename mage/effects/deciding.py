@@ -41,11 +41,14 @@ class Notice:
 
     Attributes:
         kind: what it is about.
-        text: one or more sentences in our words; what they quote is content.
+        text: one or more sentences in our words, and nobody else's.
+        said: what an environment, a judge, a server or the model itself has said of it: content, which is shown
+            below our words and never among them; empty where nobody is quoted.
     """
 
     kind: NoticeKind
     text: str
+    said: str = ""
 
 
 @final

@@ -55,6 +55,7 @@ class Reply:
         finish: why it stopped, in the provider's word; None where the reply broke off.
         usage: what it took.
         model: the name under which the provider says it answered.
+        aside: what it thought where a server splits that off; it is counted, and not read.
     """
 
     text: str = ""
@@ -63,6 +64,7 @@ class Reply:
     finish: str | None = None
     usage: Usage = _ONE
     model: str = ""
+    aside: str = attrs.field(default="", repr=False)
 
 
 @final

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, final
 
+import attrs
 import httpx2
 import openai
 
 from mage.engine.errors import MageError
+from mage.llm.bounds import Bounds
+from mage.llm.transport import LacksSocks, async_http_client, http_client
 
 __all__ = ["BadAddress", "BadKey", "BadProxy", "MissingKey", "async_client", "client"]
 
 _OPENAI: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
 """Sent to a server of one's own that wants no key; the client insists on some."""
+_LARGEST: Final = 16 * 1024 * 1024
+_TIMEOUTS: Final = 5
+"""A call may take so many timeouts in all, where nothing else is said: a repetition or two among them."""
 
 
 @final
@@ -65,17 +72,29 @@ def client(
     *,
     base_url: str | None = None,
     timeout: float = 120.0,
+    deadline: float | None = None,
+    largest: int = _LARGEST,
     max_retries: int = 2,
     environment: Mapping[str, str] | None = None,
 ) -> openai.OpenAI:
     """Return a client; close it when done. Nothing is sent.
 
+    What it is asked by the models of this room is bounded as a whole; a client that you make yourself has the
+    bounds that you give it. It does not follow a redirect to another server.
+
     Args:
-        base_url: the server's address, before `OPENAI_BASE_URL`; OpenAI's where neither is given.
-        timeout: seconds to wait for a reply, and between the pieces of a streamed one.
+        base_url: the server's address, before `OPENAI_BASE_URL`; OpenAI's where neither is given. A name and a
+            password in it go out as `Authorization`, and stand nowhere else.
+        timeout: seconds to wait for a connection, for a reply, and between any two pieces of one.
+        deadline: seconds for a whole call, from the first connection to the last byte, every repetition and the
+            waits between them included, streamed or not; five times `timeout` where it is None. It is exceeded
+            by no more than the SDK's own pause before a repetition, 8 s at most, and in the twin that is not
+            awaited by the time in which the system looks for a host. The fault is `timeout`.
+        largest: the most bytes of a reply, unpacked; 16 MiB if nothing is said. The fault is `server`.
         max_retries: how often the client asks again where nobody answered or it was asked too often. Each time it
-            waits as long as the provider says (`Retry-After`), up to two minutes; told to wait longer it does not
-            ask again, and the `EffectError` (`rate_limit`) says in `retry_after` how long. 0 to wait by yourself.
+            waits as long as the provider says (`Retry-After`), up to two minutes; told to wait longer, or past
+            the deadline, it does not ask again, and the `EffectError` (`rate_limit`) says in `retry_after` how
+            long. 0 to wait by yourself.
         environment: where the variables stand; None for those of the process.
 
     Raises:
@@ -84,22 +103,40 @@ def client(
         BadAddress: the address cannot be one.
         BadProxy: the process' environment names a proxy that cannot be used.
     """
-    key, address = _settings(base_url, environment)
+    place = _settings(base_url, environment)
+    bounds = Bounds(_TIMEOUTS * timeout if deadline is None else deadline, largest)
     with _proxied():
-        return openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=max_retries)
+        return openai.OpenAI(
+            api_key=place.key,
+            base_url=place.address,
+            default_headers=place.headers,
+            timeout=timeout,
+            max_retries=max_retries,
+            http_client=http_client(place.address, bounds),
+        )
 
 
 def async_client(
     *,
     base_url: str | None = None,
     timeout: float = 120.0,
+    deadline: float | None = None,
+    largest: int = _LARGEST,
     max_retries: int = 2,
     environment: Mapping[str, str] | None = None,
 ) -> openai.AsyncOpenAI:
     """Return an async client; see `client`."""
-    key, address = _settings(base_url, environment)
+    place = _settings(base_url, environment)
+    bounds = Bounds(_TIMEOUTS * timeout if deadline is None else deadline, largest)
     with _proxied():
-        return openai.AsyncOpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=max_retries)
+        return openai.AsyncOpenAI(
+            api_key=place.key,
+            base_url=place.address,
+            default_headers=place.headers,
+            timeout=timeout,
+            max_retries=max_retries,
+            http_client=async_http_client(place.address, bounds),
+        )
 
 
 @contextmanager
@@ -107,31 +144,51 @@ def _proxied() -> Iterator[None]:
     """Say in our words what the HTTP client raises where it reads the proxies of the process' environment."""
     try:
         yield
-    except ImportError:
+    except LacksSocks:
         raise BadProxy(lacks="socksio") from None
     except (ValueError, httpx2.InvalidURL):
         raise BadProxy from None
 
 
-def _settings(base_url: str | None, environment: Mapping[str, str] | None) -> tuple[str, str]:
+@final
+@attrs.frozen
+class _Place:
+    """Where a client asks, and what it shows there."""
+
+    address: str
+    key: str = attrs.field(repr=False)
+    headers: dict[str, str] = attrs.field(repr=False)
+
+
+def _settings(base_url: str | None, environment: Mapping[str, str] | None) -> _Place:
     # looked up here: as a default of an argument it would be shown, with the key, by `help`
     variables = os.environ if environment is None else environment
-    address = base_url or variables.get("OPENAI_BASE_URL")
-    if address and not _is_address(address):
-        raise BadAddress
-    key = variables.get("OPENAI_API_KEY") or (_NO_KEY if address else "")
+    given = base_url or variables.get("OPENAI_BASE_URL")
+    url = _address(given) if given else httpx2.URL(_OPENAI)
+    key = variables.get("OPENAI_API_KEY") or (_NO_KEY if given else "")
     if not key:
         raise MissingKey
     if not all("!" <= char <= "~" for char in key):
         raise BadKey
     # never left to the SDK, which would look into the process' environment, and take an empty variable for an address
-    return key, address or _OPENAI
+    return _Place(str(url.copy_with(userinfo=b"")), key, _authorization(url))
 
 
-def _is_address(given: str) -> bool:
-    """Tell whether the HTTP client takes an address at all; whether anybody is there is seen when it is asked."""
+def _address(given: str) -> httpx2.URL:
+    """Return an address that the HTTP client takes; whether anybody is there is seen when it is asked."""
     try:
-        httpx2.URL(given).host.encode("idna")
+        url = httpx2.URL(given)
+        url.host.encode("idna")
     except (httpx2.InvalidURL, UnicodeError):  # a label of a host that is empty or too long
-        return False
-    return True
+        raise BadAddress from None
+    if url.query or url.fragment:  # the path of a request would be added to it
+        raise BadAddress
+    return url
+
+
+def _authorization(url: httpx2.URL) -> dict[str, str]:
+    """Return what a name and a password in an address go out as; left in it they would stand in every log."""
+    if not url.userinfo:
+        return {}
+    token = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
+    return {"Authorization": f"Basic {token}"}

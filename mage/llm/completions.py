@@ -15,11 +15,12 @@ import attrs
 from mage.agent.prompts import ToolCall
 from mage.effects import Usage
 from mage.llm.asking import Reply
-from mage.llm.events import data_of
+from mage.llm.events import Events, Lines
 from mage.llm.faults import ProviderError, provider_error
 
-__all__ = ["read_completion", "read_json_completion", "read_streamed_completion"]
+__all__ = ["Gathering", "read_completion", "read_json_completion", "read_streamed_completion"]
 
+_ASIDE: Final = ("reasoning", "reasoning_content")  # some give both, and the same in both
 _NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat completion")
 
 
@@ -52,6 +53,7 @@ def read_completion(document: object) -> Reply | ProviderError:
         finish=(_text(finish) or None) if choices else "stop",
         usage=_usage(whole.get("usage")),
         model=_text(whole.get("model")),
+        aside=max([_text(message.get(name)) for name in _ASIDE], key=len),
     )
 
 
@@ -96,7 +98,12 @@ def _calls(value: object) -> Iterable[ToolCall]:
 
 def _arguments(value: object) -> str:
     """Return the arguments of a call as their text; some servers give an object."""
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value)
+    except RecursionError:  # it was just not too deep to be read
+        return ""
 
 
 def _usage(value: object) -> Usage:
@@ -115,43 +122,72 @@ def _count(value: object) -> int:
 
 def read_streamed_completion(lines: Iterable[str]) -> Reply | ProviderError:
     """Return what the lines of an event stream add up to. Any lines. Cost: O(length)."""
-    chunks: list[Mapping[str, object]] = []
-    for data in data_of(lines):
+    gathering = Gathering()
+    for line in lines:
+        gathering.take_line(line)
+    return gathering.came()
+
+
+@final
+class Gathering:
+    """A completion that comes in pieces; of each event it keeps what the reply needs, and not the event.
+
+    One that broke off has no `finish_reason`. Cost: O(length) in all, and memory for the texts alone.
+    """
+
+    def __init__(self) -> None:
+        self._lines = Lines()
+        self._events = Events()
+        self._wrong: ProviderError | None = None
+        self._whole: dict[str, object] = {}
+        self._texts: dict[str, list[str]] = {name: [] for name in ("content", "refusal", *_ASIDE)}
+        self._calls = _GrowingCalls()
+        self._finish: object = None
+
+    def take(self, piece: bytes) -> bool:
+        """Take the next bytes; tell whether nothing that follows would count."""
+        is_last = self._lines.take(piece)
+        for line in self._lines.drain():
+            self.take_line(line)
+        return is_last or self._wrong is not None
+
+    def take_line(self, line: str) -> None:
+        """Take the next line."""
+        data = self._events.take(line)
+        if data is None or self._wrong is not None:
+            return
         try:
             chunk = _mapping(json.loads(data))
         except (ValueError, RecursionError):
-            return ProviderError(200, "", "a piece of the stream is not JSON")
-        error = _error(chunk)
-        if error is not None:
-            return error
-        chunks.append(chunk)
-    return read_completion(_gathered(chunks))
+            self._wrong = ProviderError(200, "", "a piece of the stream is not JSON")
+            return
+        self._wrong = _error(chunk)
+        if self._wrong is None:
+            self._add(chunk)
 
-
-def _gathered(chunks: Iterable[Mapping[str, object]]) -> dict[str, object]:
-    """Return the completion that the chunks of a stream add up to. One that broke off has no `finish_reason`.
-
-    Cost: O(size).
-    """
-    whole: dict[str, object] = {}
-    texts: dict[str, list[str]] = {"content": [], "refusal": []}
-    calls: list[_GrowingCall] = []
-    finish: object = None
-    for chunk in chunks:
-        whole.update({key: chunk[key] for key in ("usage", "model") if chunk.get(key)})
+    def _add(self, chunk: Mapping[str, object]) -> None:
+        self._whole.update({key: chunk[key] for key in ("usage", "model") if chunk.get(key)})
         choice = _first_choice(chunk)
-        finish = choice.get("finish_reason") or finish
+        self._finish = choice.get("finish_reason") or self._finish
         delta = _mapping(choice.get("delta"))
-        for name, pieces in texts.items():
-            pieces.append(_content(delta.get(name)))
+        for name, pieces in self._texts.items():
+            content = _content(delta.get(name))
+            if content:
+                pieces.append(content)
         for item in _items(delta.get("tool_calls")):
-            _add(calls, _mapping(item))
-    message = {name: "".join(pieces) for name, pieces in texts.items()}
-    ordered = [
-        {"id": call.id, "function": {"name": call.name, "arguments": "".join(call.arguments)}}
-        for call in sorted(calls, key=lambda call: call.index)
-    ]
-    return {**whole, "choices": [{"message": {**message, "tool_calls": ordered}, "finish_reason": finish}]}
+            self._calls.add(_mapping(item))
+
+    def came(self) -> Reply | ProviderError:
+        """Return what it has come to; a line that was not ended counts."""
+        for line in self._lines.all():
+            self.take_line(line)
+        if self._wrong is not None:
+            return self._wrong
+        message = {name: "".join(pieces) for name, pieces in self._texts.items()}
+        called = {**message, "tool_calls": self._calls.whole()}
+        return read_completion(
+            {**self._whole, "choices": [{"message": called, "finish_reason": self._finish}]}
+        )
 
 
 @final
@@ -165,26 +201,41 @@ class _GrowingCall:
     arguments: list[str] = attrs.field(factory=list)
 
 
-def _add(calls: list[_GrowingCall], piece: Mapping[str, object]) -> None:
-    """Add a piece to its call, or begin one."""
-    function = _mapping(piece.get("function"))
-    identity, name = _text(piece.get("id")), _text(function.get("name"))
-    call = _grown_by(calls, piece.get("index"), identity, name)
-    call.id = identity or call.id
-    call.name = name or call.name
-    call.arguments.append(_arguments(function.get("arguments") or ""))
+@final
+class _GrowingCalls:
+    """The calls of a stream, and of each index the last one, so that no piece has to look for its own."""
 
+    def __init__(self) -> None:
+        self._calls: list[_GrowingCall] = []
+        self._last_at: dict[int, _GrowingCall] = {}
 
-def _grown_by(calls: list[_GrowingCall], index: object, identity: str, name: str) -> _GrowingCall:
-    """Return the call that a piece belongs to.
+    def add(self, piece: Mapping[str, object]) -> None:
+        """Add a piece to its call, or begin one. Cost: O(size of the piece)."""
+        function = _mapping(piece.get("function"))
+        identity, name = _text(piece.get("id")), _text(function.get("name"))
+        call = self._grown_by(piece.get("index"), identity, name)
+        call.id = identity or call.id
+        call.name = name or call.name
+        call.arguments.append(_arguments(function.get("arguments") or ""))
 
-    Some servers leave the index out, and some give 0 to every call: a name with another id begins a call.
-    """
-    place = index if isinstance(index, int) else None
-    found = [call for call in calls if place is None or call.index == place][-1:]
-    for call in found:
-        if not (name and call.name and identity != call.id):
+    def _grown_by(self, index: object, identity: str, name: str) -> _GrowingCall:
+        """Return the call that a piece belongs to.
+
+        Some servers leave the index out, and some give 0 to every call: a name with another id begins a call.
+        """
+        place = index if isinstance(index, int) else None
+        last = self._calls[-1] if self._calls else None
+        call = last if place is None else self._last_at.get(place)
+        if call is not None and not (name and call.name and identity != call.id):
             return call
-    begun = _GrowingCall(place if place is not None else len(calls))
-    calls.append(begun)
-    return begun
+        begun = _GrowingCall(len(self._calls) if place is None else place)
+        self._calls.append(begun)
+        self._last_at[begun.index] = begun
+        return begun
+
+    def whole(self) -> list[dict[str, object]]:
+        """Return them as a completion has them, in the order of their indices."""
+        return [
+            {"id": call.id, "function": {"name": call.name, "arguments": "".join(call.arguments)}}
+            for call in sorted(self._calls, key=lambda call: call.index)
+        ]

@@ -8,10 +8,9 @@ together end a line, and nothing else does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import Final, final
 
-__all__ = ["Lines", "data_of"]
+__all__ = ["Events", "Lines"]
 
 _FIELD: Final = "data:"
 _LAST: Final = "[DONE]"
@@ -39,22 +38,38 @@ class Lines:
         return any(map(_is_last, lines))
 
     def all(self) -> list[str]:
-        """Return every line so far, the open one too."""
+        """Return every line so far that was not drained, the open one too."""
         rest = b"".join(self._open)
         return [*self._lines, rest.removesuffix(b"\r").decode(errors="replace")] if rest else [*self._lines]
 
+    def drain(self) -> list[str]:
+        """Return the lines that have ended, and forget them."""
+        ended, self._lines = self._lines, []
+        return ended
 
-def data_of(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the data of each event that an empty line ends; what broke off within one is dropped, as SSE has it."""
-    data: list[str] = []
-    for line in lines:
-        if _is_last(line):
-            return
+
+@final
+class Events:
+    """The data of each event, from the lines of a stream. What broke off within one is dropped, as SSE has it.
+
+    It keeps nothing of comments and of the other fields, however many there are.
+    """
+
+    def __init__(self) -> None:
+        self._data: list[str] = []
+        self._over = False
+
+    def take(self, line: str) -> str | None:
+        """Take the next line; return the data of the event that it ends, None where it ends none."""
+        self._over = self._over or _is_last(line)
+        if self._over:
+            return None
         if line.startswith(_FIELD):
-            data.append(line.removeprefix(_FIELD).removeprefix(" "))
-        elif not line and data:
-            yield "\n".join(data)
-            data = []
+            self._data.append(line.removeprefix(_FIELD).removeprefix(" "))
+        elif not line and self._data:
+            data, self._data = "\n".join(self._data), []
+            return data
+        return None
 
 
 def _is_last(line: str) -> bool:

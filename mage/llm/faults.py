@@ -7,8 +7,8 @@
     429                                             rate_limit, with Retry-After
     409 (a lock), 5xx                               server, with Retry-After
 
-The provider's own words help people, but may quote the prompt, and a careless proxy echoes the key. They are
-kept only where they quote nothing of what was sent, in one short line, with the key taken out.
+The provider's own words help people, but may quote the prompt. They are kept only where they quote nothing of
+what was sent, in one short line. A key that a careless proxy echoes was taken out before (`mage.llm.secrets`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import openai
 from mage.agent.prompts import Assistant
 from mage.effects import EffectError, EffectFault
 from mage.llm.asking import Call
+from mage.llm.bounds import GaveUp
 
 __all__ = ["ProviderError", "Sent", "effect_error", "provider_error", "transport_error"]
 
@@ -42,8 +43,6 @@ _MAY_OVERFLOW: Final = frozenset({200, 400, 413, 422, 500})  # 200: an error in 
 _NO_CREDIT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _BROKEN: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError, httpx2.DecodingError)
 _LONGEST: Final = 200
-_SHORTEST_KEY: Final = 8
-"""What is shorter is no secret but a word such as `none` or `EMPTY`, for a server that wants no key."""
 _WINDOW: Final = 16
 """So many characters in common with the prompt are a quotation."""
 
@@ -77,40 +76,34 @@ class Sent:
         model: the name of the model, which may.
     """
 
-    key: str = attrs.field(repr=False)
     text: str = attrs.field(repr=False)
     model: str
 
     @classmethod
-    def of(cls, call: Call, *, key: str, model: str) -> Sent:
+    def of(cls, call: Call, *, model: str) -> Sent:
         """Return what a call has sent. Cost: O(size of the call)."""
         texts = [
             message.call.arguments if isinstance(message, Assistant) and message.call else message.text
             for message in call.messages
         ]
-        return cls(key, "\n".join(texts), model)
+        return cls("\n".join(texts), model)
 
     def discreet(self, message: str) -> str:
-        """Return a provider's words as one line without the key; empty where they quote what was sent."""
+        """Return a provider's words as one line; empty where they quote what was sent."""
         line = " ".join(message.split())
-        line = line.replace(self.key, "[key]") if len(self.key) >= _SHORTEST_KEY else line
         line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
         flat = " ".join(self.text.split())
         windows = range(max(1, len(line) - _WINDOW + 1))
         quotes = any(line[start : start + _WINDOW] in flat for start in windows)
         return "" if quotes or not line.isprintable() else line
 
-    def discreet_code(self, code: str) -> str:
-        """Return a provider's code; empty where it is none, or holds the key."""
-        is_key = code == self.key or (len(self.key) >= _SHORTEST_KEY and self.key in code)
-        return "" if is_key or not re.fullmatch(r"[\w.-]{1,60}", code) else code
-
 
 def effect_error(said: ProviderError, sent: Sent) -> EffectError:
     """Return what a provider's error comes to. Cost: O(size of what was sent)."""
     fault = _fault(said)
     words = "" if said.status in (401, 403) else sent.discreet(said.message)
-    about = ", ".join(filter(None, [f"HTTP {said.status}", sent.discreet_code(said.code)]))
+    code = said.code if re.fullmatch(r"[\w.-]{1,60}", said.code) else ""
+    about = ", ".join(filter(None, [f"HTTP {said.status}", code]))
     detail = f"{_MEANING[fault]} ({about})"
     if said.status in (401, 403):
         detail = f"the provider does not accept the key for this model ({about})"
@@ -151,11 +144,15 @@ def _fault(said: ProviderError) -> EffectFault:
 
 def transport_error(error: openai.OpenAIError | httpx2.HTTPError) -> ProviderError | EffectError:
     """Return what an error of the client comes to: what the provider said, or that nobody has."""
+    if isinstance(error, GaveUp):
+        return error.error
     if isinstance(error, openai.APIStatusError):
         return provider_error(error.status_code, error.body, error.response.headers)
     if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
         return EffectError("timeout", "no answer within the time that the client waits")
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+    if isinstance(cause, httpx2.TooManyRedirects):
+        return EffectError("rejected", "the server redirects in circles")
     if isinstance(cause, _BROKEN):
         return EffectError("dropped", "the connection broke before the reply was whole")
     if isinstance(error, openai.APIConnectionError | httpx2.HTTPError):

@@ -11,8 +11,7 @@ too_many_calls  more than one of compress, revise and finish (D11)
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from mage.agent.prompts import ToolCall
@@ -30,6 +29,7 @@ from mage.agent.tools import (
 from mage.effects import Action, Decision, EffectError, EffectFault, Finish, Then
 from mage.engine import Compress, Failed, Passed, Revise, Verdict
 from mage.llm.asking import Reply
+from mage.llm.objects import objects_in
 from mage.llm.plain import find_move
 from mage.llm.schemas import misfit
 
@@ -249,31 +249,10 @@ def _object_with(key: str, said: str) -> dict[str, JsonValue]:
     if not said:
         raise EffectError("empty", "the reply is empty")
     found = False
-    for document in _objects(said):
+    for document in objects_in(said):
         found = True
         if key in document:
             return document
     if found:
         raise EffectError("wrong_schema", f"the JSON object has no {key!r}")
     raise EffectError("not_json", "there is no JSON object in the reply")
-
-
-def _objects(text: str) -> Iterator[dict[str, JsonValue]]:
-    """Yield the JSON objects in a text, from left to right, none inside another."""
-    start = text.find("{")
-    while start >= 0:
-        end = start + 1
-        try:
-            document, end = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            pass  # a brace that opens no object
-        else:
-            yield document
-        start = text.find("{", end)
-
-
-def _no_number(written: str) -> JsonValue:
-    raise ValueError(f"{written} is not JSON")
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_no_number)

@@ -24,10 +24,13 @@ from mage.agent.prompts import Assistant, ChatMessage, System, ToolResult, User
 from mage.agent.tools import Tool
 from mage.effects import EffectError
 from mage.llm.asking import Call, NotEnforced, Reply
-from mage.llm.completions import read_json_completion, read_streamed_completion
-from mage.llm.events import Lines
+from mage.llm.bounds import calling
+from mage.llm.completions import Gathering, read_json_completion
 from mage.llm.faults import ProviderError, Sent, effect_error, transport_error
+from mage.llm.metering import counted
 from mage.llm.schemas import is_strict
+from mage.llm.secrets import Secrets, secrets_of
+from mage.tokens import TokenCounter, default_counter
 
 __all__ = ["AsyncLine", "Line", "Sampling"]
 
@@ -39,7 +42,8 @@ class Sampling(TypedDict, total=False):
         max_tokens: the most it may write in one reply.
         temperature: 0 for the likeliest reply.
         seed: for providers that can repeat themselves.
-        stream: take the reply in pieces, so that the client's timeout counts from piece to piece.
+        stream: take the reply in pieces, so that the client's timeout counts from piece to piece and
+            only its deadline counts the whole.
         extra: further parameters of the provider, such as `{"max_completion_tokens": 4000}` for OpenAI's
             reasoning models, which take no `max_tokens`, or `{"parallel_tool_calls": False}`.
     """
@@ -71,11 +75,13 @@ class Line:
         client: the client, whose address and key it uses.
         model: the model's name.
         sampling: how it is asked.
+        counter: counts what the server does not.
     """
 
     client: openai.OpenAI = attrs.field(repr=False)
     model: str
     sampling: Sampling
+    counter: TokenCounter = attrs.field(factory=default_counter, repr=False)
 
     def send(self, call: Call) -> Reply:
         """Make a call.
@@ -86,26 +92,28 @@ class Line:
         """
         came: Came
         try:
-            came = self._streamed(call) if self.sampling.get("stream") else self._whole(call)
+            with calling():
+                came = self._streamed(call) if self.sampling.get("stream") else self._whole(call)
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             came = transport_error(error)
-        return _taken(came, call, Sent.of(call, key=self.client.api_key, model=self.model))
+        return counted(_taken(came, call, self.model, secrets_of(self.client)), call, self.counter)
 
     def _whole(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_raw_response
-        return read_json_completion(completions.create(**_parameters(self.model, self.sampling, call)).text)
+        response = completions.create(**_parameters(self.model, self.sampling, call))
+        return read_json_completion(_text(response.content))
 
     def _streamed(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_streaming_response
         parameters = _parameters(self.model, self.sampling, call)
         with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
             if not _is_stream(response.headers):
-                return read_json_completion(response.read().decode(errors="replace"))
-            lines = Lines()
+                return read_json_completion(_text(response.read()))
+            gathering = Gathering()
             for piece in response.iter_bytes():
-                if lines.take(piece):
+                if gathering.take(piece):
                     break
-            return read_streamed_completion(lines.all())
+            return gathering.came()
 
 
 @final
@@ -116,32 +124,34 @@ class AsyncLine:
     client: openai.AsyncOpenAI = attrs.field(repr=False)
     model: str
     sampling: Sampling
+    counter: TokenCounter = attrs.field(factory=default_counter, repr=False)
 
     async def send(self, call: Call) -> Reply:
         """Make a call; see `Line.send`."""
         came: Came
         try:
-            came = await (self._streamed(call) if self.sampling.get("stream") else self._whole(call))
+            with calling():
+                came = await (self._streamed(call) if self.sampling.get("stream") else self._whole(call))
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             came = transport_error(error)
-        return _taken(came, call, Sent.of(call, key=self.client.api_key, model=self.model))
+        return counted(_taken(came, call, self.model, secrets_of(self.client)), call, self.counter)
 
     async def _whole(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_raw_response
         response = await completions.create(**_parameters(self.model, self.sampling, call))
-        return read_json_completion(response.text)
+        return read_json_completion(_text(response.content))
 
     async def _streamed(self, call: Call) -> Came:
         completions = self.client.chat.completions.with_streaming_response
         parameters = _parameters(self.model, self.sampling, call)
         async with completions.create(stream=True, stream_options=_WITH_USAGE, **parameters) as response:
             if not _is_stream(response.headers):
-                return read_json_completion((await response.read()).decode(errors="replace"))
-            lines = Lines()
+                return read_json_completion(_text(await response.read()))
+            gathering = Gathering()
             async for piece in response.iter_bytes():
-                if lines.take(piece):
+                if gathering.take(piece):
                     break
-            return read_streamed_completion(lines.all())
+            return gathering.came()
 
 
 Came: TypeAlias = Reply | ProviderError | EffectError
@@ -154,20 +164,28 @@ _SCHEMA_REJECTED: Final = frozenset({400, 404, 415, 422, 500, 501})
 """How servers say that they do not know `response_format`, or cannot enforce this schema."""
 
 
+def _text(body: bytes) -> str:
+    """Return a body as text: JSON is UTF-8, whatever its headers say."""
+    return body.decode(errors="replace")
+
+
 def _is_stream(headers: Mapping[str, str]) -> bool:
     """Tell whether a server has taken `stream`; some do not know it."""
     return headers.get("content-type", "").startswith("text/event-stream")
 
 
-def _taken(came: Came, call: Call, sent: Sent) -> Reply:
-    """Return the reply, or raise what came in its place; here, so that nothing of the client's is its context."""
+def _taken(came: Came, call: Call, model: str, secrets: Secrets) -> Reply:
+    """Return the reply, or raise what came in its place; here, so that nothing of the client's is its context.
+
+    Whatever a server has said enters here, and nowhere else: no secret passes.
+    """
     match came:
         case Reply():
-            return came
+            return secrets.out_of(came)
         case EffectError():
             raise came
         case ProviderError():
-            error = effect_error(came, sent)
+            error = effect_error(secrets.out_of(came), Sent.of(call, model=model))
             if call.schema is not None and came.status in _SCHEMA_REJECTED and error.fault != "overflow":
                 raise NotEnforced(error)
             raise error

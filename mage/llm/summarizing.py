@@ -59,7 +59,8 @@ class ChatSummarizer:
     Args:
         client: the client; its `max_retries`, `timeout` and address are used.
         model: the model's name.
-        counter: counts a text against the limit of the request; an exact counter where there is one.
+        counter: counts a text against the limit of the request, and what a server does not count; an exact counter
+            where there is one.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
     """
 
@@ -72,7 +73,7 @@ class ChatSummarizer:
         **sampling: Unpack[Sampling],
     ) -> None:
         self._summarizing = _Summarizing(model, default_counter() if counter is None else counter)
-        self._line = Line(client, model, sampling)
+        self._line = Line(client, model, sampling, self._summarizing.counter)
 
     def __repr__(self) -> str:
         return f"ChatSummarizer({self._summarizing.model!r})"
@@ -99,7 +100,7 @@ class AsyncChatSummarizer:
         **sampling: Unpack[Sampling],
     ) -> None:
         self._summarizing = _Summarizing(model, default_counter() if counter is None else counter)
-        self._line = AsyncLine(client, model, sampling)
+        self._line = AsyncLine(client, model, sampling, self._summarizing.counter)
 
     def __repr__(self) -> str:
         return f"AsyncChatSummarizer({self._summarizing.model!r})"

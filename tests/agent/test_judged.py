@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
 from mage import (
@@ -315,7 +314,7 @@ def test_the_verdict_keeps_who_gave_it_and_what_it_took() -> None:
     played = Played(acts("a"), compress("did"), DONE, verdicts=[answer])
     outcome = played.run()
     meta = dict(played.journal[2].meta)
-    assert (meta["model"], meta["prompt"], meta["usage"]) == ("judge-1", "abc", attrs.asdict(Usage(5, 2)))
+    assert (meta["model"], meta["prompt"], meta["usage"]) == ("judge-1", "abc", Usage(5, 2).document)
     assert outcome.totals.tokens["judge"] == Usage(5, 2)
     assert outcome.totals.all_tokens == 7
 

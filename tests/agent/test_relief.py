@@ -246,7 +246,7 @@ def test_at_the_mark_the_rest_of_a_reply_waits() -> None:
     assert isinstance(played.run(), RunFinished)
     assert [type(command) for command in played.commands] == [Grow, Grow, Compress, ApplyVerdict]
     assert played.told[1] == ["tokens", "refused"]
-    assert played.decisions.asked[1].notices[1].text == "Not done, of your last reply: c; d; finish"
+    assert played.decisions.asked[1].notices[1].said == "c\nd\nfinish"
     again = played.again()
     assert isinstance(again.run(), RunFinished)
     assert again.commands == played.commands

@@ -199,7 +199,7 @@ def test_what_follows_an_uncertain_action_waits() -> None:
     assert isinstance(later.run(), RunFinished)
     assert later.commands == [Grow("a", UNCERTAIN)]
     assert later.told == [["uncertain", "refused"]]
-    assert later.decisions.asked[0].notices[1].text.endswith(": b; finish")
+    assert later.decisions.asked[0].notices[1].said == "b\nfinish"
 
 
 def test_a_restoring_that_was_interrupted_may_be_half_way() -> None:
@@ -216,7 +216,7 @@ def test_a_restoring_that_was_interrupted_may_be_half_way() -> None:
     later = played.again(DONE, world=ScriptedWorld(repeatable=False))
     assert isinstance(later.run(), RunFinished)
     assert later.told == [["diverged"]]
-    assert "half way" in later.decisions.asked[0].notices[0].text
+    assert "half way" in later.decisions.asked[0].notices[0].said
     assert isinstance(later.again(world=ScriptedWorld(repeatable=False)).run(), RunFinished)
     repeated = played.again(DONE, world=ScriptedWorld())
     assert isinstance(repeated.run(), RunFinished)

@@ -8,7 +8,7 @@ import pytest
 from mage import Compress, Grow, Instruct, Passed, Revise, StepId
 from mage.agent import Asked, AskFailed, Noticed, Policy, RunEnded, RunFailed, RunFinished, RunStopped
 from mage.agent.environment import RESET
-from mage.agent.telling import LONGEST
+from mage.agent.telling import LINES, LONGEST, QUOTED
 from mage.effects import (
     Action,
     Compensable,
@@ -75,7 +75,7 @@ def test_an_unusable_reply_is_told_once() -> None:
     played = Played(UNUSABLE, acts("a"), DONE)
     outcome = played.run()
     assert played.told == [[], ["unusable"], []]
-    assert "no JSON" in played.decisions.asked[1].notices[0].text
+    assert "no JSON" in played.decisions.asked[1].notices[0].said
     assert outcome.totals.tokens["model"] == Usage(9, 3, 0, 3)
     assert AskFailed("model", "not_json") in played.events
 
@@ -232,7 +232,7 @@ def test_an_irreversible_action_is_not_left_behind_where_the_policy_forbids() ->
     played = Played(acts("sell"), revise(0, "no"), DONE, world=world, policy=policy)
     played.run()
     assert played.told[2] == ["irreversible"]
-    assert "it is sold" in played.decisions.asked[2].notices[0].text
+    assert "it is sold" in played.decisions.asked[2].notices[0].said
     assert played.commands == [Grow("sell", "sold")]
 
 
@@ -244,7 +244,7 @@ def test_what_is_left_behind_is_reported_where_it_cannot_be_undone() -> None:
     played = Played(acts("pay"), revise(0, "no"), DONE, world=world)
     played.run()
     assert played.told[2] == ["diverged"]
-    text = played.decisions.asked[2].notices[0].text
+    text = played.decisions.asked[2].notices[0].said
     assert "no way back" in text
     assert "ask for the money" in text
 
@@ -307,7 +307,7 @@ def test_limits_hold_between_the_actions_of_one_reply() -> None:
     later = played.again(DONE, policy=Policy(max_steps=9))
     assert isinstance(later.run(), RunFinished)
     assert later.told == [["refused"]]
-    assert later.decisions.asked[0].notices[0].text.endswith("; a22; and 27 more")
+    assert later.decisions.asked[0].notices[0].said.endswith("\na22\nand 27 more")
 
 
 def test_after_the_world_is_over_the_rest_of_a_reply_waits() -> None:
@@ -317,7 +317,7 @@ def test_after_the_world_is_over_the_rest_of_a_reply_waits() -> None:
     assert isinstance(played.run(), RunFinished)
     assert played.commands == [Grow("a", "won")]
     assert played.told[1] == ["world", "world", "refused"]
-    assert played.decisions.asked[1].notices[2].text == "Not done, of your last reply: c; compress"
+    assert played.decisions.asked[1].notices[2].said == "c\ncompress"
 
 
 def test_the_last_action_may_end_the_world() -> None:
@@ -338,8 +338,10 @@ def test_what_is_told_does_not_grow_with_what_it_quotes(action: str) -> None:
     told = [notice for request in played.decisions.asked for notice in request.notices]
     assert {notice.kind for notice in told} == {"diverged", "tried", "refused", "merged", "unusable"}
     assert max(len(notice.text) for notice in told) <= LONGEST
-    plan = next(notice.text for notice in told if notice.kind == "diverged")
-    assert "and 30 more" in plan
+    assert max(len(line) for notice in told for line in notice.said.splitlines()) <= QUOTED + 50
+    assert max(notice.said.count("\n") for notice in told) <= LINES
+    plan = next(notice.said for notice in told if notice.kind == "diverged")
+    assert "and 31 more" in plan
 
 
 def test_what_follows_an_action_that_failed_is_told() -> None:
@@ -349,4 +351,4 @@ def test_what_follows_an_action_that_failed_is_told() -> None:
     later = played.again(DONE)
     assert isinstance(later.run(), RunFinished)
     assert later.told == [["world", "refused"]]
-    assert later.decisions.asked[0].notices[1].text == "Not done, of your last reply: c"
+    assert later.decisions.asked[0].notices[1].said == "c"

@@ -95,7 +95,15 @@ def test_a_proxy_that_cannot_be_used_is_told(proxy: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     "address",
-    ["http://.x/", f"http://{'a' * 70}.x", "http://\u00fc..x/", "http://a/\0", "http://h:port/"],
+    [
+        "http://.x/",
+        f"http://{'a' * 70}.x",
+        "http://\u00fc..x/",
+        "http://a/\0",
+        "http://h:port/",
+        "http://h/v1?key=x",
+        "http://h/v1#x",
+    ],
 )
 def test_an_address_that_cannot_be_one_is_told(address: str) -> None:
     """Before anything is sent, by both twins, wherever it was given."""

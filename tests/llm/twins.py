@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, final
 
@@ -18,6 +17,8 @@ from mage.llm import (
     ChatJudge,
     ChatModel,
     ChatSummarizer,
+    async_client,
+    client,
 )
 from tests.llm.requests import DECIDE, JUDGE, SUMMARY
 from tests.llm.server import Answer, Request, ScriptedServer, Silent
@@ -26,7 +27,6 @@ __all__ = ["KEY", "Outcome", "decided", "judged", "summarized", "tried"]
 
 KEY = "sk-very-secret-0123456789"
 Value = TypeVar("Value")
-_TLS = ssl.create_default_context()  # each client would make one of its own, which takes most of its time
 
 
 def tried(call: Callable[[], Value]) -> Value | EffectError:
@@ -106,17 +106,16 @@ def _both(
     ask_awaited: Callable[[openai.AsyncOpenAI], Awaitable[Metered[Value]]],
 ) -> Outcome:
     timeout = 0.6 if any(isinstance(answer, Silent) for answer in script) else 20.0
-    settings: dict[str, Any] = {"api_key": KEY, "max_retries": retries, "timeout": timeout}
+    settings: dict[str, Any] = {"max_retries": retries, "timeout": timeout}
+    settings["environment"] = {"OPENAI_API_KEY": KEY}
 
     def once(url: str) -> Metered[Value]:
-        http = openai.DefaultHttpxClient(verify=_TLS)
-        with openai.OpenAI(base_url=url, http_client=http, **settings) as client:
-            return ask(client)
+        with client(base_url=url, **settings) as ours:
+            return ask(ours)
 
     async def awaited(url: str) -> Metered[Value]:
-        http = openai.DefaultAsyncHttpxClient(verify=_TLS)
-        async with openai.AsyncOpenAI(base_url=url, http_client=http, **settings) as client:
-            return await ask_awaited(client)
+        async with async_client(base_url=url, **settings) as ours:
+            return await ask_awaited(ours)
 
     outcome = _outcome(script, once)
     assert outcome == _outcome(script, lambda url: asyncio.run(_of(awaited(url))))

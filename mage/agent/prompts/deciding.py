@@ -91,7 +91,7 @@ def _messages(
 def _now(request: Decide) -> Iterator[Block]:
     """Yield what is said in this turn only."""
     for notice in request.notices:
-        yield Block("Notice: ", notice.text)
+        yield Block("Notice: ", f"{notice.text}\n{notice.said}" if notice.said else notice.text)
     if request.boundaries:
         yield _where_to(request)
     if not request.may_compress:

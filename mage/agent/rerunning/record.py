@@ -83,7 +83,9 @@ def question(request: Request, tree: Tree, paths: Paths) -> Hashable:
     """
     match request:
         case Decide(shown, boundaries, notices, may_compress):
-            told = tuple([(notice.kind, notice.text) for notice in notices if notice.kind != "uncertain"])
+            told = tuple(
+                [(notice.kind, notice.text, notice.said) for notice in notices if notice.kind != "uncertain"]
+            )
             return (Decide, shown, boundaries, told, may_compress)
         case JudgeRequest() | SummaryRequest():
             return request

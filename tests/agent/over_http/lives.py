@@ -9,13 +9,11 @@ The twins must come to the same: outcomes, state, journal, tape, and what the se
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final, TypeAlias, cast, final
 
 import attrs
-import openai
 
 from mage.agent import Agent, AsyncAgent, Outcome, Policy
 from mage.agent.outcomes import KindOfCall
@@ -28,11 +26,13 @@ from mage.llm import (
     ChatJudge,
     ChatModel,
     ChatSummarizer,
+    async_client,
+    client,
 )
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import EstimateCounter
 from tests.agent.over_http.mind import KINDS, is_meant
-from tests.agent.over_http.provider import HEALTHY, Fault, Provider
+from tests.agent.over_http.provider import HEALTHY, Fault, Provider, check_billed
 from tests.agent.toys import TASK, Ground, world_of
 from tests.agent.twins import NAME, AwaitedWorld, Left, constant, left_by, plain
 from tests.llm.server import ScriptedServer, Silent
@@ -41,7 +41,6 @@ from tests.llm.twins import KEY
 __all__ = ["POLICY", "TWINS", "Life", "Place", "Ran", "Twin", "awaiting", "lived", "unbroken"]
 
 POLICY: Final = Policy(exhausted="stop")
-_TLS: Final = ssl.create_default_context()  # each client would make one of its own, which takes long
 
 
 @final
@@ -63,7 +62,8 @@ class Life:
     def client(self) -> dict[str, Any]:
         """How a client of this life is made."""
         patience = 1.5 if isinstance(self.fault.answer, Silent) else 30.0
-        return {"api_key": KEY, "max_retries": self.retries, "timeout": patience}
+        environment = {"OPENAI_API_KEY": KEY}
+        return {"environment": environment, "max_retries": self.retries, "timeout": patience}
 
 
 @final
@@ -79,13 +79,12 @@ Twin: TypeAlias = Callable[[str, Place, Life, Policy], Outcome]
 
 
 def _called(url: str, place: Place, life: Life, policy: Policy) -> Outcome:
-    http = openai.DefaultHttpxClient(verify=_TLS)
-    with openai.OpenAI(base_url=url, http_client=http, **life.client) as client:
+    with client(base_url=url, **life.client) as ours:
         agent = Agent(
-            model=ChatModel(client, "model", stream=life.stream),
+            model=ChatModel(ours, "model", stream=life.stream),
             world=world_of(place.ground),
-            judge=ChatJudge(client, "judge", stream=life.stream),
-            summarizer=ChatSummarizer(client, "summarizer", stream=life.stream),
+            judge=ChatJudge(ours, "judge", stream=life.stream),
+            summarizer=ChatSummarizer(ours, "summarizer", stream=life.stream),
             policy=policy,
             counter=EstimateCounter(),
         )
@@ -98,13 +97,12 @@ def _awaited(url: str, place: Place, life: Life, policy: Policy) -> Outcome:
 
 async def awaiting(url: str, place: Place, life: Life, policy: Policy) -> Outcome:
     """Run the agent that awaits."""
-    http = openai.DefaultAsyncHttpxClient(verify=_TLS)
-    async with openai.AsyncOpenAI(base_url=url, http_client=http, **life.client) as client:
+    async with async_client(base_url=url, **life.client) as ours:
         agent = AsyncAgent(
-            model=AsyncChatModel(client, "model", stream=life.stream),
+            model=AsyncChatModel(ours, "model", stream=life.stream),
             world=cast("AsyncWorld", AwaitedWorld(world_of(place.ground))),
-            judge=AsyncChatJudge(client, "judge", stream=life.stream),
-            summarizer=AsyncChatSummarizer(client, "summarizer", stream=life.stream),
+            judge=AsyncChatJudge(ours, "judge", stream=life.stream),
+            summarizer=AsyncChatSummarizer(ours, "summarizer", stream=life.stream),
             policy=policy,
             counter=EstimateCounter(),
         )
@@ -151,7 +149,7 @@ def lived(*lives: Life, policy: Policy = POLICY) -> Ran:
     called, awaited = (_lived(twin, lives, policy) for twin in TWINS)
     assert called == awaited
     assert called.left.tree == awaited.left.tree
-    assert called.outcome.totals.tokens == called.billed
+    check_billed(called.outcome.totals.tokens, called.billed)
     _check_texts(called.left.state.tree)
     return called
 

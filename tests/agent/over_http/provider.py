@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, final  # Any: JSON as it comes
 
 import attrs
@@ -12,7 +12,7 @@ from mage.effects import Usage
 from tests.agent.over_http.mind import KINDS, Kind, asked_of, mind
 from tests.llm.server import Answer, Raw, Request, Streamed
 
-__all__ = ["ALWAYS", "HEALTHY", "Fault", "Provider"]
+__all__ = ["ALWAYS", "HEALTHY", "Fault", "Provider", "check_billed"]
 
 ALWAYS = 10_000
 
@@ -90,7 +90,8 @@ def _price(answer: Answer) -> Usage:
     """
     if isinstance(answer, Streamed):
         sound = all(isinstance(chunk, dict) and not _is_error(chunk) for chunk in answer.chunks)
-        return Usage(calls=int(sound and not answer.breaks))
+        untold = int(sound and not answer.breaks)
+        return Usage(calls=untold, estimated=untold)
     document: Any = {}
     if isinstance(answer, Raw) and answer.body.startswith(b"{"):
         try:
@@ -103,6 +104,14 @@ def _price(answer: Answer) -> Usage:
     return Usage(
         usage["prompt_tokens"], usage["completion_tokens"], usage["prompt_tokens_details"]["cached_tokens"]
     )
+
+
+def check_billed(took: Mapping[Kind, Usage], billed: Mapping[Kind, Usage]) -> None:
+    """Fail unless a run took what was billed; of a call whose price nobody was told, some tokens."""
+    for kind in KINDS:
+        ours, theirs = took[kind], billed[kind]
+        assert (ours.calls, ours.estimated) == (theirs.calls, theirs.estimated)
+        assert ours == theirs if not ours.estimated else ours.total > theirs.total
 
 
 def _is_error(document: dict[str, Any]) -> bool:
