@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 BEGAN: Final = "began"
-PROGRAM: Final = 1
+PROGRAM: Final = 2
 """The version of the program: it rises when a tape of before would no longer be followed."""
 
 
