@@ -12,6 +12,7 @@ from mage.agent.observations import effect_of
 from mage.agent.performing import Commit, Refresh
 from mage.agent.policy import Policy
 from mage.agent.reel import PLACE, Recorded, Reel
+from mage.agent.spelling import policy_in
 from mage.agent.telling import few
 from mage.agent.world.plan import lasting_of
 from mage.effects import Notice, NotRestored, Restored, WorldEffect
@@ -114,7 +115,7 @@ class Ledger:
         while (entry := reel.peek()) is not None and entry.kind in ("taken", "policy"):
             reel.next(entry.kind)
             if entry.kind == "policy":
-                self.policy = Policy.of(entry.data)
+                self.policy = policy_in(entry.data)
             else:
                 self._take(reel.upto(entry.data["version"] - self._base))
                 followed = True

@@ -95,7 +95,7 @@ def entries_of(steps: Iterable[Step]) -> Sequence[TapeEntry]:
 def _entry_of(step: Step) -> TapeEntry:
     try:
         data = json.loads(step.observation)
-    except ValueError:
+    except (ValueError, RecursionError):  # nested deeper than anybody has written
         data = None
     if not isinstance(data, dict):
         raise BadTape(
