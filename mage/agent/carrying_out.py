@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from mage.agent.asks import IsDue, Overtaken, Uncertain, act
+from mage.agent.asks import IsDue, Overtaken, Twice, Uncertain, act
 from mage.agent.going_back import go_back, may_go_back
 from mage.agent.instructing import owe, place_owed
 from mage.agent.limits import reached
@@ -144,8 +144,15 @@ def _performed(run: Run, action: Action) -> Program[Observed]:
             f"Your last action was not performed, as the world is not what it was: {cut(action.text)}",
         )
         raise
-    run.doubtful = isinstance(observed, Uncertain)
-    if not isinstance(observed, Uncertain):
+    run.doubtful = isinstance(observed, Uncertain | Twice)
+    if isinstance(observed, Twice):
+        yield from run.notice(
+            "uncertain",
+            "The run was interrupted at your last action, which was performed again, and cannot be undone:"
+            " find out whether it was done twice.",
+        )
+        return observed.observed
+    if isinstance(observed, Observed):
         return observed
     yield from run.notice(
         "uncertain", "The run was interrupted at your last action: find out whether it was done."

@@ -11,7 +11,7 @@ import attrs
 
 from mage.effects import EffectFault, Usage, WorldEffect
 
-__all__ = ["Acting", "Began", "Ended", "Failure", "Kept", "Overtaken", "Restoring", "Taken"]
+__all__ = ["Acting", "Again", "Began", "Ended", "Failure", "Kept", "Overtaken", "Restoring", "Taken"]
 
 
 @final
@@ -52,10 +52,19 @@ class Began:
 @final
 @attrs.frozen
 class Acting:
-    """`acting`: what is about to be performed, and where."""
+    """`acting`: what is about to be performed, and where; and whether the world foresaw that it lasts."""
 
     action: str
     after: int
+    lasts: bool = False
+
+
+@final
+@attrs.frozen
+class Again:
+    """`again`: what is about to be performed once more."""
+
+    action: str
 
 
 @final

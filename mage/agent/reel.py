@@ -139,8 +139,10 @@ class Reel:
             raise TapeEnds(kind)
         return True
 
-    def diverged(self, asked: str) -> TapeDiverged:
-        """Return the error for an ask that the next entry does not answer."""
+    def diverged(self, asked: str, found: str | None = None) -> TapeDiverged:
+        """Return the error for an ask that the next entry does not answer; or the last, which is `found` otherwise."""
+        if found is not None:
+            return TapeDiverged(self._place - 1, asked, found)
         return TapeDiverged(self._place, asked, self._tape[self._place].kind)
 
     def note(self, kind: str, data: Mapping[str, Any]) -> Program[None]:

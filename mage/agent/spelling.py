@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, get_args, get_origin
 
-from mage.agent.forms import Acting, Began, Ended, Failure, Kept, Overtaken, Restoring, Taken
+from mage.agent.forms import Acting, Again, Began, Ended, Failure, Kept, Overtaken, Restoring, Taken
 from mage.agent.policy import BadPolicy, Policy
 from mage.agent.tape import BadTape, TapeEntry
 from mage.effects import (
@@ -120,6 +120,7 @@ _FORMS: Final[Mapping[str, Any]] = {
     "failed": Failure,
     "began": Began,
     "acting": Acting,
+    "again": Again,
     "restoring": Restoring,
     "taken": Taken,
     "overtaken": Overtaken,
@@ -225,7 +226,7 @@ def require_sound(entry: TapeEntry) -> None:
         case "overtaken":  # with the meta of what was not recorded
             known = {name: entry.data[name] for name in _OF_OVERTAKEN if name in entry.data}
             understood("overtaken", known)
-        case "acting" | "restoring" | "taken" | "resumed" | "ended":
+        case "acting" | "again" | "restoring" | "taken" | "resumed" | "ended":
             understood(entry.kind, entry.data)
         case "decided" | "summarized" | "judged" | "verdict" | "started" | "restored":
             if failure_of(entry.data) is None:
