@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from inspect import isawaitable
 from pathlib import Path
@@ -32,7 +33,7 @@ from mage.testing.effects import RecordingWorld, ScriptedWorld
 from tests.agent.interrupting import Places, _AwaitedWorld, _World
 from tests.agent.simulating import Chance, FaultyWorld
 from tests.agent.twins import AwaitedWorld
-from tests.agent.world.walking import Awaited, finished
+from tests.agent.world.walking import Awaited
 
 EFFECTS: Final[dict[str, WorldEffect]] = {
     "send": Irreversible("it is out"),
@@ -205,5 +206,5 @@ def test_a_wrapper_passes_on_what_must_not_be_done_again(wrap: Callable[[World],
     request = Restore((step,), lasting=frozenset({step.id}))
     answer = wrap(inner).restore(request)
     if isawaitable(answer):
-        finished(cast("Coroutine[Any, Any, object]", answer))
+        asyncio.run(cast("Coroutine[Any, Any, object]", answer))
     assert inner.asked == [request]
