@@ -16,7 +16,7 @@ from mage.agent.relief import is_due
 from mage.agent.situation import Run
 from mage.agent.telling import cut, few
 from mage.effects import Act, Action, Decision, EffectError, Finish, Metered, Observed, Then
-from mage.engine import Compress, Grow, Retext, Revise, StepId, Tree, Unverified
+from mage.engine import Compress, Grow, Retext, Revise, StepId, Unverified
 from mage.session.asks import Program, ask
 
 __all__ = ["carried_out", "tell_if_over"]
@@ -81,7 +81,7 @@ def _is_pointed_out(run: Run, action: Action) -> Program[bool]:
         return True
     tree = run.state.tree
     place = (tree.step_head, action.text)
-    if not run.policy.point_out or place in run.pointed_out or not _went_wrong_from(tree, place):
+    if not run.policy.point_out or place in run.pointed_out or not _went_wrong_from_here(run, action.text):
         return False
     run.pointed_out.add(place)
     yield from run.notice(
@@ -90,18 +90,22 @@ def _is_pointed_out(run: Run, action: Action) -> Program[bool]:
     return True
 
 
-def _went_wrong_from(tree: Tree, place: tuple[StepId, str]) -> bool:
+def _went_wrong_from_here(run: Run, action: str) -> bool:
     """Tell whether this action was taken from here before, and it was learned since that this was wrong.
 
     A lesson here speaks of all that was tried here. One at the boundary above speaks of a whole way: what went
     wrong is looked for at its end, as else each step of a long way that is walked again would be held back.
+
+    Cost: O(tries from here), and nothing where no lesson stands.
     """
-    step, action = place
-    tried = [child for child in tree.step_children(step) if tree.step(child).action == action]
-    if not tried or tree.lessons_at(step):
+    tree = run.state.tree
+    here, above = tree.lessons_at(tree.step_head), tree.lessons_at(tree.boundary)
+    if not here and not above:
+        return False
+    tried = [step.id for step in run.shown().hints.continuations if step.action == action]
+    if here:
         return bool(tried)
-    ended = any(not tree.step_children(child) for child in tried)
-    return ended and bool(tree.lessons_at(tree.boundary))
+    return any(not tree.step_children(step) for step in tried)
 
 
 def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Program[Outcome | None]:
