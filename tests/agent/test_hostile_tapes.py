@@ -218,7 +218,9 @@ def test_nothing_wrong_is_performed_whatever_is_changed() -> None:
                         check_nothing_wrong_is_done(whole, length, at, place, instead)
 
 
-@pytest.mark.parametrize("instead", instead_of(""), ids=repr)
+@pytest.mark.parametrize(
+    "instead", instead_of(""), ids=lambda each: "missing" if each is MISSING else repr(each)
+)
 def test_an_action_that_is_no_text_is_refused(instead: object) -> None:
     """`null` is not performed as `None`, nor anything else as what it looks like: the tape is refused."""
     part = cut(runs()[0], 2)
