@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from inspect import iscoroutine
 from typing import Any, Final, final
 
@@ -12,7 +12,19 @@ from mage.agent.performing import Perform
 from mage.agent.reel import Reel
 from mage.agent.spelling import failure_document, failure_of, metered_document, metered_of
 from mage.agent.tape import BadTape, TapeEntry, encoded
-from mage.effects import Decision, EffectError, Metered, NotRestored, Observed, Restored, metered
+from mage.effects import (
+    Compensable,
+    Decision,
+    EffectError,
+    Irreversible,
+    Metered,
+    NoEffect,
+    NotRestored,
+    Observed,
+    Restored,
+    Reversible,
+    metered,
+)
 from mage.engine import Compress, Failed, Passed, Revise
 from mage.engine.errors import MageError
 from mage.engine.nodes import FAULTS
@@ -26,6 +38,8 @@ _ANSWERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "verdict": ("the judge", (Passed, Failed)),
     "summarized": ("the summarizer", (str,)),
     "started": ("the world", (Observed,)),
+    "act_failed": ("the world", (Observed,)),
+    "foreseen": ("the world's `foresees`", (NoEffect, Reversible, Compensable, Irreversible, type(None))),
     "restored": ("the world", (Restored, NotRestored)),
 }
 
@@ -84,12 +98,26 @@ def told(reel: Reel, kind: str, answer: Metered[Any]) -> Program[Metered[Any]]:
     """
     expected(kind, answer.value)
     document = metered_document(kind, answer)
-    try:
-        as_read = metered_of(kind, json.loads(encoded(document)))
-    except BadTape:
-        raise BadAnswer(kind, type(answer.value).__name__) from None
+    as_read: Metered[Any] = _read_again(kind, answer.value, document, metered_of)
     yield from reel.note(kind, document)
     return as_read
+
+
+def _read_again(
+    kind: str,
+    answer: object,
+    document: Mapping[str, Any],
+    reading: Callable[[str, Mapping[str, Any]], object],
+) -> Any:  # Any: its type follows from `kind`
+    """Return what a resumed run will read where this document is noted.
+
+    Raises:
+        BadAnswer: it could not read it.
+    """
+    try:
+        return reading(kind, json.loads(encoded(document)))
+    except (BadTape, TypeError, ValueError, RecursionError):  # the last three: JSON has no such value
+        raise BadAnswer(kind, type(answer).__name__) from None
 
 
 def expected(kind: str, answer: object) -> Any:  # Any: its type follows from `kind`
@@ -124,5 +152,11 @@ def _are(value: object, kind: type) -> bool:
 
 
 def failed(reel: Reel, kind: str, error: EffectError) -> Program[None]:
-    """Note why there is no answer."""
-    yield from reel.note(kind, failure_document(error))
+    """Note why there is no answer.
+
+    Raises:
+        BadAnswer: nobody could read that again, because what it says is of a wrong type.
+    """
+    document = failure_document(error)
+    _read_again(kind, error, document, lambda _, read: failure_of(read))
+    yield from reel.note(kind, document)

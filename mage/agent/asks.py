@@ -49,6 +49,7 @@ __all__ = [
     "Request",
     "Seen",
     "Tell",
+    "Twice",
     "Uncertain",
     "act",
     "begin",
@@ -140,6 +141,20 @@ class Uncertain:
 
 @final
 @attrs.frozen
+class Twice:
+    """The run died while an action was performed, it was performed again, and it lasts: it may be done twice.
+
+    Nobody had foreseen that it lasts; the world has said so only now.
+
+    Attributes:
+        observed: what came back.
+    """
+
+    observed: Observed
+
+
+@final
+@attrs.frozen
 class Effect(Ask[Answer]):
     """Ask somebody outside. Raises `EffectError`."""
 
@@ -198,9 +213,9 @@ def decide(request: Decide) -> Program[Metered[Decision]]:
     return (yield from ask(Effect[Metered[Decision]](request)))
 
 
-def act(request: Act) -> Program[Observed | Uncertain]:
+def act(request: Act) -> Program[Observed | Uncertain | Twice]:
     """Perform an action."""
-    return (yield from ask(Effect[Observed | Uncertain](request)))
+    return (yield from ask(Effect[Observed | Uncertain | Twice](request)))
 
 
 def begin() -> Program[Observed]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from mage.agent.asks import IsDue, Overtaken, Uncertain, act
+from mage.agent.asks import IsDue, Overtaken, Twice, Uncertain, act
 from mage.agent.going_back import go_back, may_go_back
 from mage.agent.instructing import owe, place_owed
 from mage.agent.limits import reached
@@ -15,7 +15,7 @@ from mage.agent.outcomes import Outcome, RunFailed, RunFinished
 from mage.agent.relief import is_due
 from mage.agent.situation import Run
 from mage.effects import Act, Action, Decision, EffectError, Finish, Metered, Observed, Then
-from mage.engine import Compress, Grow, Retext, Revise, StepId, Tree, Unverified
+from mage.engine import Compress, Grow, Retext, Revise, StepId, Unverified
 from mage.session.asks import Program, ask
 
 __all__ = ["carried_out", "tell_if_over"]
@@ -80,7 +80,7 @@ def _is_pointed_out(run: Run, action: Action) -> Program[bool]:
         return True
     tree = run.state.tree
     place = (tree.step_head, action.text)
-    if not run.policy.point_out or place in run.pointed_out or not _went_wrong_from(tree, place):
+    if not run.policy.point_out or place in run.pointed_out or not _went_wrong_from_here(run, action.text):
         return False
     run.pointed_out.add(place)
     yield from run.notice(
@@ -89,18 +89,22 @@ def _is_pointed_out(run: Run, action: Action) -> Program[bool]:
     return True
 
 
-def _went_wrong_from(tree: Tree, place: tuple[StepId, str]) -> bool:
+def _went_wrong_from_here(run: Run, action: str) -> bool:
     """Tell whether this action was taken from here before, and it was learned since that this was wrong.
 
     A lesson here speaks of all that was tried here. One at the boundary above speaks of a whole way: what went
     wrong is looked for at its end, as else each step of a long way that is walked again would be held back.
+
+    Cost: O(tries from here), and nothing where no lesson stands.
     """
-    step, action = place
-    tried = [child for child in tree.step_children(step) if tree.step(child).action == action]
-    if not tried or tree.lessons_at(step):
+    tree = run.state.tree
+    here, above = tree.lessons_at(tree.step_head), tree.lessons_at(tree.boundary)
+    if not here and not above:
+        return False
+    tried = [step.id for step in run.shown().hints.continuations if step.action == action]
+    if here:
         return bool(tried)
-    ended = any(not tree.step_children(child) for child in tried)
-    return ended and bool(tree.lessons_at(tree.boundary))
+    return any(not tree.step_children(step) for step in tried)
 
 
 def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Program[Outcome | None]:
@@ -147,8 +151,15 @@ def _performed(run: Run, action: Action) -> Program[Observed]:
             action.text,
         )
         raise
-    run.doubtful = isinstance(observed, Uncertain)
-    if not isinstance(observed, Uncertain):
+    run.doubtful = isinstance(observed, Uncertain | Twice)
+    if isinstance(observed, Twice):
+        yield from run.notice(
+            "uncertain",
+            "The run was interrupted at your last action, which was performed again, and cannot be undone:"
+            " find out whether it was done twice.",
+        )
+        return observed.observed
+    if isinstance(observed, Observed):
         return observed
     yield from run.notice(
         "uncertain", "The run was interrupted at your last action: find out whether it was done."

@@ -13,7 +13,7 @@ Own commands are told from those of others by the place on the tape that stands 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, assert_never, cast, final
 
 import attrs
@@ -45,6 +45,7 @@ from mage.effects import (
     Begin,
     Decide,
     EffectError,
+    Foresight,
     JudgeRequest,
     Metered,
     Restore,
@@ -73,8 +74,8 @@ class Durable:
         policy: in force from where it goes live; None for the one on the tape.
         repeatable: whether the world can be restored, so that an interrupted action may be repeated.
         live: False to stop where the tape ends (`TapeEnds`).
-        foresees: whether an action will not last, as far as the world knows beforehand; one that may last is
-            never repeated.
+        foresees: what an action would do, as far as the world knows beforehand; one that may last is never
+            repeated.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class Durable:
         policy: Policy | None,
         repeatable: bool,
         live: bool = True,
-        foresees: Callable[[str], bool] = lambda action: True,
+        foresees: Foresight = lambda action: None,
     ) -> None:
         self._reel = Reel(recorded, live=live)
         self._ledger = Ledger(recorded, self._reel, policy)

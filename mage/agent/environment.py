@@ -20,11 +20,12 @@ shows by having it: `manual`, `tools`, `snapshot` with `restore`; what its actio
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from inspect import iscoroutine
 from typing import Any, Final, Literal, Protocol, TypeAlias, final, runtime_checkable
 
 from mage.agent.tools import Tool
-from mage.effects import Observed, WorldEffect
+from mage.effects import Compensable, Irreversible, NoEffect, Observed, Reversible, WorldEffect
 from mage.engine import MageError
 
 __all__ = [
@@ -39,6 +40,8 @@ __all__ = [
     "Restoring",
     "Snapshots",
     "Tools",
+    "foreseen",
+    "has_snapshots",
     "manual_of",
     "tools_of",
 ]
@@ -128,8 +131,10 @@ class AsyncSnapshots(Protocol):
 class Foresees(Protocol):
     """An environment that knows what an action would do, before it is performed.
 
-    An action that was interrupted may be performed again in a world that was brought back: but not one that
-    would last (`Compensable`, `Irreversible`). Where that cannot be foreseen, say `restoring = "none"`.
+    It is asked before each action, and before one is performed again to bring the world back. An action that was
+    interrupted may be performed again in a world that was brought back: but not one that would last
+    (`Compensable`, `Irreversible`). An environment that says so only afterwards, by `Observed.effect`, cannot
+    keep its first such action from being repeated: the model is told then, and later ones are not repeated.
     """
 
     def effect_of(self, action: str, /) -> WorldEffect | None:
@@ -162,11 +167,38 @@ class BadEnvironment(MageError, TypeError):
     """An environment lacks what it claims to have; the message says what."""
 
 
+# What an environment has is asked of the object: `isinstance` does not see what a wrapper passes on.
+
+
 def manual_of(environment: Environment | AsyncEnvironment) -> str:
     """Return what can be done, in words; empty where the environment does not say."""
-    return environment.manual if isinstance(environment, Manual) else ""
+    manual: str = getattr(environment, "manual", "")
+    return manual
 
 
 def tools_of(environment: Environment | AsyncEnvironment) -> tuple[Tool, ...]:
     """Return the environment's tools; none where an action is free text."""
-    return environment.tools if isinstance(environment, Tools) else ()
+    tools: tuple[Tool, ...] = getattr(environment, "tools", ())
+    return tools
+
+
+def has_snapshots(environment: Environment | AsyncEnvironment) -> bool:
+    """Tell whether an environment has snapshots."""
+    return all(callable(getattr(environment, name, None)) for name in ("snapshot", "restore"))
+
+
+def foreseen(environment: Environment | AsyncEnvironment, action: str) -> WorldEffect | None:
+    """Return what an environment says that an action would do, None where it does not say.
+
+    Raises:
+        BadEnvironment: it says something else. A coroutine is closed: nobody awaits here.
+    """
+    asking: Callable[[str], object] | None = getattr(environment, "effect_of", None)
+    effect = None if asking is None else asking(action)
+    if effect is None or isinstance(effect, NoEffect | Reversible | Compensable | Irreversible):
+        return effect
+    hint = "return an effect, such as Irreversible(), or None"
+    if iscoroutine(effect):
+        effect.close()
+        hint = "it is called also in an AsyncEnvironment, and must be no `async def`"
+    raise BadEnvironment(f"effect_of returned a {type(effect).__name__}; {hint}")

@@ -10,8 +10,8 @@ from mage.agent.asks import restore
 from mage.agent.instructing import left_at, left_by_others, place_again
 from mage.agent.outcomes import Outcome, RunStopped
 from mage.agent.situation import Run
-from mage.agent.telling import few, quoted
-from mage.agent.world.plan import crosses_irreversible, plan, plan_lines, undo_line
+from mage.agent.telling import quoted
+from mage.agent.world.plan import crosses_irreversible, differing, plan, plan_lines, undo_line
 from mage.effects import EffectError, NotRestored, Restore, Restored, Undo
 from mage.engine import Instruction, Revise, Revised, State, Step, StepId, revise
 from mage.engine.ids import ROOT_STEP
@@ -92,11 +92,8 @@ def _reported(run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo])
         stands = "what was done there and stands" if lines else "look at it before you rely on it"
         told = f"The world could not be brought back to this point. Why, and {stands}:"
         return (yield from _diverged(run, told, answer.reason, *lines))
-    if answer.divergences:
-        steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")
-        told = f"Brought back to this point, the world answered otherwise than before at steps {steps}."
-        return (yield from _diverged(run, told))
-    return None
+    differs = differing(answer)
+    return None if differs is None else (yield from _diverged(run, f"Brought back to this point, {differs}."))
 
 
 def _restored(request: Restore) -> Program[Restored | NotRestored]:

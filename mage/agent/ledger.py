@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import final
 
 from returns.pipeline import is_successful
@@ -12,10 +12,11 @@ from mage.agent.observations import effect_of
 from mage.agent.performing import Commit, Refresh
 from mage.agent.policy import Policy
 from mage.agent.reel import PLACE, Recorded, Reel
-from mage.agent.telling import few, told_once
-from mage.agent.world.plan import lasting_of
-from mage.effects import Notice, NotRestored, Restored, WorldEffect
-from mage.engine import Command, Grow, Refusal, Retext, Revise, State, StepId, SummaryId, apply
+from mage.agent.spelling import policy_in
+from mage.agent.telling import told_once
+from mage.agent.world.plan import differing, lasting_of
+from mage.effects import Notice, NotRestored, Restored, WorldEffect, lasts
+from mage.engine import Command, Grow, Refusal, Retext, Revise, State, Step, StepId, SummaryId, apply
 from mage.engine.journal import Operation
 from mage.session import Conflict, Entry, Refused
 from mage.session.asks import Program, ask
@@ -48,6 +49,7 @@ class Ledger:
         self._revisions: dict[StepId, int] = dict(recorded.counts.revisions)
         self._retexts: dict[SummaryId, int] = dict(recorded.counts.retexts)
         self.effects: dict[StepId, WorldEffect] = dict(recorded.effects)
+        self._lasting = set(lasting_of(self.effects))
         self.counts = Counts(self._revisions, self._retexts)
 
     @property
@@ -100,6 +102,8 @@ class Ledger:
         effect = effect_of(command, meta)
         if effect is not None:
             self.effects[self.state.tree.step_head] = effect
+            if lasts(effect):
+                self._lasting.add(self.state.tree.step_head)
         if isinstance(command, Revise):
             boundary = StepId(command.boundary)
             self._revisions[boundary] = self._revisions.get(boundary, 0) + 1
@@ -114,7 +118,7 @@ class Ledger:
         while (entry := reel.peek()) is not None and entry.kind in ("taken", "policy"):
             reel.next(entry.kind)
             if entry.kind == "policy":
-                self.policy = Policy.of(entry.data)
+                self.policy = policy_in(entry.data)
             else:
                 self._take(reel.upto(entry.data["version"] - self._base))
                 followed = True
@@ -128,9 +132,13 @@ class Ledger:
         return tuple(notice for answer in resumed for notice in _news_of(answer))
 
     @property
-    def lasting(self) -> frozenset[StepId]:
-        """The steps whose actions must never be performed again."""
-        return lasting_of(self.effects)
+    def lasting(self) -> Set[StepId]:
+        """The steps whose actions must never be performed again, wherever they are; it grows with the tree."""
+        return self._lasting
+
+    def lasting_on(self, path: Iterable[Step]) -> frozenset[StepId]:
+        """Return those of them that are on a path. Cost: O(length of the path)."""
+        return frozenset(step.id for step in path if step.id in self._lasting)
 
     def _look_around(self) -> Program[bool]:
         """See what has changed outside, and note it; tell whether somebody else has written."""
@@ -156,8 +164,5 @@ def _news_of(answer: Restored | NotRestored) -> Sequence[Notice]:
     if isinstance(answer, NotRestored):
         told = "The run was resumed, and the world could not be brought back:"
         return (told_once("diverged", told, answer.reason),)
-    if not answer.divergences:
-        return ()
-    steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")
-    told = f"The run was resumed, and the world answered otherwise than before at steps {steps}."
-    return (told_once("diverged", told),)
+    differs = differing(answer)
+    return () if differs is None else (told_once("diverged", f"The run was resumed, and {differs}."),)

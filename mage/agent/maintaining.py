@@ -74,13 +74,18 @@ def _acted_upon(run: Run, ended: Outcome | None) -> Program[Outcome | None]:
 
 
 def _put(run: Run) -> Program[Outcome | None]:
-    """Put the pending summary, if there is one, to the judge; with a policy that waits, take the verdict."""
+    """Put the pending summary, if there is one, to the judge; with a policy that waits, take the verdict.
+
+    A verdict that was given, and could not be recorded because somebody else was faster, is not asked for again.
+    """
     state = run.state
     if not isinstance(state, Unverified):
         return None
     if not run.policy.maintain:
         operated((yield from run.operate(Accept())))
         return None
+    if run.verdict is not None and run.verdict[0] == state.digest:
+        return (yield from _recorded(run, state.digest, run.verdict[1]))
     request = judge_request(state, since_root=not run.policy.compress)
     if run.policy.wait:
         return (yield from _judged(run, state.digest, run.asked("judge", judge(request))))
@@ -118,7 +123,14 @@ def _judged(
     if answer is None:
         return None
     run.judging = None
+    return (yield from _recorded(run, digest, answer))
+
+
+def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Program[Outcome | None]:
+    """Record a verdict. Where somebody is faster it is held on to: it fits as long as the question stands (D5)."""
+    run.verdict = (digest, answer)
     result = yield from run.operate(ApplyVerdict(answer.value, digest), answer.meta)
+    run.verdict = None
     if isinstance(result, Active | Rejected):
         return None
     refused = EffectError("wrong_schema", f"the verdict was refused: {result}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mage.agent.asks import Uncertain
+from mage.agent.forms import Kept
 from mage.agent.spelling import spelled, understood
 from mage.effects import Observed, WorldEffect
 from mage.engine import Command, Grow
@@ -35,7 +36,11 @@ def observed_meta(observed: Observed) -> dict[str, object]:
 
 
 def effect_of(command: Command, meta: Mapping[str, object]) -> WorldEffect | None:
-    """Return what a command has done to the world; None where it is no step, or nobody said."""
+    """Return what a command has done to the world; None where it is no step, or nobody said.
+
+    Raises:
+        BadTape: what was kept of it cannot be read.
+    """
     if not isinstance(command, Grow):
         return None
     observed = observed_of(command.observation, meta)
@@ -43,17 +48,15 @@ def effect_of(command: Command, meta: Mapping[str, object]) -> WorldEffect | Non
 
 
 def observed_of(text: str, meta: Mapping[str, object]) -> Observed | Uncertain | None:
-    """Return what the world answered, from a step's observation and meta; None where no agent has kept any."""
+    """Return what the world answered, from a step's observation and meta; None where no agent has kept any.
+
+    Raises:
+        BadTape: what was kept cannot be read.
+    """
     said = meta.get(_KEY)
     if not isinstance(said, dict):
         return None
-    effect = said.get("effect")
-    done: WorldEffect | None = None if effect is None else understood("effect", effect)
-    if said.get("uncertain"):
-        return Uncertain(done)
-    return Observed(
-        text,
-        over=bool(said.get("over")),
-        instructions=tuple(str(given) for given in said.get("instructions", ())),
-        effect=done,
-    )
+    kept: Kept = understood("observed", said)
+    if kept.uncertain:
+        return Uncertain(kept.effect)
+    return Observed(text, over=kept.over, instructions=kept.instructions, effect=kept.effect)

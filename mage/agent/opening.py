@@ -8,9 +8,11 @@ from typing import Final, final
 import attrs
 
 from mage.agent.asks import Counts
+from mage.agent.forms import Began
 from mage.agent.observations import effect_of
 from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
+from mage.agent.spelling import policy_in, understood
 from mage.agent.tape import TAPE_TASK, BadTape, TapeEntry, entries_of
 from mage.effects import WorldEffect
 from mage.engine import Command, Retext, Revise, State, Step, StepId, SummaryId, apply
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 BEGAN: Final = "began"
-PROGRAM: Final = 1
+PROGRAM: Final = 2
 """The version of the program: it rises when a tape of before would no longer be followed."""
 
 
@@ -84,18 +86,16 @@ def begun(name: str, entries: Sequence[TapeEntry], *, counter: TokenCounter | No
             f"the tape {name!r} is empty: somebody went back in it; fork the session and run the fork"
         )
     first = entries[0]
-    if first.kind != BEGAN or not isinstance(first.data.get("version"), int):
+    if first.kind != BEGAN:
         raise BadTape(f"the journal {name!r} is no tape of a run: it does not begin like one")
     if first.data.get("program") != PROGRAM:
         raise BadTape(
             f"the tape {name!r} was made by another version of mage: fork the session and run the fork"
         )
-    named = str(first.data.get("counter"))
-    if counter is None or counter.name != named:
-        counter = counter_named(named)
-    policy = Policy.of(first.data.get("policy", {}))
-    judged = bool(first.data.get("judged", True))
-    return Begun(first.data["version"], policy, counter, first.data["overhead"], judged)
+    said: Began = understood(BEGAN, first.data)
+    if counter is None or counter.name != said.counter:
+        counter = counter_named(said.counter)
+    return Begun(said.version, policy_in(said.policy), counter, said.overhead, said.judged)
 
 
 def counter_named(name: str) -> TokenCounter:
@@ -184,7 +184,7 @@ def recorded(
 def policy_of(found: Recorded) -> Policy:
     """Return the policy that a run has had last."""
     changed = (entry for entry in reversed(found.tape) if entry.kind == "policy")
-    return next((Policy.of(entry.data) for entry in changed), found.policy)
+    return next((policy_in(entry.data) for entry in changed), found.policy)
 
 
 def first_policy(given: Policy | None, *, judged: bool) -> Policy:

@@ -10,7 +10,7 @@ import attrs
 from mage.agent.asks import Counts
 from mage.agent.performing import Note
 from mage.agent.policy import Policy
-from mage.agent.spelling import understood
+from mage.agent.spelling import require_sound, understood
 from mage.agent.tape import TapeDiverged, TapeEntry
 from mage.effects import NotRestored, Restored, WorldEffect
 from mage.engine import State, StepId
@@ -76,6 +76,7 @@ class Reel:
         self._journal = recorded.journal
         self._tape = list(recorded.tape)
         self._place = 0
+        self._sound = 0  # as far as its entries were looked at
 
     @property
     def has_ended(self) -> bool:
@@ -83,9 +84,16 @@ class Reel:
         return self._place == len(self._tape)
 
     def peek(self) -> TapeEntry | None:
-        """Return the next entry that answers something; None where the tape has ended."""
+        """Return the next entry that answers something; None where the tape has ended.
+
+        Raises:
+            BadTape: it cannot be read.
+        """
         while not self.has_ended:
             entry = self._tape[self._place]
+            if self._sound <= self._place:
+                require_sound(entry)
+                self._sound = self._place + 1
             if entry.kind != "resumed":
                 return entry
             self._place += 1
@@ -131,8 +139,10 @@ class Reel:
             raise TapeEnds(kind)
         return True
 
-    def diverged(self, asked: str) -> TapeDiverged:
-        """Return the error for an ask that the next entry does not answer."""
+    def diverged(self, asked: str, found: str | None = None) -> TapeDiverged:
+        """Return the error for an ask that the next entry does not answer; or the last, which is `found` otherwise."""
+        if found is not None:
+            return TapeDiverged(self._place - 1, asked, found)
         return TapeDiverged(self._place, asked, self._tape[self._place].kind)
 
     def note(self, kind: str, data: Mapping[str, Any]) -> Program[None]:

@@ -11,7 +11,7 @@ from mage.agent.outcomes import Outcome, RunFailed
 from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
 from mage.agent.situation import Run
-from mage.agent.world import foresight_of
+from mage.effects import foresight_of
 from mage.render import Meter
 from mage.session.asks import Program
 from mage.stores import StoreError

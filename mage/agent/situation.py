@@ -16,7 +16,7 @@ from mage.agent.events import Asked, AskFailed, Noticed
 from mage.agent.outcomes import KindOfCall, Totals
 from mage.agent.policy import Policy
 from mage.agent.telling import told_once
-from mage.effects import EffectError, Metered, Notice, NoticeKind, Observed, Usage, WorldEffect
+from mage.effects import EffectError, Metered, Notice, NoticeKind, Observed, Usage, Verdict, WorldEffect
 from mage.engine import (
     Active,
     Compress,
@@ -76,6 +76,7 @@ class Run:
         began: whether the world has begun; where that failed, a resumed run begins it again.
         over: whether the world takes no more actions.
         judging: the digest that a judge is thinking about while the agent goes on.
+        verdict: a verdict that is not recorded yet, and the digest that it is about.
         unjudged: the digest that the judge gave no answer about; it is not asked again at every turn.
         pointed_out: actions at a place, of which the model was told that they were tried there.
         unusable: unusable replies in a row.
@@ -103,6 +104,7 @@ class Run:
         self.began = False
         self.over = False
         self.judging: Digest | None = None
+        self.verdict: tuple[Digest, Metered[Verdict]] | None = None
         self.unjudged: Digest | None = None
         self.pointed_out: set[tuple[StepId, str]] = set()
         self.unusable = 0
@@ -128,6 +130,7 @@ class Run:
         pending = self.state.digest if isinstance(self.state, Unverified) else None
         self.judging = self.judging if self.judging == pending else None
         self.unjudged = self.unjudged if self.unjudged == pending else None
+        self.verdict = self.verdict if self.verdict is not None and self.verdict[0] == pending else None
 
     def shown(self) -> ExecutionState:
         """Return S as the model is to see it: without Compress, the steps in place of their summaries (D18).

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar, get_args, get_origin
 
-from mage.agent.tape import BadTape
+from mage.agent.forms import Acting, Again, Began, Ended, Failure, Kept, Overtaken, Restoring, Taken
+from mage.agent.policy import BadPolicy, Policy
+from mage.agent.tape import BadTape, TapeEntry
 from mage.effects import (
     Decision,
     Divergence,
@@ -31,18 +33,68 @@ except ModuleNotFoundError as missing:
         "mage.agent needs its extra: pip install 'mage-state[agent]'", name="cattrs"
     ) from None
 
-__all__ = ["failure_document", "failure_of", "metered_document", "metered_of", "spelled", "understood"]
+__all__ = [
+    "failure_document",
+    "failure_of",
+    "metered_document",
+    "metered_of",
+    "policy_in",
+    "require_sound",
+    "spelled",
+    "understood",
+]
 
 Answer = TypeVar("Answer")
 
+_PLAIN: Final[Mapping[type, tuple[type, ...]]] = {
+    str: (str,),
+    int: (int,),
+    bool: (bool,),
+    float: (int, float),
+}
+"""What may stand for a value of each plain type."""
+
 
 def _converter() -> Converter:
-    made = Converter(omit_if_default=True)
-    made.register_structure_hook(StepId | int, lambda given, _: int(given))
+    """Return what writes and reads; it reads nothing as what it is not, so that `null` is no text "None"."""
+    made = Converter(omit_if_default=True, forbid_extra_keys=True)
+    for exact, kinds in _PLAIN.items():
+        made.register_structure_hook(exact, _only(exact, kinds))
+    made.register_structure_hook_factory(_is_a_tuple, _of_a_list)
+    made.register_structure_hook(StepId | int, lambda given, _: made.structure(given, int))
     for union in (Then, Verdict, WorldEffect, Restored | NotRestored):
         configure_tagged_union(union, made, tag_name="is")
         _let_it_be_none(made, union)
     return made
+
+
+def _only(exact: type, kinds: tuple[type, ...]) -> Callable[[object, object], object]:
+    """Return what reads a value of these types, and no other: `true` is no number."""
+
+    def read(given: object, _: object) -> object:
+        if type(given) not in kinds:
+            raise TypeError(f"{type(given).__name__} is no {exact.__name__}")
+        return given
+
+    return read
+
+
+def _is_a_tuple(kind: Any) -> bool:  # Any: whatever is asked for
+    origin: object = get_origin(kind)
+    return origin is tuple
+
+
+def _of_a_list(kind: Any, made: Converter) -> Callable[[object, object], object]:  # Any: a `tuple[X, ...]`
+    """Return what reads a list, and nothing else that can be gone through: a text is no list of its letters."""
+    each = get_args(kind)[0]
+    hook = made.get_structure_hook(each)
+
+    def read(given: object, _: object) -> object:
+        if not isinstance(given, list):
+            raise TypeError(f"{type(given).__name__} is no list")
+        return tuple([hook(one, each) for one in given])
+
+    return read
 
 
 def _let_it_be_none(made: Converter, union: Any) -> None:
@@ -64,11 +116,23 @@ _FORMS: Final[Mapping[str, Any]] = {
     "started": Observed,
     "restored": Restored | NotRestored,
     "resumed": Restored | NotRestored,
+    "observed": Kept,
+    "failed": Failure,
+    "began": Began,
+    "acting": Acting,
+    "again": Again,
+    "restoring": Restoring,
+    "taken": Taken,
+    "overtaken": Overtaken,
+    "text": str,
+    "ended": Ended,
     "effect": WorldEffect,
     "usage": Usage,
     "divergence": Divergence,
 }
-"""The type of what an entry of each kind holds."""
+"""The type of what an entry of each kind holds, and of what is kept in the meta of a step."""
+_OF_AN_ANSWER: Final = frozenset(("value", "usage", "model", "prompt"))
+_OF_OVERTAKEN: Final = ("version", "observation", "observed", "instead")
 
 
 def spelled(kind: str, value: object) -> Any:
@@ -99,13 +163,18 @@ def metered_of(kind: str, data: Mapping[str, Any]) -> Metered[Any]:
     """Return the answer of an entry.
 
     Raises:
-        BadTape: it holds none.
+        BadTape: it holds none, or something beside it.
     """
+    unknown = sorted(data.keys() - _OF_AN_ANSWER)
+    if unknown:
+        raise BadTape(
+            f"what a tape holds as {kind!r} cannot be read: there is no {unknown[0]!r} in an answer"
+        )
     return Metered(
         understood(kind, data.get("value")),
         understood("usage", data.get("usage", {})),
-        str(data.get("model", "")),
-        str(data.get("prompt", "")),
+        understood("text", data.get("model", "")),
+        understood("text", data.get("prompt", "")),
     )
 
 
@@ -120,9 +189,49 @@ def failure_document(error: EffectError) -> dict[str, object]:
 
 
 def failure_of(data: Mapping[str, Any]) -> EffectError | None:
-    """Return why an entry holds no answer, None where it holds one."""
-    failed = data.get("failed")
-    if not isinstance(failed, dict):
+    """Return why an entry holds no answer, None where it holds one.
+
+    Raises:
+        BadTape: it says that it holds none, and not why; or something beside that.
+    """
+    if "failed" not in data:
         return None
-    usage: Usage = understood("usage", failed.get("usage", {}))
-    return EffectError(failed["fault"], failed["detail"], retry_after=failed.get("retry_after"), usage=usage)
+    if len(data) > 1:
+        raise BadTape("what a tape holds as 'failed' cannot be read: there is something beside it")
+    said: Failure = understood("failed", data["failed"])
+    return EffectError(said.fault, said.detail, retry_after=said.retry_after, usage=said.usage)
+
+
+def policy_in(document: object) -> Policy:
+    """Return the policy that a tape holds.
+
+    Raises:
+        BadTape: it is none.
+    """
+    try:
+        return Policy.of(document)
+    except BadPolicy as error:
+        raise BadTape(f"what a tape holds as 'policy' cannot be read: {error}") from error
+
+
+def require_sound(entry: TapeEntry) -> None:
+    """Do nothing if all of an entry is of the types that belong to its kind.
+
+    Raises:
+        BadTape: something is not, or there is no such kind.
+    """
+    match entry.kind:
+        case "policy":
+            policy_in(entry.data)
+        case "overtaken":  # with the meta of what was not recorded
+            known = {name: entry.data[name] for name in _OF_OVERTAKEN if name in entry.data}
+            understood("overtaken", known)
+        case "acting" | "again" | "restoring" | "taken" | "resumed" | "ended":
+            understood(entry.kind, entry.data)
+        case "decided" | "summarized" | "judged" | "verdict" | "started" | "restored":
+            if failure_of(entry.data) is None:
+                metered_of(entry.kind, entry.data)
+        case "act_failed" if failure_of(entry.data) is not None:
+            pass
+        case _:
+            raise BadTape(f"a tape holds no {entry.kind[:40]!r}, or not so")

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, final
 
 import attrs
 
 from mage.agent.answering import answered, expected, failed, played, told
-from mage.agent.asks import Overtaken, Uncertain
+from mage.agent.asks import Overtaken, Twice, Uncertain
 from mage.agent.ledger import Ledger
 from mage.agent.observations import observed_of
 from mage.agent.performing import Perform
 from mage.agent.reel import Reel
 from mage.agent.spelling import spelled
+from mage.agent.world.plan import differing
 from mage.effects import (
     Act,
     Begin,
     EffectError,
+    Foresight,
     Irreversible,
     Metered,
     NotRestored,
     Observed,
     Restore,
     Restored,
+    WorldEffect,
+    lasts,
 )
 from mage.engine import Grow
 from mage.engine.ids import ROOT_STEP
@@ -43,12 +46,10 @@ class Stage:
         reel: where the run is read.
         ledger: says where it stands.
         repeatable: whether the world can be restored, so that an interrupted action may be repeated.
-        foresees: whether an action will not last, as far as the world knows beforehand.
+        foresees: what an action would do, as far as the world knows beforehand.
     """
 
-    def __init__(
-        self, reel: Reel, ledger: Ledger, *, repeatable: bool, foresees: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, reel: Reel, ledger: Ledger, *, repeatable: bool, foresees: Foresight) -> None:
         self._reel = reel
         self._ledger = ledger
         self._repeatable = repeatable
@@ -62,7 +63,7 @@ class Stage:
 
     def restore(self, request: Restore) -> Program[object]:
         """Bring the world back; one that cannot be restored and was interrupted in it is not touched again."""
-        request = attrs.evolve(request, lasting=self._ledger.lasting)
+        request = attrs.evolve(request, lasting=self._ledger.lasting_on(request.path))
         reel = self._reel
         if reel.next("restoring") is None:
             yield from reel.note("restoring", {"steps": len(request.plan)})
@@ -80,43 +81,75 @@ class Stage:
         self._world_is_here |= asked_now
         return answer.value
 
-    def act(self, request: Act) -> Program[Observed | Uncertain]:
+    def act(self, request: Act) -> Program[Observed | Uncertain | Twice]:
         """Perform an action, or return what came of it. What nobody knows is repeated only in a world brought back.
 
         Raises:
             Overtaken: the world was not what the decision was made for, so it was not performed.
             EffectError: the world could not perform it.
+            TapeDiverged: the tape was about to perform another one, or this one somewhere else.
         """
         reel = self._reel
         instead = reel.overtaken(self._ledger.version)
         if instead is not None and instead.data.get("instead") == _ACT:
             reel.next("overtaken")
             raise Overtaken
-        if reel.next("acting") is None:
-            if not (yield from self.bring_back()):
-                yield from reel.note("overtaken", {"instead": _ACT, "version": self._ledger.version})
-                raise Overtaken
-            yield from reel.note("acting", {"action": request.action, "after": request.after})
-            return (yield from self._performed(request))
+        noted = reel.next("acting")
+        if noted is None:
+            return (yield from self._intended(request))
+        if (noted.data["action"], noted.data["after"]) != (request.action, request.after):
+            raise reel.diverged("acting", "acting otherwise")
+        repeated = self._was_repeated()
         no_step = reel.next("act_failed") if reel.is_next("act_failed") else None
         if no_step is not None:
             played("act_failed", no_step)  # raises, as it did
         there = self._what_came_of_it()
         if there is not None:
-            return there
+            return _told(there, repeated=repeated)
         if not reel.goes_live("act_failed"):
             raise reel.diverged("grow")
-        if self._would_last(request):
+        if self._may_last(request.action, foreseen=noted.data.get("lasts") is True):
             return Uncertain(Irreversible("it is not known whether it was done"))
         if reel.unread or not self._repeatable or not (yield from self.bring_back()):
             return Uncertain()
+        yield from reel.note("again", {"action": request.action})
+        return _told((yield from self._performed(request)), repeated=True)
+
+    def _intended(self, request: Act) -> Program[Observed]:
+        """Perform a new action, once it is noted, and whether it is known to last."""
+        if not (yield from self.bring_back()):
+            yield from self._reel.note("overtaken", {"instead": _ACT, "version": self._ledger.version})
+            raise Overtaken
+        intended: dict[str, object] = {"action": request.action, "after": request.after}
+        if lasts(self._foreseen(request.action)):
+            intended["lasts"] = True  # a world that is asked later may have forgotten it
+        yield from self._reel.note("acting", intended)
         return (yield from self._performed(request))
 
-    def _would_last(self, request: Act) -> bool:
-        """Tell whether an action would last, as the world foresees, or as the same one was declared to before."""
+    def _was_repeated(self) -> bool:
+        """Take what the tape says of how often the action was performed again."""
+        repeated = False
+        while self._reel.is_next("again"):
+            self._reel.next("again")
+            repeated = True
+        return repeated
+
+    def _may_last(self, action: str, *, foreseen: bool) -> bool:
+        """Tell whether an action that was interrupted may last, so that it must not be done again in silence.
+
+        It does where the world foresees it, or the same one did before. Where nobody foresees what it does, it may
+        in a world of which it is known that it said so only afterwards.
+        """
         tree, lasting = self._ledger.state.tree, self._ledger.lasting
-        lasted = any(tree.step(step).action == request.action for step in lasting)
-        return lasted or not self._foresees(request.action)
+        effect = self._foreseen(action)
+        lasted = {tree.step(step).action for step in lasting}
+        if foreseen or lasts(effect) or action in lasted:
+            return True
+        return effect is None and not all(lasts(self._foreseen(each)) for each in lasted)
+
+    def _foreseen(self, action: str) -> WorldEffect | None:
+        effect: WorldEffect | None = expected("foreseen", self._foresees(action))
+        return effect
 
     def _performed(self, request: Act) -> Program[Observed]:
         try:
@@ -146,7 +179,7 @@ class Stage:
         self._world_is_here = True
         tree = self._ledger.state.tree
         path = tuple(trace(tree, ROOT_STEP, tree.step_head))
-        request = Restore(path, lasting=self._ledger.lasting)
+        request = Restore(path, lasting=self._ledger.lasting_on(path))
         answer: Restored | NotRestored
         try:
             answer = expected("restored", (yield from ask(Perform(request))))
@@ -154,4 +187,11 @@ class Stage:
             answer = NotRestored(str(error))
         yield from self._reel.note("resumed", spelled("resumed", answer))
         self._reel.resumed.append(answer)
-        return isinstance(answer, Restored) and not answer.divergences
+        return isinstance(answer, Restored) and differing(answer) is None
+
+
+def _told(answer: Observed | Uncertain, *, repeated: bool) -> Observed | Uncertain | Twice:
+    """Return an answer; of an action that was repeated, and turns out to last, it says so."""
+    if repeated and isinstance(answer, Observed) and lasts(answer.effect):
+        return Twice(answer)
+    return answer

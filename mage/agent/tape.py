@@ -9,6 +9,7 @@ program can be run again over the tape, without a model, to the same state (`mag
     decided      the model's answer, or why there is none; so for summarized, judged, verdict (of a judge that
                  was not waited for), started and restored (of the world)
     acting       an action is about to be performed; what came of it is the step that is grown next, or act_failed
+    again        an action that was interrupted is about to be performed once more
     restoring    the world is about to be brought back
     overtaken    a command was not recorded, because somebody else had written
     taken        what somebody else has written was taken, up to a version
@@ -95,7 +96,7 @@ def entries_of(steps: Iterable[Step]) -> Sequence[TapeEntry]:
 def _entry_of(step: Step) -> TapeEntry:
     try:
         data = json.loads(step.observation)
-    except ValueError:
+    except (ValueError, RecursionError):  # nested deeper than anybody has written
         data = None
     if not isinstance(data, dict):
         raise BadTape(

@@ -13,7 +13,18 @@ from mage.agent import Environment
 from mage.agent.sync import world_of
 from mage.cli.culprits import line_of_theirs, told_error
 from mage.cli.output import Refused
-from mage.effects import Act, Begin, EffectError, NotRestored, Observed, Restore, Restored, World
+from mage.effects import (
+    Act,
+    Begin,
+    EffectError,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    World,
+    WorldEffect,
+    foresight_of,
+)
 from mage.engine import MageError
 
 __all__ = ["GROUP", "GuardedWorld", "WorldRaised", "environment_named", "guarded"]
@@ -124,6 +135,11 @@ class GuardedWorld:
     def repeatable(self) -> bool:
         """See `World`."""
         return self._world.repeatable
+
+    def foresees(self, action: str) -> WorldEffect | None:
+        """See `World`."""
+        with _Raised("say what it would do"):
+            return foresight_of(self._world)(action)
 
     def begin(self, request: Begin, /) -> Observed:
         """See `World`."""

@@ -18,6 +18,7 @@ from mage.effects.acting import (
     Begin,
     Compensable,
     Divergence,
+    Foresight,
     Irreversible,
     NoEffect,
     NotRestored,
@@ -28,6 +29,8 @@ from mage.effects.acting import (
     Undo,
     World,
     WorldEffect,
+    foresight_of,
+    lasts,
 )
 from mage.effects.answers import EFFECT_FAULTS, EffectError, EffectFault, Metered, Usage, metered
 from mage.effects.deciding import (
@@ -60,6 +63,7 @@ __all__ = [
     "EffectError",
     "EffectFault",
     "Finish",
+    "Foresight",
     "Irreversible",
     "Judge",
     "JudgeRequest",
@@ -81,5 +85,7 @@ __all__ = [
     "Verdict",
     "World",
     "WorldEffect",
+    "foresight_of",
+    "lasts",
     "metered",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol, TypeAlias, final
 
 import attrs
@@ -16,6 +16,7 @@ __all__ = [
     "Begin",
     "Compensable",
     "Divergence",
+    "Foresight",
     "Irreversible",
     "NoEffect",
     "NotRestored",
@@ -26,6 +27,8 @@ __all__ = [
     "Undo",
     "World",
     "WorldEffect",
+    "foresight_of",
+    "lasts",
 ]
 
 
@@ -40,11 +43,14 @@ class NoEffect:
 class Reversible:
     """The action can be undone by another one.
 
+    Raises:
+        TypeError: `inverse` is no text.
+
     Attributes:
         inverse: that action.
     """
 
-    inverse: str
+    inverse: str = attrs.field(validator=instance_of(str))
 
 
 @final
@@ -52,11 +58,14 @@ class Reversible:
 class Compensable:
     """The action cannot be undone, but made good.
 
+    Raises:
+        TypeError: `how` is no text.
+
     Attributes:
         how: what would make it good, for people and for the model.
     """
 
-    how: str
+    how: str = attrs.field(validator=instance_of(str))
 
 
 @final
@@ -64,15 +73,39 @@ class Compensable:
 class Irreversible:
     """The action can neither be undone nor made good.
 
+    Raises:
+        TypeError: `why` is no text.
+
     Attributes:
         why: one line.
     """
 
-    why: str = ""
+    why: str = attrs.field(default="", validator=instance_of(str))
 
 
 WorldEffect: TypeAlias = NoEffect | Reversible | Compensable | Irreversible
 """What an action has done to the world, as its environment declares it."""
+
+Foresight: TypeAlias = Callable[[str], WorldEffect | None]
+"""Tells beforehand what an action would do; None where nobody knows. Nothing is done by asking."""
+
+
+def lasts(effect: WorldEffect | None) -> bool:
+    """Tell whether an action was declared to last, so that it must never be done again by itself."""
+    return isinstance(effect, Compensable | Irreversible)
+
+
+def foresight_of(world: object) -> Foresight:
+    """Return how a world tells beforehand what an action would do; of one without `foresees` nobody knows.
+
+    Who wraps a world has `foresees` too, and passes this on: else what is never to be done again would be.
+    """
+    told: Foresight | None = getattr(world, "foresees", None)
+    return _nobody_knows if told is None else told
+
+
+def _nobody_knows(_action: str) -> None:
+    return None
 
 
 @final
@@ -176,11 +209,14 @@ class Restored:
             because there was nothing to do.
         divergences: where it is not as recorded, in path order.
         over: whether the world takes no more actions.
+        lasted: steps of the path that were performed again, of which nobody knew that they last: the world has
+            said so only then.
     """
 
     how: Literal["snapshot", "replay", "inverses", "nothing"]
     divergences: tuple[Divergence, ...] = ()
     over: bool = False
+    lasted: tuple[StepId, ...] = ()
 
 
 @final
@@ -197,6 +233,9 @@ class NotRestored:
 
 class World(Protocol):
     """Answers what is asked of the world. `mage.agent.EnvironmentWorld` makes one of an `Environment`.
+
+    One that knows beforehand what an action would do has `foresees` too, a `Foresight` (see `foresight_of`). It is
+    asked before each action; one that would last is not performed again after an interruption.
 
     What it raises, but for `EffectError`, ends the run; the action that was asked for is then uncertain.
     """

@@ -7,7 +7,8 @@
         session.compress("Desk purchased: oak, $310.")
 
 A session is a journal of commands and the state that is their fold. What it does beyond the engine: each
-command is durable before it returns, and is recorded behind exactly the head that it was made for.
+command is durable before it returns, and is recorded behind exactly the head that it was made for; a verdict
+on exactly the summary and the text that it was asked about, behind what was grown or instructed since.
 `Session` calls, `AsyncSession` awaits; both drive the same programs (`mage.session.core`).
 """
 

@@ -22,6 +22,7 @@ from mage.engine import (
     Passed,
     Revise,
     Revised,
+    StaleVerdict,
     State,
     Unverified,
     Verdict,
@@ -113,7 +114,7 @@ class Core:
 
     def operate(self, command: Operation, meta: Meta | None) -> Program[Written]:
         """Carry out a command durably."""
-        return (yield from ask(Turn(self._commit(command, meta, None))))
+        return (yield from ask(Turn(self._commit(command, meta))))
 
     def revise(self, command: Revise, meta: Meta | None) -> Program[Revised]:
         """Go back, and return what was left behind."""
@@ -123,43 +124,50 @@ class Core:
         """Carry out a compress or a retext, and have the summary judged."""
         written = yield from self.operate(command, meta)
         if wait and self.settings.judged and isinstance(written.slot.state, Unverified):
-            return (yield from self._maintain(written.slot, written.slot.state))
+            return (yield from self._maintain(written.slot.state)).slot.state
         return written.slot.state
 
-    def _maintain(self, asked: Slot, pending: Unverified) -> Program[State]:
-        answer = _as_verdict((yield from ask(AskJudge(judge_request(pending)))))
-        command = ApplyVerdict(answer.value, pending.digest)
-        written = yield from ask(Turn(self._commit(command, answer.meta, asked.head)))
-        return written.slot.state
+    def resume(self) -> Program[None]:
+        """Ask the judge about a summary that was left pending, once; of several who do, one verdict wins."""
+        pending = self.slot.state
+        if not self.settings.judged or not isinstance(pending, Unverified):
+            return
+        try:
+            yield from self._maintain(pending)
+        except Conflict:
+            yield from self.refresh()
+        except Refused as refused:
+            if not isinstance(refused.refusal, StaleVerdict):
+                raise
 
     def judge(self, given: _Verdict, digest: Digest | str | None, meta: Meta | None) -> Program[Written]:
         """Take a verdict that was given outside."""
         answer = _as_verdict(given)
         if answer.meta and isinstance(meta, Mapping | None):
             meta = {**answer.meta, **(meta or {})}
-        return (yield from ask(Turn(self._judge(answer.value, digest, meta))))
-
-    def _judge(self, verdict: Verdict, digest: Digest | str | None, meta: Meta | None) -> Program[Written]:
-        state = self.slot.state
         if digest is None:
+            state = self.slot.state
             digest = state.digest if isinstance(state, Unverified) else ""
-        return (yield from self._commit(ApplyVerdict(verdict, digest), meta, None))
+        return (yield from self._land(ApplyVerdict(answer.value, digest), meta))
 
-    def resume(self) -> Program[None]:
-        """Ask the judge about a summary that was left pending, once; of several who do, one verdict wins."""
-        slot, pending = self.slot, self.slot.state
-        if not self.settings.judged or not isinstance(pending, Unverified):
-            return
+    def _maintain(self, pending: Unverified) -> Program[Written]:
         answer = _as_verdict((yield from ask(AskJudge(judge_request(pending)))))
+        return (yield from self._land(ApplyVerdict(answer.value, pending.digest), answer.meta))
+
+    def _land(self, verdict: ApplyVerdict, meta: Meta | None) -> Program[Written]:
+        """Record a verdict on the summary and the text that it was asked about, behind whatever came since.
+
+        What was only grown or instructed leaves the question as it was (D5), whoever did it. Each turn that
+        records nothing has taken what somebody else wrote, so this ends unless they never pause.
+
+        Raises:
+            Refused: `StaleVerdict`, where this session has left the summary or its text; `BlankFeedback`.
+            Conflict: others have left it. This session has not followed them.
+        """
         while True:
-            command = ApplyVerdict(answer.value, pending.digest)
-            try:
-                yield from ask(Turn(self._commit(command, answer.meta, slot.head)))
-            except Conflict:
-                yield from ask(Turn(self._refresh()))
-            slot = self.slot
-            if not isinstance(slot.state, Unverified) or slot.state.digest != pending.digest:
-                return
+            written = yield from ask(Turn(self._land_once(verdict, meta)))
+            if written is not None:
+                return written
 
     def refresh(self) -> Program[Head]:
         """Take what others have written."""
@@ -211,18 +219,23 @@ class Core:
 
     # -- turns: programs that ask the store only, and have the session to themselves -------------------
 
-    def _commit(self, command: Operation, meta: Meta | None, asked_at: Head | None) -> Program[Written]:
-        """Carry out a command, make it durable, and only then move the slot.
+    def _land_once(self, verdict: ApplyVerdict, meta: Meta | None) -> Program[Written | None]:
+        """Record a verdict; None where others have written and it still fits: what they wrote is taken then."""
+        try:
+            return (yield from self._commit(verdict, meta))
+        except Conflict:
+            newest = yield from self._newest()
+            state = newest.slot.state
+            fits = isinstance(state, Unverified) and state.digest == verdict.digest
+            if not fits or not (yield from self._is_behind(newest.slot.head)):  # or it is another journal
+                raise
+            yield from self._take(newest)
+            return None
 
-        Args:
-            command: what to do.
-            meta: what goes with it.
-            asked_at: the head that the command was made for, if it was made while others could write.
-        """
+    def _commit(self, command: Operation, meta: Meta | None) -> Program[Written]:
+        """Carry out a command, make it durable, and only then move the slot."""
         self._require_open()
         before = self.slot
-        if asked_at is not None and asked_at != before.head:
-            yield from self._conflicted(Conflict(asked_at, before.head))
         state, left = _carried_out(before.state, command)
         given = stamped(self.settings, meta)
         if state is before.state:
@@ -270,24 +283,33 @@ class Core:
 
     def _refresh(self) -> Program[Head]:
         self._require_open()
-        name, before = self.settings.name, self.slot
+        yield from self._take((yield from self._newest()))
+        return self.slot.head
+
+    def _take(self, newest: Loaded) -> Program[None]:
+        """Move the slot to what others have written, or made of it by taking texts out."""
+        name, since, known = self.settings.name, self.slot.head, self.redactions
+        self.slot, self._snapshot, self.redactions = newest.slot, newest.snapshot, newest.redactions
+        if (self.slot.head, self.redactions) != (since, known):
+            yield from ask(Tell(events.Refreshed(name, self.slot.head.version, since.version)))
+
+    def _newest(self) -> Program[Loaded]:
+        """Return where the journal stands now. The slot stays. Cost: O(what is new)."""
+        name, slot = self.settings.name, self.slot
         redactions = yield from ask(Redactions(name))
         found = yield from ask(HeadOf(name))
         if redactions != self.redactions:
-            yield from self._reload(found)
-        elif found == before.head:
-            return found
-        elif (yield from self._is_behind(found)):
-            self.slot = yield from fold_on(name, before, found)
-        else:  # deleted, and created anew under this name
-            yield from self._reload(found)
-        yield from ask(Tell(events.Refreshed(name, found.version, before.head.version)))
-        return self.slot.head
+            return (yield from self._loaded(found))
+        if found == slot.head:
+            return Loaded(slot, self._snapshot, redactions)
+        if (yield from self._is_behind(found)):
+            return Loaded((yield from fold_on(name, slot, found)), self._snapshot, redactions)
+        return (yield from self._loaded(found))  # deleted, and created anew under this name
 
-    def _reload(self, found: Head) -> Program[None]:
+    def _loaded(self, found: Head) -> Program[Loaded]:
         loaded = yield from load(self.settings.name, found.version, snapshots=self.settings.snapshots)
         require_end(loaded.slot, found)
-        self.slot, self._snapshot, self.redactions = loaded.slot, loaded.snapshot, loaded.redactions
+        return loaded
 
     def _is_behind(self, found: Head) -> Program[bool]:
         own = self.slot.head
@@ -327,7 +349,7 @@ class Core:
     def _forget_texts(self) -> Program[None]:
         """Read anew what was read before texts were taken out of it."""
         try:
-            yield from self._reload(self.slot.head)
+            yield from self._take((yield from self._loaded(self.slot.head)))
         except StoreError as error:  # the command that is being carried out is durable; refresh tries again
             version = self.slot.head.version
             yield from ask(Tell(events.SnapshotFailed(self.settings.name, version, type(error).__name__)))

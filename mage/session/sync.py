@@ -156,9 +156,9 @@ class Session(Readable):
     ) -> State:
         """Replace the open segment by a summary, and have it judged; see `mage.compress`.
 
-        With a judge these are two commands, each durable: the compress, and its verdict. If the judge
-        raises, if its answer is refused, or if the head has moved while it was thinking, that is raised, and
-        the compress stands: its summary is pending. Ask again with `retext` or `judge(my_judge(judge_request()))`.
+        With a judge these are two commands, each durable: the compress, and its verdict, which lands behind what
+        was grown or instructed while it was thinking, by whomever. If the judge raises, if its answer is refused,
+        or if the summary or its text was left meanwhile, that is raised, and the compress stands. Ask again with `retext` or `judge(my_judge(judge_request()))`.
 
         Args:
             text: what the agent will read instead of the steps.
@@ -170,8 +170,9 @@ class Session(Readable):
             `Active` or `Rejected` after a verdict, else `Unverified`.
 
         Raises:
-            Refused: `EmptySegment` or `BlankSummary`; `BlankFeedback` from the judge.
-            Conflict: others have written, before the compress or while the judge was thinking.
+            Refused: `EmptySegment` or `BlankSummary`; `BlankFeedback` from the judge; `StaleVerdict` where this
+                session has left the summary or its text while the judge was thinking.
+            Conflict: others have written before the compress, or have left the summary or its text meanwhile.
             NotAVerdict: the judge answered something else.
         """
         return self._run(self._core.summarize(Compress(text, kind), meta, wait=wait))
@@ -182,7 +183,7 @@ class Session(Readable):
         """Give the summary head a new text (D16), and have it judged as after `compress`; see `mage.retext`.
 
         Raises:
-            Refused: `BlankSummary`; `BlankFeedback` from the judge.
+            Refused: `BlankSummary`; `BlankFeedback` or `StaleVerdict`, as for `compress`.
             Conflict, NotAVerdict: as for `compress`.
         """
         return self._run(self._core.summarize(Retext(text, kind), meta, wait=wait))
@@ -204,7 +205,7 @@ class Session(Readable):
 
         Raises:
             Refused: `StaleVerdict` or `BlankFeedback`.
-            Conflict: others have written.
+            Conflict: others have left the summary or its text. (Behind what they have only grown it lands.)
             NotAVerdict: it is none.
         """
         return self._run(self._core.judge(verdict, digest, meta)).slot.state

@@ -11,7 +11,7 @@ What awaits takes `model.awaited`, `world.awaited`. What was recorded once can b
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Generic, TypeAlias, TypeVar, cast, final
 
@@ -21,6 +21,7 @@ from mage.effects import (
     Begin,
     Decide,
     Decision,
+    Foresight,
     Metered,
     NotRestored,
     Observed,
@@ -28,6 +29,8 @@ from mage.effects import (
     Restored,
     SummaryRequest,
     World,
+    WorldEffect,
+    foresight_of,
 )
 from mage.engine import JudgeRequest, Verdict
 
@@ -100,12 +103,14 @@ class ScriptedWorld:
     Attributes:
         asked: every request so far, in order.
         repeatable: whether it says that it can always be brought back.
+        foresees: what it says beforehand that an action would do.
 
     Args:
         observations: of the actions, in order; an exception in it is raised.
         opening: what it shows first.
         restored: what each restoring comes to, in order; when these are used up, `Restored("replay")`.
         repeatable: see above.
+        foreseen: by action, what it says beforehand; of all others nothing.
     """
 
     def __init__(
@@ -114,9 +119,11 @@ class ScriptedWorld:
         opening: Observed | str = "",
         restored: Iterable[_Restoring | Exception] = (),
         repeatable: bool = True,
+        foreseen: Mapping[str, WorldEffect] | None = None,
     ) -> None:
         self.asked: list[Begin | Act | Restore] = []
         self.repeatable = repeatable
+        self.foresees: Foresight = dict(foreseen or {}).get
         self._opening = _observed(opening)
         self._observations: Scripted[Act, Observed | str] = Scripted(*observations)
         self._restored: Scripted[Restore, _Restoring] = Scripted(*restored)
@@ -224,6 +231,11 @@ class RecordingWorld:
         return self._world.repeatable
 
     @property
+    def foresees(self) -> Foresight:
+        """What the other says beforehand."""
+        return foresight_of(self._world)
+
+    @property
     def actions(self) -> list[str]:
         """The actions that were asked for, in order."""
         return [request.action for request in self.acts.asked]
@@ -254,6 +266,10 @@ class _AwaitedWorld:
     @property
     def repeatable(self) -> bool:
         return self._world.repeatable
+
+    @property
+    def foresees(self) -> Foresight:
+        return foresight_of(self._world)
 
     async def begin(self, request: Begin, /) -> Observed:
         return self._world.begin(request)

@@ -259,11 +259,17 @@ Merged(w) ==                     \* wrongly: seal it anew behind whatever is the
                                   !.sent = Commit(writer.on, "", HeadOf(journal), records)])
       /\ Step("merge") /\ StoreStands
 
+Refused(writer) ==               \* a verdict is held on to: it may fit behind what others wrote
+  LET back == IdleOn(writer.on, writer.slot)
+  IN  IF Ops(writer.sent.records) \in {<<"pass">>, <<"fail">>}
+      THEN [back EXCEPT !.doing = "asking", !.held = writer.sent.records[1].made_for]
+      ELSE back
+
 Refuse(w) ==                     \* with the head that is there: Conflict
   /\ writers[w].doing = "appending" /\ limbo = None /\ ~Passes(writers[w].sent)
   /\ IF Wrongly("MergeOnConflict") /\ writers[w].sent.from = ""
      THEN Merged(w)
-     ELSE /\ Change(w, IdleOn(writers[w].on, writers[w].slot))
+     ELSE /\ Change(w, Refused(writers[w]))
           /\ Step("conflict") /\ StoreStands
 
 Fail(w) ==                       \* lost, busy or full before COMMIT: nothing was written

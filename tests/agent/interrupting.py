@@ -24,6 +24,7 @@ from mage.effects import (
     Restore,
     Restored,
     World,
+    foresight_of,
 )
 from mage.stores import AsyncJournalStore, Head, JournalStore, MemoryStore, Record, Snapshot
 from tests.agent.toys import TASK, Parts
@@ -101,6 +102,7 @@ def one_turn() -> Generator[None, None, None]:
 class _World:
     def __init__(self, world: World, places: Places) -> None:
         self.repeatable = world.repeatable
+        self.foresees = foresight_of(world)
         self.begin: Callable[[Begin], Observed] = places.around(world.begin)
         self.act: Callable[[Act], Observed] = places.around(world.act)
         self.restore: Callable[[Restore], Restored | NotRestored] = places.around(world.restore)
@@ -110,6 +112,7 @@ class _World:
 class _AwaitedWorld:
     def __init__(self, world: World, places: Places) -> None:
         self.repeatable = world.repeatable
+        self.foresees = foresight_of(world)
         self.begin: Callable[[Begin], Awaitable[Observed]] = places.around_awaited(world.begin)
         self.act: Callable[[Act], Awaitable[Observed]] = places.around_awaited(world.act)
         self.restore: Callable[[Restore], Awaitable[Restored | NotRestored]] = places.around_awaited(

@@ -34,6 +34,7 @@ from mage.effects import (
     Restore,
     SummaryRequest,
     World,
+    foresight_of,
 )
 from mage.engine.journal import Operation
 from mage.render import Meter
@@ -106,7 +107,13 @@ class Played:
     def run(self, *, live: bool = True) -> Outcome:
         """Run to the end."""
         found = Recorded(1, self.start, self.counts, tuple(self.journal), tuple(self.tape), self.first)
-        self.durable = Durable(found, policy=self.given, repeatable=self.world.repeatable, live=live)
+        self.durable = Durable(
+            found,
+            policy=self.given,
+            repeatable=self.world.repeatable,
+            foresees=foresight_of(self.world),
+            live=live,
+        )
         run = Run(Meter(EstimateCounter()), 0)
         return drive(self.durable.run(program(run)), self._answer)
 

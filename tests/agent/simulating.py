@@ -30,6 +30,7 @@ from mage.effects import (
     SummaryRequest,
     Then,
     World,
+    foresight_of,
 )
 from mage.session import Conflict, Refused
 from mage.stores import Head, JournalStore, Record, StoreFull, StoreUnavailable
@@ -215,6 +216,7 @@ class FaultyWorld:
 
     def __init__(self, world: World, chance: Chance, performed: list[str]) -> None:
         self.repeatable = world.repeatable
+        self.foresees = foresight_of(world)
         self.performed = performed
         self._world = world
         self._chance = chance

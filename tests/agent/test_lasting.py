@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import attrs
 import pytest
 
 from mage import Failed, JudgeRequest, Passed, Session, Verdict
-from mage.agent import EnvironmentWorld, Policy, Restoring, RunFinished, RunStopped
+from mage.agent import Agent, EnvironmentWorld, Policy, Restoring, RunFailed, RunFinished, RunStopped, what_if
+from mage.agent.environment import BadEnvironment
 from mage.agent.observations import UNCERTAIN
-from mage.effects import Compensable, Decision, Irreversible, Observed, WorldEffect
+from mage.cli.environments import WorldRaised, guarded
+from mage.effects import Compensable, Decision, Finish, Irreversible, Observed, Reversible, WorldEffect
 from mage.stores import MemoryStore
-from mage.testing.effects import ScriptedModel
+from mage.testing.effects import RecordingWorld, ScriptedModel
 from tests.agent.toys import TASK, Parts
-from tests.agent.twins import NAME, Running, both, left_by
+from tests.agent.twins import NAME, Running, both, left_by, rerun
 
 kinds = pytest.mark.parametrize("restoring", ["snapshot", "replay", "none"])
 
@@ -163,3 +168,171 @@ def test_a_redacted_action_is_not_done(run: Running) -> None:
     bank = Seeing("replay", [], Irreversible())
     assert isinstance(run(parts(bank, Decision.act("note"), Decision.finish()), store), RunFinished)
     assert seen == ["note"]
+
+
+# -- who says so when ------------------------------------------------------------------------------------
+
+repeatable = pytest.mark.parametrize("restoring", ["snapshot", "replay"])
+
+
+@repeatable
+@pytest.mark.parametrize("wrap", [guarded, RecordingWorld])
+def test_what_is_foreseen_is_not_repeated_behind_a_wrapper(restoring: Restoring, wrap: Any) -> None:
+    """A world that `mage run` guards, or a test records, is asked beforehand as it is by itself."""
+    store, ledger, effect = MemoryStore(), list[str](), Irreversible()
+    dying = Foreseeing(restoring, ledger, effect, dies=True)
+    with pytest.raises((Dying, WorldRaised)):
+        Agent(model=ScriptedModel(Decision.act("pay")), world=wrap(EnvironmentWorld(dying))).run(
+            store, NAME, task=TASK
+        )
+    world = wrap(EnvironmentWorld(Foreseeing(restoring, ledger, effect)))
+    assert isinstance(
+        Agent(model=ScriptedModel(Decision.finish()), world=world).run(store, NAME), RunFinished
+    )
+    assert ledger == ["pay"]
+
+
+@both
+@repeatable
+def test_what_was_foreseen_is_remembered(run: Running, restoring: Restoring) -> None:
+    """It was noted before the action was performed, so a world that has forgotten it does not do it again either."""
+    store, ledger, effect = MemoryStore(), list[str](), Irreversible()
+    with pytest.raises(Dying):
+        run(parts(Foreseeing(restoring, ledger, effect, dies=True), Decision.act("pay")), store)
+    assert [entry.data for entry in left_by(store).tape if entry.kind == "acting"] == [
+        {"action": "pay", "after": 1, "lasts": True}
+    ]
+    assert isinstance(run(parts(Bank(restoring, ledger, effect), Decision.finish()), store), RunFinished)
+    assert ledger == ["pay"]
+    rerun(store)
+
+
+@both
+@repeatable
+def test_after_a_world_has_said_so_only_afterwards_it_asks(run: Running, restoring: Restoring) -> None:
+    """Where something lasted that nobody had foreseen, another action that was interrupted is not repeated."""
+    store, ledger, effect = MemoryStore(), list[str](), Irreversible()
+    paid = parts(
+        Bank(restoring, ledger, effect), Decision.act("pay 1"), Decision.revise(0, "Too dear."), Dying()
+    )
+    with pytest.raises(Dying):
+        run(paid, store)
+    with pytest.raises(Dying):
+        run(parts(Bank(restoring, ledger, effect, dies=True), Decision.act("pay 2")), store)
+    model = ScriptedModel(Decision.finish())
+    resumed = Parts(model, EnvironmentWorld(Bank(restoring, ledger, effect)), judge=severe)
+    assert isinstance(run(resumed, store), RunFinished)
+    assert ledger == ["pay 1", "pay 2"]
+    assert "uncertain" in [notice.kind for notice in model.asked[0].notices]
+    step = left_by(store).state.tree.step(left_by(store).state.tree.step_head)
+    assert (step.action, step.observation) == ("pay 2", UNCERTAIN)
+
+
+@both
+@repeatable
+def test_the_first_that_nobody_could_foresee_is_repeated_and_told(run: Running, restoring: Restoring) -> None:
+    """Where it turns out only in the repetition that an action lasts, the model is told, and the rest waits for it."""
+    store, ledger, effect = MemoryStore(), list[str](), Irreversible()
+    batch = attrs.evolve(Decision.act("pay"), then=Finish("paid"))
+    with pytest.raises(Dying):
+        run(parts(Bank(restoring, ledger, effect, dies=True), batch), store)
+    model = ScriptedModel(Dying(), Decision.finish("Ask whether it was paid twice."))
+    resumed = Parts(model, EnvironmentWorld(Bank(restoring, ledger, effect)), judge=severe)
+    with pytest.raises(Dying):
+        run(resumed, store)
+    assert isinstance(run(resumed, store), RunFinished)  # told again, by what is on the tape
+    assert ledger == ["pay", "pay"]
+    for asked in model.asked:
+        told = [notice for notice in asked.notices if notice.kind == "uncertain"]
+        assert "twice" in told[0].text
+        assert [notice.kind for notice in asked.notices][:2] == ["uncertain", "refused"]
+    assert left_by(store).kinds.count("again") == 1
+    _, outcome = rerun(store)
+    assert isinstance(outcome, RunFinished)
+
+
+@both
+@repeatable
+def test_what_is_foreseen_is_not_done_to_bring_a_world_back(run: Running, restoring: Restoring) -> None:
+    """A step of which nobody has declared anything, as of one that was grown by hand, is not replayed if it would last."""
+    store, ledger = MemoryStore(), list[str]()
+    with Session.open(store, NAME, task=TASK) as session:
+        session.grow("reset", "An account.")
+        session.grow("pay", "paid")
+    model = ScriptedModel(Decision.finish())
+    bank = Foreseeing(restoring, ledger, Irreversible())
+    assert isinstance(run(Parts(model, EnvironmentWorld(bank), judge=severe), store), RunFinished)
+    assert ledger == []
+    assert [notice.kind for notice in model.asked[0].notices] == ["diverged"]
+
+
+@both
+@repeatable
+def test_what_turns_out_to_last_in_a_replay_is_told(run: Running, restoring: Restoring) -> None:
+    """Where neither the record nor the world knew it beforehand, it is done again, but not in silence."""
+    store, ledger = MemoryStore(), list[str]()
+    with Session.open(store, NAME, task=TASK) as session:
+        session.grow("reset", "An account.")
+        session.grow("pay", "paid")
+        session.grow("note", "1 notes")
+    model = ScriptedModel(Decision.finish())
+    bank = Bank(restoring, ledger, Irreversible())
+    assert isinstance(run(Parts(model, EnvironmentWorld(bank), judge=severe), store), RunFinished)
+    assert ledger == ["pay"]
+    (told,) = model.asked[0].notices
+    assert (told.kind, "at steps 2, as nobody knew" in told.text) == ("diverged", True)
+
+
+@repeatable
+def test_a_live_world_of_what_if_does_not_do_again_what_lasts(restoring: Restoring) -> None:
+    """Brought to where the record ends, a world does not pay what was paid: the changed run fails, and says why."""
+    store, ledger, effect = MemoryStore(), list[str](), Irreversible("it is gone")
+    script = (Decision.act("pay"), Decision.act("note"), Decision.finish())
+    agent = Agent(model=ScriptedModel(*script), world=Bank(restoring, ledger, effect))
+    assert isinstance(agent.run(store, NAME, task=TASK), RunFinished)
+    model = ScriptedModel(Decision.act("pay"), Decision.act("note otherwise"))
+    found = what_if(
+        store,
+        NAME,
+        model=model,
+        world=Bank(restoring, ledger, effect),
+        policy=Policy(max_steps=9),
+        anew=["model"],
+    )
+    assert isinstance(found.outcome, RunFailed)
+    assert "cannot be undone, so it is not done again" in found.outcome.detail
+    assert ledger == ["pay"]
+
+
+@pytest.mark.parametrize("given", [True, "Irreversible", object()])
+def test_what_is_no_effect_is_no_foresight(given: object) -> None:
+    """An environment that foresees something else than an effect is refused by name, before anything is done."""
+    ledger = list[str]()
+
+    class Odd(Bank):
+        def effect_of(self, action: str) -> Any:
+            return given
+
+    agent = Agent(model=ScriptedModel(Decision.act("pay")), world=Odd("replay", ledger, Irreversible()))
+    with pytest.raises(BadEnvironment, match="effect_of returned a"):
+        agent.run(MemoryStore(), NAME, task=TASK)
+    assert ledger == []
+
+
+def test_foresight_is_not_awaited() -> None:
+    """An `async def effect_of` would be no effect at all, so it is refused."""
+    ledger = list[str]()
+
+    class Odd(Bank):
+        async def effect_of(self, action: str) -> None:
+            return None
+
+    with pytest.raises(BadEnvironment, match="must be no `async def`"):
+        EnvironmentWorld(Odd("replay", ledger, Irreversible())).foresees("pay")
+
+
+@pytest.mark.parametrize("made", [Reversible, Compensable, Irreversible])
+def test_an_effect_is_said_in_words(made: Any) -> None:
+    """What is no text is refused where an effect is made: `None` as an inverse would be performed as an action."""
+    with pytest.raises(TypeError):
+        made(None)

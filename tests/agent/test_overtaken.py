@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from mage import (
+    Accept,
     ApplyVerdict,
     Command,
     Compress,
@@ -14,8 +15,10 @@ from mage import (
     Grow,
     Instruct,
     Passed,
+    Retext,
     Revise,
     Unverified,
+    Verdict,
     grow,
     instruct,
     start,
@@ -172,6 +175,45 @@ def test_a_verdict_is_still_wanted_after_what_does_not_touch_it() -> None:
     assert isinstance(played.run(), RunFinished)
     assert played.asked_later == 1
     assert played.kinds.count("verdict") == 1
+
+
+LEAVING: list[Command] = [Retext("theirs"), Revise(0, "theirs"), Accept()]
+
+
+@pytest.mark.parametrize("wait", [True, False])
+@pytest.mark.parametrize("verdict", [Passed(), Failed("no")])
+@pytest.mark.parametrize(
+    "written", [[Grow("by hand", "done")], [NEVER], [Grow("by hand", "done"), Revise(1, "")]]
+)
+def test_a_verdict_lands_behind_what_somebody_has_grown(
+    written: Sequence[Command], verdict: Verdict, *, wait: bool
+) -> None:
+    """A verdict that came while somebody wrote is recorded behind that, if its question stands: the judge is asked once."""
+    played = Played(
+        acts("a"), compress("did a"), *([] if wait else [acts("b")]), DONE, DONE,
+        verdicts=[verdict], policy=Policy(wait=wait), others={2 if wait else 3: written},
+    )  # fmt: skip
+    played.late = 0 if wait else 1
+    assert isinstance(played.run(), RunFinished)
+    assert len(played.verdicts.asked) == 1
+    given = [command for command in played.commands if isinstance(command, ApplyVerdict)]
+    assert given == [ApplyVerdict(verdict, played.verdicts.asked[0].digest)]
+    assert played.commands.index(given[0]) > played.commands.index(written[-1])
+    assert same_again(played)
+
+
+@pytest.mark.parametrize("wait", [True, False])
+@pytest.mark.parametrize("written", LEAVING)
+def test_a_verdict_on_what_somebody_has_left_is_not_recorded(written: Command, *, wait: bool) -> None:
+    """Where somebody has left the summary or its text meanwhile, the verdict is recorded nowhere."""
+    played = Played(
+        acts("a"), compress("did a"), *([] if wait else [acts("b")]), DONE, DONE,
+        verdicts=[Failed("of another text"), Passed()], policy=Policy(wait=wait), others={2 if wait else 3: [written]},
+    )  # fmt: skip
+    played.late = 0 if wait else 1
+    assert isinstance(played.run(), RunFinished)
+    assert "of another text" not in repr(played.commands)
+    assert same_again(played)
 
 
 def test_what_is_owed_is_placed_before_a_late_verdict_is_looked_for() -> None:

@@ -170,6 +170,7 @@ def test_a_world_that_could_not_begin_begins_when_the_run_is_resumed() -> None:
         def __init__(self, *, fails: bool) -> None:
             self._world = ScriptedWorld("seen", opening="a room")
             self._fails = fails
+            self.foresees = self._world.foresees
             self.act = self._world.act
             self.restore = self._world.restore
 

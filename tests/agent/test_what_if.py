@@ -176,6 +176,7 @@ class Moved:
 
     def __init__(self) -> None:
         self.inner = world_of(Ground())
+        self.foresees = self.inner.foresees
         self.asked: list[Begin | Act | Restore] = []
 
     def begin(self, request: Begin) -> Observed:

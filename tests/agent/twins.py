@@ -12,7 +12,6 @@ import pytest
 from mage import Session, State
 from mage.agent import Agent, AgentHook, AsyncAgent, Outcome, tape_name
 from mage.agent.durable import Durable
-from mage.agent.environment import Environment
 from mage.agent.loop import program
 from mage.agent.opening import begun, recorded, tape_entries
 from mage.agent.performing import TellHooks
@@ -20,9 +19,19 @@ from mage.agent.reel import TapeEnds
 from mage.agent.situation import Run
 from mage.agent.sync import world_of
 from mage.agent.tape import TapeEntry
-from mage.agent.world import foresight_of
 from mage.codec import encode_tree
-from mage.effects import Act, AsyncWorld, Begin, NotRestored, Observed, Restore, Restored, World
+from mage.effects import (
+    Act,
+    AsyncWorld,
+    Begin,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    World,
+    WorldEffect,
+    foresight_of,
+)
 from mage.engine import Command, MageError
 from mage.render import Meter
 from mage.session import Entry
@@ -70,6 +79,13 @@ def _awaitable(call: Callable[[Request], Answer]) -> Callable[[Request], Awaitab
     return awaited
 
 
+def _awaitable_method(call: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
+    async def awaited(*given: Any) -> Answer:
+        return call(*given)
+
+    return awaited
+
+
 @final
 class AwaitedWorld:
     """A `World` that is awaited."""
@@ -81,7 +97,7 @@ class AwaitedWorld:
     def repeatable(self) -> bool:
         return self._world.repeatable
 
-    def foresees(self, action: str) -> bool:
+    def foresees(self, action: str) -> WorldEffect | None:
         return foresight_of(self._world)(action)
 
     async def begin(self, request: Begin) -> Observed:
@@ -95,15 +111,23 @@ class AwaitedWorld:
 
 
 class _AwaitedEnvironment:
-    def __init__(self, environment: Environment) -> None:
+    """An `Environment` that is awaited, with all that it has beyond `reset` and `act`."""
+
+    def __init__(self, environment: Any) -> None:  # Any: what it has differs
         self._environment = environment
         self.restoring = environment.restoring
 
+    def __getattr__(self, name: str) -> Any:
+        had = getattr(self._environment, name)
+        return _awaitable_method(had) if name in ("snapshot", "restore") else had
+
     async def reset(self) -> Observed | str:
-        return self._environment.reset()
+        shown: Observed | str = self._environment.reset()
+        return shown
 
     async def act(self, action: str) -> Observed | str:
-        return self._environment.act(action)
+        seen: Observed | str = self._environment.act(action)
+        return seen
 
 
 def called_agent(parts: Parts) -> Agent:

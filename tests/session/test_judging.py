@@ -1,9 +1,8 @@
-"""A verdict lands on the head that it was made for, or nowhere."""
+"""When a judge is asked, and what comes of its answer, of its silence and of its errors."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from mage import (
     Active,
     AsyncSession,
-    Conflict,
     Failed,
     JudgeRequest,
     Passed,
@@ -21,75 +19,12 @@ from mage import (
     StaleVerdict,
     Unverified,
     Verdict,
-    check,
 )
 from mage.effects import AsyncJudge, Judge
 from mage.stores import JournalStore, MemoryStore
 from mage.testing.effects import ScriptedJudge, ScriptEnded
+from tests.session.meddling import Meddling
 from tests.session.twins import Twin, both
-
-
-class Meddling:
-    """A judge during whose thinking another session writes."""
-
-    def __init__(self, store: JournalStore, *answers: Verdict) -> None:
-        self.store = store
-        self.script = ScriptedJudge(*answers)
-        self.meddle: Callable[[Session], object] = lambda other: other.grow("b", "other")
-
-    def __call__(self, request: JudgeRequest, /) -> Verdict:
-        verdict = self.script(request)
-        with Session.open(self.store, "s") as other:
-            self.meddle(other)
-        return verdict
-
-
-@both
-@pytest.mark.parametrize(
-    "meddle",
-    [
-        lambda other: other.grow("b", "other"),
-        lambda other: other.instruct("other"),
-        lambda other: other.retext("other"),
-        lambda other: other.accept(),
-        lambda other: other.judge(Failed("other")),
-        lambda other: other.revise(0, "other"),
-        lambda other: (other.revise(0), other.grow("a", "other"), other.compress("other")),
-    ],
-    ids=["grow", "instruct", "retext", "accept", "judge", "revise", "another-summary"],
-)
-def test_a_head_that_moves_while_the_judge_thinks(
-    twin: Twin, store: JournalStore, meddle: Callable[[Session], object]
-) -> None:
-    """Whatever another session does meanwhile: a conflict, and what it did stands as it did it."""
-    judge = Meddling(store, Passed())
-    judge.meddle = meddle
-    with twin.open(store, "s", task="t", judge=judge) as session:
-        session.grow("a", "o")
-        with pytest.raises(Conflict) as raised:
-            session.compress("s")
-        assert (raised.value.expected.version, raised.value.found) == (3, store.head("s"))
-        assert isinstance(session.phase, Unverified)
-        assert session.version == 3
-        session.refresh()
-        with Session.open(store, "s", snapshot_every=None) as reopened:
-            assert reopened.phase == session.phase
-            others = [entry.command for entry in reopened.history(after=3)]
-        assert "Passed" not in repr(others)
-        check(session.phase)
-
-
-@both
-def test_after_a_conflict_the_answer_can_still_be_given(twin: Twin, store: JournalStore) -> None:
-    """Where the question still stands (D5), refresh and give the verdict with its digest."""
-    judge = Meddling(store, Passed())
-    with twin.open(store, "s", task="t", judge=judge) as session:
-        session.grow("a", "o")
-        with pytest.raises(Conflict):
-            session.compress("s")
-        session.refresh()
-        assert isinstance(session.judge(Passed(), judge.script.asked[0].digest), Active)
-        assert [step.action for step in session.state().raw] == ["b"]
 
 
 @both

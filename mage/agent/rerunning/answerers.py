@@ -5,18 +5,20 @@ They are a model, a judge, a summarizer and a world like any other, for an ordin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar, cast, final
 
 import attrs
 
 from mage.agent.asks import Request
 from mage.agent.rerunning.record import Paths, Record, question
+from mage.agent.world.plan import differing
 from mage.effects import (
     Act,
     Begin,
     Decide,
     EffectError,
+    Foresight,
     JudgeRequest,
     NotRestored,
     Observed,
@@ -24,8 +26,9 @@ from mage.effects import (
     Restored,
     SummaryRequest,
     World,
+    foresight_of,
 )
-from mage.engine import Tree
+from mage.engine import Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 
@@ -164,17 +167,27 @@ class RecordedWorld:
     Args:
         answering: has the record.
         live: acts where the record does not say what came of it; None for nobody.
+        lasting: returns which steps of a path the record declares to last. They are never done again, so a live
+            world is not brought past them.
     """
 
-    def __init__(self, answering: Answering, live: World | None) -> None:
+    def __init__(
+        self, answering: Answering, live: World | None, lasting: Callable[[Sequence[Step]], frozenset[StepId]]
+    ) -> None:
         self._answering = answering
         self._live = live
+        self._lasting = lasting
         self._is_here = False
 
     @property
     def repeatable(self) -> bool:
         """See `World`."""
         return self._live is None or self._live.repeatable
+
+    @property
+    def foresees(self) -> Foresight:
+        """See `World`."""
+        return foresight_of(self._live)
 
     def begin(self, request: Begin, /) -> Observed:
         """See `World`."""
@@ -203,13 +216,13 @@ class RecordedWorld:
 
     def _act(self, live: World, request: Act) -> Observed:
         if not self._is_here:
-            answer = live.restore(Restore(tuple(trace(self._answering.tree(), ROOT_STEP, request.after))))
-            _require_same(answer)
+            path = tuple(trace(self._answering.tree(), ROOT_STEP, request.after))
+            _require_same(live.restore(Restore(path, lasting=self._lasting(path))))
         return live.act(request)
 
     def _restore(self, live: World, request: Restore) -> Restored | NotRestored:
         # A world that did not perform what is left behind cannot undo it: it is brought there from the start.
-        return live.restore(request if self._is_here else Restore(request.path))
+        return live.restore(request if self._is_here else attrs.evolve(request, plan=()))
 
 
 def _require_same(answer: Restored | NotRestored) -> None:
@@ -223,3 +236,6 @@ def _require_same(answer: Restored | NotRestored) -> None:
     if answer.divergences:
         steps = ", ".join(str(divergence.step.id) for divergence in answer.divergences)
         raise EffectError("world", f"it answers otherwise than it did in the record, at steps {steps}")
+    told = differing(answer)
+    if told is not None:
+        raise EffectError("world", f"brought to where the record ends, {told}")

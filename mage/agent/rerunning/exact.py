@@ -18,6 +18,7 @@ from mage.agent.policy import Policy
 from mage.agent.reel import Recorded, TapeEnds
 from mage.agent.rerunning.watching import Watcher, watched
 from mage.agent.situation import Run
+from mage.agent.spelling import policy_in
 from mage.agent.tape import BadTape, tape_name
 from mage.codec import encode_tree
 from mage.engine import State
@@ -101,7 +102,7 @@ def policy_of(store: JournalStore, name: str) -> Policy | None:
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
     if not entries:
         return None
-    policies = [Policy.of(entry.data) for entry in entries if entry.kind == "policy"]
+    policies = [policy_in(entry.data) for entry in entries if entry.kind == "policy"]
     return policies[-1] if policies else begun(tape.name, entries).policy
 
 

@@ -20,7 +20,7 @@ from collections.abc import Hashable, Iterable
 from hashlib import sha256
 from typing import Any, Final, assert_never, final
 
-from mage.agent.asks import AskVerdict, BeginJudging, Effect, End, Overtaken, Request, Uncertain
+from mage.agent.asks import AskVerdict, BeginJudging, Effect, End, Overtaken, Request, Twice, Uncertain
 from mage.agent.durable import Durable
 from mage.agent.observations import UNCERTAIN
 from mage.effects import (
@@ -167,4 +167,15 @@ class Recording:
         if isinstance(answer, Overtaken):
             return
         self._failed = asked if isinstance(answer, EffectError) else None
-        self.record.keep(asked, Observed(UNCERTAIN) if isinstance(answer, Uncertain) else answer)
+        self.record.keep(asked, _as_answer(answer))
+
+
+def _as_answer(answer: object) -> object:
+    """Return an answer as a world gives it: of what is known of an action beside that, nothing."""
+    match answer:
+        case Uncertain(effect):
+            return Observed(UNCERTAIN, effect=effect)
+        case Twice(observed):
+            return observed
+        case _:
+            return answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Final, final
 
@@ -12,7 +12,7 @@ from mage.agent.durable import Durable
 from mage.agent.environment import Environment
 from mage.agent.given import BadAgent, require_asked, require_policy
 from mage.agent.hooks import AgentHook, heard_by
-from mage.agent.opening import BEGAN, began
+from mage.agent.opening import BEGAN, began, effects_of
 from mage.agent.outcomes import KindOfCall, Outcome, RunStopped
 from mage.agent.policy import Policy
 from mage.agent.rerunning.answerers import Answerer, Answering, RecordedWorld, Tally, Unanswered
@@ -20,9 +20,10 @@ from mage.agent.rerunning.exact import Found, Rerun, found_run, rerun, rerun_fou
 from mage.agent.rerunning.record import Record, Recording
 from mage.agent.sync import Agent, world_of
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
+from mage.agent.world.plan import lasting_of
 from mage.diff import Difference, compare_states
 from mage.effects import Judge, Model, Summarizer, World
-from mage.engine import State, view
+from mage.engine import State, Step, StepId, view
 from mage.session import Session
 from mage.stores import NOTHING, JournalStore, NameTaken, UnknownJournal, verify
 
@@ -118,7 +119,7 @@ def what_if(
         answering = Answering(record, lambda: _now(looking).tree, asked_anew)
         agent = Agent(
             model=Answerer(answering, model),
-            world=RecordedWorld(answering, live),
+            world=RecordedWorld(answering, live, lambda path: _lasting(looking, path)),
             judge=Answerer(answering, judge),
             summarizer=Answerer(answering, summarizer),
         )
@@ -201,6 +202,13 @@ def _run(agent: Agent, target: JournalStore, name: str, hooks: Iterable[AgentHoo
         return agent.run(target, name, on_event=hooks)
     except Unanswered as end:
         return RunStopped("unanswered", str(end), rerun(target, name).totals)
+
+
+def _lasting(session: Session, path: Sequence[Step]) -> frozenset[StepId]:
+    """Return the steps of a path whose actions were declared to last. Cost: O(journal)."""
+    session.refresh()
+    lasting = lasting_of(effects_of(session.history()))
+    return frozenset(step.id for step in path if step.id in lasting)
 
 
 def _now(session: Session) -> State:

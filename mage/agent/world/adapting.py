@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, final
 
 from mage.agent.environment import (
     RESTORINGS,
     AsyncEnvironment,
-    AsyncSnapshots,
     BadEnvironment,
     Environment,
-    Foresees,
-    Snapshots,
+    foreseen,
+    has_snapshots,
 )
 from mage.agent.world.asks import answer, answer_awaited
 from mage.agent.world.program import Restorer
-from mage.effects import Act, Begin, Compensable, Irreversible, NotRestored, Observed, Restore, Restored
+from mage.effects import Act, Begin, NotRestored, Observed, Restore, Restored, WorldEffect
 from mage.session.asks import Ask
 from mage.session.drivers import drive, drive_awaited
 
-__all__ = ["KEEP", "AsyncEnvironmentWorld", "EnvironmentWorld", "foresight_of"]
+__all__ = ["KEEP", "AsyncEnvironmentWorld", "EnvironmentWorld"]
 
 KEEP: Final = 64
 """How many snapshots a world keeps, if nobody says otherwise."""
@@ -46,9 +44,9 @@ class EnvironmentWorld:
     """
 
     def __init__(self, environment: Environment, *, keep: int = KEEP) -> None:
-        _check(environment, isinstance(environment, Snapshots))
+        _check(environment)
         self._environment = environment
-        self._restorer = Restorer(environment.restoring, keep)
+        self._restorer = Restorer(environment.restoring, keep, self.foresees)
 
     @property
     def environment(self) -> Environment:
@@ -60,9 +58,13 @@ class EnvironmentWorld:
         """Whether the world of any path can be brought back."""
         return self._environment.restoring != "none"
 
-    def foresees(self, action: str) -> bool:
-        """Tell whether an action can be undone, or nobody knows better (`mage.agent.environment.Foresees`)."""
-        return _can_be_undone(self._environment, action)
+    def foresees(self, action: str) -> WorldEffect | None:
+        """Return what an action would do, None where nobody knows (`mage.agent.environment.Foresees`).
+
+        Raises:
+            BadEnvironment: the environment says something else.
+        """
+        return foreseen(self._environment, action)
 
     def begin(self, _request: Begin, /) -> Observed:
         """Reset the environment, and return what it shows."""
@@ -85,9 +87,9 @@ class AsyncEnvironmentWorld:
     """An `AsyncWorld` over an `AsyncEnvironment`. See `EnvironmentWorld`."""
 
     def __init__(self, environment: AsyncEnvironment, *, keep: int = KEEP) -> None:
-        _check(environment, isinstance(environment, AsyncSnapshots))
+        _check(environment)
         self._environment = environment
-        self._restorer = Restorer(environment.restoring, keep)
+        self._restorer = Restorer(environment.restoring, keep, self.foresees)
 
     @property
     def environment(self) -> AsyncEnvironment:
@@ -99,9 +101,13 @@ class AsyncEnvironmentWorld:
         """Whether the world of any path can be brought back."""
         return self._environment.restoring != "none"
 
-    def foresees(self, action: str) -> bool:
-        """Tell whether an action can be undone, or nobody knows better (`mage.agent.environment.Foresees`)."""
-        return _can_be_undone(self._environment, action)
+    def foresees(self, action: str) -> WorldEffect | None:
+        """Return what an action would do, None where nobody knows (`mage.agent.environment.Foresees`).
+
+        Raises:
+            BadEnvironment: the environment says something else.
+        """
+        return foreseen(self._environment, action)
 
     async def begin(self, _request: Begin, /) -> Observed:
         """See `EnvironmentWorld.begin`."""
@@ -119,7 +125,7 @@ class AsyncEnvironmentWorld:
         return await answer_awaited(self._environment, asked)
 
 
-def _check(environment: Environment | AsyncEnvironment, snapshots: bool) -> None:
+def _check(environment: Environment | AsyncEnvironment) -> None:
     if isinstance(environment, type):
         made = environment.__name__
         raise BadEnvironment(f"the world is the class {made}, and must be one of its objects: {made}(...)")
@@ -134,16 +140,5 @@ def _check(environment: Environment | AsyncEnvironment, snapshots: bool) -> None
         )
     if restoring not in RESTORINGS:
         raise BadEnvironment(f"{name}.restoring is {restoring!r}; it must be one of {', '.join(RESTORINGS)}")
-    if restoring == "snapshot" and not snapshots:
+    if restoring == "snapshot" and not has_snapshots(environment):
         raise BadEnvironment(f"{name} is restored by snapshots, but lacks `snapshot` or `restore`")
-
-
-def foresight_of(world: object) -> Callable[[str], bool]:
-    """Return how a world tells whether an action can be undone; one that does not foresee says that it can."""
-    told: Callable[[str], bool] | None = getattr(world, "foresees", None)
-    return (lambda action: True) if told is None else told
-
-
-def _can_be_undone(environment: object, action: str) -> bool:
-    effect = environment.effect_of(action) if isinstance(environment, Foresees) else None
-    return not isinstance(effect, Compensable | Irreversible)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from inspect import iscoroutine
-from typing import Any, final
+from typing import Any, cast, final
 
 import attrs
 
 from mage.agent.awaiting import awaitable
-from mage.agent.environment import AsyncEnvironment, AsyncSnapshots, BadEnvironment, Environment, Snapshots
+from mage.agent.environment import (
+    AsyncEnvironment,
+    AsyncSnapshots,
+    BadEnvironment,
+    Environment,
+    Snapshots,
+    has_snapshots,
+)
 from mage.effects import Observed
 from mage.session.asks import Ask
 
@@ -50,10 +57,10 @@ def answer(environment: Environment, asked: Ask[Any]) -> object:
             return _observed(environment.reset(), "reset")
         case Perform(action):
             return _observed(environment.act(action), "act")
-        case TakeSnapshot() if isinstance(environment, Snapshots):
-            return environment.snapshot()
-        case PutBack(snapshot) if isinstance(environment, Snapshots):
-            environment.restore(snapshot)
+        case TakeSnapshot() if has_snapshots(environment):
+            return cast("Snapshots", environment).snapshot()
+        case PutBack(snapshot) if has_snapshots(environment):
+            cast("Snapshots", environment).restore(snapshot)
             return None
         case _:
             raise TypeError(f"this environment answers no {type(asked).__name__}")
@@ -66,10 +73,10 @@ async def answer_awaited(environment: AsyncEnvironment, asked: Ask[Any]) -> obje
             return _observed(await awaitable("world's reset", environment.reset()), "reset")
         case Perform(action):
             return _observed(await awaitable("world's act", environment.act(action)), "act")
-        case TakeSnapshot() if isinstance(environment, AsyncSnapshots):
-            return await awaitable("world's snapshot", environment.snapshot())
-        case PutBack(snapshot) if isinstance(environment, AsyncSnapshots):
-            await awaitable("world's restore", environment.restore(snapshot))
+        case TakeSnapshot() if has_snapshots(environment):
+            return await awaitable("world's snapshot", cast("AsyncSnapshots", environment).snapshot())
+        case PutBack(snapshot) if has_snapshots(environment):
+            await awaitable("world's restore", cast("AsyncSnapshots", environment).restore(snapshot))
             return None
         case _:
             raise TypeError(f"this environment answers no {type(asked).__name__}")

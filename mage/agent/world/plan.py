@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, assert_never
 
-from mage.effects import Compensable, Irreversible, NoEffect, Reversible, Undo, WorldEffect
+from mage.agent.telling import few
+from mage.effects import Compensable, Irreversible, NoEffect, Restored, Reversible, Undo, WorldEffect, lasts
 from mage.engine import Step, StepId
 
 __all__ = [
     "crosses_irreversible",
+    "differing",
     "first_in_the_way",
     "lasting_of",
     "leaves_no_trace",
@@ -53,9 +55,19 @@ def leaves_no_trace(undoing: Iterable[Undo]) -> bool:
 
 def lasting_of(effects: Mapping[StepId, WorldEffect]) -> frozenset[StepId]:
     """Return the steps whose actions were declared compensable or irreversible. Cost: O(declared effects)."""
-    return frozenset(
-        step for step, effect in effects.items() if isinstance(effect, Compensable | Irreversible)
-    )
+    return frozenset(step for step, effect in effects.items() if lasts(effect))
+
+
+def differing(answer: Restored) -> str | None:
+    """Return in words how a world that was brought back is not what it was; None where it is."""
+    told: list[str] = []
+    if answer.divergences:
+        steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")
+        told.append(f"the world answered otherwise than before at steps {steps}")
+    if answer.lasted:
+        steps = few([str(step) for step in answer.lasted], ", ")
+        told.append(f"what cannot be undone was done again at steps {steps}, as nobody knew that before")
+    return "; and ".join(told) or None
 
 
 def plan_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:

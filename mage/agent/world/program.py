@@ -17,7 +17,17 @@ from mage.agent.environment import RESET, Restoring
 from mage.agent.world.asks import Perform, PutBack, Reset, TakeSnapshot
 from mage.agent.world.places import Kept, KeptSnapshots, Lost, Place, Trail, Where, differs, trails
 from mage.agent.world.plan import first_in_the_way, leaves_no_trace, undo_line
-from mage.effects import EffectError, NotRestored, Observed, Restore, Restored, Reversible, Undo
+from mage.effects import (
+    EffectError,
+    Foresight,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    Reversible,
+    Undo,
+    lasts,
+)
 from mage.engine import Step
 from mage.engine.ids import ROOT_STEP, StepId
 from mage.engine.text import is_blank
@@ -32,6 +42,7 @@ __all__ = ["Restorer"]
 class _Arrived:
     how: Literal["snapshot", "replay", "inverses", "nothing"]
     place: Place
+    lasted: tuple[StepId, ...] = ()
 
 
 _Ending: TypeAlias = _Arrived | NotRestored
@@ -44,10 +55,12 @@ class Restorer:
     Args:
         restoring: how its environment is restored.
         keep: how many snapshots are kept.
+        foresees: what an action would do, as far as its environment knows beforehand.
     """
 
-    def __init__(self, restoring: Restoring, keep: int) -> None:
+    def __init__(self, restoring: Restoring, keep: int, foresees: Foresight) -> None:
         self._restoring = restoring
+        self._foresees = foresees
         self._kept = KeptSnapshots(keep)
         self._where: Where = Lost("it was not begun here, and nobody knows what was done to it before")
         self._opening = ""  # what the last reset showed; blank for nothing
@@ -95,7 +108,7 @@ class Restorer:
             self._where = Lost(ending.reason)
             return ending
         self._where = ending.place
-        return Restored(ending.how, ending.place.divergences, ending.place.over)
+        return Restored(ending.how, ending.place.divergences, ending.place.over, ending.lasted)
 
     def _unless_changed(self, where: Where, path: Sequence[Step], undoing: Sequence[Undo]) -> _Arrived | None:
         """Return where the world is if nothing that had an effect was done to it since the end of `path`."""
@@ -139,7 +152,7 @@ class Restorer:
             if kept is not None and (yield from self._put_back(kept)):
                 how: Literal["snapshot", "replay"] = "snapshot" if depth == len(steps) else "replay"
                 return (yield from self._replay(steps[depth:], kept.place, how))
-            again = _not_to_be_done_again(steps[depth - 1], lasting) if depth else None
+            again = self._not_to_be_done_again(steps[depth - 1], lasting) if depth else None
             if again is not None:
                 return again
         return (yield from self._replay_all(path))
@@ -159,15 +172,21 @@ class Restorer:
     def _replay(
         self, steps: Sequence[Step], place: Place, how: Literal["snapshot", "replay"]
     ) -> Program[_Ending]:
-        """Perform steps again, to the last: what comes back differently is noted, not a reason to stop."""
+        """Perform steps again, to the last: what comes back differently is noted, not a reason to stop.
+
+        So is what turns out to last: it was done again, and nobody had known beforehand.
+        """
+        lasted: list[StepId] = []
         for step in steps:
             yield from self._keep(place)
             try:
                 seen = yield from ask(Perform(step.action))
             except EffectError as error:
                 return NotRestored(f"[Step {step.id}] could not be performed again: {error.detail}")
+            if lasts(seen.effect):
+                lasted.append(step.id)
             place = place.again(step, seen)
-        return _Arrived(how, place)
+        return _Arrived(how, place, tuple(lasted))
 
     def _keep(self, place: Place) -> Program[None]:
         """Take a snapshot before an action. Where that fails there is none, and a replay takes its place."""
@@ -204,19 +223,18 @@ class Restorer:
         done = [*path, *(undo.step for undo in reversed(undoing))]
         return where.trail == self._trails(done)[-1]
 
+    def _not_to_be_done_again(self, step: Step, lasting: frozenset[StepId]) -> NotRestored | None:
+        """Return why an action must not be performed again, None where it may."""
+        if step.id in lasting or lasts(self._foresees(step.action)):
+            return NotRestored(f"what was done at [Step {step.id}] cannot be undone, so it is not done again")
+        if is_marker(step.action):
+            return NotRestored(f"the action of [Step {step.id}] was redacted")
+        return None
+
     def _performed(self, path: Sequence[Step], undoing: Sequence[Undo]) -> Sequence[Undo]:
         """Return what there is to undo: all but the reset, if that is left behind too."""
         opened = not path and self._is_opened_by([undo.step for undo in undoing[-1:]])
         return undoing[:-1] if opened else undoing
-
-
-def _not_to_be_done_again(step: Step, lasting: frozenset[StepId]) -> NotRestored | None:
-    """Return why an action must not be performed again, None where it may."""
-    if step.id in lasting:
-        return NotRestored(f"what was done at [Step {step.id}] cannot be undone, so it is not done again")
-    if is_marker(step.action):
-        return NotRestored(f"the action of [Step {step.id}] was redacted")
-    return None
 
 
 def _opening(seen: Observed) -> str:

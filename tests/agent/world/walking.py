@@ -46,6 +46,8 @@ class Awaited:
 
     def __init__(self, world: AsyncEnvironmentWorld) -> None:
         self._world = world
+        self.repeatable = world.repeatable
+        self.foresees = world.foresees
 
     def begin(self, request: Begin) -> Observed:
         return finished(self._world.begin(request))

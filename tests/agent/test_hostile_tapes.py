@@ -1,0 +1,363 @@
+"""A tape that was damaged or meddled with is refused by name, and nothing that it says is performed on its word."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mage import Compress, Failed, Instruct, Passed, Session
+from mage.agent import Agent, BadTape, Outcome, Policy, RunFinished, RunStopped, rerun, tape_name, what_if
+from mage.agent.answering import BadAnswer
+from mage.agent.reel import TapeEnds
+from mage.agent.rerunning import policy_of
+from mage.agent.spelling import require_sound
+from mage.agent.tape import TAPE_TASK, TapeDiverged, TapeEntry, encoded
+from mage.effects import (
+    EffectError,
+    Irreversible,
+    Metered,
+    NotRestored,
+    Observed,
+    Restored,
+    Reversible,
+    Usage,
+)
+from mage.engine import MageError
+from mage.stores import MemoryStore
+from mage.testing.effects import ScriptedModel, ScriptedWorld
+from tests.agent.playing import DONE, Played, acts, compress, revise
+from tests.agent.toys import TASK, Ground, judge, model_of, summarizer, world_of
+from tests.agent.twins import NAME, entries_of
+
+Place: TypeAlias = tuple[object, ...]
+MISSING: Final = object()
+INSTEAD: Final[Sequence[object]] = (
+    None,
+    7,
+    -1,
+    2.5,
+    True,
+    "hm",
+    [],
+    [None],
+    ["turn 1"],
+    {},
+    {"is": "Passed"},
+    MISSING,
+)
+"""What stands in place of a value of a tape. A text in place of a text is another tape, and nobody can tell."""
+KINDS: Final = {
+    "decided", "summarized", "judged", "verdict", "started", "restored", "acting", "act_failed", "again", "restoring",
+    "overtaken", "taken", "policy", "resumed", "ended",
+}  # fmt: skip
+"""What a tape holds behind its first entry."""
+
+
+@final
+class Dying(Exception):
+    """The process ends here."""
+
+
+@cache
+def runs() -> tuple[Played, ...]:
+    """Return real runs, in which an entry of every kind is written."""
+    observed = Observed("seen", instructions=("go",), effect=Irreversible("gone"))
+    first = Played(
+        attrs.evolve(acts("a", "b", thought="hm"), then=Compress("did ab")), acts("c"), revise(0, "not so"), acts("d"),
+        EffectError("unreachable", "nobody", retry_after=2.0),
+        verdicts=[Passed()], policy=Policy(max_steps=99), others={1: [Instruct("hurry")]},
+        world=ScriptedWorld(observed, "seen", "seen", "seen", restored=[NotRestored("gone")], opening="a room"),
+    )  # fmt: skip
+    first.run()
+    second = first.again(
+        acts("e"),
+        DONE,
+        policy=Policy(max_steps=98),
+        world=ScriptedWorld("seen", restored=[Restored("nothing")] * 9),
+    )
+    second.run()
+    third = Played(
+        acts("a"), compress("did a"), acts("b"), acts("c"), compress("did c"), acts("d"), acts("f"), acts("e"),
+        verdicts=[Failed("no", "summary"), Passed(), Passed()], texts=["did it"], policy=Policy(wait=False), late=1,
+        world=ScriptedWorld("seen", "seen", "seen", EffectError("world", "jammed")),
+    )  # fmt: skip
+    third.run()
+    dying = third.again(acts("g"), world=ScriptedWorld(Dying()))
+    with pytest.raises(Dying):
+        dying.run()
+    again = dying.again(DONE, verdicts=[Passed()] * 3, world=ScriptedWorld("seen"))
+    again.run()
+    judged = Played(acts("a"), compress("did a"), DONE, verdicts=[Passed()])
+    judged.run()
+    return first, second, third, dying, again, judged
+
+
+def values(document: object, place: Place = ()) -> Iterator[Place]:
+    """Yield the place of every value in a document, that of the whole first."""
+    yield place
+    if isinstance(document, dict | list):
+        for key, inner in document.items() if isinstance(document, dict) else enumerate(document):
+            yield from values(inner, (*place, key))
+
+
+def changed(document: Any, place: Place, instead: object) -> Any:
+    """Return a document in which something else stands at a place, or nothing at all."""
+    document = copy.deepcopy(document)
+    *way, last = place
+    holder = document
+    for key in way:
+        holder = holder[key]
+    if instead is MISSING:
+        del holder[last]
+    else:
+        holder[last] = instead
+    return document
+
+
+def cut(whole: Played, length: int) -> Played:
+    """Return a run that died when its tape was so long: with the commands that were given by then."""
+    part = whole.again(
+        *[DONE] * 9, verdicts=[Passed()] * 9, texts=["did"] * 9, world=ScriptedWorld(*["seen"] * 99)
+    )
+    part.tape = whole.tape[:length]
+    answers = sum(entry.kind != "resumed" for entry in part.tape)
+    given = [int(str(entry.meta.get("tape", 0))) <= answers for entry in whole.journal]
+    part.journal = whole.journal[: given.index(False) if False in given else None]
+    return part
+
+
+def resumed(part: Played) -> Outcome | MageError:
+    """Resume a run, and return how it ends, or why it cannot."""
+    try:
+        return part.run()
+    except MageError as error:
+        return error
+
+
+def intended(played: Iterable[Played]) -> set[str]:
+    """Return the actions that the models of these runs have decided."""
+    decided = [entry.data["value"] for each in played for entry in each.tape if "value" in entry.data]
+    return {
+        action["text"] for value in decided if isinstance(value, dict) for action in value.get("actions", ())
+    }
+
+
+def check_nothing_wrong_is_done(whole: Played, length: int, at: int, place: Place, instead: object) -> None:
+    """Fail if a run over a tape that was changed in one place does what nobody has decided, or raises without a name."""
+    part = cut(whole, length)
+    entry = part.tape[at]
+    part.tape[at] = TapeEntry(entry.kind, changed(entry.data, place, instead))
+    resumed(part)
+    world = part.world
+    assert isinstance(world, ScriptedWorld)
+    assert all(type(action) is str for action in world.actions)
+    assert set(world.actions) <= intended([whole])
+    again = part.again()
+    again.tape = list(part.tape)
+    with suppress(MageError, TapeEnds):
+        again.run(live=False)
+
+
+def instead_of(value: object) -> list[object]:
+    """Return what may stand in place of a value."""
+    return [each for each in INSTEAD if not (type(each) is str and type(value) is str)]
+
+
+def at_place(document: Any, place: Place) -> object:
+    """Return the value at a place of a document."""
+    for key in place:
+        document = document[key]
+    return document
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> tuple[Played, int, int, Place, object]:
+    """Draw a run, how much of its tape is there, and a value of it with what stands in its place."""
+    whole = draw(st.sampled_from(runs()))
+    at = draw(st.sampled_from([place for place, entry in enumerate(whole.tape) if entry.data]))
+    length = draw(st.sampled_from(sorted({at + 1, min(at + 2, len(whole.tape)), len(whole.tape)})))
+    document = whole.tape[at].data
+    place = draw(st.sampled_from(list(values(document))[1:]))
+    return whole, length, at, place, draw(st.sampled_from(instead_of(at_place(document, place))))
+
+
+def test_the_runs_have_every_kind_of_entry() -> None:
+    """What is damaged below are entries of every kind that there is."""
+    assert {entry.kind for played in runs() for entry in played.tape} == KINDS
+    for played in runs():
+        for entry in played.tape:
+            require_sound(entry)
+
+
+@settings(max_examples=400)
+@given(changes())
+def test_nothing_wrong_is_performed(change: tuple[Played, int, int, Place, object]) -> None:
+    """Whichever value of a tape is another, or missing: no action is performed that was not decided, nothing unnamed
+    is raised, resumed or run again.
+    """
+    check_nothing_wrong_is_done(*change)
+
+
+@pytest.mark.slow
+def test_nothing_wrong_is_performed_whatever_is_changed() -> None:
+    """The same for every value of every entry of these runs, and everything that may stand in its place."""
+    for whole in runs():
+        for at, entry in enumerate(whole.tape):
+            for place in list(values(entry.data))[1:]:
+                for instead in instead_of(at_place(entry.data, place)):
+                    for length in {at + 1, len(whole.tape)}:
+                        check_nothing_wrong_is_done(whole, length, at, place, instead)
+
+
+@pytest.mark.parametrize(
+    "instead", instead_of(""), ids=lambda each: "missing" if each is MISSING else repr(each)
+)
+def test_an_action_that_is_no_text_is_refused(instead: object) -> None:
+    """`null` is not performed as `None`, nor anything else as what it looks like: the tape is refused."""
+    part = cut(runs()[0], 2)
+    place = ("value", "actions", 0, "text")
+    part.tape[1] = TapeEntry("decided", changed(part.tape[1].data, place, instead))
+    assert isinstance(resumed(part), BadTape)
+    assert part.world.actions == []  # type: ignore[attr-defined]  # a ScriptedWorld
+
+
+@pytest.mark.parametrize("field", ["action", "after"])
+def test_a_tape_that_was_about_to_do_something_else_is_refused(field: str) -> None:
+    """Where what was about to be performed is not what was decided, or elsewhere, the run is not followed."""
+    part = cut(runs()[0], 3)
+    noted = part.tape[2]
+    assert noted.kind == "acting"
+    part.tape[2] = TapeEntry("acting", {**noted.data, field: {"action": "b", "after": 7}[field]})
+    assert isinstance(resumed(part), TapeDiverged)
+    assert part.world.actions == []  # type: ignore[attr-defined]  # a ScriptedWorld
+
+
+@pytest.mark.parametrize("place", range(1, 7))
+def test_what_nobody_writes_is_refused(place: int) -> None:
+    """An entry with a field beside those of its kind was not written by mage, and is refused."""
+    part = cut(runs()[5], place)
+    last = part.tape[-1]
+    part.tape[-1] = TapeEntry(last.kind, {**last.data, "more": 1})
+    assert isinstance(resumed(part), BadTape)
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_what_is_kept_beside_a_step(data: st.DataObject) -> None:
+    """What the world answered is kept beside the step: damaged there, it is refused, or nothing wrong comes of it."""
+    seen = (
+        Observed("seen", instructions=("go",), effect=Reversible("undo a")),
+        Observed("seen", over=True, effect=Irreversible("gone")),
+    )
+    whole = Played(acts("a"), acts("b"), DONE, world=ScriptedWorld(*seen))
+    whole.run()
+    part = cut(whole, len(whole.tape) - 2)
+    kept = [at for at, entry in enumerate(part.journal) if entry.meta.get("observed")]
+    at = data.draw(st.sampled_from(kept))
+    meta = part.journal[at].meta
+    place = data.draw(st.sampled_from([each for each in values(meta) if each and each[0] == "observed"]))
+    instead = data.draw(st.sampled_from(instead_of(at_place(meta, place))))
+    part.journal[at] = attrs.evolve(part.journal[at], meta=changed(meta, place, instead))
+    resumed(part)
+    assert set(part.world.actions) <= intended([whole])  # type: ignore[attr-defined]  # a ScriptedWorld
+
+
+# -- in a store ------------------------------------------------------------------------------------------
+
+
+@cache
+def kept() -> tuple[MemoryStore, Ground]:
+    """Return a store with a run of an agent that went back, and was judged."""
+    store, ground = MemoryStore(), Ground()
+    agent = Agent(
+        model=model_of(2, {0: "wrong"}), world=world_of(ground), judge=judge, summarizer=summarizer,
+        policy=Policy(max_steps=8),
+    )  # fmt: skip
+    assert isinstance(agent.run(store, NAME, task=TASK), RunStopped)
+    return store, ground
+
+
+def damaged(at: int, kind: str, text: str) -> MemoryStore:
+    """Return a store with the same session, and a tape in which an entry is another one."""
+    store, new = kept()[0], MemoryStore()
+    new.create(NAME, list(store.read(NAME)))
+    with Session.open(new, tape_name(NAME), task=TAPE_TASK) as tape:
+        for number, entry in enumerate(entries_of(store)):
+            tape.grow(*((kind, text) if number == at else (entry.kind, encoded(entry.data))))
+    return new
+
+
+@st.composite
+def damages(draw: st.DrawFn) -> tuple[int, str, str]:
+    """Draw an entry of the kept tape, and what stands in its place."""
+    entries = entries_of(kept()[0])
+    at = draw(st.integers(0, len(entries) - 1))
+    entry = entries[at]
+    if draw(st.booleans()):
+        rubbish = ("", "null", "3", "[]", '"hm"', "{", "{}", "[" * 100_000, '{"a":' * 100_000, "9" * 5000)
+        return at, entry.kind, draw(st.sampled_from(rubbish))
+    place = draw(st.sampled_from([each for each in values(entry.data) if each]))
+    instead = draw(st.sampled_from(instead_of(at_place(entry.data, place))))
+    return at, entry.kind, json.dumps(changed(entry.data, place, instead))
+
+
+@settings(max_examples=150)
+@given(damages())
+def test_a_damaged_tape_in_a_store(damage: tuple[int, str, str]) -> None:
+    """Resumed, run again, changed or asked for its policy: it goes on as decided, or says by name why it does not."""
+    store, ground = damaged(*damage), Ground()
+    agent = Agent(
+        model=ScriptedModel(*[DONE] * 9), world=world_of(ground), judge=judge, summarizer=summarizer
+    )
+    known = {"look", *(f"turn {number}" for number in (1, 2, 3, 5))}
+    for doing in (
+        lambda: policy_of(store, NAME),
+        lambda: rerun(store, NAME),
+        lambda: what_if(store, NAME, policy=Policy()),
+        lambda: agent.run(store, NAME),
+    ):
+        with suppress(MageError):
+            doing()
+    assert set(ground.performed) <= known
+
+
+# -- what could not be read again is not written -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        EffectError("boom", "no such fault"),  # type: ignore[arg-type]  # on purpose
+        EffectError("server", None),  # type: ignore[arg-type]  # on purpose
+        EffectError("server", "late", retry_after="soon"),  # type: ignore[arg-type]  # on purpose
+    ],
+    ids=["fault", "detail", "retry_after"],
+)
+def test_a_failure_that_could_not_be_read_again_is_not_written(error: EffectError) -> None:
+    """An `EffectError` with something of a wrong type is the mistake of whoever raised it: its tape stays sound."""
+    played = Played(acts("a"), error)
+    with pytest.raises(BadAnswer):
+        played.run()
+    assert isinstance(played.again(DONE).run(), RunFinished)
+    acting = Played(acts("a"), world=ScriptedWorld(error))
+    with pytest.raises(BadAnswer):
+        acting.run()
+    assert acting.kinds[-1] == "acting"
+
+
+def test_an_answer_that_is_no_json_is_not_written() -> None:
+    """What an answer took is written beside it, and must be numbers."""
+    usage = Usage(object())  # type: ignore[arg-type]  # on purpose
+    played = Played(Metered(acts("a"), usage))
+    with pytest.raises(BadAnswer):
+        played.run()
+    assert "decided" not in played.kinds
