@@ -29,7 +29,6 @@ from mage.effects import (
     Observed,
     Restored,
     Reversible,
-    Usage,
 )
 from mage.engine import MageError
 from mage.stores import MemoryStore
@@ -355,9 +354,8 @@ def test_a_failure_that_could_not_be_read_again_is_not_written(error: EffectErro
 
 
 def test_an_answer_that_is_no_json_is_not_written() -> None:
-    """What an answer took is written beside it, and must be numbers."""
-    usage = Usage(object())  # type: ignore[arg-type]  # on purpose
-    played = Played(Metered(acts("a"), usage))
+    """What is known of an answer is written beside it: a model's name that is no text is refused before that."""
+    played = Played(Metered(acts("a"), model=object()))  # type: ignore[arg-type]  # on purpose
     with pytest.raises(BadAnswer):
         played.run()
     assert "decided" not in played.kinds
