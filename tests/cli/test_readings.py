@@ -18,7 +18,16 @@ from mage.engine.text import as_text, is_blank
 from mage.stores import MemoryStore
 from mage.testing.stores import recorded
 
-SHORT = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+SHORT = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "/": "\\/",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+}
 SURROUNDINGS = {
     "a document": '{{"k": ["{}", 1]}}',
     "a key": ' {{"{}": null}}',
