@@ -9,13 +9,15 @@ again until none is left, and each stage is searched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, final
+
+import attrs
 
 from mage.engine.text import as_text, is_blank
-from mage.stores import Plain, Record
+from mage.stores import Plain, Record, redacted, text_names
 
-__all__ = ["matches", "places_in"]
+__all__ = ["Place", "matches", "places_in", "redacted_records"]
 
 _ESCAPE: Final = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9A-Fa-f]{4}))')
 _QUOTED: Final = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
@@ -23,6 +25,36 @@ _QUOTED: Final = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _SHORT: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DEEPEST: Final = 64
 """Stages of unescaping that are looked at one by one. What doubles its backslashes has fewer, whatever its length."""
+
+
+@final
+@attrs.frozen
+class Place:
+    """Where a text is that matches.
+
+    Attributes:
+        journal: the session whose own record it is in.
+        version: the record.
+        text: which of its texts, by name.
+    """
+
+    journal: str
+    version: int
+    text: str
+
+
+def redacted_records(
+    name: str, records: Iterable[Record], pattern: re.Pattern[str]
+) -> tuple[dict[int, Record], list[Place]]:
+    """Return the records that match, redacted, by version; and where they do."""
+    changed: dict[int, Record] = {}
+    places: list[Place] = []
+    for record in records:
+        if matching := places_in(record, pattern):
+            changed[record.version] = redacted(record, matching)
+            names = text_names(record)
+            places.extend(Place(name, record.version, names[place]) for place in matching)
+    return changed, places
 
 
 def places_in(record: Record, pattern: re.Pattern[str]) -> list[int]:
