@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from glob import escape
 from typing import Annotated, Final, final
 
 import attrs
 import typer
 
-from mage.cli.draw import one_line
-from mage.cli.naming import Store, StoreName
+from mage.cli.naming import Store, StoreName, as_name, spelled
 from mage.cli.output import AsJson, Refused, print_json, print_text, printable
 from mage.cli.plain import Json
 from mage.cli.stores import file_of, opened
@@ -20,6 +20,7 @@ from mage.stores import Conflict, HasForks, JournalInfo, JournalStore, UnknownJo
 
 __all__ = ["Plan", "plan", "register"]
 
+_ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _AGE: Final = re.compile(r"([0-9]{1,9})([smhdw])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
@@ -78,7 +79,9 @@ def gc(
     name: Annotated[
         list[str] | None,
         typer.Option(
-            "--name", metavar="PATTERN", help="Sessions with such a name (*, ?, \\[abc]); repeatable."
+            "--name",
+            metavar="PATTERN",
+            help="Sessions with such a name, as mage sessions prints it, or with *, ?, \\[abc] in it; repeatable.",
         ),
     ] = None,
     older_than: Annotated[
@@ -93,12 +96,13 @@ def gc(
     """Drop the sessions that match, but none that a session left reads through; give their room back.
 
     A session takes the tape of its run along, and keeps it if it is kept. A pattern that fits the tape
-    alone drops nothing; its whole name does. With --name and --older-than, both must match. With
+    alone drops nothing; its whole name does. Where a pattern fits nothing at all, nothing is dropped. With --name and --older-than, both must match. With
     neither nothing is dropped, and free room is given back.
     """
     before = None if older_than is None else now() - _age(older_than)
     with opened(store) as found:
         journals = found.journals()
+        _require_found(store, journals, name or ())
         chosen = _chosen(journals, name, before)
         planned = plan(journals, _with_tapes(journals, chosen, tapes_of(found, journals), name or ()))
         size = _size(store)
@@ -119,13 +123,32 @@ def _age(given: str) -> int:
     return int(found[1]) * _SECONDS[found[2]] * 1_000_000
 
 
+def _require_found(store: StoreName, journals: Sequence[JournalInfo], patterns: Iterable[str]) -> None:
+    """Do nothing if each pattern fits a session.
+
+    Raises:
+        Refused: one fits none; says which.
+    """
+    missed = [each for each in patterns if not any(_fits(journal.name, each) for journal in journals)]
+    if missed:
+        raise Refused(
+            f"{store}: no session has a name such as {', '.join(missed)}; nothing was dropped,"
+            f" mage sessions --all {store} lists the names"
+        )
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Tell whether a name is as a pattern says, in which `%XX` stands for what it does in a name, and for itself."""
+    return fnmatchcase(name, _ESCAPES.sub(lambda found: escape(as_name(found[0])), pattern))
+
+
 def _chosen(journals: Iterable[JournalInfo], names: list[str] | None, before: int | None) -> set[str]:
     if not names and before is None:
         return set()
     return {
         journal.name
         for journal in journals
-        if (not names or any(fnmatchcase(journal.name, each) for each in names))
+        if (not names or any(_fits(journal.name, each) for each in names))
         and (before is None or journal.changed <= before)
     }
 
@@ -141,8 +164,9 @@ def _with_tapes(
         tapes: the names of sessions that have a tape, and that of each.
         names: the patterns that were given.
     """
+    whole = {as_name(each) for each in names}
     alone = {
-        tape for session, tape in tapes.items() if tape in names and tape in chosen and session not in chosen
+        tape for session, tape in tapes.items() if tape in whole and tape in chosen and session not in chosen
     }
     sessions = (chosen - set(tapes.values())) | alone
     dropped = {journal.name for journal in plan(journals, sessions).drop}
@@ -192,13 +216,13 @@ def _plain(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> 
 def _lines(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> list[str]:
     word = "would drop" if dry_run else "dropped"
     lines = [
-        f"{word} {one_line(journal.name, 60)}: {journal.records:,} records, {journal.payload:,} bytes\n"
+        f"{word} {spelled(journal.name)}: {journal.records:,} records, {journal.payload:,} bytes\n"
         for journal in planned.drop
     ]
     for journal, forks in planned.keep:
-        names = ", ".join(one_line(fork, 40) for fork in forks[:8]) + ", ..." * (len(forks) > 8)
+        names = ", ".join(spelled(fork) for fork in forks[:8]) + ", ..." * (len(forks) > 8)
         why = f"read through by {names}" if forks else "somebody has written on it meanwhile"
-        lines.append(f"kept {one_line(journal.name, 60)}: {why}\n")
+        lines.append(f"kept {spelled(journal.name)}: {why}\n")
     if not planned.drop:
         lines.append("nothing to drop\n")
     if size is not None and not dry_run:
