@@ -85,9 +85,7 @@ def test_what_is_written_is_private_from_its_first_byte(
         assert not any(mode & ~max(0o600, had if command == "redact" else 0) for mode in each.values()), each
 
 
-def _watch(
-    monkeypatch: pytest.MonkeyPatch, name: str, seen: list[dict[str, int]], folder: Path
-) -> None:
+def _watch(monkeypatch: pytest.MonkeyPatch, name: str, seen: list[dict[str, int]], folder: Path) -> None:
     """Note the modes of a folder's files before each call of a function of `os`."""
     function = getattr(os, name)
 

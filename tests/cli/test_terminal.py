@@ -137,7 +137,11 @@ def test_a_terminal_is_sent_nothing_that_it_obeys(folder: Path, case: str) -> No
 def test_what_json_says_at_a_terminal_is_what_it_says_in_a_file(folder: Path) -> None:
     """There it is escaped as JSON escapes: what is copied from there means the same."""
     session = f"sqlite:///work.db#{spelled(NAME)}"
-    for arguments in (["export", session, "--to", "journal"], ["export", session], ["show", session, "--json"]):
+    for arguments in (
+        ["export", session, "--to", "journal"],
+        ["export", session],
+        ["show", session, "--json"],
+    ):
         command = [sys.executable, "-m", "mage", *arguments]
         environment = {**os.environ, "PYTHONPATH": os.getcwd(), "PYTHONIOENCODING": "ascii"}
         piped = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True).stdout
