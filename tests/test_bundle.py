@@ -346,11 +346,11 @@ def test_a_session_is_imported_under_any_name_also_of_one_that_it_reads_through(
             assert list(other.read(name)) == list(store.read("deep"))
             known = {info.name: info for info in other.journals()}
             assert (len(known), [known[name].forked_at, known[name].head.version]) == (3, [6, 7])
+            assert set(names_for(bundle, name).values()) == set(known)
             if times == 1:
                 with pytest.raises(NameTaken):
                     unpack(bundle, other, name)
                 other.delete(name)
-        assert set(names_for(bundle, name).values()) == set(known)
 
 
 def test_a_name_beside_is_free_and_no_longer_than_a_name_may_be() -> None:
