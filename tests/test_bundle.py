@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
+from collections.abc import Iterator
 from typing import Any, cast, final
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
 from mage import Command, Grow, Start
-from mage.bundle import Bundle, decode_bundle, encode_bundle, is_bundle, pack, unpack
+from mage.bundle import Bundle, decode_bundle, encode_bundle, is_bundle, names_for, pack, unpack
 from mage.stores import (
     NOTHING,
     BadName,
@@ -29,6 +31,7 @@ from mage.stores import (
     seal,
     verify,
 )
+from mage.stores.checks import name_beside
 from mage.testing import journals
 from mage.testing.stores import chain, following, recorded, salts, state_of
 
@@ -269,3 +272,89 @@ def pack_one() -> tuple[Record, ...]:
     with MemoryStore() as store:
         store.create("one", recorded([Start("t"), Grow("a", "o")]))
         return decode_bundle(written(pack(store, "one"))).unwrap().session.records
+
+
+def chain_of_forks(store: JournalStore, depth: int) -> str:
+    """Write a journal, a fork of it, a fork of that and so on, each with records of its own behind its fork."""
+    store.create("0", chain(2))
+    for number in range(1, depth):
+        head = store.fork(f"{number - 1}", f"{number}", store.head(f"{number - 1}").version)
+        head = store.append(f"{number}", head, following(head, "mine"))
+    return f"{depth - 1}"
+
+
+def test_twice_the_forks_take_twice_the_memory_to_decode() -> None:
+    """What was read of each journal is kept once, however many forks read it."""
+    held: list[int] = []
+    for depth in (200, 400):
+        with MemoryStore() as store:
+            data = written(pack(store, chain_of_forks(store, depth), lineage=True))
+        tracemalloc.start()
+        try:
+            bundle = decode_bundle(data).unwrap()
+            held.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert len(bundle.journals) == depth
+    assert held[1] < 2.5 * held[0]
+
+
+@final
+class _Counting:
+    """A store that counts its calls, and the records that are read."""
+
+    def __init__(self, store: JournalStore) -> None:
+        self._store = store
+        self.calls = 0
+        self.records = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.calls += 1
+        return getattr(self._store, name)
+
+    def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+        """Read, and count."""
+        self.calls += 1
+        for record in self._store.read(name, after, upto):
+            self.records += 1
+            yield record
+
+
+def test_a_lineage_is_packed_and_unpacked_in_work_that_grows_as_it_does() -> None:
+    """Each record is read once, and each journal takes some calls of the store, not one for each above it."""
+    for depth in (50, 100):
+        with MemoryStore() as store, MemoryStore() as other:
+            last = chain_of_forks(store, depth)
+            counting = _Counting(store)
+            bundle = pack(cast("JournalStore", counting), last, lineage=True)
+            assert (counting.calls, counting.records) == (3, depth + 1)
+            counting = _Counting(other)
+            unpack(bundle, cast("JournalStore", counting), "new")
+            assert counting.calls <= 3 * depth
+            unpack(bundle, cast("JournalStore", counting), "again")
+            assert counting.records <= depth
+
+
+@pytest.mark.parametrize("name", ["main", "try", "deep", "main.parent"])
+def test_a_session_is_imported_under_any_name_also_of_one_that_it_reads_through(name: str) -> None:
+    """That one then has another name; all that is read is the same, and imported again it is used again."""
+    with MemoryStore() as store, MemoryStore() as other:
+        family(store)
+        bundle = pack(store, "deep", lineage=True)
+        for times in (1, 2):
+            assert unpack(bundle, other, name) == store.head("deep")
+            assert list(other.read(name)) == list(store.read("deep"))
+            known = {info.name: info for info in other.journals()}
+            assert (len(known), [known[name].forked_at, known[name].head.version]) == (3, [6, 7])
+            assert set(names_for(bundle, name).values()) == set(known)
+            if times == 1:
+                with pytest.raises(NameTaken):
+                    unpack(bundle, other, name)
+                other.delete(name)
+
+
+def test_a_name_beside_is_free_and_no_longer_than_a_name_may_be() -> None:
+    """Counted on where it is taken, cut where it would be too long."""
+    assert name_beside("a", {"a"}) == "a.parent"
+    assert name_beside("a", {"a", "a.parent", "a.parent2"}) == "a.parent3"
+    assert len(name_beside("n" * 255, {"n" * 255})) == 255

@@ -7,6 +7,7 @@ from mage.bundle.bundles import (
     decode_bundle,
     encode_bundle,
     is_bundle,
+    names_for,
     pack,
     unpack,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "decode_bundle",
     "encode_bundle",
     "is_bundle",
+    "names_for",
     "pack",
     "unpack",
     "was_bundle",

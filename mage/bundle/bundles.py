@@ -17,8 +17,9 @@ and into any store, has the digests of what was exported. Reading is strict and 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Final, cast, final
 
 import attrs
@@ -27,7 +28,7 @@ from returns.result import Failure, Result, Success
 from mage.codec.problems import DecodeError, Json, Problem
 from mage.codec.shapes import DIGEST, TEXT, WHOLE, Array, Leaf, Nullable, Object, header, header_problem
 from mage.codec.strict_json import read_json, write_json
-from mage.stores.checks import as_name, as_session_name
+from mage.stores.checks import as_name, as_session_name, name_beside
 from mage.stores.errors import BadName, DamagedRecord, NameTaken, StoreError, UnknownJournal
 from mage.stores.folding import fold
 from mage.stores.protocol import JournalInfo, JournalStore
@@ -42,6 +43,7 @@ __all__ = [
     "decode_bundle",
     "encode_bundle",
     "is_bundle",
+    "names_for",
     "pack",
     "unpack",
 ]
@@ -104,7 +106,8 @@ class Bundle:
         """The same session as one journal that is no fork. Cost: O(records)."""
         records: list[Record] = []
         for journal in self.lineage:
-            records = [*records[: journal.forked_at], *journal.records]
+            del records[journal.forked_at :]
+            records += journal.records
         session = self.session
         return Bundle((Bundled(session.name, None, 0, tuple(records), session.head),))
 
@@ -127,6 +130,8 @@ def pack(store: JournalStore, name: str, *, lineage: bool = False) -> Bundle:
         lineage: whether the journals that it reads through go with it, each as a journal; else it is one
             journal that holds all it reads.
 
+    Cost: O(records); with `lineage` also a call of the store for each journal that goes on behind its fork.
+
     Raises:
         UnknownJournal: there is no such session.
         DamagedRecord: one of its records is not sound.
@@ -137,57 +142,54 @@ def pack(store: JournalStore, name: str, *, lineage: bool = False) -> Bundle:
     if not lineage:
         return Bundle((Bundled(name, None, 0, records, head),))
     known = {journal.name: journal for journal in store.journals()}
-    names = _ancestors(known, name)
-    return Bundle(tuple([_packed(store, known[each]) for each in names]))
+    line = _ancestors(known, name)
+    upto = [*(journal.forked_at for journal in line[1:]), head.version]
+    packed = [_packed(store, journal, records, last) for journal, last in zip(line, upto, strict=True)]
+    return Bundle(tuple(packed))
 
 
-def _ancestors(known: Mapping[str, JournalInfo], name: str) -> list[str]:
-    """Return the names of a session and of what it reads through, oldest first."""
-    names: list[str] = []
-    following: str | None = name
-    while following is not None:
-        if following not in known or following in names:
-            raise UnknownJournal(following)
-        names.append(following)
-        following = known[following].parent
-    names.reverse()
-    return names
+def _ancestors(known: Mapping[str, JournalInfo], name: str | None) -> list[JournalInfo]:
+    """Return a session and what it reads through, oldest first. Cost: O(their number)."""
+    found: dict[str, JournalInfo] = {}
+    while name is not None:
+        if name not in known or name in found:
+            raise UnknownJournal(name)
+        found[name] = known[name]
+        name = known[name].parent
+    return list(reversed(found.values()))
 
 
-def _packed(store: JournalStore, journal: JournalInfo) -> Bundled:
-    head = journal.head
-    before = NOTHING
-    if journal.forked_at:
-        before = next(store.read(journal.name, journal.forked_at - 1, journal.forked_at)).head
-    own = store.read(journal.name, after=journal.forked_at, upto=head.version)
-    return Bundled(
-        journal.name, journal.parent, journal.forked_at, tuple(verify(before, own, head)), journal.head
-    )
+def _packed(store: JournalStore, journal: JournalInfo, read: Sequence[Record], upto: int) -> Bundled:
+    """Return a journal, of whose records the session has `read` those `upto` a version."""
+    own = list(read[journal.forked_at : upto])
+    if upto < journal.head.version:  # it goes on behind its fork; or somebody has written since
+        rest = store.read(journal.name, upto, journal.head.version)
+        own += verify(read[upto - 1].head, rest, journal.head)
+    return Bundled(journal.name, journal.parent, journal.forked_at, tuple(own), journal.head)
 
 
 def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
-    """Make the session of a bundle in a store, as `name`; the journals that it reads through keep theirs.
+    """Make the session of a bundle in a store, as `name`; what it reads through is there as `names_for` says.
 
     Where such a journal is there already, with the same records up to the fork, the session is made a fork
     of that. Where something fails, what was made is deleted again, but for what others have written on.
 
     Returns:
-        The session's head: that of the bundle.
+        The session's head: that of the bundle. Cost: O(records), and some calls of the store a journal.
 
     Raises:
         BadName: no session can have this name.
         NameTaken: there is a journal of this name, or another one with the name of one that it reads through.
         DamagedRecord: a record cannot be carried out after those before it; none is written.
     """
-    name = as_session_name(name)
+    names = names_for(bundle, as_session_name(name))
     fold(bundle.flat.session.records)
     made: dict[str, Head] = {}
     done = False
     try:
-        for journal in bundle.journals:
-            own = name if journal is bundle.session else journal.name
-            if journal is bundle.session or not _is_there(store, bundle, journal):
-                _make(store, journal, own, made)
+        for journal, shared in _with_shared(bundle):
+            if shared is None or not _is_there(store, names[journal.name], shared):
+                _make(store, journal, names, made)
         done = True
     finally:
         for each, head in () if done else reversed(made.items()):
@@ -196,27 +198,45 @@ def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
     return bundle.session.head
 
 
-def _is_there(store: JournalStore, bundle: Bundle, journal: Bundled) -> bool:
-    """Tell whether a store has a journal already, with all that its forks in the bundle read through it."""
-    needed = max(each.forked_at for each in bundle.journals if each.parent == journal.name)
+def names_for(bundle: Bundle, name: str) -> dict[str, str]:
+    """Return the names that the journals of a bundle get where its session is imported as `name`.
+
+    What it reads through keeps its names, but for one whose name the session takes: `name_beside`.
+    """
+    names = {journal.name: journal.name for journal in bundle.journals[:-1]}
+    if name in names:
+        names[name] = name_beside(name, names)
+    return {**names, bundle.session.name: name}
+
+
+def _with_shared(bundle: Bundle) -> Iterator[tuple[Bundled, Head | None]]:
+    """Yield each journal, a parent before its fork, with the head up to which the fork reads it; None for the session."""
+    heads: list[Head] = []
+    for journal, fork in pairwise(bundle.lineage):
+        del heads[journal.forked_at :]
+        heads += [record.head for record in journal.records]
+        yield journal, heads[fork.forked_at - 1]
+    yield bundle.session, None
+
+
+def _is_there(store: JournalStore, name: str, shared: Head) -> bool:
+    """Tell whether a store has a journal already, with all that its fork in the bundle reads through it."""
     try:
-        found = store.head(journal.name)
+        found = store.head(name)
     except UnknownJournal:
         return False
-    flat = Bundle((*bundle.journals[: bundle.journals.index(journal)], journal)).flat.session.records
-    if (
-        found.version < needed
-        or next(store.read(journal.name, needed - 1, needed)).head != flat[needed - 1].head
-    ):
-        raise NameTaken(journal.name)
+    version = shared.version
+    if found.version < version or next(store.read(name, version - 1, version)).head != shared:
+        raise NameTaken(name)
     return True
 
 
-def _make(store: JournalStore, journal: Bundled, name: str, made: dict[str, Head]) -> None:
+def _make(store: JournalStore, journal: Bundled, names: Mapping[str, str], made: dict[str, Head]) -> None:
+    name = names[journal.name]
     if journal.parent is None:
         made[name] = store.create(name, journal.records)
         return
-    made[name] = head = store.fork(journal.parent, name, journal.forked_at)
+    made[name] = head = store.fork(names[journal.parent], name, journal.forked_at)
     if journal.records:
         made[name] = store.append(name, head, journal.records)
 
@@ -294,6 +314,8 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._start = 0
+        self._names: dict[str, None] = {}  # of the journals before, in order: each is a fork of the one above
+        self._heads: list[Head] = []  # of the last one, at each version
         self.line = 0
 
     def bundle(self) -> Bundle:
@@ -304,21 +326,16 @@ class _Reader:
         count = cast("int", cast("dict[str, Json]", first)["journals"])
         if count == 0:
             raise _wrong("a bundle has at least one journal")
-        heads: dict[str, dict[int, Head]] = {}
-        journals = tuple([self._journal(heads) for _ in range(count)])
+        journals = tuple([self._journal() for _ in range(count)])
         before = self._start
         end = self._shaped(_END)["end"]
         if end != hashlib.sha256(self._data[:before]).hexdigest():
             raise _wrong("some byte before this line is not the one that was written")
         if self._start != len(self._data):
             raise _wrong("something follows the end")
-        bundle = Bundle(journals)
-        if len(bundle.lineage) != count:
-            raise _wrong("a journal stands above that the session does not read through")
-        return bundle
+        return Bundle(journals)
 
-    def _journal(self, known: dict[str, dict[int, Head]]) -> Bundled:
-        """Read a journal; `known` has the heads at each version of those before, and then of this one."""
+    def _journal(self) -> Bundled:
         document = self._shaped(JOURNAL)
         name, parent = cast("str", document["journal"]), cast("str | None", document["parent"])
         forked_at = cast("int", document["forked_at"])
@@ -328,9 +345,9 @@ class _Reader:
             as_name(name)
         except BadName as bad:
             raise _wrong(str(bad)) from bad
-        if name in known:
+        if name in self._names:
             raise _wrong("a journal of this name stands above")
-        before = self._fork_point(known, parent, forked_at)
+        before = self._fork_point(parent, forked_at)
         if head.version < max(1, forked_at):
             raise _wrong("its head is before its beginning")
         records: list[Record] = []
@@ -338,21 +355,23 @@ class _Reader:
             records.extend(verify(before, self._records(head.version - forked_at), head))
         except DamagedRecord as damaged:
             raise _wrong(str(damaged)) from damaged
-        shared = {} if parent is None else known[parent]
-        own = {record.version: record.head for record in records}
-        known[name] = {**{version: at for version, at in shared.items() if version <= forked_at}, **own}
+        del self._heads[forked_at:]
+        self._heads += [record.head for record in records]
+        self._names[name] = None
         return Bundled(name, parent, forked_at, tuple(records), head)
 
-    def _fork_point(self, known: dict[str, dict[int, Head]], parent: str | None, forked_at: int) -> Head:
+    def _fork_point(self, parent: str | None, forked_at: int) -> Head:
+        if parent is not None and parent not in self._names:
+            raise _wrong("the journal that it is a fork of does not stand above")
+        if parent != next(reversed(self._names), None):
+            raise _wrong("a journal stands above that the session does not read through")
         if parent is None:
             if forked_at:
                 raise _wrong("it is a fork of nothing")
             return NOTHING
-        if parent not in known:
-            raise _wrong("the journal that it is a fork of does not stand above")
-        if forked_at not in known[parent]:
+        if not 1 <= forked_at <= len(self._heads):
             raise _wrong("the journal that it is a fork of has no such version")
-        return known[parent][forked_at]
+        return self._heads[forked_at - 1]
 
     def _records(self, count: int) -> Iterator[Record]:
         for _ in range(count):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from glob import escape
 from typing import Annotated, Final, final
 
 import attrs
@@ -12,7 +13,7 @@ import typer
 
 from mage.cli.draw import one_line
 from mage.cli.looks import LOOKS, keep_look, looked_at
-from mage.cli.naming import Store, StoreName
+from mage.cli.naming import Store, StoreName, as_name, spelled
 from mage.cli.output import AsJson, Refused, print_json, print_text, printable
 from mage.cli.plain import Json
 from mage.cli.stores import file_of, opened
@@ -21,6 +22,7 @@ from mage.stores import Conflict, HasForks, JournalInfo, JournalStore, UnknownJo
 
 __all__ = ["Plan", "plan", "register"]
 
+_ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _AGE: Final = re.compile(r"([0-9]{1,9})([smhdw])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
@@ -79,7 +81,9 @@ def gc(
     name: Annotated[
         list[str] | None,
         typer.Option(
-            "--name", metavar="PATTERN", help="Sessions with such a name (*, ?, \\[abc]); repeatable."
+            "--name",
+            metavar="PATTERN",
+            help="Sessions with such a name, as mage sessions prints it, or with *, ?, \\[abc] in it; repeatable.",
         ),
     ] = None,
     older_than: Annotated[
@@ -105,9 +109,9 @@ def gc(
     """Drop the sessions that match, but none that a session left reads through; give their room back.
 
     A session takes the tape of its run along, and keeps it if it is kept. A pattern that fits the tape
-    alone drops nothing; its whole name does. With --name and --older-than, both must match. With
-    neither nothing is dropped, and free room is given back. Each run with --older-than notes where every
-    session ends; what a run at least so much earlier noted there too is old.
+    alone drops nothing; its whole name does. Where a pattern fits nothing at all, nothing is dropped. With --name
+    and --older-than, both must match. With neither nothing is dropped, and free room is given back. Each run with
+    --older-than notes where every session ends; what a run at least so much earlier noted there too is old.
     """
     if trust_clocks and older_than is None:
         raise typer.BadParameter("it goes with --older-than", param_hint="--trust-clocks")
@@ -116,6 +120,7 @@ def gc(
     with opened(store) as found:
         everything = found.journals()
         journals = [journal for journal in everything if journal.name != LOOKS]
+        _require_found(store, journals, name or ())
         looks = before is not None and not trust_clocks
         since = looked_at(found, journals, time) if looks else {each.name: each.changed for each in journals}
         chosen = _chosen(journals, name, since, before)
@@ -142,6 +147,25 @@ def _age(given: str) -> int:
     return int(found[1]) * _SECONDS[found[2]] * 1_000_000
 
 
+def _require_found(store: StoreName, journals: Sequence[JournalInfo], patterns: Iterable[str]) -> None:
+    """Do nothing if each pattern fits a session.
+
+    Raises:
+        Refused: one fits none; says which.
+    """
+    missed = [each for each in patterns if not any(_fits(journal.name, each) for journal in journals)]
+    if missed:
+        raise Refused(
+            f"{store}: no session has a name such as {', '.join(missed)}; nothing was dropped,"
+            f" mage sessions --all {store} lists the names"
+        )
+
+
+def _is_like(name: str, pattern: str) -> bool:
+    """Tell whether a name is as a pattern says, in which `%XX` stands for what it does in a name, and for itself."""
+    return fnmatchcase(name, _ESCAPES.sub(lambda found: escape(as_name(found[0])), pattern))
+
+
 def _chosen(
     journals: Iterable[JournalInfo], names: list[str] | None, since: Mapping[str, int], before: int | None
 ) -> set[str]:
@@ -155,7 +179,7 @@ def _chosen(
 
 
 def _fits(journal: JournalInfo, names: list[str] | None) -> bool:
-    return not names or any(fnmatchcase(journal.name, each) for each in names)
+    return not names or any(_is_like(journal.name, each) for each in names)
 
 
 def _young(
@@ -194,8 +218,9 @@ def _with_tapes(
         tapes: the names of sessions that have a tape, and that of each.
         names: the patterns that were given.
     """
+    whole = {as_name(each) for each in names}
     alone = {
-        tape for session, tape in tapes.items() if tape in names and tape in chosen and session not in chosen
+        tape for session, tape in tapes.items() if tape in whole and tape in chosen and session not in chosen
     }
     sessions = (chosen - set(tapes.values())) | alone
     dropped = {journal.name for journal in plan(journals, sessions).drop}
@@ -245,13 +270,13 @@ def _plain(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> 
 def _lines(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> list[str]:
     word = "would drop" if dry_run else "dropped"
     lines = [
-        f"{word} {one_line(journal.name, 60)}: {journal.records:,} records, {journal.payload:,} bytes\n"
+        f"{word} {spelled(journal.name)}: {journal.records:,} records, {journal.payload:,} bytes\n"
         for journal in planned.drop
     ]
     for journal, forks in planned.keep:
-        names = ", ".join(one_line(fork, 40) for fork in forks[:8]) + ", ..." * (len(forks) > 8)
+        names = ", ".join(spelled(fork) for fork in forks[:8]) + ", ..." * (len(forks) > 8)
         why = f"read through by {names}" if forks else "somebody has written on it meanwhile"
-        lines.append(f"kept {one_line(journal.name, 60)}: {why}\n")
+        lines.append(f"kept {spelled(journal.name)}: {why}\n")
     if not planned.drop:
         lines.append("nothing to drop\n")
     if size is not None and not dry_run:

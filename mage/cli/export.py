@@ -10,14 +10,14 @@ from typing import Annotated
 import typer
 from returns.pipeline import is_successful
 
-from mage.bundle import decode_bundle, encode_bundle, is_bundle, pack, unpack
+from mage.bundle import decode_bundle, encode_bundle, is_bundle, names_for, pack, unpack
 from mage.cli.diagrams import as_dot, as_mermaid
 from mage.cli.draw import draw
 from mage.cli.files import read_bytes, require_absent, write_new
-from mage.cli.naming import InFile, InStore, Session, SessionName
-from mage.cli.output import AsJson, Refused, print_json, print_text, printable
+from mage.cli.naming import InFile, InStore, Session, SessionName, spelled
+from mage.cli.output import AsJson, Refused, print_json, print_lines, print_text, printable
 from mage.cli.sessions import load_commands, opened_session, recorded, state_at
-from mage.cli.stores import opened
+from mage.cli.stores import opened, said_of
 from mage.codec import encode_journal, encode_tree
 from mage.engine import State
 from mage.stores import Head, NameTaken
@@ -72,8 +72,7 @@ def export(
     elif as_json:
         print_json({"to": to.value, "content": b"".join(lines).decode()})
     else:
-        for line in lines:
-            print_text(line.decode())
+        print_lines(lines)
 
 
 def _lines(session: SessionName, to: Notation, *, lineage: bool) -> Iterator[bytes]:
@@ -112,24 +111,34 @@ def import_session(
     if not isinstance(session, InStore):
         raise Refused(f"{session}: a session is imported into a store: name it as URL#NAME")
     data = read_bytes(file)
-    head = _import_bundle(file, data, session, flatten) if is_bundle(data) else _import_journal(file, session)
-    if as_json:
-        print_json({"session": str(session), "from": str(file), "version": head.version, "head": head.digest})
+    renamed: dict[str, str] = {}
+    if is_bundle(data):
+        head, renamed = _import_bundle(file, data, session, flatten)
     else:
-        print_text(f"{printable(str(session))} has {head.version:,} versions of {printable(str(file))}\n")
+        head = _import_journal(file, session)
+    if as_json:
+        said = {"session": str(session), "from": str(file), "version": head.version, "head": head.digest}
+        print_json({**said, "renamed": renamed})
+        return
+    print_text(f"{printable(str(session))} has {head.version:,} versions of {printable(str(file))}\n")
+    for old, new in renamed.items():
+        print_text(f"{spelled(old)}, which it reads through, is {InStore(session.store, new)} there\n")
 
 
-def _import_bundle(file: Path, data: bytes, session: InStore, flatten: bool) -> Head:
+def _import_bundle(file: Path, data: bytes, session: InStore, flatten: bool) -> tuple[Head, dict[str, str]]:
+    """Import a bundle; return its head, and the new names of what the session reads through."""
     decoded = decode_bundle(data)
     if not is_successful(decoded):
         raise Refused(f"{file}: {decoded.failure()}")
-    bundle = decoded.unwrap()
+    bundle = decoded.unwrap().flat if flatten else decoded.unwrap()
+    names = names_for(bundle, session.name)
+    renamed = {old: names[old] for each in bundle.journals[:-1] if names[old := each.name] != old}
     with opened(session.store, make=True) as store:
         try:
-            return unpack(bundle.flat if flatten else bundle, store, session.name)
+            return unpack(bundle, store, session.name), renamed
         except NameTaken as taken:
             hint = "" if taken.name == session.name else "; --flatten makes one session of the bundle"
-            raise Refused(f"{session.store}: {taken}{hint}") from None
+            raise Refused(f"{said_of(session.store, taken)}{hint}") from None
 
 
 def _import_journal(file: Path, session: InStore) -> Head:

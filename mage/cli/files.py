@@ -1,15 +1,18 @@
-"""Files: read whole, written whole or not at all, never overwritten unless that is asked for."""
+"""Files: read whole, written whole or not at all, never overwritten unless that is asked for.
+
+They hold what agents saw, so who makes one is the only one who may read it, whatever the umask allows; one that
+is written anew is shared with those with whom it was shared before, and not sooner than it is whole.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from io import FileIO
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import IO, Final
 
@@ -21,6 +24,8 @@ __all__ = ["add_line", "exists", "move_new", "read_bytes", "replace_file", "requ
 _MOST: Final = 1 << 30
 """Bytes of the longest file that is read: it is held in memory several times over."""
 _AT_ONCE: Final = 1 << 20
+
+_PRIVATE: Final = 0o600
 
 
 def read_bytes(path: Path) -> bytes:
@@ -159,8 +164,7 @@ def replace_file(path: Path, lines: Iterable[bytes], *, was: bytes) -> None:
     """
 
     def put(part: Path, path: Path) -> None:
-        with suppress(OSError):
-            shutil.copymode(path, part)
+        _share_as(path, part)
         part.replace(path.resolve())
 
     with _alone_with(path, os.O_RDONLY) as file:
@@ -172,7 +176,7 @@ def replace_file(path: Path, lines: Iterable[bytes], *, was: bytes) -> None:
 def _write(path: Path, lines: Iterable[bytes], put: Callable[[Path, Path], None]) -> None:
     part = path.with_name(f".mage-{os.getpid()}.part")
     try:
-        with part.open("xb") as file:
+        with _private(part) as file:
             file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
@@ -182,6 +186,25 @@ def _write(path: Path, lines: Iterable[bytes], put: Callable[[Path, Path], None]
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def _private(path: Path) -> BufferedWriter:
+    """Open a new file that nobody else may read, from its first byte on."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return BufferedWriter(FileIO(os.open(path, flags, _PRIVATE), "w"))
+
+
+def _share_as(path: Path, part: Path) -> None:
+    """Give a file the rights of another, and its owner and group where we may; where not, none to another group."""
+    was, now = path.stat(), part.stat()
+    mode = stat.S_IMODE(was.st_mode)
+    if (was.st_uid, was.st_gid) != (now.st_uid, now.st_gid):
+        try:
+            os.chown(part, was.st_uid, was.st_gid)
+        except OSError:
+            mode &= ~stat.S_IRWXG if was.st_gid != now.st_gid else mode
+    with suppress(OSError):
+        part.chmod(mode)
 
 
 def add_line(path: Path, line: bytes, *, behind: int) -> None:
@@ -242,7 +265,7 @@ def _put_in_place(part: Path, path: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # a file system without links
-        path.open("xb").close()
+        _private(path).close()
         part.replace(path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -58,9 +57,6 @@ def show(session: Session, at: At = None, as_json: AsJson = False) -> None:
     shown = view(state_at(session, at))
     if as_json:
         print_json(plain_state(shown))
-    elif sys.stdout.isatty():
-        lines = render(shown).split("\n")
-        print_text("\n".join("\t".join(map(printable, line.split("\t"))) for line in lines))
     else:
         print_text(render(shown))
 

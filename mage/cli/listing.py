@@ -8,13 +8,12 @@ from typing import Annotated, Final, final
 
 import attrs
 import typer
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len as _wide
 
 from mage.cli.draw import one_line
 from mage.cli.looks import LOOKS
-from mage.cli.naming import Session, Store, StoreName
-from mage.cli.output import AsJson, console, print_json, print_text, printable
+from mage.cli.naming import Session, Store, StoreName, spelled
+from mage.cli.output import AsJson, print_json, print_text, printable, say
 from mage.cli.plain import Json
 from mage.cli.sessions import Opened, opened_session, records_of, slot_at
 from mage.cli.stores import opened
@@ -26,6 +25,9 @@ from mage.stores import DamagedJournals, JournalInfo, Record, Redacted, fold, me
 __all__ = ["Entry", "entries", "register", "time_of"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TITLES: Final = ("session", "versions", "steps", "size", "forked from", "head", "last change")
+_NUMBERS: Final = ("versions", "steps", "size")
+_WIDEST: Final = 40  # of a column: what is longer stands out of it
 _FAR: Final = 8 * 10**15  # microseconds, in the year 2223: what says a later one is no time of a record
 
 
@@ -67,7 +69,8 @@ def sessions(
 
 def _list(store: StoreName, journals: Sequence[JournalInfo], sound: bool) -> None:
     if journals:
-        console().print(_table(journals))
+        for number, line in enumerate(_table(journals)):
+            say(line, "" if number else "bold")
     elif sound:
         print_text(f"{printable(str(store))} holds no session\n")
 
@@ -77,27 +80,25 @@ def _unlisted(tapes: int) -> str:
     return f"{said} not listed; --all lists {'it' if tapes == 1 else 'them'}\n"
 
 
-def _table(journals: Iterable[JournalInfo]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column, right in (
-        ("session", False),
-        ("versions", True),
-        ("steps", True),
-        ("size", True),
-        ("forked from", False),
-        ("head", False),
-        ("last change", False),
-    ):
-        table.add_column(column, justify="right" if right else "left", no_wrap=column != "session")
-    for journal in journals:
-        table.add_row(*[Text(cell) for cell in _cells(journal)])
-    return table
+def _table(journals: Iterable[JournalInfo]) -> list[str]:
+    """Return a line of titles and one for each session; a name is never cut or broken, so that it can be pasted."""
+    rows = [_TITLES, *map(_cells, journals)]
+    widths = [max(min(_wide(cell), _WIDEST) for cell in column) for column in zip(*rows, strict=True)]
+    return [_row(row, widths) for row in rows]
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded: list[str] = []
+    for title, cell, width in zip(_TITLES, cells, widths, strict=True):
+        room = " " * (width - _wide(cell))
+        padded.append(room + cell if title in _NUMBERS else cell + room)
+    return "  ".join(padded).rstrip()
 
 
 def _cells(journal: JournalInfo) -> tuple[str, ...]:
-    parent = "" if journal.parent is None else f"{one_line(journal.parent, 24)}@{journal.forked_at}"
+    parent = "" if journal.parent is None else f"{spelled(journal.parent)}@{journal.forked_at}"
     return (
-        one_line(journal.name, 40),
+        spelled(journal.name),
         f"{journal.head.version:,}",
         f"{journal.grows:,}",
         _size(journal.payload),
@@ -110,6 +111,7 @@ def _cells(journal: JournalInfo) -> tuple[str, ...]:
 def _plain_journal(journal: JournalInfo, *, tape: bool) -> Json:
     return {
         "name": journal.name,
+        "spelled": spelled(journal.name),
         "tape": tape,
         "versions": journal.head.version,
         "own_records": journal.records,

@@ -2,7 +2,8 @@
 
 The last `#` parts URL and name, so that a path may hold others. In a name `%23` stands for `#`, `%40` for
 `@`, `%25` for `%`, and `%XX` for any byte of UTF-8, as in a URL: a name with a space may be spelled as it is
-(in quotes, as the shell wants it) or with `%20`. Where a command takes a version too, it stands behind a
+(in quotes, as the shell wants it) or with `%20`. Names are printed so that every command takes them as they were
+printed, in any quotes or none: whatever a shell would change or a terminal not show is spelled with `%XX`. Where a command takes a version too, it stands behind a
 last `@`: `sqlite:///work.db#monday@12`, `session.jsonl@12`.
 """
 
@@ -11,13 +12,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, final
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 import attrs
 import typer
 
 from mage.cli.files import exists
-from mage.cli.output import Refused
+from mage.cli.output import Refused, printable
 from mage.stores.opening import KNOWN_URLS, without_password
 
 __all__ = [
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 _URL: Final = re.compile(r"(?:memory|sqlite|postgresql):|[A-Za-z][A-Za-z0-9+.-]*://")
+_ODD: Final = re.compile(r"[^A-Za-z0-9_.:/+,-]|\A-")
+"""What a shell, a pattern or the end of an option could take for something else, or a terminal not show."""
 _VERSION: Final = re.compile(r"(?P<session>.+)@(?P<version>[0-9]{1,15})", re.DOTALL)
 
 
@@ -110,12 +113,15 @@ class AtVersion:
 
 
 def spelled(name: str) -> str:
-    """Return a name as it is spelled behind a `#`; `as_name` reads it."""
-    return re.sub(r"[%#@\s]|[^\x20-\x7e]", lambda found: _escaped(found[0]), name)
+    """Return a name as every command takes it, behind a `#` or alone; `as_name` reads it."""
+    return _ODD.sub(_escaped, name)
 
 
-def _escaped(char: str) -> str:
-    return quote(char, safe="", errors="surrogatepass") if char in "%#@" or not char.isprintable() else char
+def _escaped(found: re.Match[str]) -> str:
+    char = found[0]
+    if not char.isascii() and printable(char) == char:
+        return char
+    return "".join(f"%{byte:02X}" for byte in char.encode(errors="surrogatepass"))
 
 
 def as_name(given: str) -> str:
@@ -128,7 +134,7 @@ def as_name(given: str) -> str:
         return given
     try:
         return unquote_to_bytes(given).decode()
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise Refused(f"{given}: what %XX spells is not UTF-8; %25 stands for a plain %") from None
 
 

@@ -1,6 +1,8 @@
 """How commands speak: text and tables on standard output, one line of complaint on standard error.
 
-Whatever comes from a trace, a journal or a file name passes through `printable` on its way to a terminal.
+Whatever comes from a trace, a journal or a file name passes through `printable` on its way to a line of its own.
+Behind that, nothing that is written here reaches a terminal with a character in it that it would obey or not show:
+not by `print_text`, `print_lines`, `print_json`, nor by a `console`. Into a file or a pipe all of it goes as it is.
 """
 
 from __future__ import annotations
@@ -8,11 +10,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Final, final
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 __all__ = [
@@ -22,6 +27,7 @@ __all__ = [
     "complain",
     "console",
     "print_json",
+    "print_lines",
     "print_text",
     "printable",
     "say",
@@ -35,26 +41,61 @@ class Refused(Exception):
     """Bad input: said in one line, with exit status 1."""
 
 
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""What Python takes for printable, and no terminal shows: fillers, blanks, and what only varies others."""
+
+
 def printable(text: str) -> str:
     """Escape what a terminal would obey or could not show; a line break becomes one mark."""
-    if text.isprintable():
+    if _is_seen(text):
         return text
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
+    return "".join(char if _is_seen(char) else _mark(char) for char in text)
 
 
-def _escape(char: str) -> str:
+def _is_seen(text: str) -> bool:
+    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
+
+
+def _mark(char: str) -> str:
     return "⏎" if char == "\n" else char.encode("unicode_escape").decode("ascii")
 
 
-def console() -> Console:
+def _escaped(text: str) -> str:
+    """Escape the same as JSON does, in which it means the same, but for tabs and line breaks."""
+    if all(map(_is_seen, text.split("\n"))):
+        return text
+    return "".join(char if char in "\n\t" or _is_seen(char) else _code(char) for char in text)
+
+
+def _code(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+@final
+class _Console(Console):
+    """A console that styles texts, and escapes whatever of them a terminal would obey or not show."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            is_text = not segment.control and not _is_seen(segment.text)
+            yield Segment(_escaped(segment.text), segment.style) if is_text else segment
+
+
+def console(*, stderr: bool = False) -> Console:
     """Return a console for standard output; without a terminal it is 100 columns wide and has no colour.
 
     Who asks for none by `NO_COLOR` gets plain text, without bold and italic too.
     """
-    terminal = Console(
-        highlight=False, soft_wrap=False, color_system=None if os.environ.get("NO_COLOR") else "auto"
+    terminal = _Console(
+        stderr=stderr,
+        highlight=False,
+        soft_wrap=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
-    return terminal if terminal.is_terminal else Console(highlight=False, width=100)
+    return terminal if terminal.is_terminal else _Console(stderr=stderr, highlight=False, width=100)
 
 
 def speak_safely() -> None:
@@ -87,9 +128,22 @@ def say(text: str, style: str = "", *, screen: Console | None = None) -> None:
 
 def print_json(value: object) -> None:
     """Print one JSON object a machine can read, in ASCII so that any string survives any terminal."""
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
 def print_text(text: str) -> None:
     """Print text as it is: nothing is wrapped, coloured or left out."""
-    sys.stdout.write(text)
+    sys.stdout.write(_escaped(text) if sys.stdout.isatty() else text)
+
+
+def print_lines(lines: Iterable[bytes]) -> None:
+    """Print lines of UTF-8, byte for byte, whatever encoding standard output has; a terminal gets them as text."""
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None or sys.stdout.isatty():
+        for line in lines:
+            print_text(line.decode())
+        return
+    sys.stdout.flush()
+    for line in lines:
+        stream.write(line)
+    stream.flush()

@@ -11,49 +11,37 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final, final
+from typing import Annotated, Final, TypeAlias
 
-import attrs
 import typer
-from returns.pipeline import is_successful
 
-from mage.bundle import Bundle, Bundled, decode_bundle, encode_bundle, is_bundle
-from mage.cli.draw import one_line
-from mage.cli.files import read_bytes, replace_file
 from mage.cli.naming import InFile, InStore, StoreName, Target
 from mage.cli.output import AsJson, Refused, print_json, print_text
-from mage.cli.readings import places_in
-from mage.cli.sessions import load_commands, recorded
+from mage.cli.readings import Place, matches, redacted_records
+from mage.cli.redacted_files import redact_file
 from mage.cli.stores import file_of, opened
 from mage.cli.tapes import is_tape, tapes_of
-from mage.codec import encode_journal
-from mage.engine import Command, State
+from mage.cli.withheld import lines_of_places, lines_of_runs, plain_redaction, withheld
 from mage.stores import (
     NOTHING,
     DamagedStore,
+    Head,
     JournalInfo,
     JournalStore,
     Record,
     StoreError,
     UnknownJournal,
-    command_of,
-    fold,
-    redacted,
-    text_names,
     verify,
 )
 from mage.stores.checks import TAPE
 
-__all__ = ["Place", "family", "redact_run", "redact_store", "register"]
+__all__ = ["family", "redact_run", "redact_store", "register"]
 
 _ROUNDS: Final = 8  # of looking and replacing, where others write the secret at the same time
-_ELSEWHERE: Final = (
-    "the server's write-ahead log, its archives, replicas and backups keep the bytes until they are recycled"
-)
-_WITHHELD: Final = "[...]"
 
 
 def register(app: typer.Typer) -> None:
@@ -61,46 +49,47 @@ def register(app: typer.Typer) -> None:
     app.command("redact")(redact)
 
 
-@final
-@attrs.frozen
-class Place:
-    """Where a text is that matches.
-
-    Attributes:
-        journal: the session whose own record it is in.
-        version: the record.
-        text: which of its texts, by name.
-    """
-
-    journal: str
-    version: int
-    text: str
+_Changed: TypeAlias = dict[str, list[Record]]
+"""Records with texts taken out, by their journals, in order."""
 
 
-def family(journals: Iterable[JournalInfo], name: str) -> list[JournalInfo]:
-    """Return a session, all it reads through and all that reads through these: parents before forks.
+def family(journals: Iterable[JournalInfo], *names: str) -> list[JournalInfo]:
+    """Return sessions, all they read through and all that reads through these: parents before forks.
 
     Cost: O(number of journals).
 
     Raises:
-        UnknownJournal: the session is not among them.
+        UnknownJournal: a session is not among them.
         DamagedStore: parents lead in a circle.
     """
     known = {journal.name: journal for journal in journals}
-    if name not in known:
-        raise UnknownJournal(name)
     forks: dict[str | None, list[JournalInfo]] = {}
     for journal in known.values():
         forks.setdefault(journal.parent, []).append(journal)
+    found: list[JournalInfo] = []
+    seen: set[str] = set()
+    for name in names:
+        if name not in seen:
+            at = len(found)
+            found.append(_root_of(known, name))
+            while at < len(found):
+                seen.add(found[at].name)
+                found.extend(forks.get(found[at].name, ()))
+                at += 1
+    return found
+
+
+def _root_of(known: Mapping[str, JournalInfo], name: str) -> JournalInfo:
+    if name not in known:
+        raise UnknownJournal(name)
     root = known[name]
     for _ in known:
-        root = root if root.parent is None else known[root.parent]
-    if root.parent is not None:
-        raise DamagedStore(f"{name!r} reads through itself, by its parents")
-    found = [root]
-    for journal in found:  # grows while it is walked
-        found.extend(forks.get(journal.name, ()))
-    return found
+        if root.parent is None:
+            return root
+        if root.parent not in known:
+            raise UnknownJournal(root.parent)
+        root = known[root.parent]
+    raise DamagedStore(f"{name!r} reads through itself, by its parents")
 
 
 def redact_store(
@@ -108,26 +97,19 @@ def redact_store(
 ) -> list[Place]:
     """Redact every text that matches, in a session's family or in every session, and say where they were.
 
+    What was forked from one session is looked through first, and then changed. Cost: O(records of these) and
+    some calls of the store for each session.
+
     Raises:
         UnknownJournal: there is no such session.
-        DamagedRecord: a record is not sound; nothing of its journal was changed.
+        DamagedRecord: a record is not sound; nothing of what was forked from the same session was changed.
         Refused: others write what matches as fast as it is taken out.
     """
-    if name is not None:
-        store.head(name)  # says so where there is none
-    found: list[Place] = []
-    for _ in range(_ROUNDS):
-        journals = store.journals()
-        new: list[Place] = []
-        for journal in journals if name is None else family(journals, name):
-            with suppress(UnknownJournal):  # somebody has dropped it meanwhile, and all its texts
-                new += _redact_own(store, journal, pattern, dry_run=dry_run)
-        found.extend(new)
-        if dry_run or not new:
-            return found
-    raise Refused(
-        f"{len(found):,} texts were taken out, and others write what matches again and again: stop them, and redact again"
-    )
+
+    def chosen(journals: Sequence[JournalInfo]) -> list[JournalInfo]:
+        return family(journals, *([each.name for each in journals] if name is None else [name]))
+
+    return _redact(store, name, chosen, pattern, dry_run=dry_run)
 
 
 def redact_run(
@@ -138,40 +120,147 @@ def redact_run(
     Raises:
         UnknownJournal, DamagedRecord, Refused: as `redact_store`.
     """
-    found = redact_store(store, name, pattern, dry_run=dry_run)
-    journals = store.journals()
-    tapes = tapes_of(store, journals)
-    for journal in family(journals, name):
-        if journal.name in tapes:
-            found += redact_store(store, tapes[journal.name], pattern, dry_run=dry_run)
-    return found
+
+    def chosen(journals: Sequence[JournalInfo]) -> list[JournalInfo]:
+        tapes = tapes_of(store, journals)
+        sessions = [journal.name for journal in family(journals, name)]
+        return family(journals, *sessions, *(tapes[each] for each in sessions if each in tapes))
+
+    return _redact(store, name, chosen, pattern, dry_run=dry_run)
 
 
-def _redact_own(
-    store: JournalStore, journal: JournalInfo, pattern: re.Pattern[str], *, dry_run: bool
+def _redact(
+    store: JournalStore,
+    name: str | None,
+    chosen: Callable[[Sequence[JournalInfo]], list[JournalInfo]],
+    pattern: re.Pattern[str],
+    *,
+    dry_run: bool,
 ) -> list[Place]:
-    before = NOTHING
-    if journal.forked_at:
-        before = next(store.read(journal.name, journal.forked_at - 1, journal.forked_at)).head
-    own = store.read(journal.name, journal.forked_at, journal.head.version)
-    changed, places = _redacted(journal.name, verify(before, own, journal.head), pattern)
-    if changed and not dry_run:
-        store.replace_parts(journal.name, list(changed.values()))
-    return places
+    if name is not None:
+        store.head(name)  # says so where there is none
+    found: list[Place] = []
+    for _ in range(_ROUNDS):
+        new: list[Place] = []
+        for tree in _trees(chosen(store.journals())):
+            changed, places = _looked_through(store, tree, pattern)
+            new += places
+            if not dry_run:
+                _replace(store, tree, changed)
+        found += new
+        if dry_run or not new:
+            return found
+    raise Refused(
+        f"{len(found):,} texts were taken out, and others write what matches again and again: stop them, and redact again"
+    )
 
 
-def _redacted(
-    name: str, records: Iterable[Record], pattern: re.Pattern[str]
-) -> tuple[dict[int, Record], list[Place]]:
-    """Return the records that match, redacted, by version; and where they do."""
-    changed: dict[int, Record] = {}
+def _trees(journals: Iterable[JournalInfo]) -> Iterator[list[JournalInfo]]:
+    """Yield the journals, each that is no fork with all that was forked from it, in order."""
+    tree: list[JournalInfo] = []
+    for journal in journals:
+        if journal.parent is None and tree:
+            yield tree
+            tree = []
+        tree.append(journal)
+    if tree:
+        yield tree
+
+
+def _looked_through(
+    store: JournalStore, tree: Iterable[JournalInfo], pattern: re.Pattern[str]
+) -> tuple[_Changed, list[Place]]:
+    """Return the records that match, redacted, and where they do, after each record was verified once."""
+    changed: _Changed = {}
     places: list[Place] = []
-    for record in records:
-        if matching := places_in(record, pattern):
-            changed[record.version] = redacted(record, matching)
-            names = text_names(record)
-            places.extend(Place(name, record.version, names[place]) for place in matching)
+    begin_at: dict[str | None, set[int]] = {}
+    for journal in tree:
+        begin_at.setdefault(journal.parent, set()).add(journal.forked_at)
+    heads: dict[tuple[str | None, int], Head] = {(None, 0): NOTHING}
+    for journal in tree:
+        wanted = begin_at.get(journal.name, set())
+        with suppress(UnknownJournal):  # somebody has dropped it meanwhile, and all its texts
+            sound = _noting(_own(store, journal, heads), journal.name, wanted, heads)
+            own, found = redacted_records(journal.name, sound, pattern)
+            changed[journal.name] = [*own.values()]
+            places += found
     return changed, places
+
+
+def _own(
+    store: JournalStore, journal: JournalInfo, heads: Mapping[tuple[str | None, int], Head]
+) -> Iterator[Record]:
+    """Yield the records of a journal's own, verified from where it was forked."""
+    before = heads.get((journal.parent, journal.forked_at))
+    if before is None:
+        before = next(store.read(journal.name, journal.forked_at - 1, journal.forked_at)).head
+    return verify(before, store.read(journal.name, journal.forked_at, journal.head.version), journal.head)
+
+
+def _noting(
+    records: Iterable[Record],
+    name: str,
+    wanted: Container[int],
+    heads: dict[tuple[str | None, int], Head],
+) -> Iterator[Record]:
+    for record in records:
+        if record.version in wanted:
+            heads[name, record.version] = record.head
+        yield record
+
+
+def _replace(store: JournalStore, tree: Sequence[JournalInfo], changed: _Changed) -> None:
+    """Replace what has changed: all that a session reads in one call, so that a chain of forks takes one."""
+    known = {journal.name: journal for journal in tree}
+    done: dict[str, int] = {}
+    for journal in reversed(tree):
+        taken = _taken(known, journal, changed, done)
+        if not taken:
+            continue
+        try:
+            store.replace_parts(journal.name, [record for _, record in taken])
+        except (
+            UnknownJournal
+        ):  # somebody has dropped it meanwhile; not what it read through, which others may read
+            for name, record in taken:
+                with suppress(UnknownJournal):
+                    store.replace_parts(name, [record])
+
+
+def _taken(
+    known: Mapping[str, JournalInfo], journal: JournalInfo, changed: _Changed, done: dict[str, int]
+) -> list[tuple[str, Record]]:
+    """Return what has changed of all that a session reads and is not `done`, each with the journal that it lies in.
+
+    Args:
+        known: the journals by their names.
+        journal: the session.
+        changed: all that has changed.
+        done: of each journal up to which version that was returned; it is moved on.
+    """
+    taken: list[tuple[str, Record]] = []
+    upto: int = journal.head.version
+    above: JournalInfo | None = journal
+    while above is not None and upto > done.get(above.name, 0):
+        begun = above.name in done
+        after = done.get(above.name, 0)
+        own = changed.get(above.name, [])
+        some = own[bisect_right(own, after, key=_version) : bisect_right(own, upto, key=_version)]
+        taken += [(above.name, record) for record in some]
+        done[above.name] = upto
+        upto = above.forked_at
+        above = None if begun or above.parent is None else known.get(above.parent)
+    return taken
+
+
+def _version(record: Record) -> int:
+    return record.version
+
+
+def _ended(store: JournalStore, places: list[Place]) -> list[str]:
+    """Return the sessions whose runs cannot be followed any more, because their tapes are redacted."""
+    journals = {place.journal for place in places}
+    return sorted(name.removesuffix(TAPE) for name in journals if is_tape(store, name))
 
 
 def redact(
@@ -191,7 +280,7 @@ def redact(
     names: list[str] = []
     runs: list[str] = []
     if isinstance(target, InFile):
-        places, names = _redact_file(target, compiled, dry_run=dry_run)
+        places, names = redact_file(target, compiled, dry_run=dry_run)
     else:
         place = target.store if isinstance(target, InStore) else target
         name = target.name if isinstance(target, InStore) else None
@@ -201,14 +290,14 @@ def redact(
             else:
                 places = redact_run(store, name, compiled, dry_run=dry_run)
             runs = _ended(store, places)
-            names = [journal.name for journal in store.journals() if compiled.search(journal.name)]
+            names = [journal.name for journal in store.journals() if matches(compiled, journal.name)]
             if places and not dry_run:
                 _reclaim(place, store)
     if as_json:
-        print_json(_plain(target, places, names, compiled, dry_run=dry_run))
+        print_json(plain_redaction(target, places, names, compiled, dry_run=dry_run))
     else:
-        print_text("".join(_lines(target, places, compiled, dry_run=dry_run)))
-        print_text("".join(_lines_of_runs(runs, compiled, dry_run=dry_run)))
+        print_text("".join(lines_of_places(target, places, compiled, dry_run=dry_run)))
+        print_text("".join(lines_of_runs(runs, compiled, dry_run=dry_run)))
     _require_gone(target, names, compiled, places=places, dry_run=dry_run)
 
 
@@ -242,7 +331,7 @@ def _require_gone(
         Refused: something does.
     """
     if names:
-        shown = ", ".join(one_line(pattern.sub(_WITHHELD, name), 40) for name in names[:8])
+        shown = ", ".join(withheld(name, pattern) for name in names[:8])
         raise Refused(
             f"names of sessions match too, and are not changed: {shown};"
             " export such a session, import it under another name, and drop it"
@@ -257,99 +346,3 @@ def _require_gone(
             f"{log}: somebody has the store open, so this log still holds what was taken out;"
             f" run mage gc {store} when nobody has"
         )
-
-
-def _redact_file(file: InFile, pattern: re.Pattern[str], *, dry_run: bool) -> tuple[list[Place], list[str]]:
-    """Redact a journal or a bundle; return where it matched, and the names in it that do."""
-    data = read_bytes(file.path)
-    names: list[str] = []
-    if is_bundle(data):
-        bundle, places = _redact_bundle(file, data, pattern)
-        lines = encode_bundle(bundle)
-        names = [journal.name for journal in bundle.journals if pattern.search(journal.name)]
-    else:
-        lines, places = _redact_journal(file, pattern)
-    if places and not dry_run:
-        replace_file(file.path, lines, was=data)
-    return places, names
-
-
-def _redact_bundle(file: InFile, data: bytes, pattern: re.Pattern[str]) -> tuple[Bundle, list[Place]]:
-    decoded = decode_bundle(data)
-    if not is_successful(decoded):
-        raise Refused(f"{file}: {decoded.failure()}")
-    journals: list[Bundled] = []
-    places: list[Place] = []
-    for journal in decoded.unwrap().journals:
-        changed, found = _redacted(journal.name, journal.records, pattern)
-        places.extend(found)
-        records = tuple([changed.get(record.version, record) for record in journal.records])
-        journals.append(attrs.evolve(journal, records=records))
-    return Bundle(tuple(journals)), places
-
-
-def _redact_journal(file: InFile, pattern: re.Pattern[str]) -> tuple[Iterator[bytes], list[Place]]:
-    records = recorded(file, load_commands(file))
-    changed, places = _redacted(file.path.stem, records, pattern)
-    commands: list[Command] = []
-    state: State | None = None
-    for record in records:
-        now = changed.get(record.version, record)
-        commands.append(command_of(state, now))
-        state = fold([now], state)
-    return encode_journal(commands), places
-
-
-def _elsewhere(target: Target) -> str | None:
-    """Return where the bytes stay beyond our reach; None where they are gone from all that we write."""
-    if isinstance(target, InFile):
-        return None
-    store = target.store if isinstance(target, InStore) else target
-    return _ELSEWHERE if store.url.startswith("postgresql:") else None
-
-
-def _lines(target: Target, places: list[Place], pattern: re.Pattern[str], *, dry_run: bool) -> list[str]:
-    if not places:
-        return ["nothing matches\n"]
-    word = "would be redacted" if dry_run else "redacted"
-    lines = [
-        f"{word}: {one_line(pattern.sub(_WITHHELD, place.journal), 60)} version {place.version} {place.text}\n"
-        for place in places
-    ]
-    elsewhere = _elsewhere(target)
-    return lines if elsewhere is None else [*lines, f"{elsewhere}\n"]
-
-
-def _ended(store: JournalStore, places: list[Place]) -> list[str]:
-    """Return the sessions whose runs cannot be followed any more, because their tapes are redacted."""
-    journals = {place.journal for place in places}
-    return sorted(name.removesuffix(TAPE) for name in journals if is_tape(store, name))
-
-
-def _lines_of_runs(runs: list[str], pattern: re.Pattern[str], *, dry_run: bool) -> list[str]:
-    cannot = (
-        "could not be gone on with: its tape would be" if dry_run else "cannot be gone on with: its tape was"
-    )
-    return [
-        f"the run of {one_line(pattern.sub(_WITHHELD, name), 60)} {cannot} redacted; fork it, and run the fork\n"
-        for name in runs
-    ]
-
-
-def _plain(
-    target: Target, places: list[Place], names: list[str], pattern: re.Pattern[str], *, dry_run: bool
-) -> object:
-    return {
-        "target": str(target) if isinstance(target, InFile) else pattern.sub(_WITHHELD, str(target)),
-        "dry_run": dry_run,
-        "redacted": [
-            {
-                "session": pattern.sub(_WITHHELD, place.journal),
-                "version": place.version,
-                "text": place.text,
-            }
-            for place in places
-        ],
-        "names_that_match": len(names),
-        "kept_elsewhere": _elsewhere(target),
-    }

@@ -10,12 +10,11 @@ from typing import Annotated
 
 import typer
 from returns.pipeline import is_successful
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
 
 from mage.cli.draw import one_line
 from mage.cli.files import read_bytes, require_absent, write_new
-from mage.cli.output import AsJson, Refused, print_json, printable, say
+from mage.cli.output import AsJson, Refused, console, print_json, printable, say
 from mage.cli.report import Replayed, as_json_object, print_report
 from mage.codec import encode_journal
 from mage.engine import Command
@@ -144,7 +143,7 @@ class _Done:
 
 @contextmanager
 def _progress(total: int, *, quiet: bool) -> Iterator[_Done]:
-    screen = Console(stderr=True)
+    screen = console(stderr=True)
     if quiet or not screen.is_terminal:
         yield _Done(None, total)
         return

@@ -17,6 +17,7 @@ from mage.stores import (
     DamagedRecord,
     DamagedStore,
     JournalStore,
+    NameTaken,
     StoreError,
     StoreUnavailable,
     UnknownJournal,
@@ -90,6 +91,8 @@ def said_of(store: StoreName, error: StoreError) -> str:
     if isinstance(error, UnknownVersion):
         asked = InStore(store, error.name)
         return f"{asked}: there is no version {error.version}; it has versions 1 to {error.head}"
+    if isinstance(error, NameTaken):
+        return f"{InStore(store, error.name)} is there already: open it, or choose another name"
     said = str(error) if str(store) in str(error) else f"{store}: {error}"
     if isinstance(error, DamagedRecord | DamagedStore):
         return f"{said}; mage doctor {store} looks at all of it"

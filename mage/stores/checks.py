@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from itertools import chain, count
 from typing import Final
 
 from mage.codec.shapes import DIGEST
@@ -21,6 +22,7 @@ __all__ = [
     "beginning",
     "following",
     "is_redaction",
+    "name_beside",
     "payload_of",
     "require_range",
     "require_same",
@@ -72,6 +74,19 @@ def as_session_name(name: str) -> str:
             f" its run, NAME{TAPE}, has at most {LONGEST_NAME}",
         )
     return plain
+
+
+def name_beside(name: str, taken: Container[str]) -> str:
+    """Return the first of `monday.parent`, `monday.parent2`, ... that is not taken, where `name` is `monday`.
+
+    A name that is too long for that is cut.
+    """
+    numbers = chain([""], map(str, count(2)))
+    return next(
+        free
+        for ending in (f".parent{number}" for number in numbers)
+        if (free := name[: LONGEST_NAME - len(ending)] + ending) not in taken
+    )
 
 
 def beginning(records: Iterable[Record]) -> tuple[Record, ...]:

@@ -15,7 +15,8 @@ import pytest
 from mage import Session, Start
 from mage.cli.naming import InStore, StoreName
 from mage.cli.output import Refused
-from mage.cli.redacting import Place, _require_gone
+from mage.cli.readings import Place
+from mage.cli.redacting import _require_gone
 from mage.codec import encode_journal
 from mage.stores import BadAddress, open_store
 from tests.cli.runner import mage

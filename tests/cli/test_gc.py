@@ -100,7 +100,7 @@ def test_a_dry_run_drops_nothing(url: str) -> None:
     before = path.read_bytes()
     told = json.loads(mage("gc", url, "--name", "old*", "--dry-run", "--json").out)
     assert [each["name"] for each in told["dropped"]] == ["old fork", "old"]
-    assert mage("gc", url, "--name", "old*", "--dry-run").out.startswith("would drop old fork: 1 records")
+    assert mage("gc", url, "--name", "old*", "--dry-run").out.startswith("would drop old%20fork: 1 records")
     assert path.read_bytes() == before
     assert left(url) == ["new", "old", "old fork"]
 
@@ -118,7 +118,7 @@ def test_old_sessions_are_dropped_and_the_file_shrinks(url: str) -> None:
 def test_a_parent_that_a_fork_needs_is_kept_with_its_reason(url: str) -> None:
     """Chosen by name, but read through by a session that stays."""
     ran = mage("gc", url, "--name", "old")
-    assert "kept old: read through by old fork" in ran.out
+    assert "kept old: read through by old%20fork" in ran.out
     assert left(url) == ["new", "old", "old fork"]
     assert mage("gc", url, "--name", "old fork", "--older-than", "1h", "--trust-clocks").status == 0
     assert mage("gc", url, "--name", "old").status == 0
@@ -128,7 +128,9 @@ def test_a_parent_that_a_fork_needs_is_kept_with_its_reason(url: str) -> None:
 def test_without_a_choice_nothing_is_dropped(url: str) -> None:
     """Free room is given back, and that is all."""
     assert "nothing to drop" in mage("gc", url).out
-    assert mage("gc", url, "--name", "nobody").status == 0
+    ran = mage("gc", url, "--name", "nobody", "--name", "old*")
+    assert (ran.status, ran.out) == (1, "")
+    assert "no session has a name such as nobody; nothing was dropped" in ran.err
     assert left(url) == ["new", "old", "old fork"]
 
 

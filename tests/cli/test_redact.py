@@ -362,12 +362,12 @@ def test_the_structure_stays_whatever_is_taken_out(commands: tuple[Command, ...]
 def test_a_redacted_journal_file_has_the_same_structure(commands: tuple[Command, ...], pattern: str) -> None:
     """Also where one instruction or lesson stands twice: equal texts get one marker there."""
     from mage.cli.naming import InFile
-    from mage.cli.redacting import _redacted
+    from mage.cli.readings import redacted_records
     from mage.cli.sessions import recorded as records_of_file
     from mage.stores import fold
 
     records = records_of_file(InFile(Path("x")), commands)
-    changed, _ = _redacted("x", records, re.compile(pattern))
+    changed, _ = redacted_records("x", records, re.compile(pattern))
     after = fold([changed.get(record.version, record) for record in records])
     assert structure(after) == structure(fold(records))
 

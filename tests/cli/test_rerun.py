@@ -156,7 +156,7 @@ def test_what_cannot_be_rerun_is_refused() -> None:
     assert in_one_line(mage("rerun", "a.jsonl"), "a file holds no run")
     assert in_one_line(mage("rerun", RUN, "--policy", "nope=1"), "'nope'")
     assert in_one_line(mage("rerun", RUN, "--env", "attic"), "attic")
-    assert in_one_line(mage("rerun", RUN, "--policy", "wait=false", "--into", RUN), "'a'")
+    assert in_one_line(mage("rerun", RUN, "--policy", "wait=false", "--into", RUN), f"{RUN} is there already")
     assert in_one_line(mage("rerun", RUN, "--policy", "wait=false", "--into", "b.jsonl"), "--into")
     assert exported(RUN)
 
@@ -194,7 +194,7 @@ def test_a_name_whose_tape_is_taken_is_refused() -> None:
     """No session is left that has no tape of its own."""
     Session.open("sqlite:///w.db", "b.run", task="Mine.").close()
     options = ("--policy", "wait=false", "--into", "sqlite:///w.db#b")
-    assert in_one_line(mage("rerun", RUN, *options), "'b.run'")
+    assert in_one_line(mage("rerun", RUN, *options), "#b.run is there already")
     assert in_one_line(mage("rerun", "sqlite:///w.db#b"), "no such session")
 
 

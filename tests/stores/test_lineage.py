@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import event
 
 from mage import Start
 from mage.stores import DamagedStore, JournalStore, open_store, redacted, snapshot_digest
+from mage.stores.sql.lineage import lineage_of, readers_of
 from mage.stores.sql.store import SqlStore
 from mage.testing.stores import following, recorded
 from tests.stores.corrupted import sql
@@ -127,3 +129,24 @@ def test_what_more_forks_than_one_statement_names_have_seen_is_forgotten(tmp_pat
         store.replace_parts("main", [redacted(records[0], [0])])
         assert {store.redactions(info.name) for info in store.journals()} == {1}
         assert [store.snapshot(name) for name in kept] == [None] * 3
+
+
+def test_only_the_forks_that_hold_what_is_asked_for_are_followed(tmp_path: Path) -> None:
+    """Reading the end of a long chain takes its last journals, and not all those above."""
+    with chain(f"sqlite:///{tmp_path / 'work.db'}", 30) as store:
+        for after, pieces in ((29, 1), (28, 2), (20, 10), (0, 30)):
+            found = store._transactions.read(partial(lineage_of, name="29", after=after))
+            assert len(found.pieces) == pieces
+            assert [record.version for record in store.read("29", after)] == list(range(after + 1, 31))
+
+
+def test_only_the_readers_of_what_has_changed_are_followed(tmp_path: Path) -> None:
+    """Forks that begin before it, and other sessions, are not looked at."""
+    with chain(f"sqlite:///{tmp_path / 'work.db'}", 9) as store:
+        store.create("other", recorded([Start("t")]))
+        store.fork("8", "early", 3)
+        ids = {
+            name: store._transactions.read(partial(lineage_of, name=name)).pieces[0].journal for name in "678"
+        }
+        found = store._transactions.read(partial(readers_of, changed=[(ids["6"], 7)]))
+        assert found == {ids["6"]: 7, ids["7"]: 7, ids["8"]: 7}

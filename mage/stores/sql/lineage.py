@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import final
 
 import attrs
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from mage.stores.checks import as_name
 from mage.stores.errors import DamagedStore, UnknownJournal, UnknownVersion
 from mage.stores.records import Head
-from mage.stores.sql.tables import ALONE, ANCESTORS, FORKED, JOURNAL, journals
+from mage.stores.sql.tables import ALONE, ANCESTORS, FORKED, JOURNAL, READERS
 
 __all__ = ["Lineage", "Piece", "head_of", "hold_alone", "is_whole", "lineage_of", "readers_of"]
 
@@ -68,10 +68,17 @@ class Lineage:
         return [piece for piece in found if piece.after < piece.upto]
 
 
-def lineage_of(connection: Connection, name: str, *, hold: bool = False) -> Lineage:
+def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool = False) -> Lineage:
     """Return the lineage of a journal; with `hold` nobody can delete it until we are done.
 
-    Cost: O(depth of forks).
+    Args:
+        connection: in a transaction.
+        name: the journal.
+        after: what holds only earlier versions, and this one, is left out.
+        hold: whether it must stay.
+
+    Returns:
+        The lineage. Cost: O(forks between its head and the version behind `after`).
 
     Raises:
         UnknownJournal: there is no such journal.
@@ -80,20 +87,21 @@ def lineage_of(connection: Connection, name: str, *, hold: bool = False) -> Line
     row = connection.execute(FORKED if hold else JOURNAL, {"named": as_name(name)}).one_or_none()
     if row is None:
         raise UnknownJournal(name)
-    journal, parent, after, redactions = row.id, row.parent, row.forked_at, row.redactions
+    journal, parent, begin, redactions = row.id, row.parent, row.forked_at, row.redactions
     head = head_of(row.head, row.digest)
-    if not is_whole(after, head.version):
+    if not is_whole(begin, head.version):
         raise DamagedStore(f"the row of the journal {name!r} makes no sense")
-    pieces = [Piece(journal, after, head.version)]
-    for above in () if parent is None else connection.execute(ANCESTORS, {"parent_id": parent}).all():
-        if not is_whole(above.forked_at, after - 1):
+    pieces = [Piece(journal, begin, head.version)]
+    wanted = {"parent_id": parent, "after": after}
+    for above in connection.execute(ANCESTORS, wanted).all() if parent is not None and begin > after else ():
+        if not is_whole(above.forked_at, begin - 1):
             break
-        pieces.append(Piece(above.id, above.forked_at, after))
-        parent, after = above.parent, above.forked_at
-    if parent is not None:
-        raise DamagedStore(f"the journal that {name!r} reads its first {after} records from is not there")
-    if after != 0:
-        raise DamagedStore(f"nothing says where the first {after} records of {name!r} are")
+        pieces.append(Piece(above.id, above.forked_at, begin))
+        parent, begin = above.parent, above.forked_at
+    if parent is not None and (begin > after or begin == 0):
+        raise DamagedStore(f"the journal that {name!r} reads its first {begin} records from is not there")
+    if begin > after:
+        raise DamagedStore(f"nothing says where the first {begin} records of {name!r} are")
     return Lineage(name, head, tuple(pieces), redactions)
 
 
@@ -129,15 +137,19 @@ def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> di
 
     Args:
         connection: in a transaction.
-        changed: the journal that holds a record, and its version, for each.
+        changed: the journal that holds a record, and its version, for each; all in the lineage of one journal.
+
+    Returns:
+        The versions by journal. Cost: O(forks that read behind the first such version).
     """
     first: dict[int, int] = {}
     for journal, version in changed:
         first[journal] = min(version, first.get(journal, version))
-    rows = connection.execute(
-        select(journals.c.id, journals.c.parent, journals.c.forked_at).order_by(journals.c.id)
-    ).all()
-    for row in rows:  # a parent is older than its forks, so its id is smaller
+    if not first:
+        return {}
+    oldest = min(first, key=first.__getitem__)
+    wanted = {"oldest": oldest, "first": first[oldest]}
+    for row in connection.execute(READERS, wanted):  # a parent is older than its forks, so its id is smaller
         seen = first.get(row.parent) if row.parent is not None else None
         if seen is not None and seen <= row.forked_at:
             first[row.id] = min(seen, first.get(row.id, seen))

@@ -91,7 +91,7 @@ class SqlStore:
         name = as_name(name)
 
         def work(connection: Connection) -> Head:
-            lineage = lineage_of(connection, source, hold=True)
+            lineage = lineage_of(connection, source, after=max(0, at - 1), hold=True)
             owner = lineage.owner(at)
             digest = connection.execute(DIGEST_AT, {"owner": owner, "at": at}).scalar_one_or_none()
             if digest is None:
@@ -173,7 +173,7 @@ class SqlStore:
         """See `JournalStore.read`."""
 
         def pieces(connection: Connection) -> list[Piece]:
-            lineage = lineage_of(connection, name)
+            lineage = lineage_of(connection, name, after=max(0, after))
             last = require_range(name, after, upto, lineage.head.version)
             return lineage.between(after, last)
 
@@ -240,7 +240,8 @@ class SqlStore:
         replacing = tuple(records)
 
         def work(connection: Connection) -> None:
-            lineage = lineage_of(connection, name)
+            first = min((record.version for record in replacing), default=1)
+            lineage = lineage_of(connection, name, after=max(0, first - 1))
             changed = [(lineage.owner(record.version), record.version) for record in replacing]
             hold_alone(connection, name, [owner for owner, _ in changed])
             for record, (owner, _) in zip(replacing, changed, strict=True):

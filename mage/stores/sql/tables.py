@@ -22,6 +22,7 @@ __all__ = [
     "INSERT_RECORDS",
     "JOURNAL",
     "ONE",
+    "READERS",
     "journals",
     "records",
     "snapshots",
@@ -92,17 +93,38 @@ JOURNAL: Final = select(
 def _ancestors() -> Select[Any, Any, Any]:
     """Return the statement that follows parents, all in one: chains of forks can be hundreds long.
 
-    It goes to smaller versions only, so that it ends whatever a damaged row says.
+    It goes to smaller versions only, so that it ends whatever a damaged row says; and no further than to the
+    journal that holds the version behind `after`: what is older is not asked for.
     """
     columns = (journals.c.id, journals.c.parent, journals.c.forked_at)
     found = select(*columns).where(journals.c.id == bindparam("parent_id")).cte("found", recursive=True)
-    above = journals.c.id == found.c.parent, journals.c.forked_at < found.c.forked_at
+    above = (
+        journals.c.id == found.c.parent,
+        journals.c.forked_at < found.c.forked_at,
+        found.c.forked_at > bindparam("after"),
+    )
     found = found.union_all(select(*columns).where(*above))
     return select(found).order_by(found.c.forked_at.desc())
 
 
 ANCESTORS: Final = _ancestors()
-"""A journal by its id, and those that it reads through: newest first, as far as their rows fit together."""
+"""A journal by its id, and those that it reads versions behind `after` through: newest first, as far as their rows
+fit together."""
+
+
+def _readers() -> Select[Any, Any, Any]:
+    """Return the statement that follows forks, and forks of these; each once, so that it ends whatever a row says."""
+    columns = (journals.c.id, journals.c.parent, journals.c.forked_at)
+    reads = journals.c.forked_at >= bindparam("first")
+    found = (
+        select(*columns).where(journals.c.parent == bindparam("oldest"), reads).cte("found", recursive=True)
+    )
+    found = found.union(select(*columns).where(journals.c.parent == found.c.id, reads))
+    return select(found).order_by(found.c.id)
+
+
+READERS: Final = _readers()
+"""The journals that read, through whatever forks, a version from the `first` on of the `oldest`: parents first."""
 FORKED: Final = JOURNAL.with_for_update(read=True, key_share=True)
 """The same, of a journal that must not be deleted until we are done; appending to it goes on."""
 ALONE: Final = select(journals.c.id).where(journals.c.id == bindparam("owner")).with_for_update()
