@@ -40,7 +40,8 @@ def evil(path: Path) -> str:
         session.accept()
         session.grow(EVIL + "2", EVIL)
         session.revise(1, EVIL)
-        session.fork(NAME + "2").grow(EVIL, "other")
+        for each in ("2", "to be revised", "to be run"):
+            session.fork(NAME + each).grow(EVIL, "other")
     return url
 
 
@@ -76,7 +77,7 @@ COMMANDS: Final = {
     "check": (["check", "{session}"], 0),
     "diff": (["diff", "{session}@4", "{session}2"], 1),
     "fork": (["fork", "{session}", "{name}3"], 0),
-    "revise": (["revise", "{session}", "0", "--lesson", "x"], 0),
+    "revise": (["revise", "{session}to%20be%20revised", "0", "--lesson", "x"], 0),
     "export": (["export", "{session}"], 0),
     "export --lineage": (["export", "{session}2", "--lineage"], 0),
     "export journal": (["export", "{session}", "--to", "journal"], 0),
@@ -91,7 +92,7 @@ COMMANDS: Final = {
     "doctor": (["doctor", "{session}", "--expect-head", "{name}@99"], 1),
     "gc": (["gc", "{url}", "--name", "{name}*", "--dry-run"], 0),
     "rerun": (["rerun", "{session}"], 1),
-    "run": (["run", "--offline", "--session", "{session}2"], 0),
+    "run": (["run", "--offline", "--session", "{session}to%20be%20run"], 0),
     "an unknown session": (["tree", "{url}#{bidi}"], 1),
     "an unknown file": (["tree", "{bidi}"], 1),
     "an unknown option": (["tree", "--{bidi}"], 2),
