@@ -153,7 +153,7 @@ def _require_found(store: StoreName, journals: Sequence[JournalInfo], patterns: 
     Raises:
         Refused: one fits none; says which.
     """
-    missed = [each for each in patterns if not any(_fits(journal.name, each) for journal in journals)]
+    missed = [each for each in patterns if not any(_is_like(journal.name, each) for journal in journals)]
     if missed:
         raise Refused(
             f"{store}: no session has a name such as {', '.join(missed)}; nothing was dropped,"

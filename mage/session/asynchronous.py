@@ -104,9 +104,9 @@ class AsyncSession(Readable):
         A judge that cannot be awaited is a `TypeError` when it is asked; what it was asked about is pending.
         """
         hooks, lease = as_hooks(on_event), Lease(owned=isinstance(store, str))
+        settings = Settings(name, judge is not None, clock, salts, snapshot_every)
         async with AsyncExitStack() as undo:
             opened = await to_its_end(_opened(store, clock, undo))
-            settings = Settings(name, judge is not None, clock, salts, snapshot_every)
             told: list[Event] = []
             program = beginning(settings, task)
             loaded = await to_its_end(drive_awaited(program, lambda asked: _from_store(opened, asked, told)))

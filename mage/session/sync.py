@@ -108,11 +108,11 @@ class Session(Readable):
             TypeError: a hook is an `async def`.
         """
         hooks, lease = as_hooks(on_event), Lease(owned=isinstance(store, str))
+        settings = Settings(name, judge is not None, clock, salts, snapshot_every)
         with ExitStack() as undo:
             opened = open_store(store, clock=clock) if isinstance(store, str) else store
             if isinstance(store, str):
                 undo.callback(opened.close)
-            settings = Settings(name, judge is not None, clock, salts, snapshot_every)
             told: list[Event] = []
             loaded = drive(beginning(settings, task), lambda asked: _from_store(opened, asked, told))
             session = cls(Core(settings, loaded), opened, lease, judge, hooks)

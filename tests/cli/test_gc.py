@@ -14,7 +14,7 @@ from mage import Start
 from mage.cli import collecting, looks
 from mage.cli.collecting import _dropped, _lines, plan
 from mage.cli.looks import LOOKS
-from mage.cli.naming import StoreName
+from mage.cli.naming import StoreName, spelled
 from mage.stores import (
     NOTHING,
     Head,
@@ -220,7 +220,7 @@ def test_what_gc_saw_is_no_session_to_list(url: str) -> None:
     """It is listed with --all only, and no pattern drops it."""
     mage("gc", url, "--older-than", "1d")
     assert left(url) == ["new", "old", "old fork"]
-    assert LOOKS in mage("sessions", url, "--all").out
+    assert spelled(LOOKS) in mage("sessions", url, "--all").out
     mage("gc", url, "--name", "*")
     assert mage("sessions", url, "--all").out.count("\n") == 2
 

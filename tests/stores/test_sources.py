@@ -56,6 +56,15 @@ def test_a_clock_that_is_none_is_refused_when_a_store_is_opened(tmp_path: Path, 
     assert not any(tmp_path.iterdir())
 
 
+@both
+@pytest.mark.parametrize("name", SALTS)
+def test_salts_that_are_none_make_no_file(twin: Twin, tmp_path: Path, name: str) -> None:
+    """A session that is begun with them is refused before its store is made."""
+    with pytest.raises(BadSource):
+        twin.open(f"sqlite:///{tmp_path / 'work.db'}", "s", task="t", salts=SALTS[name])
+    assert not any(tmp_path.iterdir())
+
+
 @final
 class Breaking:
     """A source that is right until it breaks."""
