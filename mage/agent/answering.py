@@ -28,7 +28,6 @@ from mage.effects import (
 from mage.engine import Compress, Failed, Passed, Revise
 from mage.engine.errors import MageError
 from mage.engine.nodes import FAULTS
-from mage.session.asks import Program, ask
 
 __all__ = ["BadAnswer", "answered", "expected", "failed", "played", "told"]
 
@@ -65,7 +64,7 @@ class BadAnswer(MageError, TypeError):
         return f"{who} should answer {named}, and answered {self.found}{hint}"
 
 
-def answered(reel: Reel, request: Request, kind: str) -> Program[Metered[Any]]:
+async def answered(reel: Reel, request: Request, kind: str) -> Metered[Any]:
     """Return the answer to a request, which the tape holds as an entry of this kind.
 
     Raises:
@@ -75,11 +74,11 @@ def answered(reel: Reel, request: Request, kind: str) -> Program[Metered[Any]]:
     if entry is not None:
         return played(kind, entry)
     try:
-        answer = yield from ask(Perform(request))
+        answer = await Perform(request)
     except EffectError as error:
-        yield from failed(reel, kind, error)
+        await failed(reel, kind, error)
         raise
-    return (yield from told(reel, kind, metered(answer)))
+    return await told(reel, kind, metered(answer))
 
 
 def played(kind: str, entry: TapeEntry) -> Metered[Any]:
@@ -90,7 +89,7 @@ def played(kind: str, entry: TapeEntry) -> Metered[Any]:
     return metered_of(kind, entry.data)
 
 
-def told(reel: Reel, kind: str, answer: Metered[Any]) -> Program[Metered[Any]]:
+async def told(reel: Reel, kind: str, answer: Metered[Any]) -> Metered[Any]:
     """Note an answer, and return it as a resumed run will read it; what cannot be read again is not noted.
 
     Raises:
@@ -99,7 +98,7 @@ def told(reel: Reel, kind: str, answer: Metered[Any]) -> Program[Metered[Any]]:
     expected(kind, answer.value)
     document = metered_document(kind, answer)
     as_read: Metered[Any] = _read_again(kind, answer.value, document, metered_of)
-    yield from reel.note(kind, document)
+    await reel.note(kind, document)
     return as_read
 
 
@@ -151,7 +150,7 @@ def _are(value: object, kind: type) -> bool:
     return isinstance(value, kind)
 
 
-def failed(reel: Reel, kind: str, error: EffectError) -> Program[None]:
+async def failed(reel: Reel, kind: str, error: EffectError) -> None:
     """Note why there is no answer.
 
     Raises:
@@ -159,4 +158,4 @@ def failed(reel: Reel, kind: str, error: EffectError) -> Program[None]:
     """
     document = failure_document(error)
     _read_again(kind, error, document, lambda _, read: failure_of(read))
-    yield from reel.note(kind, document)
+    await reel.note(kind, document)

@@ -31,10 +31,10 @@ from mage.effects import (
     Verdict,
     WorldEffect,
 )
+from mage.effects.program import Ask
 from mage.engine import Digest, Refusal, State, StepId, SummaryId
 from mage.engine.errors import MageError
 from mage.engine.journal import Operation
-from mage.session.asks import Ask, Program, ask
 
 __all__ = [
     "AskVerdict",
@@ -208,31 +208,31 @@ class Tell(Ask[None]):
     event: AgentEvent
 
 
-def decide(request: Decide) -> Program[Metered[Decision]]:
+async def decide(request: Decide) -> Metered[Decision]:
     """Ask the model."""
-    return (yield from ask(Effect[Metered[Decision]](request)))
+    return await Effect[Metered[Decision]](request)
 
 
-def act(request: Act) -> Program[Observed | Uncertain | Twice]:
+async def act(request: Act) -> Observed | Uncertain | Twice:
     """Perform an action."""
-    return (yield from ask(Effect[Observed | Uncertain | Twice](request)))
+    return await Effect[Observed | Uncertain | Twice](request)
 
 
-def begin() -> Program[Observed]:
+async def begin() -> Observed:
     """Let the world begin."""
-    return (yield from ask(Effect[Observed](Begin())))
+    return await Effect[Observed](Begin())
 
 
-def restore(request: Restore) -> Program[Restored | NotRestored]:
+async def restore(request: Restore) -> Restored | NotRestored:
     """Let the world go back."""
-    return (yield from ask(Effect[Restored | NotRestored](request)))
+    return await Effect[Restored | NotRestored](request)
 
 
-def judge(request: JudgeRequest) -> Program[Metered[Verdict]]:
+async def judge(request: JudgeRequest) -> Metered[Verdict]:
     """Ask the judge, and wait."""
-    return (yield from ask(Effect[Metered[Verdict]](request)))
+    return await Effect[Metered[Verdict]](request)
 
 
-def summarize(request: SummaryRequest) -> Program[Metered[str]]:
+async def summarize(request: SummaryRequest) -> Metered[str]:
     """Ask the summarizer."""
-    return (yield from ask(Effect[Metered[str]](request)))
+    return await Effect[Metered[str]](request)

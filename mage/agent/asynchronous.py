@@ -38,10 +38,9 @@ from mage.effects import (
     Verdict,
     metered,
 )
+from mage.effects.program import Ask, drive_awaited
 from mage.engine import Digest
 from mage.session import AsyncSession, Conflict, OtherTask
-from mage.session.asks import Ask
-from mage.session.drivers import drive_awaited
 from mage.stores import (
     AsyncJournalStore,
     Clock,

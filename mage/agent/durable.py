@@ -53,8 +53,8 @@ from mage.effects import (
     Verdict,
     metered,
 )
+from mage.effects.program import Ask, Program
 from mage.engine import Digest, State
-from mage.session.asks import Ask, Program, ask
 
 __all__ = ["Durable"]
 
@@ -113,7 +113,7 @@ class Durable:
         """The version of the session that the state is at."""
         return self._ledger.version
 
-    def run(self, program: Program[Outcome]) -> Program[Outcome]:
+    async def run(self, program: Program[Outcome]) -> Outcome:
         """Run a program of the agent, answering what it asks.
 
         Raises:
@@ -121,10 +121,10 @@ class Durable:
             TapeEnds: the tape has ended, and the run must not go live.
         """
         try:
-            asked = next(program)
+            asked = program.send(None)
             while True:
                 try:
-                    answer = yield from self._answer(asked)
+                    answer = await self._answer(asked)
                 except (EffectError, Overtaken) as error:
                     asked = program.throw(error)
                 else:
@@ -134,49 +134,49 @@ class Durable:
         finally:
             program.close()
 
-    def _answer(self, asked: Ask[Any]) -> Program[object]:
+    async def _answer(self, asked: Ask[Any]) -> object:
         match asked:
             case Effect(request):
-                return (yield from self._effect(request))
+                return await self._effect(request)
             case Operate(command, meta):
-                return (yield from self._ledger.operate(command, meta))
+                return await self._ledger.operate(command, meta)
             case Look():
-                return (yield from self._look())
+                return await self._look()
             case Tell(event):
-                return (yield from self._tell(event))
+                return await self._tell(event)
             case BeginJudging(request):
-                return (yield from self._begin_judging(request))
+                return await self._begin_judging(request)
             case AskVerdict(digest, wait):
-                return (yield from self._verdict(digest, wait=wait))
+                return await self._verdict(digest, wait=wait)
             case IsDue(now):
                 return self._was_due() if self._reel.is_behind else now
             case End(outcome):
-                return (yield from self._end(outcome))
+                return await self._end(outcome)
             case _:
                 raise TypeError(f"nobody answers a {type(asked).__name__}")
 
-    def _effect(self, request: Request) -> Program[object]:
+    async def _effect(self, request: Request) -> object:
         match request:
             case Decide() | JudgeRequest() | SummaryRequest():
-                return (yield from answered(self._reel, request, _ANSWERED[type(request)]))
+                return await answered(self._reel, request, _ANSWERED[type(request)])
             case Begin():
-                return (yield from self._stage.begin(request))
+                return await self._stage.begin(request)
             case Restore():
-                return (yield from self._stage.restore(request))
+                return await self._stage.restore(request)
             case Act():
-                return (yield from self._stage.act(request))
+                return await self._stage.act(request)
             case _:
                 assert_never(request)
 
-    def _look(self) -> Program[Seen]:
+    async def _look(self) -> Seen:
         """Look, and in a new process let the world come first to where the agent stands.
 
         Where somebody else has written, the program lets the world follow, and it is not brought back twice.
         """
-        seen = yield from self._ledger.look()
+        seen = await self._ledger.look()
         if not self._reel.live or self._reel.is_behind or seen.followed:
             return seen
-        yield from self._stage.bring_back()
+        await self._stage.bring_back()
         return attrs.evolve(seen, news=(*seen.news, *self._ledger.news()))
 
     def _was_due(self) -> bool:
@@ -186,16 +186,16 @@ class Durable:
             return True
         return entry.kind not in ("decided", "acting") and entry.data.get("instead") != "act"
 
-    def _tell(self, event: AgentEvent) -> Program[object]:
+    async def _tell(self, event: AgentEvent) -> object:
         if self._reel.has_ended:  # what was replayed was told before
-            yield from ask(TellHooks(event))
+            await TellHooks(event)
         return None
 
-    def _end(self, outcome: Outcome) -> Program[bool]:
+    async def _end(self, outcome: Outcome) -> bool:
         document = outcome_document(outcome)
         if self._reel.next("ended") is None:
-            yield from self._reel.note("ended", document)
-            yield from ask(TellHooks(RunEnded(str(document["outcome"]), str(document["reason"]))))
+            await self._reel.note("ended", document)
+            await TellHooks(RunEnded(str(document["outcome"]), str(document["reason"])))
             return False
         if self._reel.is_behind:
             return True
@@ -203,28 +203,28 @@ class Durable:
 
     # -- the judge that is not waited for ----------------------------------------------------------------
 
-    def _begin_judging(self, request: JudgeRequest) -> Program[object]:
+    async def _begin_judging(self, request: JudgeRequest) -> object:
         self._thinking, self._is_thinking = request, False
         if self._reel.peek() is None and self._reel.live:
-            yield from self._let_think()
+            await self._let_think()
         return None
 
-    def _let_think(self) -> Program[None]:
+    async def _let_think(self) -> None:
         if self._thinking is not None and not self._is_thinking:
             self._is_thinking = True
-            yield from ask(JudgeLater(self._thinking))
+            await JudgeLater(self._thinking)
 
-    def _verdict(self, digest: Digest, *, wait: bool) -> Program[Metered[Verdict] | None]:
+    async def _verdict(self, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
         reel = self._reel
         if not wait and reel.is_behind and not reel.is_next("verdict"):
             return None
         entry = reel.next("verdict")
         if entry is not None:
             return played("verdict", entry)
-        yield from self._let_think()
+        await self._let_think()
         try:
-            answer = yield from ask(VerdictOf(digest, wait))
+            answer = await VerdictOf(digest, wait)
         except EffectError as error:
-            yield from failed(reel, "verdict", error)
+            await failed(reel, "verdict", error)
             raise
-        return None if answer is None else (yield from told(reel, "verdict", metered(answer)))
+        return None if answer is None else (await told(reel, "verdict", metered(answer)))

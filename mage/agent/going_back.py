@@ -16,7 +16,6 @@ from mage.effects import EffectError, NotRestored, Restore, Restored, Undo
 from mage.engine import Instruction, Revise, Revised, State, Step, StepId, revise
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
-from mage.session.asks import Program
 
 __all__ = ["follow", "go_back", "may_go_back"]
 
@@ -35,33 +34,33 @@ def _tried(state: State, boundary: StepId | int) -> Revised | None:
     return result.unwrap() if is_successful(result) else None
 
 
-def go_back(run: Run, boundary: StepId | int, lesson: str) -> Program[Outcome | None]:
+async def go_back(run: Run, boundary: StepId | int, lesson: str) -> Outcome | None:
     """Revise to a legal boundary, and let the world follow.
 
     Returns:
         How the run ends, None where it goes on.
     """
     tree, left = run.state.tree, _tried(run.state, boundary)
-    result = yield from run.operate(Revise(boundary, lesson))
+    result = await run.operate(Revise(boundary, lesson))
     if left is None:
-        yield from run.notice("refused", f"You cannot go back there: {result}")
+        await run.notice("refused", f"You cannot go back there: {result}")
         return None
     run.head_changed()
     if not left.abandoned:
         return None
     abandoned = left.abandoned
     all_left, others = left_at(run, tree, abandoned), left_by_others(run, tree, abandoned)
-    return (yield from _restore(run, plan(abandoned, run.effects), all_left, others))
+    return await _restore(run, plan(abandoned, run.effects), all_left, others)
 
 
-def follow(run: Run, before: State | None) -> Program[Outcome | None]:
+async def follow(run: Run, before: State | None) -> Outcome | None:
     """Let the world follow a session that somebody else has moved from `before`; None where nothing is known.
 
     What their revise has left behind of instructions they were told, and it is theirs to place them again.
     """
     abandoned = [] if before is None else _left_by(run.state, before)
     run.head_changed()
-    return (yield from _restore(run, plan(abandoned, run.effects), (), ()))
+    return await _restore(run, plan(abandoned, run.effects), (), ())
 
 
 def _left_by(state: State, before: State) -> list[Step]:
@@ -71,40 +70,40 @@ def _left_by(state: State, before: State) -> list[Step]:
     return [step for step in reversed(path) if step.id not in kept]
 
 
-def _restore(
+async def _restore(
     run: Run, undoing: tuple[Undo, ...], all_left: Sequence[Instruction], others: Sequence[Instruction]
-) -> Program[Outcome | None]:
+) -> Outcome | None:
     """Bring the world back. A world that was reset brings its own instructions again, and nobody else's."""
     tree = run.state.tree
     path = tuple(trace(tree, ROOT_STEP, tree.step_head))
-    answer = yield from _restored(Restore(path, undoing))
+    answer = await _restored(Restore(path, undoing))
     run.over = isinstance(answer, Restored) and answer.over
-    ended = yield from _reported(run, answer, undoing)
+    ended = await _reported(run, answer, undoing)
     was_reset = isinstance(answer, Restored) and answer.how != "inverses"
-    yield from place_again(run, others if was_reset else all_left)
+    await place_again(run, others if was_reset else all_left)
     return ended
 
 
-def _reported(run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo]) -> Program[Outcome | None]:
+async def _reported(run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo]) -> Outcome | None:
     """Tell the model where the world is not what it was."""
     if isinstance(answer, NotRestored):
         lines = plan_lines(undoing)
         stands = "what was done there and stands" if lines else "look at it before you rely on it"
         told = f"The world could not be brought back to this point. Why, and {stands}:"
-        return (yield from _diverged(run, told, answer.reason, *lines))
+        return await _diverged(run, told, answer.reason, *lines)
     differs = differing(answer)
-    return None if differs is None else (yield from _diverged(run, f"Brought back to this point, {differs}."))
+    return None if differs is None else (await _diverged(run, f"Brought back to this point, {differs}."))
 
 
-def _restored(request: Restore) -> Program[Restored | NotRestored]:
+async def _restored(request: Restore) -> Restored | NotRestored:
     try:
-        return (yield from restore(request))
+        return await restore(request)
     except EffectError as error:
         return NotRestored(str(error))
 
 
-def _diverged(run: Run, told: str, *said: str) -> Program[Outcome | None]:
-    yield from run.notice("diverged", told, *said)
+async def _diverged(run: Run, told: str, *said: str) -> Outcome | None:
+    await run.notice("diverged", told, *said)
     if run.policy.on_divergence != "stop":
         return None
     return RunStopped("diverged", " ".join([told, *map(quoted, said)]), run.totals)

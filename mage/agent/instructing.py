@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 
 from mage.agent.situation import Owed, Run
 from mage.engine import Instruct, Instruction, Step, StepId, Tree
-from mage.session.asks import Program
 
 __all__ = ["left_at", "left_by_others", "owe", "place_again", "place_owed"]
 
@@ -19,7 +18,7 @@ def owe(run: Run, step: StepId, texts: Iterable[str]) -> None:
     run.owed.extend(Owed(step, Instruction(text), by_world=True) for text in texts)
 
 
-def place_owed(run: Run) -> Program[None]:
+async def place_owed(run: Run) -> None:
     """Place what is owed, at the step head; what belongs to a way that was left went with it. Raises `Overtaken`.
 
     It is legal to do so in `Active` and `Unverified`. Cost: O(d) for each that does not belong to the step head.
@@ -27,15 +26,15 @@ def place_owed(run: Run) -> Program[None]:
     while run.owed:
         owed, tree = run.owed[0], run.state.tree
         if owed.step == tree.step_head or owed.step in tree.active_path():
-            yield from _placed(run, owed)
+            await _placed(run, owed)
         del run.owed[0]  # not before: what is overtaken is still owed
 
 
-def _placed(run: Run, owed: Owed) -> Program[None]:
+async def _placed(run: Run, owed: Owed) -> None:
     head = run.state.tree.step_head
     before = run.state.tree.instructions_at(head)
     instruction = owed.instruction
-    yield from run.operate(Instruct(instruction.text, instruction.standing))
+    await run.operate(Instruct(instruction.text, instruction.standing))
     if owed.by_world:
         new = set(run.state.tree.instructions_at(head)).difference(before)  # as the state has it
         run.given[head] = run.given.get(head, frozenset()) | new
@@ -66,11 +65,11 @@ def left_by_others(run: Run, tree: Tree, abandoned: Sequence[Step]) -> list[Inst
     return left
 
 
-def place_again(run: Run, left_behind: Sequence[Instruction]) -> Program[None]:
+async def place_again(run: Run, left_behind: Sequence[Instruction]) -> None:
     """Place instructions again that nobody will bring again (D7), and tell the model. Raises `Overtaken`."""
     if not left_behind:
         return
-    yield from run.notice("left_behind", "What you were asked for on the way you left is in force again.")
+    await run.notice("left_behind", "What you were asked for on the way you left is in force again.")
     head = run.state.tree.step_head
     run.owed.extend(Owed(head, instruction, by_world=False) for instruction in left_behind)
-    yield from place_owed(run)
+    await place_owed(run)

@@ -19,7 +19,6 @@ from mage.effects import Notice, NotRestored, Restored, WorldEffect, lasts
 from mage.engine import Command, Grow, Refusal, Retext, Revise, State, Step, StepId, SummaryId, apply
 from mage.engine.journal import Operation
 from mage.session import Conflict, Entry, Refused
-from mage.session.asks import Program, ask
 
 __all__ = ["Ledger"]
 
@@ -57,7 +56,7 @@ class Ledger:
         """The version of the session that the state is at."""
         return self._base + self._reel.done
 
-    def operate(self, command: Operation, meta: Mapping[str, object]) -> Program[State | Refusal]:
+    async def operate(self, command: Operation, meta: Mapping[str, object]) -> State | Refusal:
         """Find a command in the journal, or give it to the session; return the new state, or why not.
 
         Raises:
@@ -78,22 +77,22 @@ class Ledger:
             return self.state
         if not self._reel.goes_live("command"):
             raise self._reel.diverged(type(command).__name__)
-        yield from self._give(command, meta)
+        await self._give(command, meta)
         self._fold(command, meta)
         return self.state
 
-    def _give(self, command: Operation, meta: Mapping[str, object]) -> Program[None]:
+    async def _give(self, command: Operation, meta: Mapping[str, object]) -> None:
         try:
             if self._reel.unread:
                 raise Overtaken
-            yield from ask(Commit(command, {**meta, PLACE: self._reel.answers}))
+            await Commit(command, {**meta, PLACE: self._reel.answers})
         except (
             Conflict,
             Overtaken,
             Refused,
         ):  # refused: texts were taken out meanwhile, and it is another state
             observation = {"observation": command.observation} if isinstance(command, Grow) else {}
-            yield from self._reel.note("overtaken", {**meta, **observation, "version": self.version})
+            await self._reel.note("overtaken", {**meta, **observation, "version": self.version})
             raise Overtaken from None
 
     def _fold(self, command: Command, meta: Mapping[str, object]) -> None:
@@ -111,7 +110,7 @@ class Ledger:
             summary = self.state.tree.summary_head
             self._retexts[summary] = self._retexts.get(summary, 0) + 1
 
-    def look(self) -> Program[Seen]:
+    async def look(self) -> Seen:
         """Return where the program stands, and take what has changed outside."""
         reel = self._reel
         followed = False
@@ -123,7 +122,7 @@ class Ledger:
                 self._take(reel.upto(entry.data["version"] - self._base))
                 followed = True
         if reel.live and not reel.is_behind:  # else it was looked, and nothing was seen
-            followed |= yield from self._look_around()
+            followed |= await self._look_around()
         return Seen(self.state, self.policy, self.counts, self.news(), followed, self.effects)
 
     def news(self) -> tuple[Notice, ...]:
@@ -140,17 +139,17 @@ class Ledger:
         """Return those of them that are on a path. Cost: O(length of the path)."""
         return frozenset(step.id for step in path if step.id in self._lasting)
 
-    def _look_around(self) -> Program[bool]:
+    async def _look_around(self) -> bool:
         """See what has changed outside, and note it; tell whether somebody else has written."""
         if self._given is not None and self._given != self.policy:
-            yield from self._reel.note("policy", self._given.document())
+            await self._reel.note("policy", self._given.document())
             self.policy = self._given
-        found = yield from ask(Refresh(self.version))
+        found = await Refresh(self.version)
         if found.state is not None:
             self.state = found.state
         if not found.entries:
             return False
-        yield from self._reel.note("taken", {"version": found.entries[-1].version})
+        await self._reel.note("taken", {"version": found.entries[-1].version})
         self._take(found.entries)
         return True
 

@@ -32,63 +32,62 @@ from mage.effects import Decide, EffectError, Observed
 from mage.engine import Active, ExecutionState, Grow, State, Tree, Unverified, view
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
-from mage.session.asks import Program, ask
 
 __all__ = ["program"]
 
 _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action and nothing to do")
 
 
-def program(run: Run) -> Program[Outcome]:
+async def program(run: Run) -> Outcome:
     """Run the agent until it ends, and on, if it was resumed after that."""
     while True:
-        outcome = yield from _until_the_end(run)
-        if not (yield from ask(End(outcome))):
+        outcome = await _until_the_end(run)
+        if not (await End(outcome)):
             return outcome
         run.unusable = run.idle = run.cool_until = 0
 
 
-def _until_the_end(run: Run) -> Program[Outcome]:
+async def _until_the_end(run: Run) -> Outcome:
     while True:
         try:
-            ended = yield from _turn(run)
+            ended = await _turn(run)
         except Overtaken:  # by somebody who may write during every turn: it counts, unless something was done
             ended = None
         if ended is not None:
             return ended
 
 
-def _turn(run: Run) -> Program[Outcome | None]:
+async def _turn(run: Run) -> Outcome | None:
     before = run.state if run.began else None
-    seen = yield from ask(Look())
+    seen = await Look()
     run.see(seen)
     run.idle += 1
-    ended = yield from (_follow(run, seen, before) if run.began else _begin(run))
+    ended = await (_follow(run, seen, before) if run.began else _begin(run))
     ended = ended or _differs(run, seen) or reached(run)
     if ended is not None:
         return ended
     # what is owed is placed first: a late verdict, taken from the tape, may have come at the mark as well as here
-    yield from _open(run)
-    ended = yield from settle(run, wait=False)
+    await _open(run)
+    ended = await settle(run, wait=False)
     if ended is not None or not isinstance(run.state, Active | Unverified):
         return ended
-    yield from _open(run)
-    if (yield from ask(IsDue(is_due(run, run.shown())))):
-        ended = yield from relieve(run)
+    await _open(run)
+    if await IsDue(is_due(run, run.shown())):
+        ended = await relieve(run)
         if ended is not None or not isinstance(run.state, Active | Unverified):
             return ended
-        yield from _open(run)
+        await _open(run)
     else:
-        yield from tell_of_mark(run, run.shown())
-    return (yield from _decided(run))
+        await tell_of_mark(run, run.shown())
+    return await _decided(run)
 
 
-def _follow(run: Run, seen: Seen, before: State | None) -> Program[Outcome | None]:
+async def _follow(run: Run, seen: Seen, before: State | None) -> Outcome | None:
     run.notices.extend(seen.news)
     if not seen.followed:
         return None
-    yield from run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
-    return (yield from follow(run, before))
+    await run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
+    return await follow(run, before)
 
 
 def _differs(run: Run, seen: Seen) -> Outcome | None:
@@ -99,16 +98,16 @@ def _differs(run: Run, seen: Seen) -> Outcome | None:
     return RunStopped("diverged", f"{told.text} {told.said}".strip(), run.totals)
 
 
-def _begin(run: Run) -> Program[Outcome | None]:
+async def _begin(run: Run) -> Outcome | None:
     """Let the world begin, or, in a session that has steps already, become what they say."""
     tree = run.state.tree
     run.found = tree.next_step
     if tree.step_head != ROOT_STEP:
         run.began = True
         run.opening = _opening_of(tree)
-        return (yield from follow(run, None))
+        return await follow(run, None)
     try:
-        run.opening = yield from begin()
+        run.opening = await begin()
     except EffectError as error:
         return RunFailed(f"world: {error.fault}", str(error), run.totals)
     run.began = True
@@ -124,7 +123,7 @@ def _opening_of(tree: Tree) -> Observed | None:
     return Observed(first.observation, instructions=given)
 
 
-def _open(run: Run) -> Program[None]:
+async def _open(run: Run) -> None:
     """At the root, what the world showed first is grown before anything else (again, after going back there).
 
     And what is owed is placed, wherever the agent stands; not below a summary that has failed.
@@ -135,26 +134,26 @@ def _open(run: Run) -> Program[None]:
         opening = run.opening
         owe(run, ROOT_STEP, opening.instructions)  # on every path, also on that of somebody who is faster
         if opening.text.strip():
-            yield from run.operate(Grow(RESET, opening.text), observed_meta(opening))
-        yield from tell_if_over(run, opening)
-    yield from place_owed(run)
+            await run.operate(Grow(RESET, opening.text), observed_meta(opening))
+        await tell_if_over(run, opening)
+    await place_owed(run)
 
 
 # -- deciding ------------------------------------------------------------------------------------------
 
 
-def _decided(run: Run) -> Program[Outcome | None]:
+async def _decided(run: Run) -> Outcome | None:
     shown = run.shown()
     try:
-        answer = yield from run.asked("model", decide(_question(run, shown)), run.marked(shown))
+        answer = await run.asked("model", decide(_question(run, shown)), run.marked(shown))
         if not answer.value.actions and answer.value.then is None:
             raise _NOTHING_DONE
     except EffectError as error:
-        return (yield from _no_decision(run, error))
+        return await _no_decision(run, error)
     run.unusable = 0
     run.shortened = False
     run.notices.clear()
-    return (yield from carried_out(run, answer))
+    return await carried_out(run, answer)
 
 
 def _question(run: Run, shown: ExecutionState) -> Decide:
@@ -173,14 +172,14 @@ def _question(run: Run, shown: ExecutionState) -> Decide:
     )
 
 
-def _no_decision(run: Run, error: EffectError) -> Program[Outcome | None]:
+async def _no_decision(run: Run, error: EffectError) -> Outcome | None:
     if error.fault == "overflow":
-        return (yield from _too_long(run, error))
+        return await _too_long(run, error)
     if not error.unusable or run.unusable >= run.policy.max_unusable:
         return _failed(run, error)
     run.unusable += 1
     run.notices.clear()
-    yield from run.notice(
+    await run.notice(
         "unusable",
         f"Your last reply could not be used ({error.fault.replace('_', ' ')}). Reply with one action. "
         "What was wrong with it:",
@@ -189,19 +188,17 @@ def _no_decision(run: Run, error: EffectError) -> Program[Outcome | None]:
     return None
 
 
-def _too_long(run: Run, error: EffectError) -> Program[Outcome | None]:
+async def _too_long(run: Run, error: EffectError) -> Outcome | None:
     """Make the prompt shorter: by the open segment, then by what the model is to be told; each once at a place."""
     tree = run.state.tree
     if run.policy.compress and tree.step_head not in {tree.boundary, run.overflowed_at}:
         run.overflowed_at = tree.step_head
-        return (yield from relieve(run))
+        return await relieve(run)
     if run.shortened or not run.notices:
         return _failed(run, error)
     run.shortened = True
     run.notices.clear()
-    yield from run.notice(
-        "tokens", "What you were to be told did not fit, and was left out: look before you act."
-    )
+    await run.notice("tokens", "What you were to be told did not fit, and was left out: look before you act.")
     return None
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
-
 from mage.agent.asks import AskVerdict, BeginJudging, judge, summarize
 from mage.agent.going_back import go_back, may_go_back
 from mage.agent.outcomes import Outcome, RunStopped
 from mage.agent.situation import Run, operated
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
+from mage.effects.program import Program
 from mage.engine import (
     Accept,
     Active,
@@ -26,54 +24,53 @@ from mage.engine import (
     judge_request,
 )
 from mage.engine.judging import request_for
-from mage.session.asks import Ask, Program, ask
 
 __all__ = ["maintain", "settle"]
 
 
-def maintain(run: Run) -> Program[Outcome | None]:
+async def maintain(run: Run) -> Outcome | None:
     """Have the pending summary judged, and act on the verdict. Without waiting, only put the question.
 
     Returns:
         How the run ends, None where it goes on.
     """
-    return (yield from _acted_upon(run, (yield from _put(run))))
+    return await _acted_upon(run, (await _put(run)))
 
 
-def settle(run: Run, *, wait: bool) -> Program[Outcome | None]:
+async def settle(run: Run, *, wait: bool) -> Outcome | None:
     """Bring the session out of `Rejected`, and out of `Unverified` as far as verdicts are there.
 
     With `wait` it is `Active` then, or the run ends: where the judge is down and the policy would leave the
     summary pending, it is accepted openly, because it cannot be left any longer (D12).
     """
-    ended = yield from _settled_once(run, wait=wait)
+    ended = await _settled_once(run, wait=wait)
     while wait and ended is None and not isinstance(run.state, Active):
         if isinstance(run.state, Unverified) and run.unjudged == run.state.digest:
-            operated((yield from run.operate(Accept())))
+            operated(await run.operate(Accept()))
             break
-        ended = yield from _settled_once(run, wait=True)
+        ended = await _settled_once(run, wait=True)
     return ended
 
 
-def _settled_once(run: Run, *, wait: bool) -> Program[Outcome | None]:
+async def _settled_once(run: Run, *, wait: bool) -> Outcome | None:
     state = run.state
     if isinstance(state, Unverified) and (wait or run.unjudged != state.digest):
         asked_for = run.policy.maintain and run.judging == state.digest
-        ended = yield from (_looked_for(run, state.digest, wait=wait) if asked_for else _put(run))
-        return (yield from _acted_upon(run, ended))
-    return (yield from _acted_upon(run, None))
+        ended = await (_looked_for(run, state.digest, wait=wait) if asked_for else _put(run))
+        return await _acted_upon(run, ended)
+    return await _acted_upon(run, None)
 
 
-def _acted_upon(run: Run, ended: Outcome | None) -> Program[Outcome | None]:
+async def _acted_upon(run: Run, ended: Outcome | None) -> Outcome | None:
     """Act on a verdict that has failed, and on that of the new text, and so on: a loop, as long as `max_retexts`."""
     while ended is None and isinstance(run.state, Rejected):
-        ended = yield from _after_failure(run, run.state)
+        ended = await _after_failure(run, run.state)
         if ended is None:  # with a new text it is pending again
-            ended = yield from _put(run)
+            ended = await _put(run)
     return ended
 
 
-def _put(run: Run) -> Program[Outcome | None]:
+async def _put(run: Run) -> Outcome | None:
     """Put the pending summary, if there is one, to the judge; with a policy that waits, take the verdict.
 
     A verdict that was given, and could not be recorded because somebody else was faster, is not asked for again.
@@ -82,77 +79,75 @@ def _put(run: Run) -> Program[Outcome | None]:
     if not isinstance(state, Unverified):
         return None
     if not run.policy.maintain:
-        operated((yield from run.operate(Accept())))
+        operated(await run.operate(Accept()))
         return None
     if run.verdict is not None and run.verdict[0] == state.digest:
-        return (yield from _recorded(run, state.digest, run.verdict[1]))
+        return await _recorded(run, state.digest, run.verdict[1])
     request = judge_request(state, since_root=not run.policy.compress)
     if run.policy.wait:
-        return (yield from _judged(run, state.digest, run.asked("judge", judge(request))))
-    yield from ask(BeginJudging(request))
+        return await _judged(run, state.digest, run.asked("judge", judge(request)))
+    await BeginJudging(request)
     run.judging = state.digest
     return None
 
 
-def _looked_for(run: Run, digest: Digest, *, wait: bool) -> Program[Outcome | None]:
-    return (yield from _judged(run, digest, _verdict_asked_for(run, digest, wait=wait)))
+async def _looked_for(run: Run, digest: Digest, *, wait: bool) -> Outcome | None:
+    return await _judged(run, digest, _verdict_asked_for(run, digest, wait=wait))
 
 
-def _verdict_asked_for(run: Run, digest: Digest, *, wait: bool) -> Program[Metered[Verdict] | None]:
+async def _verdict_asked_for(run: Run, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
     """Return the verdict that a judge was asked for before, None where it is not there yet."""
     try:
-        answer = yield from ask(AskVerdict(digest, wait))
+        answer = await AskVerdict(digest, wait)
     except EffectError as error:
-        yield from run.spent_in_vain("judge", error)
+        await run.spent_in_vain("judge", error)
         raise
     if answer is not None:
-        yield from run.spent("judge", answer.usage)
+        await run.spent("judge", answer.usage)
     return answer
 
 
-def _judged(
+async def _judged(
     run: Run,
     digest: Digest,
-    question: Generator[Ask[Any], Any, Metered[Verdict] | None],  # Any: as in `Program`
-) -> Program[Outcome | None]:
+    question: Program[Metered[Verdict]] | Program[Metered[Verdict] | None],
+) -> Outcome | None:
     try:
-        answer = yield from question
+        answer = await question
     except EffectError as error:
         run.judging = None
-        return (yield from _judge_is_down(run, digest, error))
+        return await _judge_is_down(run, digest, error)
     if answer is None:
         return None
     run.judging = None
-    return (yield from _recorded(run, digest, answer))
+    return await _recorded(run, digest, answer)
 
 
-def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Program[Outcome | None]:
+async def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Outcome | None:
     """Record a verdict. Where somebody is faster it is held on to: it fits as long as the question stands (D5)."""
     run.verdict = (digest, answer)
-    result = yield from run.operate(ApplyVerdict(answer.value, digest), answer.meta)
+    result = await run.operate(ApplyVerdict(answer.value, digest), answer.meta)
     run.verdict = None
     if isinstance(result, Active | Rejected):
         return None
     refused = EffectError("wrong_schema", f"the verdict was refused: {result}")
-    return (yield from _judge_is_down(run, digest, refused))
+    return await _judge_is_down(run, digest, refused)
 
 
-def _judge_is_down(run: Run, digest: Digest, error: EffectError) -> Program[Outcome | None]:
+async def _judge_is_down(run: Run, digest: Digest, error: EffectError) -> Outcome | None:
     match run.policy.judge_down:
         case "stop":
             return RunStopped("judge_down", f"the judge gave no verdict: {error}", run.totals)
         case "accept":
-            operated((yield from run.operate(Accept())))
-            yield from run.notice(
-                "judge", "The judge gave no verdict; your summary was accepted without one."
-            )
+            operated(await run.operate(Accept()))
+            await run.notice("judge", "The judge gave no verdict; your summary was accepted without one.")
         case "leave":
             run.unjudged = digest
-            yield from run.notice("judge", "The judge gave no verdict; your summary is unverified for now.")
+            await run.notice("judge", "The judge gave no verdict; your summary is unverified for now.")
     return None
 
 
-def _after_failure(run: Run, state: Rejected) -> Program[Outcome | None]:
+async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
     """Go back, write the text anew, accept openly, or stop: what the policy says, as often as it says."""
     summary = state.tree.head_summary
     verdict = summary.verdict
@@ -161,17 +156,17 @@ def _after_failure(run: Run, state: Rejected) -> Program[Outcome | None]:
     if run.policy.on_fail == "stop":
         return RunStopped("failed_verdict", f"[Step {summary.label}] has failed", run.totals)
     if run.policy.on_fail == "accept" or not run.policy.revise:
-        return (yield from _accept_despite(run))
+        return await _accept_despite(run)
     if verdict.fault == "summary" or summary.kind == "fallback":
         if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
-            return (yield from _retext(run, state, verdict))
-        return (yield from _give_up(run, "its text was written anew as often as allowed"))
+            return await _retext(run, state, verdict)
+        return await _give_up(run, "its text was written anew as often as allowed")
     boundary = _where_it_began(run, state.tree, summary)
     if run.counts.revisions.get(boundary, 0) >= run.policy.max_revisions:
-        return (yield from _give_up(run, "the agent has gone back there as often as allowed"))
+        return await _give_up(run, "the agent has gone back there as often as allowed")
     if may_go_back(run, boundary) is not None:
-        return (yield from _give_up(run, "going back would leave behind what cannot be undone"))
-    return (yield from go_back(run, boundary, verdict.feedback))
+        return await _give_up(run, "going back would leave behind what cannot be undone")
+    return await go_back(run, boundary, verdict.feedback)
 
 
 def _where_it_began(run: Run, tree: Tree, summary: Summary) -> StepId:
@@ -188,15 +183,15 @@ def _where_it_began(run: Run, tree: Tree, summary: Summary) -> StepId:
     return summary.label
 
 
-def _retext(run: Run, state: Rejected, verdict: Failed) -> Program[Outcome | None]:
+async def _retext(run: Run, state: Rejected, verdict: Failed) -> Outcome | None:
     request = _rewriting(run, state, verdict)
     try:
-        text = (yield from run.asked("summarizer", summarize(request))).value
+        text = (await run.asked("summarizer", summarize(request))).value
     except EffectError as error:
-        return (yield from _give_up(run, f"the summarizer gave no new text ({error.fault})"))
-    result = yield from run.operate(Retext(text))
+        return await _give_up(run, f"the summarizer gave no new text ({error.fault})")
+    result = await run.operate(Retext(text))
     if not isinstance(result, Unverified):
-        return (yield from _give_up(run, "the summarizer gave a blank text"))
+        return await _give_up(run, "the summarizer gave a blank text")
     return None
 
 
@@ -220,15 +215,15 @@ def _as_judged(state: Rejected) -> JudgeRequest:
     return request_for(state.tree, Digest(""), since_root=False)
 
 
-def _give_up(run: Run, why: str) -> Program[Outcome | None]:
+async def _give_up(run: Run, why: str) -> Outcome | None:
     label = run.state.tree.head_summary.label
     if run.policy.exhausted == "stop":
         return RunStopped("exhausted", f"[Step {label}] has failed, and {why}", run.totals)
-    return (yield from _accept_despite(run))
+    return await _accept_despite(run)
 
 
-def _accept_despite(run: Run) -> Program[Outcome | None]:
+async def _accept_despite(run: Run) -> Outcome | None:
     label = run.state.tree.head_summary.label
-    operated((yield from run.operate(Accept())))
-    yield from run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")
+    operated(await run.operate(Accept()))
+    await run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")
     return None

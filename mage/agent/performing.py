@@ -13,10 +13,10 @@ import attrs
 from mage.agent.asks import Request
 from mage.agent.events import AgentEvent
 from mage.effects import JudgeRequest, Metered, Verdict
+from mage.effects.program import Ask
 from mage.engine import Digest, State
 from mage.engine.journal import Operation
 from mage.session import Entry
-from mage.session.asks import Ask
 
 __all__ = ["Commit", "Found", "JudgeLater", "Note", "Perform", "Refresh", "TellHooks", "VerdictOf"]
 

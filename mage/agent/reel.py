@@ -16,7 +16,6 @@ from mage.effects import NotRestored, Restored, WorldEffect
 from mage.engine import State, StepId
 from mage.engine.journal import Operation
 from mage.session import Entry
-from mage.session.asks import Program, ask
 
 __all__ = ["PLACE", "Recorded", "Reel", "TapeEnds"]
 
@@ -145,9 +144,9 @@ class Reel:
             return TapeDiverged(self._place - 1, asked, found)
         return TapeDiverged(self._place, asked, self._tape[self._place].kind)
 
-    def note(self, kind: str, data: Mapping[str, Any]) -> Program[None]:
+    async def note(self, kind: str, data: Mapping[str, Any]) -> None:
         """Write an entry behind the last."""
-        yield from ask(Note(kind, data))
+        await Note(kind, data)
         self._tape.append(TapeEntry(kind, data))
         self._place += 1
         self.answers += kind != "resumed"

@@ -11,7 +11,6 @@ from mage.agent.situation import Run
 from mage.effects import EffectError, SummaryRequest
 from mage.engine import Active, Compress, ExecutionState, Unverified, view
 from mage.render.extract import extract
-from mage.session.asks import Program
 
 __all__ = ["is_due", "relieve", "room", "tell_of_mark"]
 
@@ -42,7 +41,7 @@ def room(run: Run, shown: ExecutionState) -> int | None:
     return max(mark - run.fixed(shown) - opened, -(-mark // SHARE) - opened)
 
 
-def tell_of_mark(run: Run, shown: ExecutionState) -> Program[None]:
+async def tell_of_mark(run: Run, shown: ExecutionState) -> None:
     """Tell once that the mark is passed and cannot hold: what no summary wins back leaves too little of it."""
     mark, fixed = run.policy.high_water, run.fixed(shown)
     if mark is None or run.told_of_mark or not run.policy.compress or fixed + run.opened(shown) < mark:
@@ -50,14 +49,14 @@ def tell_of_mark(run: Run, shown: ExecutionState) -> Program[None]:
     if fixed <= mark - mark // SHARE:  # a fallback is due, and was not to be had
         return
     run.told_of_mark = True
-    yield from run.notice(
+    await run.notice(
         "tokens",
         f"System prompt, tools, task and instructions alone take {fixed} tokens, and the mark is {mark}: "
         "it cannot hold. Complete a subgoal soon.",
     )
 
 
-def relieve(run: Run) -> Program[Outcome | None]:
+async def relieve(run: Run) -> Outcome | None:
     """Summarize the open segment as a fallback, and have it judged.
 
     A summary that is still pending is settled first. An answer that cannot be used leaves the state as it was,
@@ -66,28 +65,28 @@ def relieve(run: Run) -> Program[Outcome | None]:
     Returns:
         How the run ends, None where it goes on.
     """
-    ended = yield from settle(run, wait=True)
+    ended = await settle(run, wait=True)
     if ended is not None or not isinstance(run.state, Active):
         return ended
     shown = view(run.state)
     if not shown.raw:  # settling has gone back
         return None
-    text = yield from _text(run, shown)
-    result = None if text is None else (yield from run.operate(Compress(text, "fallback")))
+    text = await _text(run, shown)
+    result = None if text is None else (await run.operate(Compress(text, "fallback")))
     if isinstance(result, Unverified):
-        return (yield from maintain(run))
+        return await maintain(run)
     run.cool_until = run.totals.steps + run.policy.cool_down
-    yield from run.notice(
+    await run.notice(
         "tokens", "The open steps are long and could not be summarized: complete a subgoal soon."
     )
     return None
 
 
-def _text(run: Run, shown: ExecutionState) -> Program[str | None]:
+async def _text(run: Run, shown: ExecutionState) -> str | None:
     limit = run.policy.summary_limit
     request = SummaryRequest(shown.task, shown.instructions, "fallback", (), shown.raw, limit)
     try:
-        return (yield from run.asked("summarizer", summarize(request))).value
+        return (await run.asked("summarizer", summarize(request))).value
     except EffectError as error:
         # a segment that does not fit into the summarizer's context would never fit again
         return extract(shown.raw) if error.fault == "overflow" else None

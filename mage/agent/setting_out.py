@@ -12,8 +12,8 @@ from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
 from mage.agent.situation import Run
 from mage.effects import foresight_of
+from mage.effects.program import Program
 from mage.render import Meter
-from mage.session.asks import Program
 from mage.stores import StoreError
 from mage.tokens import TokenCounter, default_counter
 

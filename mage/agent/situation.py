@@ -17,6 +17,7 @@ from mage.agent.outcomes import KindOfCall, Totals
 from mage.agent.policy import Policy
 from mage.agent.telling import told_once
 from mage.effects import EffectError, Metered, Notice, NoticeKind, Observed, Usage, Verdict, WorldEffect
+from mage.effects.program import Program
 from mage.engine import (
     Active,
     Compress,
@@ -37,7 +38,6 @@ from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
 from mage.render import Meter
-from mage.session.asks import Program, ask
 
 __all__ = ["Owed", "Run", "operated"]
 
@@ -161,16 +161,14 @@ class Run:
         """Return those of them that the open segment takes."""
         return sum(self.meter.step(step.action, step.observation) for step in shown.raw)
 
-    def notice(self, kind: NoticeKind, text: str, *said: str) -> Program[None]:
+    async def notice(self, kind: NoticeKind, text: str, *said: str) -> None:
         """Have the model told something at its next turn, in our words, with what others have said below them."""
         self.notices.append(told_once(kind, text, *said))
-        yield from ask(Tell(Noticed(kind)))
+        await Tell(Noticed(kind))
 
-    def operate(
-        self, command: Operation, meta: Mapping[str, object] | None = None
-    ) -> Program[State | Refusal]:
+    async def operate(self, command: Operation, meta: Mapping[str, object] | None = None) -> State | Refusal:
         """Carry out a command durably, and count it."""
-        result = yield from ask(Operate(command, {} if meta is None else meta))
+        result = await Operate(command, {} if meta is None else meta)
         if not isinstance(result, Active | Unverified | Rejected):
             return result
         self.state, before = result, self.state
@@ -188,31 +186,31 @@ class Run:
         if isinstance(command, Grow | Compress | Retext | Revise) and changed:
             self.idle = 0
 
-    def asked(
+    async def asked(
         self, who: KindOfCall, question: Program[Metered[Answer]], shown: int = 0
-    ) -> Program[Metered[Answer]]:
+    ) -> Metered[Answer]:
         """Ask somebody, and count what it took, also where nothing came of it.
 
         Raises:
             EffectError: there is no answer that can be used.
         """
         try:
-            answer = yield from question
+            answer = await question
         except EffectError as error:
-            yield from self.spent_in_vain(who, error)
+            await self.spent_in_vain(who, error)
             raise
-        yield from self.spent(who, answer.usage, shown)
+        await self.spent(who, answer.usage, shown)
         return answer
 
-    def spent(self, who: KindOfCall, usage: Usage, shown: int = 0) -> Program[None]:
+    async def spent(self, who: KindOfCall, usage: Usage, shown: int = 0) -> None:
         """Count what an answer took."""
         self.totals = self.totals.spent(who, usage)
-        yield from ask(Tell(Asked(who, usage.prompt, usage.completion, shown)))
+        await Tell(Asked(who, usage.prompt, usage.completion, shown))
 
-    def spent_in_vain(self, who: KindOfCall, error: EffectError) -> Program[None]:
+    async def spent_in_vain(self, who: KindOfCall, error: EffectError) -> None:
         """Count what was taken for no answer."""
         self.totals = self.totals.spent(who, error.usage)
-        yield from ask(Tell(AskFailed(who, error.fault)))
+        await Tell(AskFailed(who, error.fault))
 
 
 def operated(result: State | Refusal) -> State:

@@ -31,7 +31,6 @@ from mage.effects import (
 from mage.engine import Grow
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
-from mage.session.asks import Program, ask
 
 __all__ = ["Stage"]
 
@@ -57,31 +56,31 @@ class Stage:
         self._began = False
         self._world_is_here = False
 
-    def begin(self, request: Begin) -> Program[object]:
+    async def begin(self, request: Begin) -> object:
         """Let the world begin."""
-        return (yield from self._brought(request, "started"))
+        return await self._brought(request, "started")
 
-    def restore(self, request: Restore) -> Program[object]:
+    async def restore(self, request: Restore) -> object:
         """Bring the world back; one that cannot be restored and was interrupted in it is not touched again."""
         request = attrs.evolve(request, lasting=self._ledger.lasting_on(request.path))
         reel = self._reel
         if reel.next("restoring") is None:
-            yield from reel.note("restoring", {"steps": len(request.plan)})
+            await reel.note("restoring", {"steps": len(request.plan)})
         elif reel.peek() is None and request.plan and not self._repeatable:
             reel.goes_live("restored")
             half_way = NotRestored("the run was interrupted while it was brought back; it may be half way")
-            return (yield from told(reel, "restored", Metered(half_way))).value
-        return (yield from self._brought(request, "restored"))
+            return (await told(reel, "restored", Metered(half_way))).value
+        return await self._brought(request, "restored")
 
-    def _brought(self, request: Begin | Restore, kind: str) -> Program[object]:
+    async def _brought(self, request: Begin | Restore, kind: str) -> object:
         """Return what the world answers; if it is asked now, it is in this process, and where it should be."""
         asked_now = self._reel.peek() is None
         self._began = True
-        answer = yield from answered(self._reel, request, kind)
+        answer = await answered(self._reel, request, kind)
         self._world_is_here |= asked_now
         return answer.value
 
-    def act(self, request: Act) -> Program[Observed | Uncertain | Twice]:
+    async def act(self, request: Act) -> Observed | Uncertain | Twice:
         """Perform an action, or return what came of it. What nobody knows is repeated only in a world brought back.
 
         Raises:
@@ -96,7 +95,7 @@ class Stage:
             raise Overtaken
         noted = reel.next("acting")
         if noted is None:
-            return (yield from self._intended(request))
+            return await self._intended(request)
         if (noted.data["action"], noted.data["after"]) != (request.action, request.after):
             raise reel.diverged("acting", "acting otherwise")
         repeated = self._was_repeated()
@@ -110,21 +109,21 @@ class Stage:
             raise reel.diverged("grow")
         if self._may_last(request.action, foreseen=noted.data.get("lasts") is True):
             return Uncertain(Irreversible("it is not known whether it was done"))
-        if reel.unread or not self._repeatable or not (yield from self.bring_back()):
+        if reel.unread or not self._repeatable or not (await self.bring_back()):
             return Uncertain()
-        yield from reel.note("again", {"action": request.action})
-        return _told((yield from self._performed(request)), repeated=True)
+        await reel.note("again", {"action": request.action})
+        return _told((await self._performed(request)), repeated=True)
 
-    def _intended(self, request: Act) -> Program[Observed]:
+    async def _intended(self, request: Act) -> Observed:
         """Perform a new action, once it is noted, and whether it is known to last."""
-        if not (yield from self.bring_back()):
-            yield from self._reel.note("overtaken", {"instead": _ACT, "version": self._ledger.version})
+        if not (await self.bring_back()):
+            await self._reel.note("overtaken", {"instead": _ACT, "version": self._ledger.version})
             raise Overtaken
         intended: dict[str, object] = {"action": request.action, "after": request.after}
         if lasts(self._foreseen(request.action)):
             intended["lasts"] = True  # a world that is asked later may have forgotten it
-        yield from self._reel.note("acting", intended)
-        return (yield from self._performed(request))
+        await self._reel.note("acting", intended)
+        return await self._performed(request)
 
     def _was_repeated(self) -> bool:
         """Take what the tape says of how often the action was performed again."""
@@ -151,11 +150,11 @@ class Stage:
         effect: WorldEffect | None = expected("foreseen", self._foresees(action))
         return effect
 
-    def _performed(self, request: Act) -> Program[Observed]:
+    async def _performed(self, request: Act) -> Observed:
         try:
-            seen: Observed = expected("started", (yield from ask(Perform(request))))
+            seen: Observed = expected("started", (await Perform(request)))
         except EffectError as error:
-            yield from failed(self._reel, "act_failed", error)
+            await failed(self._reel, "act_failed", error)
             raise
         return seen
 
@@ -169,7 +168,7 @@ class Stage:
             return observed_of(entry.command.observation, entry.meta)
         return None
 
-    def bring_back(self) -> Program[bool]:
+    async def bring_back(self) -> bool:
         """In a new process, let the world become what the path says; tell whether it is that.
 
         A world that cannot be restored is taken to be what it was: it went on by itself, or was left alone.
@@ -182,10 +181,10 @@ class Stage:
         request = Restore(path, lasting=self._ledger.lasting_on(path))
         answer: Restored | NotRestored
         try:
-            answer = expected("restored", (yield from ask(Perform(request))))
+            answer = expected("restored", (await Perform(request)))
         except EffectError as error:
             answer = NotRestored(str(error))
-        yield from self._reel.note("resumed", spelled("resumed", answer))
+        await self._reel.note("resumed", spelled("resumed", answer))
         self._reel.resumed.append(answer)
         return isinstance(answer, Restored) and differing(answer) is None
 

@@ -38,10 +38,9 @@ from mage.effects import (
     World,
     metered,
 )
+from mage.effects.program import Ask, drive
 from mage.engine import Digest
 from mage.session import Conflict, OtherTask, Session
-from mage.session.asks import Ask
-from mage.session.drivers import drive
 from mage.stores import Clock, JournalStore, Salts, StoreError, now, open_store, random_salt
 from mage.tokens import TokenCounter
 

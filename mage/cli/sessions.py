@@ -17,8 +17,9 @@ from mage.cli.naming import InFile, InStore, Session, SessionName
 from mage.cli.output import Refused
 from mage.cli.stores import opened
 from mage.codec import decode_journal
+from mage.effects.program import drive
 from mage.engine import Command, MageError, State, apply, replay
-from mage.session.drivers import answer, drive
+from mage.session.drivers import answer
 from mage.session.loading import Slot, load, require_end
 from mage.stores import (
     NOTHING,

@@ -1,43 +1,21 @@
-"""One call of a chat model and its reply as values, and programs that make such calls.
+"""One call of a chat model, which a program asks for (`mage.effects.program`), and its reply.
 
-A *program* is a generator that yields a `Call` and is sent the `Reply`; it performs nothing. Two drivers run
-it, one by calling and one by awaiting, so that the twins differ in nothing else. What a call could not bring
-is thrown into the program.
+What a call could not bring is thrown into the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
-from typing import Final, TypeAlias, TypeVar, final
+from typing import Final, final
 
 import attrs
 
 from mage.agent.prompts import ChatMessage, ToolCall
 from mage.agent.tools import Schema, Tool
 from mage.effects import EffectError, Usage
+from mage.effects.program import Ask
 from mage.engine import MageError
 
-__all__ = ["Call", "NotEnforced", "Program", "Reply", "charged", "drive", "drive_awaited"]
-
-Answer = TypeVar("Answer")
-
-
-@final
-@attrs.frozen
-class Call:
-    """What is sent to a model.
-
-    Attributes:
-        messages: the chat.
-        tools: what it may call.
-        schema: what the reply must be, for servers that enforce it; None for any text.
-        named: the name of that schema.
-    """
-
-    messages: tuple[ChatMessage, ...]
-    tools: tuple[Tool, ...] = ()
-    schema: Schema | None = None
-    named: str = ""
+__all__ = ["Call", "NotEnforced", "Reply", "charged"]
 
 
 _ONE: Final = Usage()
@@ -68,6 +46,24 @@ class Reply:
 
 
 @final
+@attrs.frozen
+class Call(Ask[Reply]):
+    """What is sent to a model.
+
+    Attributes:
+        messages: the chat.
+        tools: what it may call.
+        schema: what the reply must be, for servers that enforce it; None for any text.
+        named: the name of that schema.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[Tool, ...] = ()
+    schema: Schema | None = None
+    named: str = ""
+
+
+@final
 class NotEnforced(MageError):
     """A server has rejected a call that asks it to enforce a schema, perhaps because it cannot.
 
@@ -80,47 +76,7 @@ class NotEnforced(MageError):
         super().__init__(str(error))
 
 
-Program: TypeAlias = Generator[Call, Reply, Answer]
-"""A generator that yields calls, is sent their replies, and returns an `Answer`."""
-
-
 def charged(error: EffectError, spent: Usage) -> EffectError:
     """Return the error, on which what was spent before it is now counted too."""
     error.usage = spent + error.usage
     return error
-
-
-def drive(program: Program[Answer], send: Callable[[Call], Reply]) -> Answer:
-    """Run a program, each call made by `send`. An exception that is no `MageError` ends the program where it stands."""
-    try:
-        call = next(program)
-        while True:
-            try:
-                reply = send(call)
-            except MageError as error:
-                call = program.throw(error)
-            else:
-                call = program.send(reply)
-    except StopIteration as stop:
-        answer: Answer = stop.value
-        return answer
-    finally:
-        program.close()
-
-
-async def drive_awaited(program: Program[Answer], send: Callable[[Call], Awaitable[Reply]]) -> Answer:
-    """Run a program, each call awaited. See `drive`."""
-    try:
-        call = next(program)
-        while True:
-            try:
-                reply = await send(call)
-            except MageError as error:
-                call = program.throw(error)
-            else:
-                call = program.send(reply)
-    except StopIteration as stop:
-        answer: Answer = stop.value
-        return answer
-    finally:
-        program.close()

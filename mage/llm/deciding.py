@@ -11,8 +11,9 @@ import openai
 from mage.agent.prompts import MODES, Mode, Prompt, decide_messages, system_prompt
 from mage.agent.tools import Tool, canonical, offered
 from mage.effects import Decide, Decision, EffectError, Metered
+from mage.effects.program import drive, drive_awaited
 from mage.engine import UnknownName
-from mage.llm.asking import Call, NotEnforced, Program, charged, drive, drive_awaited
+from mage.llm.asking import Call, NotEnforced, charged
 from mage.llm.enforced import move_schema
 from mage.llm.replies import decide_by_calls, decide_by_json, decide_by_text
 from mage.llm.sending import AsyncLine, Line, Sampling
@@ -60,7 +61,7 @@ class _Deciding:
     def hash(self) -> str:
         return Prompt(self.system.name, self.system.version, self.prompt_text).hash
 
-    def program(self, request: Decide) -> Program[Metered[Decision]]:
+    async def program(self, request: Decide) -> Metered[Decision]:
         """Ask once. What is wrong with the reply is for the agent to tell."""
         tools = offered(self.tools)
         messages = decide_messages(
@@ -72,7 +73,7 @@ class _Deciding:
         elif self.mode == "json":
             call = Call(messages, (), move_schema(tools, longest=self.longest, request=request), "move")
         try:
-            reply = yield call
+            reply = await call
         except NotEnforced as rejected:
             raise rejected.error from None
         try:

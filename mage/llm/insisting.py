@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from mage.effects import EffectError, Metered, Usage
-from mage.llm.asking import Program, Reply, charged
+from mage.effects.program import Program
+from mage.llm.asking import Reply, charged
 
 __all__ = ["TIMES", "insist"]
 
@@ -16,9 +17,9 @@ TIMES: Final = 3
 """How often one question is put."""
 
 
-def insist(
+async def insist(
     ask: Callable[[str], Program[Reply]], read: Callable[[Reply], Answer], *, model: str, prompt: str
-) -> Program[Metered[Answer]]:
+) -> Metered[Answer]:
     """Put a question until the reply can be used, at most `TIMES` times, and count all that it took.
 
     Args:
@@ -36,7 +37,7 @@ def insist(
     while True:
         left -= 1
         try:
-            reply = yield from ask(told)
+            reply = await ask(told)
         except EffectError as error:  # nobody answered: the client has already retried
             raise charged(error, spent) from None
         spent += reply.usage

@@ -8,8 +8,9 @@ import openai
 
 from mage.agent.prompts import judge_messages, judge_prompt
 from mage.effects import JudgeRequest, Metered, Verdict
+from mage.effects.program import Program, drive, drive_awaited
 from mage.engine import Failed
-from mage.llm.asking import Call, NotEnforced, Program, Reply, drive, drive_awaited
+from mage.llm.asking import Call, NotEnforced, Reply
 from mage.llm.enforced import verdict_schema
 from mage.llm.insisting import insist
 from mage.llm.replies import read_verdict
@@ -42,19 +43,19 @@ class _Judging:
 
         return insist(ask, read, model=self.model, prompt=judge_prompt(request).hash)
 
-    def _ask(self, request: JudgeRequest, told: str) -> Program[Reply]:
+    async def _ask(self, request: JudgeRequest, told: str) -> Reply:
         messages = judge_messages(request, told=told)
         if self._enforces is not False:
             schema = verdict_schema(request.kind, longest=self.longest)
             try:
-                reply = yield Call(messages, (), schema, "verdict")
+                reply = await Call(messages, (), schema, "verdict")
             except NotEnforced as rejected:
                 if self._enforces:  # it took one before, so that is not the reason
                     raise rejected.error from None
             else:
                 self._enforces = True
                 return reply
-        reply = yield Call(messages)
+        reply = await Call(messages)
         self._enforces = False
         return reply
 

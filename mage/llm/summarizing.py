@@ -9,7 +9,8 @@ import openai
 
 from mage.agent.prompts import summary_messages, summary_prompt
 from mage.effects import EffectError, Metered, SummaryRequest
-from mage.llm.asking import Call, Program, Reply, drive, drive_awaited
+from mage.effects.program import Program, drive, drive_awaited
+from mage.llm.asking import Call, Reply
 from mage.llm.insisting import insist
 from mage.llm.replies import read_text
 from mage.llm.sending import AsyncLine, Line, Sampling
@@ -45,8 +46,8 @@ class _Summarizing:
         return text
 
 
-def _ask(request: SummaryRequest, told: str) -> Program[Reply]:
-    return (yield Call(summary_messages(request, told=told)))
+async def _ask(request: SummaryRequest, told: str) -> Reply:
+    return await Call(summary_messages(request, told=told))
 
 
 @final

@@ -1,25 +1,19 @@
-"""What a session asks of the world, as frozen values, and programs that ask.
-
-A *program* is a generator that yields asks and is sent their answers; it does nothing itself. The drivers
-(`mage.session.drivers`) answer, one by calling and one by awaiting, so both twins run one program. A program
-is thrown the `MageError` that an ask met; any other exception ends it where it stands.
-"""
+"""What a session asks of the world, as frozen values (`mage.effects.program`)."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, Generic, TypeAlias, TypeVar, final
+from typing import TypeVar, final
 
 import attrs
 
 from mage.effects import Metered
+from mage.effects.program import Ask, Program
 from mage.engine import JudgeRequest, Verdict
 from mage.session.events import Event
 from mage.stores import Head, Record, Snapshot
 
 __all__ = [
     "Append",
-    "Ask",
     "AskJudge",
     "Create",
     "Delete",
@@ -27,30 +21,13 @@ __all__ = [
     "HeadOf",
     "KeepSnapshot",
     "NewestSnapshot",
-    "Program",
     "ReadRecords",
     "Redactions",
     "Tell",
     "Turn",
-    "ask",
 ]
 
 Answer = TypeVar("Answer")
-
-
-@attrs.frozen
-class Ask(Generic[Answer]):
-    """Something asked for; `Answer` is what comes back."""
-
-
-Program: TypeAlias = Generator[Ask[Any], Any, Answer]
-"""A generator of asks that returns an `Answer`. `Any`, because each ask has an answer of its own type: `ask` types it."""
-
-
-def ask(what: Ask[Answer]) -> Program[Answer]:
-    """Ask for one thing, typed: a bare `yield` would return anything."""
-    answer: Answer = yield what
-    return answer
 
 
 @final

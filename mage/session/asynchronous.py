@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from inspect import isawaitable, iscoroutinefunction
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast, final
@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar, cast, final
 import attrs
 
 from mage.effects import AsyncJudge, Metered
+from mage.effects.program import Ask, Program, drive_awaited
 from mage.engine import (
     Accept,
     Compress,
@@ -27,9 +28,9 @@ from mage.engine import (
     Verdict,
 )
 from mage.engine.journal import Operation
-from mage.session.asks import Ask, AskJudge, Program, Tell, Turn
+from mage.session.asks import AskJudge, Tell, Turn
 from mage.session.core import Core, Written
-from mage.session.drivers import answer_awaited, drive_awaited
+from mage.session.drivers import answer_awaited
 from mage.session.errors import WrongLoop
 from mage.session.events import Event
 from mage.session.leases import Lease
@@ -210,9 +211,10 @@ class AsyncSession(Readable):
         return await self._run(self._core.operate(command, meta))
 
     async def _run(self, program: Program[Answer]) -> Answer:
-        self._home.require()
-        self._require_loop()
-        return await drive_awaited(program, self._answer)
+        with closing(program):
+            self._home.require()
+            self._require_loop()
+            return await drive_awaited(program, self._answer)
 
     def _require_loop(self) -> None:
         """Take the running loop for one's own once the old one is closed: nobody waits for the lock there."""
@@ -235,10 +237,11 @@ class AsyncSession(Readable):
     async def _turn(self, program: Program[object]) -> object:
         told: list[Event] = []
         try:
-            async with self._lock:
-                return await to_its_end(
-                    drive_awaited(program, lambda asked: _from_store(self._store, asked, told))
-                )
+            with closing(program):
+                async with self._lock:
+                    return await to_its_end(
+                        drive_awaited(program, lambda asked: _from_store(self._store, asked, told))
+                    )
         finally:
             tell(self._hooks, told)
 

@@ -1,74 +1,25 @@
-"""Two drivers for one program: one calls, one awaits. Nothing else of the session differs between the twins."""
+"""A store as it answers what a session asks: by a call, or by an await. Nothing else differs between the twins."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from mage.engine.errors import MageError
+from mage.effects.program import Ask
 from mage.session.asks import (
     Append,
-    Ask,
     Create,
     Delete,
     Fork,
     HeadOf,
     KeepSnapshot,
     NewestSnapshot,
-    Program,
     ReadRecords,
     Redactions,
 )
 from mage.session.collector import collector_paused
 from mage.stores import AsyncJournalStore, JournalStore
 
-__all__ = ["answer", "answer_awaited", "drive", "drive_awaited"]
-
-Answer = TypeVar("Answer")
-
-
-def drive(program: Program[Answer], answering: Callable[[Ask[Any]], object]) -> Answer:
-    """Run a program, each ask answered by a call.
-
-    What an ask raises is thrown into the program where it is a `MageError`; anything else is passed on and
-    the program closed. A `StopIteration` is passed on as the cause of a `RuntimeError`, as `asyncio` does.
-    """
-    try:
-        asked = next(program)
-        while True:
-            try:
-                got = answering(asked)
-            except MageError as error:
-                asked = program.throw(error)
-            except StopIteration as error:  # theirs: it must not pass for the end of the program
-                raise RuntimeError("what a session asked raised StopIteration") from error
-            else:
-                asked = program.send(got)
-    except StopIteration as stop:
-        result: Answer = stop.value
-        return result
-    finally:
-        program.close()
-
-
-async def drive_awaited(
-    program: Program[Answer], answering: Callable[[Ask[Any]], Awaitable[object]]
-) -> Answer:
-    """Run a program, each ask answered by an await. See `drive`."""
-    try:
-        asked = next(program)
-        while True:
-            try:
-                got = await answering(asked)
-            except MageError as error:
-                asked = program.throw(error)
-            else:
-                asked = program.send(got)
-    except StopIteration as stop:
-        result: Answer = stop.value
-        return result
-    finally:
-        program.close()
+__all__ = ["answer", "answer_awaited"]
 
 
 def answer(store: JournalStore, asked: Ask[Any]) -> object:

@@ -8,7 +8,7 @@ from typing import Final, cast, final
 import attrs
 
 from mage.engine import Command, State
-from mage.session.asks import NewestSnapshot, Program, ReadRecords, Redactions, ask
+from mage.session.asks import NewestSnapshot, ReadRecords, Redactions
 from mage.session.collector import collector_paused
 from mage.session.snapshots import unpack
 from mage.stores import (
@@ -83,7 +83,7 @@ class Entry:
     meta: Mapping[str, object]
 
 
-def load(name: str, version: int, *, snapshots: bool) -> Program[Loaded]:
+async def load(name: str, version: int, *, snapshots: bool) -> Loaded:
     """Read the state of a journal at a version. Cost: O(size of the snapshot + records after it).
 
     A snapshot that does not fit its head is passed over for an older one, and at last for the records.
@@ -92,20 +92,20 @@ def load(name: str, version: int, *, snapshots: bool) -> Program[Loaded]:
         DamagedRecord: a record that is read is not sound.
         UnknownJournal, UnknownVersion: there is none.
     """
-    redactions = yield from ask(Redactions(name))  # before anything is read that may be taken out meanwhile
-    known = (yield from _fitting_snapshot(name, version)) if snapshots else None
+    redactions = await Redactions(name)  # before anything is read that may be taken out meanwhile
+    known = (await _fitting_snapshot(name, version)) if snapshots else None
     if known is None:
-        return Loaded((yield from _fold_to(name, None, NOTHING, version)), 0, redactions)
-    slot = yield from _fold_to(name, known.state, known.head, version)
+        return Loaded((await _fold_to(name, None, NOTHING, version)), 0, redactions)
+    slot = await _fold_to(name, known.state, known.head, version)
     return Loaded(slot, known.head.version, redactions)
 
 
-def _fitting_snapshot(name: str, version: int) -> Program[Slot | None]:
+async def _fitting_snapshot(name: str, version: int) -> Slot | None:
     while version > 0:
-        snapshot = yield from ask(NewestSnapshot(name, version))
+        snapshot = await NewestSnapshot(name, version)
         if snapshot is None or not 0 < snapshot.version <= version:
             return None
-        head = (yield from record_at(name, snapshot.version)).head
+        head = (await record_at(name, snapshot.version)).head
         if snapshot.digest == snapshot_digest(head, snapshot.data):
             state = unpack(snapshot.data)
             if state is not None:
@@ -114,21 +114,21 @@ def _fitting_snapshot(name: str, version: int) -> Program[Slot | None]:
     return None
 
 
-def record_at(name: str, version: int) -> Program[Record]:
+async def record_at(name: str, version: int) -> Record:
     """Read one record.
 
     Raises:
         DamagedRecord: it is not there.
     """
-    for record in (yield from ask(ReadRecords(name, version - 1, version))):
+    for record in await ReadRecords(name, version - 1, version):
         return record
     raise DamagedRecord(version, "it is missing")
 
 
-def _fold_to(name: str, state: State | None, head: Head, version: int) -> Program[Slot]:
+async def _fold_to(name: str, state: State | None, head: Head, version: int) -> Slot:
     while head.version < version:
         upto = min(head.version + _AT_ONCE, version)
-        records = yield from ask(ReadRecords(name, head.version, upto))
+        records = await ReadRecords(name, head.version, upto)
         with collector_paused():
             state = fold(verify(head, records), state)
         if not records or records[-1].version != upto:
@@ -138,13 +138,13 @@ def _fold_to(name: str, state: State | None, head: Head, version: int) -> Progra
     return Slot(head, cast("State", state))  # a version is at least 1, so something was folded
 
 
-def fold_on(name: str, slot: Slot, found: Head) -> Program[Slot]:
+async def fold_on(name: str, slot: Slot, found: Head) -> Slot:
     """Go on from a slot to a head of the same journal.
 
     Raises:
         DamagedRecord: what was written since does not follow, or does not lead to that head.
     """
-    after = yield from _fold_to(name, slot.state, slot.head, found.version)
+    after = await _fold_to(name, slot.state, slot.head, found.version)
     require_end(after, found)
     return after
 
@@ -159,15 +159,15 @@ def require_end(slot: Slot, head: Head) -> None:
         raise DamagedRecord(head.version, f"it leads to {slot.head}, but the head says {head}")
 
 
-def has_task(name: str, state: State, task: str) -> Program[bool]:
+async def has_task(name: str, state: State, task: str) -> bool:
     """Tell whether a journal is for this task. One whose task was redacted may be for any."""
     if state.tree.task == task:
         return True
-    first = yield from record_at(name, 1)
+    first = await record_at(name, 1)
     return isinstance(first.parts[0], Redacted)
 
 
-def read_entries(name: str, before: Slot | None, upto: int) -> Program[tuple[Entry, ...]]:
+async def read_entries(name: str, before: Slot | None, upto: int) -> tuple[Entry, ...]:
     """Read the history after a slot (None: from the start) up to a version.
 
     Raises:
@@ -177,7 +177,7 @@ def read_entries(name: str, before: Slot | None, upto: int) -> Program[tuple[Ent
     state, head = (None, NOTHING) if before is None else (before.state, before.head)
     while head.version < upto:
         last = min(head.version + _AT_ONCE, upto)
-        for record in verify(head, (yield from ask(ReadRecords(name, head.version, last)))):
+        for record in verify(head, (await ReadRecords(name, head.version, last))):
             entries.append(_entry(state, record))
             state, head = fold([record], state), record.head
         if head.version != last:

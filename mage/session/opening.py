@@ -10,7 +10,7 @@ import attrs
 from mage.engine import Start, apply
 from mage.engine.text import as_text
 from mage.session import events
-from mage.session.asks import Create, HeadOf, Program, Tell, ask
+from mage.session.asks import Create, HeadOf, Tell
 from mage.session.errors import OtherTask
 from mage.session.loading import Loaded, Slot, has_task, load, require_end
 from mage.stores import NOTHING, BadMeta, Clock, Head, NameTaken, Salts, UnknownJournal, draft, seal
@@ -66,7 +66,7 @@ def stamped(settings: Settings, meta: Meta | None) -> dict[str, object]:
     return {**given, "at": settings.clock()}
 
 
-def beginning(settings: Settings, task: str | None) -> Program[Loaded]:
+async def beginning(settings: Settings, task: str | None) -> Loaded:
     """Open a journal, or create it for `task`.
 
     Raises:
@@ -76,32 +76,32 @@ def beginning(settings: Settings, task: str | None) -> Program[Loaded]:
         DamagedRecord: a record is not sound.
     """
     try:
-        head = yield from ask(HeadOf(settings.name))
+        head = await HeadOf(settings.name)
     except UnknownJournal as error:
         if task is None:
             error.add_note("To begin a session, say what for: task=...")
             raise
         try:
-            return (yield from _created(settings, task))
+            return await _created(settings, task)
         except NameTaken:  # somebody else was faster
-            head = yield from ask(HeadOf(settings.name))
-    return (yield from _found(settings, task, head))
+            head = await HeadOf(settings.name)
+    return await _found(settings, task, head)
 
 
-def _created(settings: Settings, task: str) -> Program[Loaded]:
+async def _created(settings: Settings, task: str) -> Loaded:
     command = Start(as_text(task))
     record = seal(NOTHING, draft(None, command, stamped(settings, None)), settings.salts)
     state = apply(None, command).unwrap()
-    head = yield from ask(Create(as_session_name(settings.name), (record,)))
-    yield from ask(Tell(events.Created(settings.name, head.version, len(command.task))))
+    head = await Create(as_session_name(settings.name), (record,))
+    await Tell(events.Created(settings.name, head.version, len(command.task)))
     return Loaded(Slot(head, state), 0, 0)
 
 
-def _found(settings: Settings, task: str | None, head: Head) -> Program[Loaded]:
+async def _found(settings: Settings, task: str | None, head: Head) -> Loaded:
     name = settings.name
-    loaded = yield from load(name, head.version, snapshots=settings.snapshots)
+    loaded = await load(name, head.version, snapshots=settings.snapshots)
     require_end(loaded.slot, head)
-    if task is not None and not (yield from has_task(name, loaded.slot.state, as_text(task))):
+    if task is not None and not (await has_task(name, loaded.slot.state, as_text(task))):
         raise OtherTask(name)
-    yield from ask(Tell(events.Opened(name, head.version, head.version - loaded.snapshot)))
+    await Tell(events.Opened(name, head.version, head.version - loaded.snapshot))
     return loaded

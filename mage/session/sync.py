@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self, TypeVar, final
@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, final
 import attrs
 
 from mage.effects import Judge, Metered
+from mage.effects.program import Ask, Program, drive
 from mage.engine import (
     Accept,
     Compress,
@@ -26,9 +27,9 @@ from mage.engine import (
     Verdict,
 )
 from mage.engine.journal import Operation
-from mage.session.asks import Ask, AskJudge, Program, Tell, Turn
+from mage.session.asks import AskJudge, Tell, Turn
 from mage.session.core import Core, Written
-from mage.session.drivers import answer, drive
+from mage.session.drivers import answer
 from mage.session.events import Event
 from mage.session.leases import Lease
 from mage.session.loading import Entry
@@ -303,8 +304,9 @@ class Session(Readable):
         return self._run(self._core.operate(command, meta))
 
     def _run(self, program: Program[Answer]) -> Answer:
-        self._home.require()
-        return drive(program, self._answer)
+        with closing(program):
+            self._home.require()
+            return drive(program, self._answer)
 
     def _answer(self, asked: Ask[Any]) -> object:
         match asked:
@@ -318,7 +320,7 @@ class Session(Readable):
     def _turn(self, program: Program[object]) -> object:
         told: list[Event] = []
         try:
-            with self._lock:
+            with closing(program), self._lock:
                 return drive(program, lambda asked: _from_store(self._store, asked, told))
         finally:
             tell(self._hooks, told)

@@ -36,11 +36,10 @@ from mage.effects import (
     World,
     foresight_of,
 )
+from mage.effects.program import Ask, drive
 from mage.engine.journal import Operation
 from mage.render import Meter
 from mage.session import Conflict, Entry
-from mage.session.asks import Ask
-from mage.session.drivers import drive
 from mage.stores import Head
 from mage.testing.effects import Scripted, ScriptedWorld
 from mage.tokens import EstimateCounter

@@ -22,9 +22,9 @@ from mage.agent.environment import RESET, Restoring
 from mage.agent.observations import UNCERTAIN
 from mage.codec import encode_tree
 from mage.effects import Decide, Usage
+from mage.effects.program import Ask
 from mage.engine import Command, check_change
 from mage.session import Entry
-from mage.session.asks import Ask
 from mage.stores import Head, MemoryStore, Record, Snapshot, StoreError, UnknownJournal
 from tests.agent.interrupting import Interrupted, one_turn
 from tests.agent.simulating import (

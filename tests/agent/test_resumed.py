@@ -33,7 +33,7 @@ from mage.effects import (
 )
 from mage.engine import Revise, Step, StepId
 from mage.engine.ids import ROOT_STEP
-from mage.session.asks import Append, Program
+from mage.session.asks import Append
 from mage.stores import Head
 from mage.testing.effects import ScriptedWorld
 from tests.agent.playing import DONE, Played, acts, compress, revise
@@ -339,11 +339,11 @@ def test_what_cannot_be_read_is_a_bad_tape(document: object) -> None:
 def test_what_nobody_answers_is_a_mistake_of_the_program() -> None:
     """A program that asks what nobody knows is stopped at once."""
 
-    def asking() -> Program[Outcome]:
-        yield Append("s", Head(1, "d"), ())
+    async def asking() -> Outcome:
+        await Append("s", Head(1, "d"), ())
         raise AssertionError("answered")
 
     found = Recorded(1, start("t"), Counts({}, {}), (), (), Policy())
     durable = Durable(found, policy=None, repeatable=True)
     with pytest.raises(TypeError, match="nobody answers a Append"):
-        next(durable.run(asking()))
+        durable.run(asking()).send(None)

@@ -32,11 +32,10 @@ from mage.effects import (
     WorldEffect,
     foresight_of,
 )
+from mage.effects.program import Ask, Program, drive
 from mage.engine import Command, MageError
 from mage.render import Meter
 from mage.session import Entry
-from mage.session.asks import Ask, Program
-from mage.session.drivers import drive
 from mage.stores import AsyncJournalStore, JournalStore
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK, Parts
@@ -247,14 +246,14 @@ def rerun(
         return durable, None
 
 
-def _heard(asking: Program[Outcome], asked: list[Ask[Any]]) -> Program[Outcome]:
+async def _heard(asking: Program[Outcome], asked: list[Ask[Any]]) -> Outcome:
     """Return the same program, whose asks are kept."""
     try:
-        what = next(asking)
+        what = asking.send(None)
         while True:
             asked.append(what)
             try:
-                answer = yield what
+                answer = await what
             except MageError as error:
                 what = asking.throw(error)
             else:

@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 
 from mage import IllegalPhase, MageError
-from mage.session.asks import Ask, AskJudge, HeadOf, Program, Tell, ask
-from mage.session.drivers import answer, answer_awaited, drive, drive_awaited
+from mage.effects.program import Ask, drive, drive_awaited
+from mage.session.asks import AskJudge, HeadOf, Tell
+from mage.session.drivers import answer, answer_awaited
 from mage.session.events import Refreshed
 from mage.stores import Head, MemoryStore, UnknownJournal, in_thread
 from mage.stores.threads import to_its_end
 
 
-def looking(said: list[str]) -> Program[str]:
+async def looking(said: list[str]) -> str:
     """Look for a journal, and say what came of it."""
     try:
-        head = yield from ask(HeadOf("s"))
+        head = await HeadOf("s")
     except MageError as error:
         said.append(type(error).__name__)
         return "not there"

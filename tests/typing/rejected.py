@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mage
 from mage import Active, Failed, Rejected, State, StepId, SummaryId, Tree, Unverified
+from mage.session.asks import HeadOf
+from mage.session.loading import record_at
 
 
 def wrong_phases(active: Active, unverified: Unverified, rejected: Rejected, state: State) -> None:
@@ -33,6 +35,13 @@ def mixed_ids(tree: Tree, step: StepId, summary: SummaryId) -> None:
     tree.step(summary)  # type: ignore[arg-type]
     tree.summary(step)  # type: ignore[arg-type]
     tree.step(step + 1)  # type: ignore[arg-type]
+
+
+async def forgotten(name: str) -> None:
+    """A program that forgets to await an ask, or another program, is a type error."""
+    HeadOf(name)  # type: ignore[unused-awaitable]
+    record_at(name, 1)  # type: ignore[unused-coroutine]
+    _ = (await record_at(name, 1)).head + 1  # type: ignore[operator]
 
 
 def frozen(active: Active) -> None:

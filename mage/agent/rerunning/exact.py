@@ -21,11 +21,10 @@ from mage.agent.situation import Run
 from mage.agent.spelling import policy_in
 from mage.agent.tape import BadTape, tape_name
 from mage.codec import encode_tree
+from mage.effects.program import Ask, drive
 from mage.engine import State
 from mage.render import Meter
 from mage.session import Entry, Session
-from mage.session.asks import Ask
-from mage.session.drivers import drive
 from mage.stores import JournalStore, UnknownJournal, open_store
 
 __all__ = ["Found", "Rerun", "found_run", "has_tape", "policy_of", "rerun", "rerun_found", "store_at"]

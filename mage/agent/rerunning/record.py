@@ -33,9 +33,9 @@ from mage.effects import (
     Restore,
     SummaryRequest,
 )
+from mage.effects.program import Ask
 from mage.engine import Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
-from mage.session.asks import Ask
 
 __all__ = ["Paths", "Record", "Recording", "question"]
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 from mage.agent.asks import Overtaken
 from mage.agent.outcomes import Outcome
 from mage.effects import EffectError
-from mage.session.asks import Ask, Program
+from mage.effects.program import Ask, Program
 
 __all__ = ["Watcher", "watched"]
 
@@ -24,14 +24,14 @@ class Watcher(Protocol):
         ...
 
 
-def watched(program: Program[Outcome], watcher: Watcher) -> Program[Outcome]:
+async def watched(program: Program[Outcome], watcher: Watcher) -> Outcome:
     """Pass on what a program asks, and tell a watcher."""
     try:
-        asked = next(program)
+        asked = program.send(None)
         while True:
             watcher.asks(asked)
             try:
-                answer = yield asked
+                answer = await asked
             except (EffectError, Overtaken) as error:
                 watcher.answered(asked, error)
                 asked = program.throw(error)

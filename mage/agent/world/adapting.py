@@ -15,8 +15,7 @@ from mage.agent.environment import (
 from mage.agent.world.asks import answer, answer_awaited
 from mage.agent.world.program import Restorer
 from mage.effects import Act, Begin, NotRestored, Observed, Restore, Restored, WorldEffect
-from mage.session.asks import Ask
-from mage.session.drivers import drive, drive_awaited
+from mage.effects.program import Ask, drive, drive_awaited
 
 __all__ = ["KEEP", "AsyncEnvironmentWorld", "EnvironmentWorld"]
 

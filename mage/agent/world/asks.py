@@ -17,7 +17,7 @@ from mage.agent.environment import (
     has_snapshots,
 )
 from mage.effects import Observed
-from mage.session.asks import Ask
+from mage.effects.program import Ask
 
 __all__ = ["Perform", "PutBack", "Reset", "TakeSnapshot", "answer", "answer_awaited"]
 

@@ -31,7 +31,6 @@ from mage.effects import (
 from mage.engine import Step
 from mage.engine.ids import ROOT_STEP, StepId
 from mage.engine.text import is_blank
-from mage.session.asks import Program, ask
 from mage.stores.records import is_marker
 
 __all__ = ["Restorer"]
@@ -66,11 +65,11 @@ class Restorer:
         self._opening = ""  # what the last reset showed; blank for nothing
         self._silent = False  # whether the task began with nothing shown, as far as this process knows
 
-    def begin(self) -> Program[Observed]:
+    async def begin(self) -> Observed:
         """Be as at the start of the task."""
         before, self._where = self._where, Lost("its reset was interrupted")
         try:
-            seen = yield from ask(Reset())
+            seen = await Reset()
         except EffectError:  # not done, says the environment
             self._where = before
             raise
@@ -79,21 +78,21 @@ class Restorer:
         self._where = Place(trails(self._opening, ())[0], (), seen.over)
         return seen
 
-    def act(self, action: str) -> Program[Observed]:
+    async def act(self, action: str) -> Observed:
         """Perform a new action."""
         before = self._where
         if isinstance(before, Place):
             self._where = Lost("its last action was interrupted, and nobody knows whether it was performed")
-            yield from self._keep(before)
+            await self._keep(before)
         try:
-            seen = yield from ask(Perform(action))
+            seen = await Perform(action)
         except EffectError:  # not done, says the environment
             self._where = before
             raise
         self._where = before.after(action, seen) if isinstance(before, Place) else before
         return seen
 
-    def restore(self, request: Restore) -> Program[Restored | NotRestored]:
+    async def restore(self, request: Restore) -> Restored | NotRestored:
         """Become what the world was after the last step of a path."""
         path = tuple(step for step in request.path if step.id != ROOT_STEP)
         before, self._where = self._where, Lost("its restoring was interrupted")
@@ -101,9 +100,9 @@ class Restorer:
         if there is not None:
             ending: _Ending = there
         elif self._restoring == "none":
-            ending = yield from self._undo(before, path, request.plan)
+            ending = await self._undo(before, path, request.plan)
         else:
-            ending = yield from self._return(path, request.lasting)
+            ending = await self._return(path, request.lasting)
         if isinstance(ending, NotRestored):
             self._where = Lost(ending.reason)
             return ending
@@ -121,7 +120,7 @@ class Restorer:
         divergences = tuple(each for each in where.divergences if each.step.id not in left)
         return _Arrived("nothing", Place(self._trails(path)[-1], divergences, where.over))
 
-    def _undo(self, where: Where, path: Sequence[Step], undoing: Sequence[Undo]) -> Program[_Ending]:
+    async def _undo(self, where: Where, path: Sequence[Step], undoing: Sequence[Undo]) -> _Ending:
         """Go back by inverses, all or none: the first that cannot be undone is told before anything is."""
         if isinstance(where, Lost):
             return NotRestored(where.reason)
@@ -135,12 +134,12 @@ class Restorer:
         for undo in undone:
             if isinstance(undo.effect, Reversible):
                 try:
-                    over = (yield from ask(Perform(undo.effect.inverse))).over
+                    over = (await Perform(undo.effect.inverse)).over
                 except EffectError as error:
                     return NotRestored(f"{undo_line(undo)}, but that failed: {error.detail}")
         return _Arrived("inverses", Place(self._trails(path)[-1], (), over))
 
-    def _return(self, path: Sequence[Step], lasting: frozenset[StepId]) -> Program[_Ending]:
+    async def _return(self, path: Sequence[Step], lasting: frozenset[StepId]) -> _Ending:
         """Go back by the deepest snapshot on the path, or by a reset, and replay what is missing.
 
         Where an action that lasts would have to be performed again, nothing is done at all.
@@ -149,38 +148,38 @@ class Restorer:
         steps = path[len(path) - len(known) + 1 :]
         for depth in range(len(steps), -1, -1):
             kept = self._kept.get(known[depth])
-            if kept is not None and (yield from self._put_back(kept)):
+            if kept is not None and (await self._put_back(kept)):
                 how: Literal["snapshot", "replay"] = "snapshot" if depth == len(steps) else "replay"
-                return (yield from self._replay(steps[depth:], kept.place, how))
+                return await self._replay(steps[depth:], kept.place, how)
             again = self._not_to_be_done_again(steps[depth - 1], lasting) if depth else None
             if again is not None:
                 return again
-        return (yield from self._replay_all(path))
+        return await self._replay_all(path)
 
-    def _replay_all(self, path: Sequence[Step]) -> Program[_Ending]:
+    async def _replay_all(self, path: Sequence[Step]) -> _Ending:
         try:
-            seen = yield from ask(Reset())
+            seen = await Reset()
         except EffectError as error:
             return NotRestored(f"it could not be reset: {error.detail}")
         self._opening = _opening(seen)
         start = Place(self._trails(path)[0], (), seen.over)
         if not self._is_opened_by(path):
-            return (yield from self._replay(path, start, "replay"))
+            return await self._replay(path, start, "replay")
         start = attrs.evolve(start, divergences=differs(path[0], seen))
-        return (yield from self._replay(path[1:], start, "replay"))
+        return await self._replay(path[1:], start, "replay")
 
-    def _replay(
+    async def _replay(
         self, steps: Sequence[Step], place: Place, how: Literal["snapshot", "replay"]
-    ) -> Program[_Ending]:
+    ) -> _Ending:
         """Perform steps again, to the last: what comes back differently is noted, not a reason to stop.
 
         So is what turns out to last: it was done again, and nobody had known beforehand.
         """
         lasted: list[StepId] = []
         for step in steps:
-            yield from self._keep(place)
+            await self._keep(place)
             try:
-                seen = yield from ask(Perform(step.action))
+                seen = await Perform(step.action)
             except EffectError as error:
                 return NotRestored(f"[Step {step.id}] could not be performed again: {error.detail}")
             if lasts(seen.effect):
@@ -188,19 +187,19 @@ class Restorer:
             place = place.again(step, seen)
         return _Arrived(how, place, tuple(lasted))
 
-    def _keep(self, place: Place) -> Program[None]:
+    async def _keep(self, place: Place) -> None:
         """Take a snapshot before an action. Where that fails there is none, and a replay takes its place."""
         if self._restoring != "snapshot":
             return
         try:
-            snapshot = yield from ask(TakeSnapshot())
+            snapshot = await TakeSnapshot()
         except EffectError:
             return
         self._kept.put(Kept(place, snapshot))
 
-    def _put_back(self, kept: Kept) -> Program[bool]:
+    async def _put_back(self, kept: Kept) -> bool:
         try:
-            yield from ask(PutBack(kept.snapshot))
+            await PutBack(kept.snapshot)
         except EffectError:
             return False
         return True

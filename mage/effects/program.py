@@ -1,0 +1,76 @@
+"""Programs: coroutines that ask, and two drivers that answer, one by calling and one by awaiting.
+
+A *program* performs nothing. It awaits asks, which are frozen values, and is given their answers; so one program
+serves both twins of whatever it is written for, and a test reads as a script of asks and answers. Nothing else
+may be awaited in it. A forgotten `await` is an error of mypy (`unused-awaitable`, `unused-coroutine`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import attrs
+
+from mage.engine.errors import MageError
+
+__all__ = ["Ask", "Program", "drive", "drive_awaited"]
+
+Answer = TypeVar("Answer")
+
+
+@attrs.frozen
+class Ask(Generic[Answer]):
+    """Something that a program asks for; `Answer` is what awaiting it returns."""
+
+    def __await__(self) -> Generator[Ask[Any], Any, Answer]:
+        """Hand the ask to the driver, and return the answer that it sends."""
+        answer: Answer = yield self
+        return answer
+
+
+Program: TypeAlias = Coroutine[Ask[Any], Any, Answer]
+"""A coroutine that awaits asks and returns an `Answer`. `Any`, because each ask has an answer of its own type."""
+
+
+def drive(program: Program[Answer], answering: Callable[[Any], object]) -> Answer:
+    """Run a program to its end, each ask answered by a call.
+
+    `answering` takes the asks of this program, of whichever kind they are; hence `Any`.
+    What `answering` raises is thrown into the program where it is a `MageError`; anything else is passed on and
+    the program closed. A `StopIteration` is passed on as the cause of a `RuntimeError`, as `asyncio` does.
+    """
+    try:
+        asked = program.send(None)
+        while True:
+            try:
+                got = answering(asked)
+            except MageError as error:
+                asked = program.throw(error)
+            except StopIteration as error:  # theirs: it must not pass for the end of the program
+                raise RuntimeError("what a program asked for raised StopIteration") from error
+            else:
+                asked = program.send(got)
+    except StopIteration as stop:
+        result: Answer = stop.value
+        return result
+    finally:
+        program.close()
+
+
+async def drive_awaited(program: Program[Answer], answering: Callable[[Any], Awaitable[object]]) -> Answer:
+    """Run a program to its end, each ask answered by an await. See `drive`."""
+    try:
+        asked = program.send(None)
+        while True:
+            try:
+                got = await answering(asked)
+            except MageError as error:
+                asked = program.throw(error)
+            else:
+                asked = program.send(got)
+    except StopIteration as stop:
+        result: Answer = stop.value
+        return result
+    finally:
+        program.close()
