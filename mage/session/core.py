@@ -22,7 +22,6 @@ from mage.engine import (
     Passed,
     Revise,
     Revised,
-    StaleVerdict,
     State,
     Unverified,
     Verdict,
@@ -124,9 +123,6 @@ class Core:
             await self._maintain(pending)
         except Conflict:
             await self.refresh()
-        except Refused as refused:
-            if not isinstance(refused.refusal, StaleVerdict):
-                raise
 
     async def judge(self, given: _Verdict, digest: Digest | str | None, meta: Meta | None) -> Written:
         """Take a verdict that was given outside."""

@@ -224,3 +224,20 @@ def test_a_verdict_that_is_overtaken_again_and_again(twin: Twin, store: JournalS
         assert [step.action for step in session.state().raw] == ["3", "4", "5"]
     kinds = [type(event).__name__ for event in told[3:]]
     assert kinds == [*["Conflicted", "Refreshed"] * 3, "Judged"]
+
+
+@both
+@leaving
+def test_what_was_left_while_opening_asked_is_not_judged(
+    twin: Twin, meddle: Callable[[Session], object]
+) -> None:
+    """Opening asks about a pending summary that somebody leaves meanwhile: it opens all the same, where they stand."""
+    store = MemoryStore()
+    with Session.open(store, "s", task="t") as first:
+        first.grow("a", "o")
+        first.compress("s", wait=False)
+    judge = Meddling(store, Passed())
+    judge.meddle = meddle
+    with twin.open(store, "s", judge=judge) as session, Session.open(store, "s", wait=False) as other:
+        assert session.head == other.head
+        assert session.phase == other.phase

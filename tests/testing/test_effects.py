@@ -28,23 +28,28 @@ from mage.effects import (
     AsyncSummarizer,
     AsyncWorld,
     Begin,
+    Compensable,
     Decide,
     Decision,
     EffectError,
     EffectFault,
     Finish,
+    Irreversible,
     Judge,
     Metered,
     Model,
+    NoEffect,
     NotRestored,
     Observed,
     Restore,
     Restored,
+    Reversible,
     Summarizer,
     SummaryRequest,
     Usage,
     World,
 )
+from mage.effects.acting import foresight_of, lasts
 from mage.testing.effects import (
     Recording,
     RecordingWorld,
@@ -238,3 +243,27 @@ def test_which_faults_a_model_can_be_told_of(fault: EffectFault) -> None:
     """A reply that was useless can be told; where nobody has answered there is nobody to tell."""
     told = ("refusal", "empty", "truncated", "not_json", "wrong_schema", "unknown_tool", "too_many_calls")
     assert EffectError(fault, "said").unusable == (fault in told)
+
+
+def test_what_lasts_is_what_was_declared_so() -> None:
+    """What nobody can take back, or only by another action, lasts; what is not declared does not."""
+    lasting = {
+        Compensable("pay back"): True,
+        Irreversible(): True,
+        Reversible("undo"): False,
+        NoEffect(): False,
+    }
+    assert {effect: lasts(effect) for effect in lasting} == lasting
+    assert not lasts(None)
+
+
+def test_of_a_world_that_foresees_nothing_nobody_knows() -> None:
+    """Foresight is the world's own, where it has some; else it knows of no action."""
+
+    class Foreseeing:
+        def foresees(self, action: str) -> Irreversible | None:
+            return Irreversible() if action == "send" else None
+
+    assert foresight_of(object())("send") is None
+    assert foresight_of(Foreseeing())("send") == Irreversible()
+    assert foresight_of(Foreseeing())("look") is None
