@@ -48,6 +48,7 @@ from mage.effects import (
     SummaryRequest,
     Usage,
     World,
+    WorldEffect,
 )
 from mage.effects.acting import foresight_of, lasts
 from mage.testing.effects import (
@@ -247,7 +248,7 @@ def test_which_faults_a_model_can_be_told_of(fault: EffectFault) -> None:
 
 def test_what_lasts_is_what_was_declared_so() -> None:
     """What nobody can take back, or only by another action, lasts; what is not declared does not."""
-    lasting = {
+    lasting: dict[WorldEffect, bool] = {
         Compensable("pay back"): True,
         Irreversible(): True,
         Reversible("undo"): False,
