@@ -42,6 +42,7 @@ class _Report:
         salvaged: of those that are not whole, what is sound and what is proved.
         repaired: the copy that was asked for.
         left_out: what is not in it.
+        unmade: the copy that was asked for and not made, as nothing is sound that it could hold.
         rest: where that was written.
         chained: whether there are digests, which show what is missing or was changed.
     """
@@ -52,6 +53,7 @@ class _Report:
     repaired: str | None = None
     left_out: tuple[LeftOut, ...] = ()
     rest: str | None = None
+    unmade: str | None = None
     chained: bool = True
 
 
@@ -132,6 +134,8 @@ def _salvaged(
     kept: Kept, examined: Examined, more: list[Finding], into: StoreName | InFile | None, rest: Path | None
 ) -> _Report:
     """Write what is asked for, and report."""
+    unmade = into if examined.findings and not any(sound.upto for sound in examined.sound) else None
+    into = None if unmade is not None else into
     left = () if into is None else write_repaired(kept, examined, into)
     if rest is not None:
         write_rest(kept, examined, rest)
@@ -142,6 +146,7 @@ def _salvaged(
         None if into is None else str(into),
         left,
         None if rest is None else str(rest),
+        None if unmade is None else str(unmade),
     )
 
 
@@ -187,9 +192,10 @@ def _of_file(file: InFile, expected: list[str], wanted: _Wanted) -> _Report:
         if len(commands) < _version(each):
             reason = f"version {each} is expected, and {len(commands)} are there and sound"
             findings.append(Finding(None, len(commands) + 1, "lost tail", reason))
-    if isinstance(into, InFile):
+    if isinstance(into, InFile) and commands:
         write_new(into.path, encode_journal(commands))
-    return _Report(1, tuple(findings), repaired=wanted.repaired, chained=False)
+    repaired, unmade = (wanted.repaired, None) if commands else (None, wanted.repaired)
+    return _Report(1, tuple(findings), repaired=repaired, unmade=unmade, chained=False)
 
 
 def _of_bundle(data: bytes, expected: list[str], wanted: _Wanted) -> _Report:
@@ -233,6 +239,8 @@ def _lines(target: str, report: _Report) -> list[str]:
     lines += [f"{printable(str(sound))}\n" for sound in report.salvaged]
     if report.repaired is not None:
         lines.append(f"what is sound was written to {printable(report.repaired)}\n")
+    if report.unmade is not None:
+        lines.append(f"nothing is sound, so {printable(report.unmade)} was not made\n")
     lines += [f"not in it: {printable(str(left))}\n" for left in report.left_out]
     if report.rest is not None:
         lines.append(f"what no session can hold was written to {printable(report.rest)}\n")

@@ -7,6 +7,7 @@ that wait for the store there would keep it from ever being asked.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import copy_context
@@ -45,6 +46,10 @@ async def to_its_end(work: Coroutine[object, object, Answer]) -> Answer:
     if not running.cancelled():
         running.exception()  # seen: asyncio would otherwise complain of an error that nobody asked for
     raise cancelled
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_THREADS.clear)  # a child has the threads of its parent in name only
 
 
 def _threads() -> Executor:

@@ -108,3 +108,14 @@ def test_parents_in_a_circle_end(sound: Path) -> None:
     assert [info.name for info in family(journals, "try again")] == ["main", "try", "try again"]
     with pytest.raises(DamagedStore, match="through itself"):
         family(circle, "try again")
+
+
+def test_of_what_has_nothing_sound_no_copy_is_made(tmp_path: Path) -> None:
+    """A file of which nothing can be read, and a text that is no journal: it is said, and nothing stands there."""
+    (tmp_path / "no.db").write_bytes(b"no database\n" * 999)
+    (tmp_path / "no.jsonl").write_text("no journal\n")
+    for damaged, repaired in (("sqlite:///{}/no.db", "sqlite:///{}/r.db"), ("{}/no.jsonl", "{}/r.jsonl")):
+        ran = mage("doctor", damaged.format(tmp_path), "--repair", repaired.format(tmp_path))
+        assert ran.status == 1
+        assert "nothing is sound, so" in ran.out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["no.db", "no.jsonl"]

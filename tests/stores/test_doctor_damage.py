@@ -157,3 +157,20 @@ def test_a_log_that_was_used_again_is_no_fault(in_use: Path) -> None:
     old = bytearray(24 + PAGE)
     assert log_problem(log + bytes(old) * 3) is None
     assert log_problem(log[:-1]) is not None
+
+
+def test_a_file_that_lost_its_end_is_read_up_to_there(closed: Path, tmp_path: Path) -> None:
+    """Without its last page SQLite reads nothing of a file; the doctor finds what stands in the other pages."""
+    shutil.copytree(closed, tmp_path / "store")
+    path = tmp_path / "store" / "work.db"
+    path.write_bytes(path.read_bytes()[:-PAGE])
+    with (
+        kept_at(f"sqlite:///{path}") as kept,
+        open_store(f"sqlite:///{tmp_path / 'repaired.db'}") as into,
+    ):
+        examined = examine(kept)
+        repair(kept, examined, into)
+        heads = {info.name: info.head for info in into.journals()}
+    assert examined.findings[0].fault == "cut file"
+    assert heads
+    assert all(head in HISTORY[name] for name, head in heads.items())

@@ -317,3 +317,153 @@ def test_a_file_in_use_at_the_fork_is_not_opened_in_the_child(url: str) -> None:
         assert "close its stores there before a fork" in first
     else:
         assert "SqlStore" in first
+
+
+_HOOKS = """
+import os, sys
+
+url, when = sys.argv[1:]
+session = None
+
+
+def use():
+    if session is not None and when == "close before":
+        session.close()
+    elif session is not None and when != "in the child":
+        session.refresh()
+    elif session is not None:
+        with mage.Session.open(url, "b", task="t") as mine:
+            mine.grow("x", "y")
+
+
+where = {"close before": "before", "before": "before", "in the parent": "after_in_parent"}
+os.register_at_fork(**{where.get(when, "after_in_child"): use})  # before mage has any hook
+import mage
+
+session = mage.Session.open(url, "a", task="t")
+child = os.fork()
+if not child:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+with mage.Session.open(url, "a") as again:
+    print(again.grow("x", "y").tree.next_step)
+"""
+
+
+@pytest.mark.parametrize("when", ["close before", "before", "in the parent", "in the child"])
+def test_hooks_of_the_host_may_use_a_store(when: str, url: str) -> None:
+    """A host that closes, uses or opens a session in hooks of its own at a fork, before ours or after, is not held up."""
+    ran = python(_HOOKS, url, when)
+    assert (ran.stdout, ran.returncode) == ("2\n", 0), ran.stderr
+    assert "Exception ignored" not in ran.stderr
+
+
+_INTERRUPTED = (
+    _CHILD
+    + """
+import signal
+from threading import Event, Thread
+from mage.stores import open_store
+
+store = open_store(url)
+inside, end = Event(), Event()
+
+
+def hold():
+    def work(connection):
+        connection.exec_driver_sql("SELECT 1")
+        inside.set()
+        end.wait()
+
+    store._transactions.read(work)
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+thread = Thread(target=hold)
+thread.start()
+inside.wait()
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+finally:
+    end.set()
+thread.join()
+print(len(store.journals()), in_child(lambda: len(open_store(url).journals())))
+"""
+)
+
+
+def test_a_fork_that_is_interrupted_holds_nobody_up(url: str) -> None:
+    """Ctrl-C while a fork waits for a transaction: afterwards the store goes on, and forks do."""
+    ran = python(_INTERRUPTED, url)
+    assert ran.stdout == "0 0\n", ran.stderr
+
+
+_LATE = (
+    _CHILD
+    + """
+import asyncio
+from mage import AsyncSession
+from mage.stores import in_thread, open_store
+
+store = open_store(url)
+asyncio.run(in_thread(store).journals())
+print(in_child(lambda: asyncio.run(in_thread(store).journals())).split(":")[0])
+print(in_child(lambda: asyncio.run(AsyncSession.open(store, "a", task="t"))).split(":")[0])
+"""
+)
+
+
+def test_a_twin_that_is_made_in_the_child_is_refused_too(url: str) -> None:
+    """The threads of the parent's twins are none in a child: a new twin of the old store is refused, and waits for none."""
+    ran = python(_LATE, url)
+    assert ran.stdout.splitlines() == ["WrongProcess", "WrongProcess"], ran.stderr
+
+
+_CLOCK = (
+    _CHILD
+    + """
+from mage.stores import WrongProcess, open_store
+from mage.testing.stores import chain, following
+
+child = None
+
+
+def clock():
+    global child
+    if forks:
+        forks.clear()
+        child = os.fork()
+    return 5
+
+
+forks = []
+store = open_store(url, clock=clock)
+head = store.create("a", chain(2))
+for use in (
+    lambda: store.create("b", chain(2)), lambda: store.fork("a", "c", 1),
+    lambda: store.append("a", head, following(head, "x")),
+):
+    forks.append(1)
+    try:
+        version = use().version
+    except WrongProcess:
+        os._exit(7)
+    if not child:
+        os._exit(3)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), version)
+"""
+)
+
+
+def test_what_a_clock_forks_off_writes_nothing(url: str) -> None:
+    """Where a clock forks, the child is refused, and the parent goes on."""
+    ran = python(_CLOCK, url)
+    assert ran.stdout.split("\n") == ["7 2", "7 1", "7 3", ""], ran.stderr

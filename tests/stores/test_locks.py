@@ -138,8 +138,9 @@ import sys
 from mage.stores import open_store
 from mage.testing.stores import following
 with open_store(sys.argv[1]) as store:
-    head = store.head("a")
-    store.append("a", head, following(head, sys.argv[2]))
+    for text in sys.argv[2:]:
+        head = store.head("a")
+        store.append("a", head, following(head, text))
 """
 
 
@@ -284,3 +285,70 @@ def test_a_store_is_for_its_owner_alone(tmp_path: Path) -> None:
             assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o640}
     finally:
         os.umask(old)
+
+
+_DROPPED = """
+import gc, os, sys
+from sqlalchemy import event
+from mage.stores import StoreUnavailable, open_store
+from mage.testing.stores import chain, following
+from tests.stores.test_locks import _LOOKS, _PASSES_BY, python
+from pathlib import Path
+
+url, path, how = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+store = open_store(url)
+head = store.create("a", chain(50))
+
+
+def lose(*_):
+    if left:
+        left.pop()
+        path.read_bytes()
+        assert python(_LOOKS, url).stdout == "50"
+
+
+left = [1]
+event.listen(store._backend.engine, "commit", lose)
+try:
+    store.append("a", head, following(head, "mine"))
+except StoreUnavailable:
+    pass
+assert python(_PASSES_BY, url, *range(60)).returncode == 0
+if how == "close":
+    store.close()
+elif how == "dropped":
+    del store
+    gc.collect()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks are mandatory there")
+@pytest.mark.parametrize("how", ["close", "dropped", "still open at the end"])
+def test_an_old_log_is_never_copied_into_the_file(tmp_path: Path, how: str) -> None:
+    """Closed, dropped or open when the process ends: what others wrote since the log was lost stays as it is."""
+    ran = python(_DROPPED, at(tmp_path), tmp_path / "work.db", how)
+    assert ran.returncode == 0, ran.stderr
+    with kept_at(at(tmp_path)) as kept:
+        assert examine(kept).findings == ()
+        assert [row.head for row in kept.journals] == [110]
+
+
+def test_a_connection_to_another_file_is_never_used(tmp_path: Path) -> None:
+    """Where another file has taken the name for a while, no connection to it is kept for later."""
+    path, aside, backup = (tmp_path / f"{name}.db" for name in ("work", "aside", "backup"))
+    with open_store(f"sqlite:///{backup}") as other:
+        other.create("a", chain(2))
+    with open_store(at(tmp_path)) as store:
+        assert isinstance(store, SqlStore)
+        head = store.create("a", chain(2))
+        path.rename(aside)
+        backup.rename(path)
+        store._backend.engine.dispose()  # as before a fork
+        with pytest.raises(StoreUnavailable, match="moved or replaced"):
+            store.head("a")
+        path.rename(backup)
+        aside.rename(path)
+        written = store.append("a", head, following(head, "x"))
+        assert store.head("a") == written
+    with open_store(f"sqlite:///{backup}") as other:
+        assert other.head("a").version == 2

@@ -38,10 +38,12 @@ def private_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
     where = Path(tempfile.gettempdir()) if place is None else place
     _sweep(where, prefix)
     folder, lock = _locked(where, prefix)
+    process = os.getpid()
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if process == os.getpid():  # a child that was forked inside has only borrowed it
+            shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 
 

@@ -39,6 +39,8 @@ except OSError as error:
     sys.exit(error.errno or 5)
 """
 _TRIES: Final = 20
+_MOST: Final = 16
+"""How many times as long as it is a file may say that it was, to be believed."""
 _LINES: Final = 20
 """Of what SQLite says of its own pages."""
 
@@ -91,10 +93,14 @@ def _copy_quietly(path: Path, copy: Path) -> None:
 
 def _copy_elsewhere(path: Path, target: Path) -> None:
     """Copy a database in a process of its own: this one would lose its locks on it with the descriptor."""
+    if not sys.executable:
+        raise StoreUnavailable("it is copied by another Python, and this process does not know where one is")
     command = [sys.executable, "-I", "-S", "-c", _COPY, os.fspath(path), os.fspath(target)]
     number = subprocess.run(  # noqa: S603  # this interpreter, our program
         command, stdin=subprocess.DEVNULL, capture_output=True, check=False
     ).returncode
+    if number < 0:
+        raise StoreUnavailable(f"the process that copied it was ended by signal {-number}")
     if number:
         raise OSError(number, os.strerror(number), os.fspath(path))
 
@@ -133,6 +139,8 @@ def _header_findings(copy: Path) -> Iterator[Finding]:
         found = copy.stat().st_size
         if found != whole:
             yield _of_store("cut file", f"it has {found} bytes, and says that it has {whole}")
+            if found < whole <= _MOST * found:
+                os.truncate(copy, whole)  # SQLite reads nothing at all of a file that is shorter than it says
     problem = log_problem(log.read_bytes()) if has_log else None
     if problem is not None:
         reason = f"{problem}; what stood there is gone, acknowledged or not: --expect-head tells"

@@ -3,6 +3,9 @@
 SQLite in the child would take the parent's locks for its own; a lock inside the library that another thread
 held would be held for ever; two processes would speak on one socket. So before a fork, transactions are
 waited for and idle connections closed. Both processes open new ones when they need them.
+
+Hooks of the host, finalizers and signal handlers may use a store while its process forks, in the very thread
+that forks: that one is never held up.
 """
 
 from __future__ import annotations
@@ -24,54 +27,57 @@ _LONGEST: Final = 2.0
 
 @final
 class _Gate:
-    """Counts the transactions that are under way, and holds new ones up while the process forks."""
+    """Knows the transactions that are under way, and holds new ones up while the process forks."""
 
     def __init__(self) -> None:
-        self.engines: WeakSet[Engine] = WeakSet()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
+        self.engines: WeakSet[Engine] = WeakSet()
+        self._process = os.getpid()
         self._free = Condition()
-        self._inside = 0
-        self._waiting = 0
-        self._holder: int | None = None
+        self._inside: dict[object, int] = {}
+        self._forking: set[int] = set()
 
     @contextmanager
     def inside(self) -> Iterator[None]:
         """Carry out a transaction inside: this process does not fork meanwhile, unless that takes too long."""
-        with self._free:
-            self._free.wait_for(lambda: not self._waiting)
-            self._inside += 1
+        self.in_child()
+        transaction, thread = object(), get_ident()
         try:
+            with self._free:
+                if thread not in self._forking:
+                    self._free.wait_for(lambda: not self._forking)
+                self._inside[transaction] = thread
             yield
         finally:
             with self._free:
-                self._inside -= 1
+                self._inside.pop(transaction, None)
                 self._free.notify_all()
 
     def before(self) -> None:
-        """Wait for the transactions, and close what is idle. The lock is held until the process has forked."""
+        """Wait for the transactions of other threads, and close what is idle. The lock is held until `after`."""
         if not self._free.acquire(timeout=_LONGEST):
             return
-        self._waiting += 1
-        is_free = self._free.wait_for(lambda: self._inside <= 0, _LONGEST)
-        self._holder = get_ident()
-        if is_free:
+        thread = get_ident()
+        self._forking.add(thread)
+        self._free.wait_for(lambda: all(other == thread for other in self._inside.values()), _LONGEST)
+        if not self._inside:
             for engine in list(self.engines):
                 engine.dispose()
 
     def after(self) -> None:
         """Let transactions begin again."""
-        if self._holder != get_ident():
-            return
-        self._holder = None
-        self._waiting -= 1
-        self._free.notify_all()
-        self._free.release()
+        thread = get_ident()
+        if thread in self._forking:
+            self._forking.discard(thread)
+            self._free.notify_all()
+            self._free.release()
 
     def in_child(self) -> None:
-        """Begin anew: those inside, and whoever held the lock, are threads of the parent."""
-        self._begin_anew()
+        """Begin anew in a child, once: those inside, whoever held the lock, and all engines are its parent's."""
+        if self._process != os.getpid():
+            self._begin_anew()
 
 
 _GATE: Final = _Gate()
@@ -80,6 +86,7 @@ in_transaction: Final = _GATE.inside
 
 def closes_before_fork(engine: Engine) -> None:
     """Let the idle connections of an engine be closed before this process forks; the next use opens others."""
+    _GATE.in_child()
     _GATE.engines.add(engine)
 
 

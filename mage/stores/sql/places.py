@@ -15,6 +15,7 @@ file that takes the name. Therefore:
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sqlite3
@@ -29,13 +30,14 @@ from weakref import WeakSet
 import attrs
 
 from mage.stores.errors import StoreUnavailable, WrongProcess
+from mage.stores.processes import Home
 
 __all__ = ["FirstPage", "Place", "Watched", "first_page"]
 
 Identity: TypeAlias = tuple[int, int] | None
 """Device and inode of a file; None where there is none of the name."""
 
-_MOVED: Final = "the file was moved or replaced since it was opened"
+_MOVED: Final = "the file was moved or replaced since it was opened: move it back, or open the store anew"
 _LOG_GONE: Final = (
     "its write-ahead log was removed or replaced while it was open: this process can use the file no more,"
     " another one can"
@@ -50,11 +52,20 @@ class Watched(sqlite3.Connection):
     opened, that would overwrite what others have written: such a connection is never closed.
     """
 
-    place: Place
+    place: Place | None = None
 
     def close(self) -> None:
-        """Close it, or leave it as it is for as long as the process lives."""
-        self.place.close(self, super().close)
+        """Close it, or leave it as it is for as long as the process lives. Closing twice is no error."""
+        place, self.place = self.place, None
+        if place is None:
+            super().close()
+        else:
+            place.close(self, super().close)
+
+    def __del__(self) -> None:
+        """Leave one that nobody closed as it is, if it may not be closed: freeing it would."""
+        if self.place is not None and self.place.is_lost:
+            _keep_for_ever(self)
 
 
 @final
@@ -76,6 +87,8 @@ class _InUse:
 _LOCK: Final[list[RLock]] = [RLock()]
 _USED: Final[dict[Identity, _InUse]] = {}
 """All files that this process has open. SQLite too keeps one record of each, for all connections."""
+_PROCESS: Final = [os.getpid()]
+"""The process that these are of."""
 _INHERITED: Final[dict[Identity, int]] = {}
 """Files that were in use when this process was forked, and by which process: SQLite believes in their locks here."""
 
@@ -94,25 +107,32 @@ class Place:
         self._path = path
         self._beside = tuple(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
         self._opened: Identity = None
-        self._process = os.getpid()
+        self._home = Home(f"the file {str(path)!r}")
+        _inherit()
         parent = _INHERITED.get(_identity(path))
         if parent is not None:
             advice = "close its stores there before a fork, or start this process by 'spawn'"
-            raise WrongProcess(f"the file {str(path)!r}", parent, self._process, advice)
+            raise WrongProcess(f"the file {str(path)!r}", parent, os.getpid(), advice)
         used = _USED.get(_identity(path))
         if used is not None and used.lost:
             raise StoreUnavailable(_LOG_GONE)
 
     def adopt(self, connection: Watched, _: object) -> None:
-        """Take a new connection."""
+        """Take a new connection.
+
+        Raises:
+            StoreUnavailable: it is one to another file than the first was.
+        """
         with _LOCK[0]:
-            connection.place = self
-            if self._opened is None:
-                self._opened = _identity(self._path)
-            used = _USED.setdefault(self._opened, _InUse())
+            found = _identity(self._path)
+            if found is None or found != (self._opened or found):
+                raise StoreUnavailable(_MOVED)
+            self._opened = found
+            used = _USED.setdefault(found, _InUse())
             if not used.connections and not used.lost:
                 used.beside = None
             used.connections.add(connection)
+            connection.place = self
 
     def require(self) -> None:
         """Ask that file and log are the ones that were opened. Cost: three system calls.
@@ -127,33 +147,43 @@ class Place:
             raise StoreUnavailable(_LOG_GONE)
 
     def _has_its_log(self) -> bool:
-        used, found = _USED[self._opened], (_identity(self._beside[0]), _identity(self._beside[1]))
+        used = _USED.get(self._opened)
+        if used is None:
+            return False
+        found = _identity(self._beside[0]), _identity(self._beside[1])
         if used.beside is None:
             used.beside = None if None in found else found
         return used.beside in (None, found)
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether SQLite must not do what it does at the end: copy the log into the file, and remove it."""
+        if not self._home.is_here:
+            return True
+        # a file that was moved away SQLite leaves alone by itself
+        return not self._has_its_log() and _identity(self._path) is not None
+
     def close(self, connection: Watched, closing_it: Callable[[], None]) -> None:
-        """Close a connection, if SQLite may do what it does at the end: copy the log into the file, and remove it."""
-        if self._process != os.getpid():
+        """Close a connection, if that may be; else keep it as it is."""
+        if not self._home.is_here:
+            _keep_for_ever(connection)
             return
         with _LOCK[0]:
-            used = _USED[self._opened]
-            if connection not in used.connections:
-                return
-            if (
-                self._has_its_log() or _identity(self._path) is None
-            ):  # SQLite leaves a file that was moved alone
-                closing_it()
-            else:
-                used.lost = True
+            used, lost = _USED.get(self._opened), self.is_lost
+            if lost:
                 _keep_for_ever(connection)
+            else:
+                closing_it()
+            if used is None:
+                return
+            used.lost = used.lost or lost
             used.connections.discard(connection)
             if not used.connections and not used.lost:
                 del _USED[self._opened]
 
     def inherit(self) -> None:
         """Note, in a child, that the file was in use when it was forked off."""
-        _INHERITED[self._opened] = self._process
+        _INHERITED[self._opened] = _PROCESS[0]
 
 
 def _identity(path: Path) -> Identity:
@@ -200,14 +230,27 @@ def _keep_for_ever(connection: Watched) -> None:
 
 
 def _inherit() -> None:
-    """In a child: note which files were in use when it was forked off, and never touch these connections."""
+    """In a child, once: note which files were in use when it was forked off, and never touch these connections."""
+    if _PROCESS[0] == os.getpid():
+        return
     _LOCK[0] = RLock()
     for used in list(_USED.values()):
         for connection in list(used.connections):
-            connection.place.inherit()
+            if connection.place is not None:
+                connection.place.inherit()
             _keep_for_ever(connection)
     _USED.clear()
+    _PROCESS[0] = os.getpid()
 
 
+def _keep_lost() -> None:
+    """Keep what may not be closed from being freed when the process ends."""
+    for used in list(_USED.values()):
+        for connection in list(used.connections):
+            if connection.place is not None and connection.place.is_lost:
+                _keep_for_ever(connection)
+
+
+atexit.register(_keep_lost)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_inherit)

@@ -86,7 +86,11 @@ class Sqlite:
         """See `Backend.lock_schema`: an immediate transaction is alone already."""
 
     def outlast_writers(self, connection: Connection) -> None:
-        """See `Backend.outlast_writers`: an immediate transaction begins when the others have ended."""
+        """See `Backend.outlast_writers`: an immediate transaction begins when the others have ended.
+
+        It writes something: of a COMMIT that failed, what stands in the log unread would be found after a crash.
+        """
+        connection.exec_driver_sql(f"PRAGMA user_version = {self.version(connection)}")
 
     def version(self, connection: Connection) -> int:
         """See `Backend.version`."""

@@ -55,11 +55,12 @@ _ROOMY: Final = 1 << 20
 
 @final
 class Origin(NamedTuple):
-    """What a journal begins with: the journal it reads through, up to which version, and what it takes over."""
+    """What a journal begins with: the journal it reads through, up to which version, what it takes over, and when."""
 
     parent: int | None
     forked_at: int
     redactions: int
+    time: int
 
 
 @final
@@ -78,9 +79,10 @@ class SqlStore:
         name, checked = as_name(name), beginning(records)
         head = checked[-1].head
         rows = [row_of(record) for record in checked]
+        origin = Origin(None, 0, 0, self._clock())  # other people's code, in no transaction
 
         def work(connection: Connection) -> Head:
-            journal = self._add(connection, name, head, rows, Origin(None, 0, 0))
+            journal = self._add(connection, name, head, rows, origin)
             self._insert.execute(connection, *with_journal(journal, rows))
             return head
 
@@ -88,7 +90,7 @@ class SqlStore:
 
     def fork(self, source: str, name: str, at: int) -> Head:
         """See `JournalStore.fork`."""
-        name = as_name(name)
+        name, time = as_name(name), self._clock()
 
         def work(connection: Connection) -> Head:
             lineage = lineage_of(connection, source, after=max(0, at - 1), hold=True)
@@ -97,13 +99,12 @@ class SqlStore:
             if digest is None:
                 raise DamagedRecord(at, "it is missing")
             head = head_of(at, digest)
-            self._add(connection, name, head, [], Origin(owner, at, lineage.redactions))
+            self._add(connection, name, head, [], Origin(owner, at, lineage.redactions, time))
             return head
 
         return self._transactions.write(work, lambda head: self._holds(name, head))
 
     def _add(self, connection: Connection, name: str, head: Head, rows: Rows, origin: Origin) -> int:
-        time = self._clock()
         payload, grows = _size(rows)
         row = {
             "name": name,
@@ -112,8 +113,8 @@ class SqlStore:
             "redactions": origin.redactions,
             "head": head.version,
             "digest": digest_bytes(head.digest),
-            "created": time,
-            "changed": time,
+            "created": origin.time,
+            "changed": origin.time,
             "payload": payload,
             "grows": grows,
         }

@@ -77,8 +77,9 @@ class Transactions:
 
     def outside(self, work: Callable[[], None]) -> None:
         """Carry out what needs no transaction, or none around it."""
-        self._require_open()
+        self._home.require()
         with in_transaction():
+            self._require_open()
             try:
                 work()
             except SQLAlchemyError as error:
@@ -102,8 +103,9 @@ class Transactions:
             raise lost.fault from lost
 
     def _once(self, engine: Engine, work: Callable[[Connection], Answer], *, commits: bool) -> Answer:
-        self._require_open()
+        self._home.require()
         with in_transaction():
+            self._require_open()
             connection = _connected(engine)
             try:
                 answer = self._carried_out(connection, work)
@@ -111,7 +113,8 @@ class Transactions:
                     self._commit(connection)
                 return answer
             finally:
-                _release(connection)
+                if self._home.is_here:
+                    _release(connection, for_good=not self._open)
 
     def _require_open(self) -> None:
         self._home.require()
@@ -130,6 +133,7 @@ class Transactions:
 
     def _commit(self, connection: Connection) -> None:
         """Commit, and look where it went: what nobody will find there is not acknowledged."""
+        self._home.require()  # a signal handler may have forked
         try:
             connection.commit()
             self._backend.require_place()
@@ -163,11 +167,14 @@ def _undoubted(error: StoreUnavailable) -> StoreError:
     return fault_of(cause) if isinstance(cause, SQLAlchemyError) else StoreUnavailable(error.reason)
 
 
-def _release(connection: Connection) -> None:
-    """Give a connection back; what was not committed is rolled back. A lost one has nothing to roll back.
+def _release(connection: Connection, *, for_good: bool) -> None:
+    """Close a connection for good, where its store was closed meanwhile, or give a connection back; what was not committed is rolled back. A lost one has nothing to roll back.
 
     Never raises: it runs where an answer or an error is on its way already.
     """
+    if for_good:
+        with suppress(SQLAlchemyError):
+            connection.invalidate()
     try:
         connection.close()
     except SQLAlchemyError:
