@@ -106,6 +106,21 @@ def test_a_full_disk_leaves_the_old_state(tmp_path: Path) -> None:
         assert store.append("a", head, following(head, "x" * 100_000)).version == 21
 
 
+def test_a_doubt_is_settled_by_writing(tmp_path: Path) -> None:
+    """Of a COMMIT that failed a frame may stand in the log, unread until a crash: what settles the doubt overwrites it."""
+    with open_store(at(tmp_path)) as store:
+        assert isinstance(store, SqlStore)
+        store.create("a", chain(1))
+        other = sqlite3.connect(tmp_path / "work.db")
+        before = other.execute("PRAGMA data_version").fetchone()
+        with store._backend.writer.begin() as connection:
+            store._backend.outlast_writers(connection)
+        assert other.execute("PRAGMA data_version").fetchone() != before
+        other.close()
+    with open_store(at(tmp_path)) as store:
+        assert store.head("a").version == 1
+
+
 _FULL = """
 import resource, sys
 from mage.stores import StoreError, open_store
