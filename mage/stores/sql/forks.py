@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from sqlalchemy import Engine
 
-__all__ = ["closes_before_fork", "in_transaction"]
+__all__ = ["closes_before_fork", "enter", "in_transaction", "leave"]
 
 _LONGEST: Final = 2.0
 """Seconds that a fork waits for transactions; some wait for others who hold the database."""
@@ -41,18 +41,36 @@ class _Gate:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Carry out a transaction inside: this process does not fork meanwhile, unless that takes too long."""
-        self.in_child()
-        transaction, thread = object(), get_ident()
+        """Carry out what is no transaction of `Transactions` inside, as a transaction is."""
+        entered = self.enter()
         try:
-            with self._free:
-                if thread not in self._forking:
-                    self._free.wait_for(lambda: not self._forking)
-                self._inside[transaction] = thread
             yield
         finally:
+            self.leave(entered)
+
+    def enter(self) -> object:
+        """Begin a transaction, which is to `leave`: this process does not fork meanwhile, unless that takes too long.
+
+        It is noted before the forks are looked for, and a fork is noted before the transactions are: of two that
+        meet at least one sees the other. So no lock is taken where nothing forks.
+        """
+        if self._process != os.getpid():
+            self._begin_anew()
+        transaction, thread = object(), get_ident()
+        self._inside[transaction] = thread
+        if self._forking and thread not in self._forking:
             with self._free:
-                self._inside.pop(transaction, None)
+                del self._inside[transaction]
+                self._free.notify_all()
+                self._free.wait_for(lambda: not self._forking)
+                self._inside[transaction] = thread
+        return transaction
+
+    def leave(self, transaction: object) -> None:
+        """End a transaction."""
+        self._inside.pop(transaction, None)
+        if self._forking:
+            with self._free:
                 self._free.notify_all()
 
     def before(self) -> None:
@@ -61,7 +79,7 @@ class _Gate:
             return
         thread = get_ident()
         self._forking.add(thread)
-        self._free.wait_for(lambda: all(other == thread for other in self._inside.values()), _LONGEST)
+        self._free.wait_for(lambda: all(other == thread for other in list(self._inside.values())), _LONGEST)
         if not self._inside:
             for engine in list(self.engines):
                 engine.dispose()
@@ -82,6 +100,8 @@ class _Gate:
 
 _GATE: Final = _Gate()
 in_transaction: Final = _GATE.inside
+enter: Final = _GATE.enter
+leave: Final = _GATE.leave
 
 
 def closes_before_fork(engine: Engine) -> None:

@@ -104,8 +104,8 @@ class Place:
             WrongProcess: its parent had it in use when it forked.
             StoreUnavailable: this process has lost its log.
         """
-        self._path = path
-        self._beside = tuple(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+        self._path = os.fspath(path)
+        self._beside = (f"{path}-wal", f"{path}-shm")
         self._opened: Identity = None
         self._home = Home(f"the file {str(path)!r}")
         _inherit()
@@ -186,7 +186,7 @@ class Place:
         _INHERITED[self._opened] = _PROCESS[0]
 
 
-def _identity(path: Path) -> Identity:
+def _identity(path: str | Path) -> Identity:
     try:
         found = os.stat(path)
     except OSError:

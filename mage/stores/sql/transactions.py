@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from mage.stores.errors import StoreError, StoreUnavailable
 from mage.stores.processes import Home
 from mage.stores.sql.faults import fault_of, is_lost, unreadable
-from mage.stores.sql.forks import in_transaction
+from mage.stores.sql.forks import enter, in_transaction, leave
 from mage.stores.sql.schema import Backend
 
 __all__ = ["Transactions"]
@@ -104,7 +104,8 @@ class Transactions:
 
     def _once(self, engine: Engine, work: Callable[[Connection], Answer], *, commits: bool) -> Answer:
         self._home.require()
-        with in_transaction():
+        entered = enter()
+        try:
             self._require_open()
             connection = _connected(engine)
             try:
@@ -115,6 +116,8 @@ class Transactions:
             finally:
                 if self._home.is_here:
                     _release(connection, for_good=not self._open)
+        finally:
+            leave(entered)
 
     def _require_open(self) -> None:
         self._home.require()
