@@ -149,7 +149,8 @@ def test_the_doctor_repairs_a_journal_that_was_cut(tmp_path: Path, end: int, sou
     ran = mage("doctor", path, "--repair", new, "--expect-head", 13, "--json")
     assert ran.status == 1
     assert path.read_bytes() == before
-    assert decode_journal(new.read_bytes()).unwrap() == tuple(story()[:sound])
+    assert new.exists() == (sound > 0)  # nothing is written of what holds nothing sound
+    assert not sound or decode_journal(new.read_bytes()).unwrap() == tuple(story()[:sound])
     found = [(each["fault"], each["version"]) for each in json.loads(ran.out)["findings"]]
     assert found[0] == ("damaged journal", sound + 1)
     assert ("lost tail", sound + 1) in found
