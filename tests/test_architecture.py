@@ -19,6 +19,7 @@ FLOORS: Final = (
     "tokens",
     "render",
     "diff",
+    "chat",
     "stores",
     "bundle",
     "session",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mage import start, view
 from mage.agent import Policy
-from mage.agent.prompts import User, decide_messages, system_prompt
 from mage.agent.telling import LINES, QUOTED, quoted, told_once
+from mage.chat import User, decide_messages, system_prompt
 from mage.effects import (
     Compensable,
     Decide,

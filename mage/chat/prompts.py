@@ -1,4 +1,4 @@
-"""A `Decide` as a chat: fixed words, S, and last what is said once.
+"""What a model, a judge and a summarizer are asked, as a chat: fixed words, S or the steps, and the question.
 
     system                       how the state is shown and what may be done; the environment's manual
     user                         the task, the instructions in force, C, and where R begins
@@ -8,6 +8,18 @@
 A grow that adds a step only adds before the last message, so a provider's prefix cache keeps hitting. The
 forms are `Mode`: real tool calls, the plain-text moves, or JSON moves. Observations keep the form of
 `mage.render`: a line at the left margin is ours.
+
+A `JudgeRequest` and a `SummaryRequest` are asked so:
+
+    Task: ... / Instruction: ...         in force for these steps
+    Earlier part [Step 12]: ...          fallback summaries of the same subgoal
+    Action: ... / Observation: ...       each step, raw
+    Summary to judge: ...                a judge's
+    Rejected text: ... / Verdict: ...    a summarizer's, where it is to write again
+    At most 300 tokens.
+    Write the text.
+
+Content is in blocks as in `mage.render`: nothing in a step can be mistaken for words of ours.
 """
 
 from __future__ import annotations
@@ -15,16 +27,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
-from mage.agent.prompts.chat import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged
-from mage.agent.prompts.prompt import Prompt
-from mage.agent.prompts.wording import AS_JSON, AS_TEXT, AS_TOOLS, SYSTEM
-from mage.agent.tools import ACT, BadAction, JsonValue, Tool, canonical, offered, parse_action
-from mage.effects import Decide
-from mage.engine import Step, StepId
+from mage.chat.messages import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged
+from mage.chat.tools import ACT, BadAction, JsonValue, Tool, canonical, offered, parse_action
+from mage.chat.wording import (
+    AS_JSON,
+    AS_TEXT,
+    AS_TOOLS,
+    JUDGE_FALLBACK,
+    JUDGE_SUBGOAL,
+    SUMMARIZE_AGAIN,
+    SUMMARIZE_FALLBACK,
+    SUMMARIZE_SUBGOAL,
+    SYSTEM,
+    Prompt,
+)
+from mage.effects import Decide, JudgeRequest, SummaryRequest
+from mage.engine import Earlier, Step, StepId
 from mage.render import DEFAULT_CAPS, Caps
-from mage.render.blocks import Block, head_of, hints_of, observation_of
-
-__all__ = ["MODES", "Mode", "decide_messages", "system_prompt"]
+from mage.render.blocks import Block, asked_of, head_of, hints_of, observation_of, step_of
 
 Mode: TypeAlias = Literal["tools", "text", "json"]
 """How a model replies: by calling tools, by `Action[...]` and its like, or by a JSON object."""
@@ -123,8 +143,13 @@ def _user(blocks: Iterator[Block]) -> User:
 def _as_call(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
     """Return a step as the call of a tool and its result. The call's id follows from the step's (D15)."""
     name, arguments = _call_of(step.action, names)
-    call = ToolCall(f"step_{step.id}", name, canonical(arguments))
+    call = ToolCall(call_id(step.id), name, canonical(arguments))
     return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
+
+
+def call_id(step: StepId) -> str:
+    """Return the id of the call that stands for a step: nine letters and digits, which suits every provider."""
+    return f"s{step:08d}"
 
 
 def _call_of(action: str, names: frozenset[str]) -> tuple[str, dict[str, JsonValue]]:
@@ -154,3 +179,71 @@ def _as_json(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessag
 
 
 _IN_MODE: Final[dict[Mode, _AsDone]] = {"tools": _as_call, "text": _as_text, "json": _as_json}
+
+
+def judge_prompt(request: JudgeRequest) -> Prompt:
+    """Return the wording for a subgoal, or for a fallback, of which only faithfulness is asked (D12)."""
+    return JUDGE_SUBGOAL if request.kind == "subgoal" else JUDGE_FALLBACK
+
+
+def judge_messages(request: JudgeRequest, *, told: str = "") -> tuple[ChatMessage, ...]:
+    """Return the chat that asks for a verdict. Cost: O(size of the request).
+
+    Args:
+        request: what is to be judged.
+        told: what was wrong with the last answer; empty when it is asked for the first time.
+    """
+    blocks = [
+        *_done(request.task, request.instructions, request.earlier, request.steps),
+        Block("Summary to judge: ", request.text),
+        *_again(told),
+    ]
+    return _chat(judge_prompt(request), blocks)
+
+
+def summary_prompt(request: SummaryRequest) -> Prompt:
+    """Return the wording for a first text by its kind, or for a new one in place of a rejected one (D16)."""
+    if request.rejected is not None:
+        return SUMMARIZE_AGAIN
+    return SUMMARIZE_SUBGOAL if request.kind == "subgoal" else SUMMARIZE_FALLBACK
+
+
+def summary_messages(request: SummaryRequest, *, told: str = "") -> tuple[ChatMessage, ...]:
+    """Return the chat that asks for the text of a summary; see `judge_messages`."""
+    blocks = [
+        *_done(request.task, request.instructions, request.earlier, request.steps),
+        *_rejected(request),
+        *_again(told),
+        Block("Write the text."),
+    ]
+    return _chat(summary_prompt(request), blocks)
+
+
+def _done(
+    task: str, instructions: Sequence[str], earlier: Sequence[Earlier], steps: Sequence[Step]
+) -> Iterator[Block]:
+    yield from asked_of(task, instructions)
+    for part in earlier:
+        yield Block(f"Earlier part [Step {part.label}]: ", part.text)
+    for step in steps:
+        yield from step_of(step.action, step.observation)
+
+
+def _rejected(request: SummaryRequest) -> Iterator[Block]:
+    if request.rejected is not None:
+        yield Block("Rejected text: ", request.rejected)
+        if request.kind == "fallback":
+            yield Block("Its subgoal is not over.")
+    if request.feedback:
+        yield Block("Verdict: ", request.feedback)
+    if request.limit is not None:
+        yield Block(f"At most {request.limit} tokens.")
+
+
+def _again(told: str) -> Iterator[Block]:
+    if told:
+        yield Block("Your last reply could not be used: ", told)
+
+
+def _chat(prompt: Prompt, blocks: Sequence[Block]) -> tuple[ChatMessage, ...]:
+    return (System(prompt.text), User("".join([block.text for block in blocks])))

@@ -9,26 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent.prompts import (
+from mage.chat import (
     ALL_PROMPTS,
-    JUDGE_FALLBACK,
-    JUDGE_SUBGOAL,
     MODES,
     Assistant,
     ChatMessage,
     Mode,
     Prompt,
     System,
+    Tool,
     ToolResult,
     User,
     decide_messages,
     judge_messages,
+    parse_action,
     summary_messages,
     summary_prompt,
     system_prompt,
 )
-from mage.agent.prompts.chat import merged
-from mage.agent.tools import Tool, parse_action
+from mage.chat.messages import merged
+from mage.chat.wording import JUDGE_FALLBACK, JUDGE_SUBGOAL
 from mage.effects import Decide, JudgeRequest, Notice, SummaryRequest
 from mage.engine import Accept, Command, Compress, Digest, Earlier, Grow, Start, Step, StepId, replay, view
 from mage.render import DEFAULT_CAPS, render_body, render_hints
@@ -199,7 +199,7 @@ def test_a_step_is_shown_as_the_model_is_to_reply() -> None:
         shown = _chat(_decide(action), "tools", *tools)[2]
         assert isinstance(shown, Assistant)
         assert shown.call is not None
-        assert (shown.call.name, shown.call.arguments, shown.call.id) == (*expected, "step_1")
+        assert (shown.call.name, shown.call.arguments, shown.call.id) == (*expected, "s00000001")
     for odd in ("look around", "fly {}", "search {"):
         shown = _chat(_decide(odd), "tools", SEARCH)[2]
         assert isinstance(shown, Assistant)

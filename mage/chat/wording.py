@@ -1,4 +1,4 @@
-"""What we say to models, all of it. Change a text and its version rises with it.
+"""The fixed words that models are given. A text that changes takes a higher version.
 
 The paper's Appendix says what an agent is to be told in its four domains: explore before choosing, take
 only what was observed, one action a turn, compress a subgoal when it is done, revise what proves wrong,
@@ -7,22 +7,33 @@ finish when all is done. What belongs to a domain stands in the manual that its 
 
 from __future__ import annotations
 
-from typing import Final
+import hashlib
+from functools import cached_property
+from typing import Final, final
 
-from mage.agent.prompts.prompt import Prompt
+import attrs
 
-__all__ = [
-    "ALL_PROMPTS",
-    "AS_JSON",
-    "AS_TEXT",
-    "AS_TOOLS",
-    "JUDGE_FALLBACK",
-    "JUDGE_SUBGOAL",
-    "SUMMARIZE_AGAIN",
-    "SUMMARIZE_FALLBACK",
-    "SUMMARIZE_SUBGOAL",
-    "SYSTEM",
-]
+
+@final
+@attrs.frozen(slots=False)
+class Prompt:
+    """Words of ours that a model is given.
+
+    Attributes:
+        name: what they are for, such as `"judge-subgoal"`.
+        version: rises whenever the wording changes; a test compares each with its hash.
+        text: the wording.
+    """
+
+    name: str
+    version: int
+    text: str
+
+    @cached_property
+    def hash(self) -> str:
+        """The first 12 hexadecimal digits of the SHA-256 of the wording, surrogates escaped."""
+        return hashlib.sha256(self.text.encode(errors="backslashreplace")).hexdigest()[:12]
+
 
 SYSTEM: Final = Prompt(
     "system",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent.tools import (
+from mage.chat import (
     ACT,
     OWN_TOOLS,
     BadAction,

@@ -1,15 +1,51 @@
-"""The JSON Schemas of replies, for servers that enforce them. Each key comes in the order in which it is to be written."""
+"""JSON Schemas: whether a value fits one, and those of what models reply to us.
+
+`jsonschema` decides whether a value fits, and is imported at the first question. What a schema says that cannot be
+decided here (a `$ref` to another document, a pattern that is no Python pattern) is let pass: the environment has the
+last word on an action.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, Final, cast
 
-from mage.agent.tools import ACT, COMPRESS, OWN_TOOLS, REVISE, JsonValue, Schema, Tool
+from mage.chat.tools import ACT, COMPRESS, OWN_TOOLS, REVISE, JsonValue, Schema, Tool
 from mage.effects import Decide
 from mage.engine import Kind
 
-__all__ = ["move_schema", "verdict_schema"]
+_LONGEST: Final = 200
+"""Characters of a value or a reason that a misfit quotes."""
+
+
+def misfit(value: object, schema: object, at: str) -> str | None:
+    """Return where and how a value does not fit a schema, in one line, or None where it does.
+
+    The schema may be anything: what is no valid JSON Schema is fitted by every value.
+
+    Args:
+        value: JSON, as `json.loads` returns it.
+        schema: of the dialect that its `$schema` names; 2020-12, as MCP has it, where it names none.
+        at: what the value is called in the answer.
+
+    Cost: O(size of the value), times the schema's alternatives.
+    """
+    if not isinstance(schema, Mapping | bool):
+        return None
+    import jsonschema  # noqa: PLC0415  # what never checks a value need not load it
+    import referencing.exceptions  # noqa: PLC0415
+
+    kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+        wrong = next(kind(schema, registry=referencing.Registry()).iter_errors(value), None)
+    except (jsonschema.SchemaError, referencing.exceptions.Unresolvable, re.error, RecursionError):
+        return None
+    if wrong is None:
+        return None
+    reason = wrong.message if len(wrong.message) <= _LONGEST else f"{wrong.message[:_LONGEST]}..."
+    return f"{at}{wrong.json_path[1:]}: {reason}"
 
 
 def move_schema(

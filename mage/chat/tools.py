@@ -1,38 +1,20 @@
-"""What a model may call: the tools of a world, and what it does to its own state.
+"""What a model may call: the tools of an environment, and what an agent does to its own state.
 
-A world that has tools of its own names them; an action is then a call, and its text is the tool's name, a
-space and the arguments as canonical JSON, so that the same call is the same action (I2, the merge rule). A
-world without tools takes any text as an action; its one tool is `act`, and the text is the string itself.
+The action of a call is the tool's name, a space and the arguments as canonical JSON, wherever the call comes from:
+a model's reply, a trace, a host. So the same call is the same action (I2, the merge rule). An environment without
+tools takes any text as an action; its one tool is `act`, and the action is the text itself.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias, cast, final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
 from mage.engine.errors import MageError
-
-__all__ = [
-    "ACT",
-    "COMPRESS",
-    "FINISH",
-    "OWN_TOOLS",
-    "REVISE",
-    "BadAction",
-    "BadTool",
-    "JsonValue",
-    "Schema",
-    "Tool",
-    "action_text",
-    "canonical",
-    "offered",
-    "parse_action",
-    "read_arguments",
-]
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 """What JSON can say."""
@@ -102,8 +84,13 @@ class Tool:
         if self.parameters.get("type") != "object":
             raise BadTool(self.name, 'its parameters must be a JSON Schema with "type": "object"')
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether a provider can enforce the parameters strictly. Cost: O(size of the schema)."""
+        return is_strict(self.parameters)
+
     @classmethod
-    def of(cls, name: str, description: str, **parameters: Schema) -> Tool:
+    def of(cls, name: str, description: str, /, **parameters: Schema) -> Tool:
         """Return a tool all of whose parameters must be given, described so that a provider can enforce it."""
         return cls(
             name,
@@ -115,6 +102,41 @@ class Tool:
                 "additionalProperties": False,
             },
         )
+
+
+def is_strict(schema: object) -> bool:
+    """Tell whether every object in a schema allows just what it requires, as `strict: true` demands. Cost: O(size)."""
+    if not isinstance(schema, Mapping):
+        return True
+    known = cast("Mapping[str, object]", schema)
+    if "$ref" in known or not _is_closed(known):
+        return False
+    return all(is_strict(inner) for inner in _inner(known))
+
+
+def _is_closed(schema: Mapping[str, object]) -> bool:
+    if schema.get("type") != "object" and "properties" not in schema:
+        return True
+    required = schema.get("required")
+    names = set(_mapping(schema.get("properties")))
+    return (
+        schema.get("additionalProperties") is False and isinstance(required, list) and set(required) == names
+    )
+
+
+def _inner(schema: Mapping[str, object]) -> Iterator[object]:
+    yield from _mapping(schema.get("properties")).values()
+    yield schema.get("items")
+    for word in ("anyOf", "oneOf", "allOf"):
+        yield from _choices(schema.get(word))
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _choices(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 ACT: Final = Tool.of(
@@ -157,6 +179,42 @@ def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
             raise BadTool(tool.name, "two tools have this name")
         seen.add(tool.name)
     return (*(tools or (ACT,)), *OWN_TOOLS)
+
+
+Style: TypeAlias = Literal["chat", "responses", "anthropic", "mcp"]
+"""An interface: OpenAI's chat completions and Responses, Anthropic's Messages, the Model Context Protocol."""
+
+
+def declared(tools: Iterable[Tool], style: Style) -> list[dict[str, Any]]:
+    """Return tools as an interface takes them, JSON all through, `strict` where the schema allows it. Cost: O(size)."""
+    return [_DECLARED[style](tool) for tool in tools]
+
+
+def _for_chat(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": {**function, "strict": tool.is_strict}}
+
+
+def _for_responses(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", **function, "strict": tool.is_strict}
+
+
+def _for_anthropic(tool: Tool) -> dict[str, Any]:
+    described = {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+    return {**described, "strict": True} if tool.is_strict else described
+
+
+def _for_mcp(tool: Tool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "inputSchema": dict(tool.parameters)}
+
+
+_DECLARED: Final[dict[Style, Callable[[Tool], dict[str, Any]]]] = {
+    "chat": _for_chat,
+    "responses": _for_responses,
+    "anthropic": _for_anthropic,
+    "mcp": _for_mcp,
+}
 
 
 def canonical(value: object) -> str:
