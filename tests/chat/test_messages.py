@@ -19,7 +19,6 @@ from mage.chat import (
     canonical,
     decide_messages,
     declared,
-    sendable,
     system_prompt,
     written,
 )
@@ -38,13 +37,12 @@ def chat_of(shown: ExecutionState) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("form", FORMS)
 @given(shown=execution_states)
-def test_every_form_can_be_sent_and_says_all(form: Form, shown: ExecutionState) -> None:
-    """It is JSON that UTF-8 can spell, with every observation and every action in it, in order."""
+def test_every_form_can_be_sent(form: Form, shown: ExecutionState) -> None:
+    """It is JSON that UTF-8 can spell, with the call of every step in it, in order."""
     sent = json.dumps(written(chat_of(shown), form), ensure_ascii=False).encode()
     place = 0
     for step in shown.raw:
         place = sent.index(f'"s{step.id:08d}"'.encode(), place)
-    assert json.dumps(sendable(shown.task)[:20], ensure_ascii=False)[1:-1].encode() in sent
 
 
 @given(shown=execution_states)
