@@ -23,6 +23,7 @@ FLOORS: Final = (
     "stores",
     "bundle",
     "session",
+    "memory",
     "agent",
     "llm",
     "trajectories",

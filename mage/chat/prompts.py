@@ -24,7 +24,7 @@ Content is in blocks as in `mage.render`: nothing in a step can be mistaken for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from mage.chat.messages import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged
@@ -35,6 +35,7 @@ from mage.chat.wording import (
     AS_TOOLS,
     JUDGE_FALLBACK,
     JUDGE_SUBGOAL,
+    MEMORY,
     SUMMARIZE_AGAIN,
     SUMMARIZE_FALLBACK,
     SUMMARIZE_SUBGOAL,
@@ -93,6 +94,50 @@ def decide_messages(
     )
 
 
+Steps: TypeAlias = Literal["text", "calls"]
+"""How a host shows the open steps: in one text with all else, or as the calls that they were, with their results."""
+
+
+def state_messages(
+    request: Decide, *, steps: Steps = "text", caps: Caps = DEFAULT_CAPS
+) -> tuple[ChatMessage, ...]:
+    """Return S for a model with a host's own system prompt and tools: words on how to read it, S, and what is said once.
+
+    As text it is one message by the user, which every provider takes, whatever the model thought before. As calls,
+    each step that was a call stands as this call and its result, for models that are to see what they did in the
+    form in which they do it; any other step as text.
+
+    Cost: O(size of S + notices).
+    """
+    shown = request.shown
+    done = [_as_block(step) if steps == "text" else _as_made(step) for step in shown.raw]
+    return tuple(
+        merged(
+            [
+                User(f"{MEMORY.text}\n\n"),
+                _user(head_of(shown)),
+                *[message for pair in done for message in pair],
+                _user(hints_of(shown.hints, caps)),
+                _user(_now(request)),
+            ]
+        )
+    )
+
+
+def _as_block(step: Step) -> tuple[ChatMessage, ...]:
+    return (_user(step_of(step.action, step.observation)),)
+
+
+def _as_made(step: Step) -> tuple[ChatMessage, ...]:
+    """Return a step as the call that it was; one that was none as text."""
+    try:
+        name, arguments = parse_action(step.action)
+        call = ToolCall(call_id(step.id), name, canonical(arguments))
+    except (BadAction, ValueError):  # a text, or a number that JSON cannot say
+        return _as_block(step)
+    return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
+
+
 _AsDone: TypeAlias = Callable[[Step, frozenset[str]], tuple[ChatMessage, ChatMessage]]
 
 
@@ -136,7 +181,7 @@ def _label(boundary: StepId) -> str:
     return f"[Step {boundary}]"
 
 
-def _user(blocks: Iterator[Block]) -> User:
+def _user(blocks: Iterable[Block]) -> User:
     return User("".join([block.text for block in blocks]))
 
 

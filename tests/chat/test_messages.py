@@ -40,9 +40,9 @@ def chat_of(shown: ExecutionState) -> tuple[Any, ...]:
 def test_every_form_can_be_sent(form: Form, shown: ExecutionState) -> None:
     """It is JSON that UTF-8 can spell, with the call of every step in it, in order."""
     sent = json.dumps(written(chat_of(shown), form), ensure_ascii=False).encode()
-    place = 0
-    for step in shown.raw:
-        place = sent.index(f'"s{step.id:08d}"'.encode(), place)
+    places = [sent.find(f'"s{step.id:08d}"'.encode()) for step in shown.raw]
+    assert places == sorted(places)
+    assert -1 not in places
 
 
 @given(shown=execution_states)

@@ -11,8 +11,6 @@ from typing import Final
 
 from mage.effects import Notice, NoticeKind
 
-__all__ = ["few", "quoted", "told_once"]
-
 LINES: Final = 20
 """Lines of one list."""
 QUOTED: Final = 400

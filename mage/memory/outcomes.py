@@ -9,17 +9,6 @@ import attrs
 
 from mage.effects import Usage
 
-__all__ = [
-    "KINDS_OF_CALL",
-    "KindOfCall",
-    "Outcome",
-    "RunFailed",
-    "RunFinished",
-    "RunStopped",
-    "Totals",
-    "outcome_document",
-]
-
 KindOfCall: TypeAlias = Literal["model", "judge", "summarizer"]
 KINDS_OF_CALL: Final[tuple[KindOfCall, ...]] = ("model", "judge", "summarizer")
 

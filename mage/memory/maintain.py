@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from mage.agent.asks import AskVerdict, BeginJudging, judge, summarize
-from mage.agent.going_back import go_back, may_go_back
-from mage.agent.outcomes import Outcome, RunStopped
-from mage.agent.situation import Run, operated
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
 from mage.effects.program import Program
 from mage.engine import (
@@ -24,8 +20,10 @@ from mage.engine import (
     judge_request,
 )
 from mage.engine.judging import request_for
-
-__all__ = ["maintain", "settle"]
+from mage.memory.outcomes import Outcome, RunStopped
+from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
+from mage.memory.revise import go_back, may_go_back
+from mage.memory.state import Run, operated
 
 
 async def maintain(run: Run) -> Outcome | None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from mage.agent.asks import summarize
-from mage.agent.maintaining import maintain, settle
-from mage.agent.outcomes import Outcome
-from mage.agent.situation import Run
-from mage.effects import EffectError, SummaryRequest
-from mage.engine import Active, Compress, ExecutionState, Unverified, view
+from mage.effects import Decide, EffectError, SummaryRequest
+from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
+from mage.memory.maintain import maintain, settle
+from mage.memory.outcomes import Outcome
+from mage.memory.requests import summarize
+from mage.memory.state import Run
 from mage.render.extract import extract
-
-__all__ = ["is_due", "relieve", "room", "tell_of_mark"]
 
 SHARE: Final = 4
 """A segment that takes less than this part of the mark is not worth the calls of a summarizer and a judge: where
@@ -56,6 +55,22 @@ async def tell_of_mark(run: Run, shown: ExecutionState) -> None:
     )
 
 
+def question(run: Run, shown: ExecutionState) -> Decide:
+    """Return the question. Where it may go back, and what may be compressed, is as ever in the ablation (D18)."""
+    whole = shown if run.policy.compress else view(run.state)
+    labels = [summary.label for summary in whole.compressed] if run.policy.revise else []
+    boundaries = tuple(dict.fromkeys([*labels, whole.boundary])) if run.policy.revise else ()
+    fallback = bool(whole.compressed) and whole.compressed[-1].kind == "fallback"
+    left = room(run, shown)
+    return Decide(
+        shown,
+        boundaries,
+        tuple(run.notices),
+        bool(whole.raw) or fallback,
+        None if left is None else max(0, left),
+    )
+
+
 async def relieve(run: Run) -> Outcome | None:
     """Summarize the open segment as a fallback, and have it judged.
 
@@ -90,3 +105,37 @@ async def _text(run: Run, shown: ExecutionState) -> str | None:
     except EffectError as error:
         # a segment that does not fit into the summarizer's context would never fit again
         return extract(shown.raw) if error.fault == "overflow" else None
+
+
+async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
+    """Mark the subgoal complete, once what is pending is settled (Algorithm 1, Compress; D6, D12)."""
+    if isinstance(run.state, Unverified) and not run.state.tree.segment():
+        return await _retext_pending(run, text, meta)
+    head = run.state.tree.summary_head
+    ended = await settle(run, wait=True)
+    if ended is not None:
+        return ended
+    if run.state.tree.summary_head != head:
+        await run.notice("failed", "Your earlier summary has failed meanwhile, so the last one was not made.")
+        return None
+    result = await run.operate(Compress(text), meta)
+    if isinstance(result, Unverified):
+        return await maintain(run)
+    await run.notice("refused", f"You cannot compress now: {result}")
+    return None
+
+
+async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
+    """With nothing open and the head pending, a compress gives it the new text, as a subgoal (D12).
+
+    That a fallback becomes a subgoal happens once; another text after that, as often as the policy says (D13).
+    """
+    head = run.state.tree.head_summary
+    if head.kind == "subgoal" and run.counts.retexts.get(head.id, 0) >= run.policy.max_retexts:
+        await run.notice("refused", "Its text was written anew as often as allowed: go on from here.")
+        return None
+    result = await run.operate(Retext(text, "subgoal"), meta)
+    if isinstance(result, Unverified):
+        return await maintain(run)
+    await run.notice("refused", f"You cannot compress now: {result}")
+    return None

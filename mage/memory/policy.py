@@ -8,8 +8,6 @@ import attrs
 
 from mage.engine.errors import MageError
 
-__all__ = ["BadPolicy", "Policy"]
-
 
 @final
 class BadPolicy(MageError, ValueError):

@@ -12,9 +12,6 @@ from typing import TypeAlias, TypeVar, final
 
 import attrs
 
-from mage.agent.events import AgentEvent
-from mage.agent.outcomes import Outcome
-from mage.agent.policy import Policy
 from mage.effects import (
     Act,
     Begin,
@@ -35,29 +32,9 @@ from mage.effects.program import Ask
 from mage.engine import Digest, Refusal, State, StepId, SummaryId
 from mage.engine.errors import MageError
 from mage.engine.journal import Operation
-
-__all__ = [
-    "AskVerdict",
-    "BeginJudging",
-    "Counts",
-    "Effect",
-    "End",
-    "IsDue",
-    "Look",
-    "Operate",
-    "Overtaken",
-    "Request",
-    "Seen",
-    "Tell",
-    "Twice",
-    "Uncertain",
-    "act",
-    "begin",
-    "decide",
-    "judge",
-    "restore",
-    "summarize",
-]
+from mage.memory.events import AgentEvent
+from mage.memory.outcomes import Outcome
+from mage.memory.policy import Policy
 
 Answer = TypeVar("Answer")
 
@@ -117,10 +94,13 @@ class Operate(Ask[State | Refusal]):
     Attributes:
         command: what to do.
         meta: what is kept beside it (D15).
+        despite: whether a summary that has failed is accepted openly before it, in the same write: for a step
+            that was done, whatever has become of the summary meanwhile.
     """
 
     command: Operation
     meta: Mapping[str, object]
+    despite: bool = False
 
 
 Request: TypeAlias = Decide | Act | Begin | Restore | JudgeRequest | SummaryRequest

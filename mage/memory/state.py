@@ -11,11 +11,6 @@ from typing import TypeVar, final
 
 import attrs
 
-from mage.agent.asks import Counts, Operate, Seen, Tell
-from mage.agent.events import Asked, AskFailed, Noticed
-from mage.agent.outcomes import KindOfCall, Totals
-from mage.agent.policy import Policy
-from mage.agent.telling import told_once
 from mage.effects import EffectError, Metered, Notice, NoticeKind, Observed, Usage, Verdict, WorldEffect
 from mage.effects.program import Program
 from mage.engine import (
@@ -37,9 +32,12 @@ from mage.engine import (
 from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
+from mage.memory.events import Asked, AskFailed, Noticed
+from mage.memory.notices import told_once
+from mage.memory.outcomes import KindOfCall, RunStopped, Totals
+from mage.memory.policy import Policy
+from mage.memory.requests import Counts, Operate, Seen, Tell
 from mage.render import Meter
-
-__all__ = ["Owed", "Run", "operated"]
 
 Answer = TypeVar("Answer")
 
@@ -166,9 +164,11 @@ class Run:
         self.notices.append(told_once(kind, text, *said))
         await Tell(Noticed(kind))
 
-    async def operate(self, command: Operation, meta: Mapping[str, object] | None = None) -> State | Refusal:
-        """Carry out a command durably, and count it."""
-        result = await Operate(command, {} if meta is None else meta)
+    async def operate(
+        self, command: Operation, meta: Mapping[str, object] | None = None, *, despite: bool = False
+    ) -> State | Refusal:
+        """Carry out a command durably, and count it; see `Operate`."""
+        result = await Operate(command, {} if meta is None else meta, despite)
         if not isinstance(result, Active | Unverified | Rejected):
             return result
         self.state, before = result, self.state
@@ -218,3 +218,16 @@ def operated(result: State | Refusal) -> State:
     if isinstance(result, Active | Unverified | Rejected):
         return result
     raise AssertionError(f"a command that is always legal was refused: {result}")
+
+
+def reached(run: Run) -> RunStopped | None:
+    """Return how the run is stopped if it has taken what it may; None where it may go on."""
+    policy, totals = run.policy, run.totals
+    if policy.max_steps is not None and totals.steps >= policy.max_steps:
+        return RunStopped("max_steps", f"steps taken: {totals.steps}", totals)
+    if policy.max_tokens is not None and totals.all_tokens >= policy.max_tokens:
+        ours = f", counted here for calls: {totals.estimated}" if totals.estimated else ""
+        return RunStopped("max_tokens", f"tokens taken: {totals.all_tokens}{ours}", totals)
+    if run.idle > policy.max_idle:  # this turn has been counted
+        return RunStopped("idle", f"nothing was done in {run.idle - 1} turns", totals)
+    return None
