@@ -109,6 +109,14 @@ class Tally:
         self.calls: set[str] = set()
         self.commands = 0
 
+    def clear(self) -> None:
+        """Forget everything: another journal has the name by now."""
+        self._revisions.clear()
+        self._retexts.clear()
+        self.effects.clear()
+        self.calls.clear()
+        self.reply, self.commands = "", 0
+
     def add(self, command: Command, meta: Mapping[str, object], after: State) -> None:
         """Count a command that has led to the state `after`. Cost: O(1).
 

@@ -158,7 +158,7 @@ class _Memory(Generic[S]):
     def _seen(self, entries: Iterable[Entry], *, anew: bool, followed: bool) -> Seen:
         """Take in the commands that others have written; `anew` where they are all of the journal."""
         if anew:
-            self._tally = Tally()
+            self._tally.clear()
         self._tally.add_all(entries, None if anew else self._state)
         self._head, self._state = self._session.head, self._session.phase
         return Seen(self._state, self._policy, self._tally.counts, (), followed, self._tally.effects)
