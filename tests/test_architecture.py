@@ -24,6 +24,7 @@ FLOORS: Final = (
     "bundle",
     "session",
     "memory",
+    "demo",
     "agent",
     "llm",
     "trajectories",
