@@ -149,10 +149,9 @@ async def undisturbed(run: Run, turn: Callable[[Run], Program[Answer]]) -> Answe
 
 async def look(run: Run) -> None:
     """Take what others have written, and say so to the model."""
-    known = hasattr(run, "state")
     seen = await Look()
     run.see(seen)
-    if known and seen.followed:
+    if seen.followed:
         run.head_changed()
         await run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
 
