@@ -92,7 +92,7 @@ class ProviderServer:
         try:
             if request.body.get("stream"):
                 raise Refusal("Streams are not served here.", "stream")
-            interface.check(request)
+            _check(interface, request)
             prompt = interface.prompt(request.body, sum(bool(past.prompt.tools) for past in self.taken))
             reply = self._script(prompt)
         except Refusal as refusal:
@@ -109,3 +109,11 @@ class ProviderServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._http.__exit__(kind, error, trace)
+
+
+def _check(interface: Chat | Responses | Messages, request: Request) -> None:
+    """Refuse what the interface refuses, and what it cannot read."""
+    try:
+        interface.check(request)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise Refusal(f"The request cannot be read: {error!r}") from None

@@ -137,6 +137,7 @@ def test_chat_refuses_what_openai_refuses() -> None:
             chat(response_format={"type": "json_schema", "json_schema": form(SOME)}),
         ),
         ("Streams are not served", chat(stream=True)),
+        ("cannot be read: KeyError('function')", chat(said(None, tool_calls=[{"id": "a"}]))),
     ]
     check("chat", right, wrong)
 
@@ -210,6 +211,7 @@ def test_responses_refuses_what_openai_refuses() -> None:
         ("Invalid value: 'output_text'", items(part("user", "output_text"))),
         ("Invalid value: 'tool'", items({"role": "tool", "content": "Bought."})),
         ("Invalid value: 'tool_use'", items({"type": "tool_use"})),
+        ("cannot be read: KeyError('content')", items({"role": "user"})),
         ("Item with id 'rs_9' not found.", items({"type": "reasoning", "id": "rs_9", "summary": []})),
         ("Previous response with id 'resp_9' not found", items(previous_response_id="resp_9")),
         ("tools[0].name", items(tools=[tool(name="a.b")])),
@@ -322,6 +324,7 @@ def test_messages_refuses_what_anthropic_refuses() -> None:
         ("tools: Tool names must be unique.", turns(tools=[named(), named()])),
         ("Invalid `signature` in `thinking` block", turns([thinks(signature="x"), text("Hm.")], "Go on.")),
         ("thinking.signature: Field required", turns([thinks(), text("Hm.")], "Go on.")),
+        ("cannot be read: KeyError('id')", turns([{"type": "tool_use", "name": "buy"}], "Go on.")),
     ]
     check("anthropic", right, wrong)
 
