@@ -108,6 +108,7 @@ def test_chat_refuses_what_openai_refuses() -> None:
         chat({"role": "developer", "content": ""}, called("a" * 40), came("a" * 40)),
         offering(tool(), tool(OPEN, "a" * 64, strict=False)),
         chat(response_format={"type": "json_schema", "json_schema": form(STRICT)}),
+        chat(response_format={"type": "json_schema", "json_schema": {**form(SOME), "strict": False}}),
     ]
     wrong = [
         ("did not have response messages: a", chat(called("a"))),
@@ -120,6 +121,7 @@ def test_chat_refuses_what_openai_refuses() -> None:
         ("'tool', and 'developer'.", chat({"role": "exit", "content": "Submitted"})),
         ("Invalid 'messages': empty array", {"messages": []}),
         ("expected a string, got null", chat(said(None))),
+        ("expected a string, got null", chat({**called("a"), "role": "user"}, came("a"))),
         ("messages[1].tool_calls': empty array", chat(said("x", tool_calls=[]))),
         ("messages[1].tool_calls[0].function.name", chat(called("a", name="buy!"), came("a"))),
         ("expected a string, but got an object", chat(called("a", arguments={}), came("a"))),
@@ -212,7 +214,10 @@ def test_responses_refuses_what_openai_refuses() -> None:
         ("Invalid value: 'tool'", items({"role": "tool", "content": "Bought."})),
         ("Invalid value: 'tool_use'", items({"type": "tool_use"})),
         ("cannot be read: KeyError('content')", items({"role": "user"})),
-        ("Item with id 'rs_9' not found.", items({"type": "reasoning", "id": "rs_9", "summary": []})),
+        (
+            "Item with id 'rs_9' not found.",
+            items({"type": "reasoning", "id": "rs_9", "encrypted_content": "x"}),
+        ),
         ("Previous response with id 'resp_9' not found", items(previous_response_id="resp_9")),
         ("tools[0].name", items(tools=[tool(name="a.b")])),
         ("Missing 'item'", items(tools=[tool(SOME)])),
@@ -345,6 +350,7 @@ def test_a_thought_comes_back_with_its_call(thinking: Json) -> None:
         thought, made = (block.to_dict() for block in send(turns(thinking=thinking)).content)
         result = [done(made["id"])]
         send(turns([thought, made], result, thinking=thinking))
+        send(turns([thought, made], result, thinking=thinking, system="Be brief."))
         send(turns([made], result, "Hm.", "Go on.", thinking=thinking))
         send(turns([made], result))
         assert server.refused == []
