@@ -99,8 +99,9 @@ class Taken:
     """What became of a reply.
 
     Attributes:
-        finished: whether the model has made no call, and nothing that it had claimed has failed: its text is the answer.
-        text: what it said.
+        finished: whether the text is the answer: the model made no call, its reply is whole, and nothing that it had
+            claimed has failed.
+        text: what the model said.
     """
 
     finished: bool
@@ -212,28 +213,33 @@ class Take:
                 held.extend(await self._step(run, place, call, held))
         await self._own(run, [call for _, call in fresh if is_own(call)], held)
         self.recorded.update(place for place, _ in fresh)
+        return Taken(await self._finishes(run), self.reply.text)
+
+    async def _finishes(self, run: Run) -> bool:
+        """Tell whether the reply is the answer: no call, all there, and nothing that was claimed has failed."""
         if self.reply.calls:
-            return Taken(finished=False, text=self.reply.text)
-        return Taken(await _is_settled(run), self.reply.text)
+            return False
+        if self.reply.is_cut or not self.reply.text.strip():
+            wrong = "was cut off: be shorter" if self.reply.is_cut else "was empty"
+            await run.notice("unusable", f"Your last reply {wrong}.")
+            return False
+        return await _is_settled(run)
 
     async def _step(self, run: Run, place: int, call: ToolCall, held: Sequence[str]) -> Sequence[str]:
         """Make a step of a call; return it where it was not carried out."""
         made = readable(call)
-        if isinstance(made, str):
-            await run.notice(
-                "unusable", "A call of your last reply could not be read, and was not done:", made
-            )
+        action = f"{call.name} {call.arguments}" if isinstance(made, str) else made.action
+        observed = None if self.results is None else self.results[place]
+        if isinstance(made, str) and observed is None:
+            told = "A call of your last reply could not be read, and was not done:"
+            await run.notice("unusable", told, made)
             return [call.name]
-        if self.results is not None:
-            observed = self.results[place]
-        elif held or why_barred(run.state):  # what follows was decided for the case that this one is done
-            observed = None
-        else:
+        if isinstance(made, Call) and self.results is None and not held and not why_barred(run.state):
             came = await Perform(made)
             observed = None if came is None else observed_in(came)
-        if observed is None:
-            return [made.action]
-        await grow(run, made.action, observed, self._meta(call))
+        if observed is None:  # what follows was decided for the case that this one is done
+            return [action]
+        await grow(run, action, observed, self._meta(call))
         self.recorded.add(place)
         return []
 

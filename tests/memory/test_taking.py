@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mage.chat import Form, NoReply
+from mage.chat import Form, NoReply, read_reply
 from mage.effects import Irreversible, Observed
 from mage.engine import Accept, Active, ApplyVerdict, Compress, Grow, Revise, Start
 from mage.memory import Call, MemoryBusy
@@ -212,3 +214,90 @@ def test_an_instruction_is_shown_from_then_on() -> None:
         assert f"Task: {TASK}\nInstruction: In oak.\n" in str(kept.messages()[-1]["content"])
         with pytest.raises(ValueError, match="blank"):
             kept.instruct(" ")
+
+
+def test_a_result_of_a_call_that_cannot_be_read_is_kept() -> None:
+    """The host has carried it out, however it read it: it happened."""
+    with memory() as kept:
+        broken = reply(buy("a"), ids=["x"])
+        broken["tool_calls"][0]["function"]["arguments"] = "{item: a}"
+        kept.take(broken, {"x": "bought"})
+        assert journal(kept)[1:] == [Grow("buy {item: a}", "bought")]
+
+
+CUT = [
+    {"choices": [{"finish_reason": "length", "message": {"role": "assistant", "content": "The answer is"}}]},
+    {
+        "object": "response",
+        "status": "incomplete",
+        "output": reply(text="The answer is", form="responses")["output"],
+    },
+    {**reply(text="The answer is", form="anthropic"), "stop_reason": "max_tokens"},
+]
+
+
+@pytest.mark.parametrize("cut", CUT)
+def test_a_reply_that_was_cut_off_is_no_answer(cut: object) -> None:
+    """The model is told to be shorter; a whole reply afterwards is the answer."""
+    with memory() as kept:
+        assert not kept.take(cut).finished
+        assert notices(kept.messages()) == ["Your last reply was cut off: be shorter."]
+        assert kept.take(reply(text="42.")).finished
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_empty_reply_is_no_answer(form: Form, text: str) -> None:
+    """Some models reply with nothing at all."""
+    with memory() as kept:
+        assert not kept.take(reply(text=text, form=form)).finished
+        assert notices(kept.messages()) == ["Your last reply was empty."]
+
+
+def test_a_refusal_of_the_model_is_what_it_said() -> None:
+    """OpenAI's interfaces have a field of their own for it."""
+    with memory() as kept:
+        refusal = {"role": "assistant", "content": None, "refusal": "I will not."}
+        assert kept.take(refusal).text == "I will not."
+        part = {"type": "message", "content": [{"type": "refusal", "refusal": "Nor here."}]}
+        assert kept.take({"object": "response", "output": [part]}).text == "Nor here."
+
+
+BENT = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5)),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "role",
+                    "content",
+                    "tool_calls",
+                    "function",
+                    "choices",
+                    "message",
+                    "output",
+                    "type",
+                    "id",
+                    "input",
+                    "text",
+                ]
+            )
+            | st.just("name"),
+            inner | st.sampled_from(["assistant", "message", "tool_use", "function_call", "text"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(BENT, st.sampled_from(["tool_calls", "content", "output", "choices"]))
+def test_any_json_is_a_reply_or_is_refused(value: object, where: str) -> None:
+    """However bent: it is read, or `NoReply`, and nothing else is raised."""
+    for document in (value, {"role": "assistant", "type": "message", where: value}):
+        try:
+            found = read_reply(document)
+        except NoReply:
+            continue
+        assert len(found.digest) == 16
