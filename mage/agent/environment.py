@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable
 from inspect import iscoroutine
 from typing import Any, Final, Literal, Protocol, TypeAlias, final, runtime_checkable
 
-from mage.agent.tools import Tool
+from mage.chat import Tool
 from mage.effects import Compensable, Irreversible, NoEffect, Observed, Reversible, WorldEffect
 from mage.engine import MageError
 
@@ -148,7 +148,7 @@ class Tools(Protocol):
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What can be called; the action of a step is the call's canonical text (`mage.agent.tools`)."""
+        """What can be called; the action of a step is the call's canonical text (`mage.chat`)."""
         ...
 
 

@@ -12,7 +12,7 @@ import attrs
 
 from mage.agent import shop
 from mage.agent.environment import manual_of, tools_of
-from mage.agent.prompts import Mode as PromptMode
+from mage.chat import Mode as PromptMode
 from mage.cli.output import Refused
 from mage.effects import Judge, Model, Summarizer
 

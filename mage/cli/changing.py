@@ -10,7 +10,7 @@ import attrs
 import typer
 
 from mage.agent.environment import BadEnvironment
-from mage.agent.tools import BadTool
+from mage.chat import BadTool
 from mage.cli.answerers import Mode, live, offline
 from mage.cli.environments import environment_named, guarded
 from mage.cli.output import Refused

@@ -27,7 +27,7 @@ from mage.agent import (
 )
 from mage.agent.environment import BadEnvironment
 from mage.agent.rerunning import policy_of
-from mage.agent.tools import BadTool
+from mage.chat import BadTool
 from mage.cli.answerers import Mode, live, offline
 from mage.cli.asking import Asked, asked_of, task_of
 from mage.cli.culprits import told_traceback

@@ -9,8 +9,7 @@ from typing import Final, final
 
 import attrs
 
-from mage.agent.prompts import ChatMessage, ToolCall
-from mage.agent.tools import Schema, Tool
+from mage.chat import ChatMessage, Schema, Tool, ToolCall
 from mage.effects import EffectError, Usage
 from mage.effects.program import Ask
 from mage.engine import MageError

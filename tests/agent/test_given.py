@@ -8,10 +8,9 @@ from typing import Any, Literal, TypeAlias  # Any: what is given here is wrong o
 import pytest
 
 from mage.agent import Agent, AsyncAgent, BadEnvironment, Outcome, Policy, RunFailed, RunFinished, RunStopped
-from mage.agent.awaiting import NotAwaitable
-from mage.agent.given import BadAgent
 from mage.effects import Begin, Decide, Decision, JudgeRequest, Observed, SummaryRequest, Verdict
 from mage.engine import MageError, Passed
+from mage.memory.guards import BadAgent, NotAwaitable
 from mage.stores import MemoryStore
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK

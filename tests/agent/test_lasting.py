@@ -10,9 +10,9 @@ import pytest
 from mage import Failed, JudgeRequest, Passed, Session, Verdict
 from mage.agent import Agent, EnvironmentWorld, Policy, Restoring, RunFailed, RunFinished, RunStopped, what_if
 from mage.agent.environment import BadEnvironment
-from mage.agent.observations import UNCERTAIN
 from mage.cli.environments import WorldRaised, guarded
 from mage.effects import Compensable, Decision, Finish, Irreversible, Observed, Reversible, WorldEffect
+from mage.memory.journal import UNCERTAIN
 from mage.stores import MemoryStore
 from mage.testing.effects import RecordingWorld, ScriptedModel
 from tests.agent.toys import TASK, Parts

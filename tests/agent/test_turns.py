@@ -8,7 +8,6 @@ import pytest
 from mage import Compress, Grow, Instruct, Passed, Revise, StepId
 from mage.agent import Asked, AskFailed, Noticed, Policy, RunEnded, RunFailed, RunFinished, RunStopped
 from mage.agent.environment import RESET
-from mage.agent.telling import LINES, LONGEST, QUOTED
 from mage.effects import (
     Action,
     Compensable,
@@ -21,6 +20,7 @@ from mage.effects import (
     Observed,
     Usage,
 )
+from mage.memory.notices import LINES, LONGEST, QUOTED
 from mage.testing.effects import ScriptedWorld
 from tests.agent.playing import DONE, Played, acts, compress, revise
 

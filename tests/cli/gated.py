@@ -9,7 +9,7 @@ from typing import Final, final
 
 from mage import Session
 from mage.agent.shop import Shop
-from mage.agent.tools import Tool
+from mage.chat import Tool
 from mage.effects import Observed
 
 __all__ = [

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mage.agent.prompts import ToolCall
-from mage.agent.tools import Tool, offered
+from mage.chat import Tool, ToolCall, offered
 from mage.effects import Decision, EffectError, Finish, Usage
 from mage.engine import Compress, Failed, Passed, Revise
 from mage.llm.asking import Reply

@@ -1,8 +1,8 @@
 """The agent's world: made of an environment, it acts and goes back; and the plan of what to undo (D14)."""
 
 from mage.agent.world.adapting import KEEP, AsyncEnvironmentWorld, EnvironmentWorld
-from mage.agent.world.plan import crosses_irreversible, plan, plan_lines, undo_line
 from mage.effects import foresight_of
+from mage.memory.revise import crosses_irreversible, plan, plan_lines, undo_line
 
 __all__ = [
     "KEEP",

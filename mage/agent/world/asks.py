@@ -7,7 +7,6 @@ from typing import Any, cast, final
 
 import attrs
 
-from mage.agent.awaiting import awaitable
 from mage.agent.environment import (
     AsyncEnvironment,
     AsyncSnapshots,
@@ -18,6 +17,7 @@ from mage.agent.environment import (
 )
 from mage.effects import Observed
 from mage.effects.program import Ask
+from mage.memory.guards import awaitable
 
 __all__ = ["Perform", "PutBack", "Reset", "TakeSnapshot", "answer", "answer_awaited"]
 

@@ -16,7 +16,6 @@ import attrs
 from mage.agent.environment import RESET, Restoring
 from mage.agent.world.asks import Perform, PutBack, Reset, TakeSnapshot
 from mage.agent.world.places import Kept, KeptSnapshots, Lost, Place, Trail, Where, differs, trails
-from mage.agent.world.plan import first_in_the_way, leaves_no_trace, undo_line
 from mage.effects import (
     EffectError,
     Foresight,
@@ -31,6 +30,7 @@ from mage.effects import (
 from mage.engine import Step
 from mage.engine.ids import ROOT_STEP, StepId
 from mage.engine.text import is_blank
+from mage.memory.revise import first_in_the_way, leaves_no_trace, undo_line
 from mage.stores.records import is_marker
 
 __all__ = ["Restorer"]

@@ -16,7 +16,6 @@ from typing import Any, Final, TypeAlias, cast, final
 import attrs
 
 from mage.agent import Agent, AsyncAgent, Outcome, Policy
-from mage.agent.outcomes import KindOfCall
 from mage.effects import AsyncWorld, Usage
 from mage.engine import Tree
 from mage.llm import (
@@ -29,6 +28,7 @@ from mage.llm import (
     async_client,
     client,
 )
+from mage.memory.outcomes import KindOfCall
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import EstimateCounter
 from tests.agent.over_http.mind import KINDS, is_meant

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from mage.agent import environment
 from mage.agent.environment import AsyncEnvironment, BadEnvironment, Environment, manual_of, tools_of
-from mage.agent.tools import Tool
 from mage.agent.world import AsyncEnvironmentWorld, EnvironmentWorld, plan
 from mage.agent.world.asks import PutBack, TakeSnapshot, answer, answer_awaited
+from mage.chat import Tool
 from mage.effects import Act, Begin, EffectError, NoEffect, NotRestored, Observed, Restore, Restored
 from mage.engine import Step, StepId
 from mage.engine.nodes import ROOT
