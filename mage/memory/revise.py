@@ -259,11 +259,11 @@ def plan_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:
 
 
 def undo_line(undo: Undo) -> str:
-    """Return one line about an abandoned step: `[Step 9] buy[C-1180]: can be undone by return[C-1180]`.
+    """Return one line about an abandoned step: `Step 9, buy[C-1180]: can be undone by return[C-1180]`.
 
     What it quotes, action and declared words, is cut at 120 characters and keeps no line break.
     """
-    return f"[Step {undo.step.id}] {_one_line(undo.step.action)}: {_fate(undo.effect)}"
+    return f"Step {undo.step.id}, {_one_line(undo.step.action)}: {_fate(undo.effect)}"
 
 
 def _fate(effect: WorldEffect | None) -> str:
@@ -277,7 +277,7 @@ def _fate(effect: WorldEffect | None) -> str:
         case Irreversible(why):
             return f"cannot be undone: {_one_line(why)}" if why.strip() else "cannot be undone"
         case None:
-            return "nobody has declared what it did"
+            return "not known whether it can be undone"
         case _:
             assert_never(effect)
 

@@ -40,6 +40,7 @@ HASHES: Final = {
     "as-tools": (1, "e3eb8bf5d28f"),
     "as-text": (1, "63e21c601107"),
     "as-json": (1, "9ac351ea5719"),
+    "memory": (1, "dde90f68be2e"),
     "judge-subgoal": (1, "efe14824928f"),
     "judge-fallback": (1, "bd74e4932428"),
     "summarize-subgoal": (1, "ff66182cb892"),

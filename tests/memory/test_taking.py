@@ -194,7 +194,7 @@ def test_steps_are_recorded_without_calls_too() -> None:
         kept.record("send the letter", "Sent.", effect=Irreversible("letters stay sent"), meta={"who": "me"})
         assert kept.session.history()[-1].meta["who"] == "me"
         kept.take(reply(revise(0, "do not write")))
-        assert " [Step 1] send the letter: cannot be undone: letters stay sent" in str(
+        assert " Step 1, send the letter: cannot be undone: letters stay sent" in str(
             kept.messages()[-1]["content"]
         )
 

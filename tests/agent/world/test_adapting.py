@@ -117,7 +117,7 @@ def test_an_inverse_that_fails_leaves_a_world_that_is_not_known() -> None:
     effect = world.act(Act("0", ROOT.id)).effect
     assert effect is not None
     ending = world.restore(Restore((ROOT,), plan([STEP], {STEP.id: effect})))
-    assert ending == NotRestored("[Step 1] 0: can be undone by un0, but that failed: un0 fails")
+    assert ending == NotRestored("Step 1, 0: can be undone by un0, but that failed: un0 fails")
     assert world.restore(Restore((ROOT,))) == ending
 
 

@@ -56,7 +56,7 @@ def test_a_plan_is_told_in_a_line_for_each_step(done: list[tuple[str, WorldEffec
     assert len(lines) == len(done)
     for undo, line in zip(undoing, lines, strict=True):
         assert line.splitlines() == [line]
-        assert line.startswith(f"[Step {undo.step.id}] ")
+        assert line.startswith(f"Step {undo.step.id}, ")
         assert len(line) < 320
 
 
@@ -77,5 +77,5 @@ def test_each_effect_is_told_in_its_own_words() -> None:
         "cannot be undone; to make it good: write to them",
         "cannot be undone: the mail is out",
         "cannot be undone",
-        "nobody has declared what it did",
+        "not known whether it can be undone",
     ]

@@ -82,9 +82,9 @@ def test_each_way_of_going_back_is_used() -> None:
     assert hows(walked(SPEC, "replay", acted)) == ["replay"]
     assert hows(walked(SPEC, "none", acted)) == ["inverses"]
     assert hows(walked(SPEC, "none", [Go(1), Go(2), Go(1), Back(2)])) == [
-        "[Step 3] 2: cannot be undone: it broke"
+        "Step 3, 2: cannot be undone: it broke"
     ]
-    assert hows(walked(SPEC, "none", [Go(3), Back(1)])) == ["[Step 2] 3: nobody has declared what it did"]
+    assert hows(walked(SPEC, "none", [Go(3), Back(1)])) == ["Step 2, 3: not known whether it can be undone"]
 
 
 @pytest.mark.parametrize("restoring", ["snapshot", "replay", "none"])
@@ -136,7 +136,7 @@ def test_an_action_named_reset_is_not_taken_for_the_opening() -> None:
     opening = Step(StepId(1), StepId(0), RESET, str(world.begin(Begin()).text))
     reset = Step(StepId(2), StepId(1), RESET, world.act(Act(RESET, StepId(1))).text)
     ending = world.restore(Restore((ROOT, opening), plan([reset], {})))
-    assert ending == NotRestored("[Step 2] reset: nobody has declared what it did")
+    assert ending == NotRestored("Step 2, reset: not known whether it can be undone")
 
 
 @final
