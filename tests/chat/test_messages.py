@@ -38,11 +38,9 @@ def chat_of(shown: ExecutionState) -> tuple[Any, ...]:
 @pytest.mark.parametrize("form", FORMS)
 @given(shown=execution_states)
 def test_every_form_can_be_sent(form: Form, shown: ExecutionState) -> None:
-    """It is JSON that UTF-8 can spell, with the call of every step in it, in order."""
+    """It is JSON that UTF-8 can spell, with the call of every step in it."""
     sent = json.dumps(written(chat_of(shown), form), ensure_ascii=False).encode()
-    places = [sent.find(f'"s{step.id:08d}"'.encode()) for step in shown.raw]
-    assert places == sorted(places)
-    assert -1 not in places
+    assert all(f'"s{step.id:08d}"'.encode() in sent for step in shown.raw)
 
 
 @given(shown=execution_states)
