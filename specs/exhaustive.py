@@ -21,9 +21,15 @@ import attrs
 
 from mage.engine import Start, State, start
 from mage.engine.journal import Operation
-from mage.testing.comparing import Disagreement, disagreement
-from mage.testing.implementation import Answer, Implementation, Request, outcome_of
-from mage.testing.json_lines import JsonLines
+from specs.conformance import (
+    Answer,
+    Disagreement,
+    Implementation,
+    JsonLines,
+    Request,
+    disagreement,
+    outcome_of,
+)
 from specs.explore import ALPHABETS, HEADING, SMALL, TASK, Alphabet, Level, Way
 from specs.proofs import ORACLE, sources_digest
 

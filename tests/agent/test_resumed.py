@@ -35,7 +35,7 @@ from mage.engine import Revise, Step, StepId
 from mage.engine.ids import ROOT_STEP
 from mage.session.asks import Append
 from mage.stores import Head
-from mage.testing.effects import ScriptedWorld
+from mage.testing import ScriptedWorld
 from tests.agent.playing import DONE, Played, acts, compress, revise
 
 

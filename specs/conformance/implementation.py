@@ -6,6 +6,7 @@ state may be gone on from, so a fork is tried as easily as the newest state.
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final, Protocol, TypeAlias, assert_never, final
@@ -27,23 +28,8 @@ from mage.engine import (
     UnknownBoundary,
     apply,
 )
+from mage.testing.canonical import canonical_json
 from mage.testing.edges import Edge, Refusing, carry_out
-from mage.testing.forms import canonical_json, fingerprint
-
-__all__ = [
-    "BEFORE_START",
-    "Answer",
-    "Detail",
-    "Engine",
-    "Implementation",
-    "Outcome",
-    "Reached",
-    "Refused",
-    "Request",
-    "UnknownState",
-    "answer_of",
-    "outcome_of",
-]
 
 BEFORE_START: Final = 0
 """The number of what is there before the start: a `Start` goes on from it, and nothing else."""
@@ -116,7 +102,7 @@ class UnknownState(MageError, LookupError):
 
 
 class Implementation(Protocol):
-    """What is held against the engine. A subclass says `apply`, `show` and `forget`."""
+    """A state machine that is held against the engine. A subclass defines `apply`, `show` and `forget`."""
 
     @abstractmethod
     def apply(self, request: Request) -> Answer:
@@ -221,6 +207,11 @@ def outcome_of(before: State | None, command: Command) -> Outcome:
         return Outcome(apply(before, command).unwrap())
     except IllegalPhase as illegal:
         return Outcome(before, illegal)
+
+
+def fingerprint(state: State) -> str:
+    """Return the SHA-256 of a state's canonical JSON, in hexadecimal. Cost: O(size of the tree)."""
+    return hashlib.sha256(canonical_json(state)).hexdigest()
 
 
 def answer_of(outcome: Outcome, number: int) -> Answer:

@@ -22,21 +22,20 @@ from mage import (
     State,
     Unverified,
 )
-from mage.testing import (
+from mage.testing import canonical
+from mage.testing.canonical import Canonical, spelled
+from specs.conformance import (
     BEFORE_START,
     Answer,
-    Canonical,
     Detail,
     Implementation,
     Reached,
     Refused,
     Request,
     answer_of,
-    canonical,
     outcome_of,
-    spelled,
 )
-from mage.testing.serve import serve
+from specs.conformance.serve import serve
 
 __all__ = ["FAULTS", "Fault", "Faulty"]
 
@@ -57,14 +56,14 @@ class Fault:
     """What is done wrong.
 
     Attributes:
-        shortest: how many commands show it at least, the start included.
+        fewest: how many commands show it at least, the start included.
         command: changes a command before the engine sees it.
         answer: changes an answer.
         form: changes the plain form of every state.
         spell: changes how forms are written.
     """
 
-    shortest: int
+    fewest: int
     command: Callable[[State | None, Command], Command] = _as_told
     answer: Callable[[Answer], Answer] = _same
     form: Callable[[Canonical], Canonical] = _same

@@ -6,10 +6,10 @@ import json
 from io import BytesIO
 
 from mage import Grow, Start, start
-from mage.testing import Engine, canonical_json, fingerprint
-from mage.testing.implementation import Request
-from mage.testing.protocol import FORGET, FORGOTTEN, Show, write_request
-from mage.testing.serve import serve
+from mage.testing.canonical import canonical_json
+from specs.conformance import Engine, Request, fingerprint
+from specs.conformance.protocol import FORGET, FORGOTTEN, Show, write_request
+from specs.conformance.serve import serve
 
 
 def told(*lines: bytes) -> list[bytes]:

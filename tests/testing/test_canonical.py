@@ -23,16 +23,9 @@ from mage import (
     revise,
     start,
 )
-from mage.testing import (
-    History,
-    canonical,
-    canonical_json,
-    differences,
-    fingerprint,
-    histories,
-    plain_verdict,
-    states,
-)
+from mage.testing import History, canonical, differences, histories, states
+from mage.testing.canonical import canonical_json, plain_verdict
+from specs.conformance import fingerprint
 
 
 @given(histories())

@@ -1,4 +1,4 @@
-"""The engine and another implementation over one sequence of commands, answer by answer."""
+"""The engine and another implementation over one sequence of commands, answer by answer, and the fewest that differ."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TypeAlias, cast, final
 from mage.codec.problems import short
 from mage.codec.strict_json import read_json
 from mage.engine import ApplyVerdict, Command, Revise, State, StepId, Unverified
-from mage.testing.drawing import legal_boundaries
-from mage.testing.forms import Canonical, canonical_json, differences
-from mage.testing.implementation import (
+from mage.testing.canonical import Canonical, canonical_json, differences
+from mage.testing.edges import script
+from mage.testing.strategies import legal_boundaries
+from specs.conformance.implementation import (
     Answer,
     Implementation,
     Outcome,
@@ -20,15 +21,13 @@ from mage.testing.implementation import (
     outcome_of,
 )
 
-__all__ = ["Disagreement", "compare", "disagreement", "script", "shortest"]
-
 
 @final
 class Disagreement(AssertionError):
     """An implementation does not do what the engine does.
 
     Attributes:
-        commands: what was tried, refused commands included; the last one shows it.
+        commands: what was tried, refused commands included; the last one shows the difference.
         detail: how the two differ, in a few lines.
     """
 
@@ -41,7 +40,9 @@ class Disagreement(AssertionError):
         return f"{self.detail}\nafter\n{script(self.commands)}"
 
 
-def compare(implementation: Implementation, commands: Iterable[Command]) -> tuple[State, ...]:
+def compare(
+    implementation: Implementation, commands: Iterable[Command], *, shrink: bool = True
+) -> tuple[State, ...]:
     """Carry out commands on the engine and on an implementation, and compare answer by answer.
 
     Each command goes on from the state that the last accepted one led to, the first from before the start.
@@ -49,8 +50,10 @@ def compare(implementation: Implementation, commands: Iterable[Command]) -> tupl
     and what each revise leaves behind.
 
     Args:
-        implementation: what is held against the engine; what it had is forgotten.
+        implementation: held against the engine; the states that it had are forgotten.
         commands: what to try, a `Start` first, refused commands among them.
+        shrink: whether a difference that is found is made small: parts of the commands are left out, large
+            ones first, as long as some difference is left. It costs a few comparisons a command.
 
     Returns:
         The engine's states, in order of acceptance.
@@ -59,7 +62,17 @@ def compare(implementation: Implementation, commands: Iterable[Command]) -> tupl
     Raises:
         Disagreement: an answer is another than the engine's. Whatever the implementation raises.
     """
-    tried = tuple(commands)
+    try:
+        return _compared(implementation, tuple(commands))
+    except Disagreement as met:
+        found = met
+    fewest = _shrunk(implementation, found) if shrink else found
+    raise Disagreement(
+        fewest.commands, fewest.detail
+    )  # from one place: Hypothesis tells failures apart by it
+
+
+def _compared(implementation: Implementation, tried: tuple[Command, ...]) -> tuple[State, ...]:
     requests: list[Request] = []
     numbered: list[tuple[int, Outcome]] = []
     states: list[State] = []
@@ -78,32 +91,26 @@ def compare(implementation: Implementation, commands: Iterable[Command]) -> tupl
     return tuple(states)
 
 
-def shortest(implementation: Implementation, commands: Iterable[Command]) -> Disagreement | None:
-    """Return a disagreement over as few of these commands as can be found, or None where there is none.
+def _shrunk(implementation: Implementation, found: Disagreement) -> Disagreement:
+    """Return a disagreement over as few of the commands as can be found.
 
-    Parts are left out, large ones first, as long as some disagreement is left. A verdict that answered its
-    question goes on answering, a revise goes on going as many summaries up. It finds a way out where
-    Hypothesis, which draws each command to fit the state before it, no longer can.
-    Cost: that of `compare`, times a few times the number of commands.
-
-    Raises:
-        Whatever the implementation raises.
+    A verdict that answered its question goes on answering, a revise goes on going as many summaries up: so it
+    goes on where Hypothesis, which draws each command to fit the state before it, no longer can.
     """
-    found = _disagreed(implementation, commands)
-    size = len(found.commands) // 2 if found is not None else 0
-    while found is not None and size:
+    size = len(found.commands) // 2
+    while size:
         before, place = len(found.commands), 0
         while place < len(found.commands):
             aimed = _aimed(found.commands)
-            fewer = _disagreed(implementation, _told([*aimed[:place], *aimed[place + size :]]))
+            fewer = _difference(implementation, _aimed_commands([*aimed[:place], *aimed[place + size :]]))
             found, place = (found, place + size) if fewer is None else (fewer, place)
         size = size if size <= 3 and len(found.commands) < before else size // 2
     return found
 
 
-def _disagreed(implementation: Implementation, commands: Iterable[Command]) -> Disagreement | None:
+def _difference(implementation: Implementation, commands: list[Command]) -> Disagreement | None:
     try:
-        compare(implementation, commands)
+        _compared(implementation, tuple(commands))
     except Disagreement as found:
         return found
     return None
@@ -132,7 +139,7 @@ def _aimed(commands: Sequence[Command]) -> list[_Aimed]:
     return aimed
 
 
-def _told(aimed: Iterable[_Aimed]) -> list[Command]:
+def _aimed_commands(aimed: Iterable[_Aimed]) -> list[Command]:
     """Return the commands, each with the digest or the boundary that it now has to name."""
     commands: list[Command] = []
     state: State | None = None
@@ -192,8 +199,3 @@ def _other_form(ours: bytes, theirs: bytes) -> str:
     at = next(place for place in range(len(ours) + 1) if ours[place : place + 1] != theirs[place : place + 1])
     spelled = f"the engine {ours[at : at + 20]!r}, the implementation {theirs[at : at + 20]!r}"
     return f"the forms say the same and are spelled otherwise: at byte {at} {spelled}"
-
-
-def script(commands: Iterable[Command]) -> str:
-    """Return commands as Python that can be pasted below `from mage import *`. Cost: O(size)."""
-    return "\n".join(["commands = [", *(f"    {command!r}," for command in commands), "]"])

@@ -51,7 +51,7 @@ from mage.effects import (
     WorldEffect,
 )
 from mage.effects.acting import foresight_of, lasts
-from mage.testing.effects import (
+from mage.testing import (
     Recording,
     RecordingWorld,
     Scripted,

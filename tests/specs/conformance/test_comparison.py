@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import mage
 from mage import Command, Compress, Grow, Revise, Start, replay
-from mage.testing import Disagreement, Engine, JsonLines, Reached, compare, script, sequences, shortest
-from tests.testing.faulty import FAULTS, Fault, Faulty
+from mage.testing.edges import script
+from specs.conformance import Disagreement, Engine, JsonLines, Reached, compare, sequences
+from tests.specs.conformance.faulty import FAULTS, Fault, Faulty
 
 QUICKLY = settings(max_examples=1000, database=None, phases=[Phase.generate])
 SHORT = st.sampled_from((0, 4))
@@ -23,7 +24,7 @@ HANDFUL = 10
 def caught(fault: Fault, commands: tuple[Command, ...]) -> Disagreement | None:
     """Return how the faulty implementation differs on these commands, or None."""
     try:
-        compare(Faulty(fault), commands)
+        compare(Faulty(fault), commands, shrink=False)
     except Disagreement as found:
         return found
     return None
@@ -39,10 +40,10 @@ def test_a_fault_is_caught_and_shrunk(name: str) -> None:
         settings=QUICKLY,
         random=random.Random(1),
     )
-    found = shortest(Faulty(fault), left)
-    assert found is not None
-    assert found.detail
-    assert fault.shortest <= len(found.commands) <= HANDFUL
+    with pytest.raises(Disagreement) as found:
+        compare(Faulty(fault), left)
+    assert found.value.detail
+    assert fault.fewest <= len(found.value.commands) <= HANDFUL
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -53,17 +54,34 @@ def test_long_sequences_come_down_to_a_handful(name: str) -> None:
     @settings(max_examples=5, phases=[Phase.generate], database=None)
     @given(sequences(st.just(101)))
     def measure(commands: tuple[Command, ...]) -> None:
-        found = shortest(Faulty(FAULTS[name]), commands)
-        if found is not None:
+        try:
+            compare(Faulty(FAULTS[name]), commands)
+        except Disagreement as found:
             sizes.append(len(found.commands))
 
     measure()
-    assert all(FAULTS[name].shortest <= size <= HANDFUL for size in sizes), sizes
+    assert all(FAULTS[name].fewest <= size <= HANDFUL for size in sizes), sizes
 
 
-def test_there_is_no_shortest_where_nothing_is_wrong() -> None:
-    """Where both sides agree there is nothing to be shortened."""
-    assert shortest(Engine(), [Start("t"), Grow("a", "o")]) is None
+def test_a_difference_comes_down_to_the_commands_that_show_it() -> None:
+    """Of a long history with one wrong command exactly the commands are left that the difference needs."""
+    history: list[Command] = [
+        Start("t"),
+        *[Grow(f"a{number}", "o") for number in range(20)],
+        Compress("m"),
+        mage.Accept(),
+        Compress("n"),
+        Grow("b", "o"),
+        Compress("n", "fallback"),
+        mage.Accept(),
+        Revise(20, "l"),
+    ]
+    with pytest.raises(Disagreement) as found:
+        compare(Faulty(FAULTS["never falls back"]), history)
+    assert found.value.commands == (Start("t"), Grow("b", "o"), Compress("n", "fallback"))
+    with pytest.raises(Disagreement) as met:
+        compare(Faulty(FAULTS["never falls back"]), history, shrink=False)
+    assert met.value.commands == tuple(history[:26])
 
 
 @settings(max_examples=20)
@@ -148,7 +166,7 @@ def test_a_wrong_fingerprint_is_named() -> None:
 def test_the_commands_can_be_pasted(commands: tuple[Command, ...]) -> None:
     """What a disagreement prints is Python that gives the same commands."""
     names: dict[str, object] = {}
-    exec(f"from mage import *\n{script(commands)}", names)
+    exec(script(commands), names)
     assert names["commands"] == list(commands)
     assert script(commands) in str(Disagreement(commands, "detail"))
 
@@ -156,7 +174,7 @@ def test_the_commands_can_be_pasted(commands: tuple[Command, ...]) -> None:
 def test_a_faulty_process_is_caught() -> None:
     """A program with a fault is caught over the wire as it is in the same process, and what differs is said."""
     commands = (Start("t"), Grow("a", "o"), Compress("m", "fallback"))
-    with JsonLines([sys.executable, "-m", "tests.testing.faulty", "never falls back"]) as program:
+    with JsonLines([sys.executable, "-m", "tests.specs.conformance.faulty", "never falls back"]) as program:
         with pytest.raises(Disagreement) as caught_there:
             compare(program, commands)
         assert len(compare(program, commands[:2])) == 2

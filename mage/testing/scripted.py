@@ -34,17 +34,6 @@ from mage.effects import (
 )
 from mage.engine import JudgeRequest, Verdict
 
-__all__ = [
-    "Recording",
-    "RecordingWorld",
-    "ScriptEnded",
-    "Scripted",
-    "ScriptedJudge",
-    "ScriptedModel",
-    "ScriptedSummarizer",
-    "ScriptedWorld",
-]
-
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 

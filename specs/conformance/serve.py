@@ -1,4 +1,4 @@
-"""An implementation behind the wire protocol: `python -m mage.testing.serve` serves mage's own engine.
+"""An implementation behind the wire protocol: `python -m specs.conformance.serve` serves mage's own engine.
 
 It shows what the other end of `JsonLines` should say. `serve` does the same for any implementation that is
 written in Python.
@@ -12,10 +12,8 @@ from typing import Final, cast
 
 from mage.codec.problems import Problem
 from mage.engine import MageError
-from mage.testing.implementation import Engine, Implementation, Request
-from mage.testing.protocol import FORGOTTEN, Show, read_request, write_answer, write_error
-
-__all__ = ["main", "serve"]
+from specs.conformance.implementation import Engine, Implementation, Request
+from specs.conformance.protocol import FORGOTTEN, Show, read_request, write_answer, write_error
 
 _CHUNK: Final = 1 << 16
 

@@ -1,4 +1,4 @@
-"""Commands from any version that ever was: a stateful test to build one's own on.
+"""A stateful test of the engine: commands from any version that ever was.
 
 A bundle holds all versions, so a rule draws an old one as easily as the newest: forks, and operations on what
 others have long left behind.
@@ -39,14 +39,9 @@ from mage.engine import (
 )
 from mage.engine.journal import Operation
 from mage.engine.tree import CHUNK
-from mage.testing.comparing import Disagreement, disagreement, script
-from mage.testing.drawing import OPERATIONS, OperationName, draw_command
-from mage.testing.edges import Edge, carry_out
-from mage.testing.forms import canonical_json
-from mage.testing.implementation import BEFORE_START, Implementation, Outcome, Request
-from mage.testing.values import kinds, runs, texts, verdicts
-
-__all__ = ["Version", "VersionMachine", "Versioned"]
+from mage.testing.canonical import canonical_json
+from mage.testing.edges import Edge, carry_out, state_script
+from mage.testing.strategies import OPERATIONS, OperationName, commands, kinds, runs, texts, verdicts
 
 
 @final
@@ -56,75 +51,70 @@ class Version:
 
     Attributes:
         state: the state of the engine.
-        number: what the implementation beside the engine calls it; counted without one, too.
         form: its canonical JSON.
         hash: its hash.
-        before: the version that the command before went on from, None at the start.
-        commands: the commands that led here from there, refused ones included.
+        before: the version that the edges begin at, None for the start.
+        edges: the commands that led here from there, refused ones included.
     """
 
     state: State
-    number: int
     form: bytes
     hash: int
     before: Version | None
-    commands: tuple[Command, ...]
+    edges: tuple[Edge, ...]
+
+    @classmethod
+    def of(cls, state: State, before: Version | None = None, edges: tuple[Edge, ...] = ()) -> Version:
+        """Return the version of a state that was just reached. Cost: O(size of its tree)."""
+        return cls(state, canonical_json(state), hash(state), before, edges)
 
     @property
-    def way(self) -> tuple[Command, ...]:
-        """The commands that led here, the start first. Cost: O(their number)."""
-        parts: list[tuple[Command, ...]] = []
+    def path(self) -> tuple[Edge, ...]:
+        """Every edge from the start to here. Cost: O(their number)."""
+        parts: list[tuple[Edge, ...]] = []
         version: Version | None = self
         while version is not None:
-            parts.append(version.commands)
+            parts.append(version.edges)
             version = version.before
-        return tuple([command for part in reversed(parts) for command in part])
+        return tuple([edge for part in reversed(parts) for edge in part])
+
+    @property
+    def tried(self) -> tuple[Command, ...]:
+        """The start and every command that was tried on the way here. Cost: O(their number)."""
+        return (Start(self.state.tree.task), *(edge.command for edge in self.path))
+
+    @property
+    def journal(self) -> tuple[Command, ...]:
+        """The start and the commands on the way here that were accepted. Cost: O(their number)."""
+        accepted = (edge.command for edge in self.path if edge.refusal is None)
+        return (Start(self.state.tree.task), *accepted)
 
 
 Versioned: TypeAlias = Version | MultipleResults[Version]
 """What a rule adds to the bundle: a version, or nothing where nothing changed."""
 
 
-@final
-@attrs.frozen
-class _Told:
-    """Adds to whatever goes wrong inside it the commands that led there, to be pasted."""
-
-    commands: tuple[Command, ...]
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and not isinstance(error, Disagreement):
-            error.add_note(f"from mage import *\n{script(self.commands)}")
-
-
 class VersionMachine(RuleBasedStateMachine):
     """Carries out commands on any earlier version, and looks at everything that must hold.
 
-    On every command: `check_change` and `check` find nothing, a refused command returns the state it was
-    given, and the version that it went on from is what it was, to the byte and to the hash (L2, L7). With an
-    `implementation`, also: it answers what the engine answers, and still shows that version as it was.
+    On every command: `check_change` and `check` find nothing, a refused command returns the state that it was
+    given, and the version that it went on from is what it was, to the byte and to the hash (L2, L7).
 
-    To hold your own implementation against the engine, or to look at more:
+    Subclass it to look at more, or to run code of your own beside the engine:
 
-        from hypothesis import settings
-        from hypothesis.stateful import run_state_machine_as_test
-        from mage.testing import Edge, JsonLines, VersionMachine
+        from mage.testing import Edge, VersionMachine
 
-        def test_mine():
-            with JsonLines(["./my-implementation"]) as mine:
+        class Mine(VersionMachine):
+            def on_edge(self, edge: Edge) -> None:
+                assert edge.after.tree.task == edge.before.tree.task
 
-                class Mine(VersionMachine):
-                    implementation = mine
+        TestMine = Mine.TestCase
 
-                    def on_edge(self, edge: Edge) -> None:
-                        assert edge.after.tree.task == edge.before.tree.task
+    An exception that is raised while a command is carried out gets a note: Python that makes the state before
+    the command, and the command.
 
-                run_state_machine_as_test(Mine, settings=settings(stateful_step_count=20))
-
-    What fails has a note with the commands that led there, as Python to be pasted.
+    Attributes:
+        tried: the start and every command up to the one that is carried out, refused ones included.
     """
 
     versions: Bundle[Version] = Bundle("versions")
@@ -132,26 +122,31 @@ class VersionMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.reached = 0
-        self.newest = self._version(start(""), None, (Start(""),))
+        self.newest = Version.of(start(""))
+        self.tried: tuple[Command, ...] = self.newest.tried
 
-    @property
-    def implementation(self) -> Implementation | None:
-        """What is held against the engine; None for the engine alone. Yours to say."""
-        return None
+    def on_start(self, first: State) -> None:
+        """Look at the first state; raise where something is wrong. Yours to override."""
 
     def on_edge(self, edge: Edge) -> None:
         """Look at one command and where it led; raise where something is wrong. Yours to override."""
 
+    def look_again(self, version: Version) -> None:
+        """Look at a version after commands went on from it: it is what it was. Extend it with `super()`.
+
+        Raises:
+            AssertionError: the version is another than it was when it was new.
+        """
+        if canonical_json(version.state) != version.form or hash(version.state) != version.hash:
+            raise AssertionError("L2 old_versions_stand: the state before is another than it was")
+
     @initialize(target=versions, task=texts)
     def begin(self, task: str) -> Version:
         """Start with any task."""
-        began, command = start(task), Start(task)
-        if self.implementation is not None:
-            self.implementation.forget()
-        self.reached = 1
-        self._compare(BEFORE_START, command, Outcome(began), ())
-        self.newest = self._version(began, None, (command,))
+        self.newest = Version.of(start(task))
+        self.tried = self.newest.tried
+        with _Noted(self.newest.journal):
+            self.on_start(self.newest.state)
         return self.newest
 
     @rule(target=versions, length=lengths, data=st.data())
@@ -168,7 +163,7 @@ class VersionMachine(RuleBasedStateMachine):
         """Carry out so many drawn commands; return every version on the way."""
         passed: list[Version] = []
         for _ in range(length):
-            led_to = self.carried_out(version, draw_command(data.draw, version.state))
+            led_to = self.carried_out(version, data.draw(commands(version.state)))
             if isinstance(led_to, Version):
                 version = led_to
                 passed.append(version)
@@ -177,7 +172,7 @@ class VersionMachine(RuleBasedStateMachine):
     @rule(target=versions, version=versions, operation=st.sampled_from(OPERATIONS), data=st.data())
     def try_anything(self, version: Version, operation: OperationName, data: st.DataObject) -> Versioned:
         """Carry out any operation, legal in this phase or not."""
-        return self.carried_out(version, draw_command(data.draw, version.state, operation))
+        return self.carried_out(version, data.draw(commands(version.state, operation)))
 
     @rule(target=versions, version=versions, other=versions, verdict=verdicts)
     def judge_late(self, version: Version, other: Version, verdict: Verdict) -> Versioned:
@@ -204,50 +199,47 @@ class VersionMachine(RuleBasedStateMachine):
         again = (Grow(step.action, step.observation) for step in steps)
         return self.carried_out(version, Revise(summary.label, ""), *again, Compress(text, kind))
 
-    def carried_out(self, version: Version, *commands: Operation) -> Versioned:
+    def carried_out(self, version: Version, *operations: Operation) -> Versioned:
         """Carry out commands, one on from the other, and look at everything that must hold.
 
         Returns:
             The version that they led to, now the newest, or nothing where they changed nothing.
         """
-        state, number = version.state, version.number
-        for place, command in enumerate(commands):
-            tried = (*version.way, *commands[: place + 1])
-            with _Told(tried):
+        state, edges = version.state, list[Edge]()
+        journal, before = version.journal, version.tried
+        for place, command in enumerate(operations):
+            self.tried = (*before, *operations[: place + 1])
+            with _Noted(journal, command):
                 edge = carry_out(state, command)
-                self.reached += edge.refusal is None
-                self._compare(number, command, Outcome.of(edge), tried[:-1])
                 _look_at(edge)
                 self.on_edge(edge)
-            if edge.refusal is None:
-                state, number = edge.after, self.reached
-        with _Told((*version.way, *commands)):
+            state = edge.after
+            edges.append(edge)
+            journal = (*journal, command) if edge.refusal is None else journal
+        with _Noted(journal):
             check(state)
-            self._look_again(version)
+            self.look_again(version)
         if state is version.state:
             return multiple()
-        self.newest = self._version(state, version, commands, number)
+        self.newest = Version.of(state, version, tuple(edges))
         return self.newest
 
-    def _version(
-        self, state: State, before: Version | None, commands: tuple[Command, ...], number: int = 1
-    ) -> Version:
-        return Version(state, number, canonical_json(state), hash(state), before, commands)
 
-    def _compare(self, on: int, command: Command, outcome: Outcome, before: tuple[Command, ...]) -> None:
-        """Ask the implementation for the same command, and compare its answer with the engine's."""
-        if self.implementation is None:
-            return
-        answer = self.implementation.apply(Request(on, command))
-        if wrong := disagreement(self.implementation, answer, self.reached, outcome):
-            raise Disagreement((*before, command), wrong)
+@final
+@attrs.frozen
+class _Noted:
+    """Adds to an exception that leaves it Python that makes a state, and the command that was tried on the state."""
 
-    def _look_again(self, version: Version) -> None:
-        """See that a version is what it was when it was new, on both sides."""
-        if canonical_json(version.state) != version.form or hash(version.state) != version.hash:
-            raise AssertionError("L2 old_versions_stand: the state before is another than it was")
-        if self.implementation is not None and self.implementation.show(version.number) != version.form:
-            raise AssertionError("L2 old_versions_stand: the implementation shows the state before otherwise")
+    journal: tuple[Command, ...]
+    command: Command | None = None
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            tried = "" if self.command is None else f"\ncommand = {self.command!r}"
+            error.add_note(f"{state_script(state=self.journal)}{tried}")
 
 
 def _look_at(edge: Edge) -> None:

@@ -19,20 +19,7 @@ from mage.codec.commands import COMMAND, command_document, read_command
 from mage.codec.problems import Json, Problem, mismatch
 from mage.codec.shapes import DIGEST, FLAG, TEXT, WHOLE, Array, Leaf, Nullable, Object, tagged
 from mage.codec.strict_json import read_json, write_json
-from mage.testing.implementation import Answer, Detail, Reached, Refused, Request
-
-__all__ = [
-    "FORGET",
-    "FORGOTTEN",
-    "Asked",
-    "Show",
-    "is_forgotten",
-    "read_answer",
-    "read_request",
-    "write_answer",
-    "write_error",
-    "write_request",
-]
+from specs.conformance.implementation import Answer, Detail, Reached, Refused, Request
 
 FORGET: Final = b'{"forget":true}'
 """Drop all states; numbers begin anew."""

@@ -1,13 +1,11 @@
 """The plain form of a state: all that can be observed of it, as data that any language can write.
 
-Two implementations agree on a state when they write the same bytes: `canonical_json`. Comparing its SHA-256,
-`fingerprint`, comes to the same and fits in a line; where two fingerprints differ, `differences` of the two
-forms says in which parts. The parts are listed in PROTOCOL.md.
+Two implementations agree on a state when they write the same bytes: `canonical_json`. Where they do not,
+`differences` of the two forms says in which parts. `specs/conformance/PROTOCOL.md` lists the parts.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from typing import Final, TypeAlias, assert_never
@@ -29,16 +27,6 @@ from mage.engine import (
     judge_request,
     view,
 )
-
-__all__ = [
-    "Canonical",
-    "canonical",
-    "canonical_json",
-    "differences",
-    "fingerprint",
-    "plain_verdict",
-    "spelled",
-]
 
 Canonical: TypeAlias = dict[str, object]
 """A plain form: its parts by name, each made of tuples, strings, numbers, True, False and None."""
@@ -73,11 +61,6 @@ def canonical_json(state: State) -> bytes:
     in lower case, and lone surrogates are written as escapes, `\ud800`. Cost: O(size of the tree).
     """
     return spelled(canonical(state))
-
-
-def fingerprint(state: State) -> str:
-    """Return the SHA-256 of a state's canonical JSON, in hexadecimal. Cost: O(size of the tree)."""
-    return hashlib.sha256(canonical_json(state)).hexdigest()
 
 
 def spelled(form: Canonical) -> bytes:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mage import Accept, Command, Digest, Grow, MageError, Passed, Start, UnknownName
-from mage.testing import (
+from specs.conformance import (
     BadAnswer,
     Engine,
     JsonLines,
@@ -20,16 +22,20 @@ from mage.testing import (
     sequences,
 )
 
-SERVER = [sys.executable, "-m", "mage.testing.serve"]
+SERVER = [sys.executable, "-m", "specs.conformance.serve"]
+
+
+READY = """sys.stdin.readline(); print('{"state":0}', flush=True)"""
+"""Answers the first request, by which a program says that it has started."""
 
 
 def program(source: str, *, timeout: float = 30.0) -> JsonLines:
-    """Return a program of one line of Python, behind a pipe."""
-    return JsonLines([sys.executable, "-c", f"import sys; {source}"], timeout=timeout)
+    """Return a program of one line of Python, behind a pipe, that has started."""
+    return JsonLines([sys.executable, "-c", f"import sys; {READY}; {source}"], timeout=timeout)
 
 
 def test_the_server_agrees_with_the_engine() -> None:
-    """`python -m mage.testing.serve` answers what the engine answers, over long sequences of commands."""
+    """`python -m specs.conformance.serve` answers what the engine answers, over long sequences of commands."""
     with JsonLines(SERVER) as server:
 
         @settings(max_examples=20)
@@ -167,3 +173,42 @@ def test_closing_ends_the_program() -> None:
     deaf.close()
     with pytest.raises(NoAnswer, match="ended"):
         deaf.apply(Request(0, Start("t")))
+
+
+SLOW = """
+import sys, threading
+from pathlib import Path
+from specs.conformance.serve import main
+threading.Event().wait(0.3)
+Path(sys.argv[1]).write_text("started")
+main()
+"""
+"""The engine, behind a start that takes a while."""
+
+
+def test_a_slow_start_is_over_before_anything_is_asked(tmp_path: Path) -> None:
+    """The program has started when `JsonLines` returns, so no comparison waits for it; the engine agrees with itself."""
+    started = tmp_path / "started"
+    with JsonLines([sys.executable, "-c", SLOW, str(started)]) as slow:
+        assert started.exists()
+
+        @settings(max_examples=20)
+        @given(sequences(st.just(4)))
+        def agrees(commands: tuple[Command, ...]) -> None:
+            assert len(compare(slow, commands)) > 4
+
+        agrees()
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "words"),
+    [
+        ("import sys; sys.exit(3)", NoAnswer, "status 3"),
+        ("import sys; sys.stdin.read()", NoAnswer, r"silent for 0\.2 s"),
+        ("print('Hello!')", BadAnswer, "Hello!"),
+    ],
+)
+def test_a_program_that_does_not_start_is_noticed(source: str, error: type[MageError], words: str) -> None:
+    """A program that ends, is silent or greets instead of answering is refused when it is started."""
+    with pytest.raises(error, match=words):
+        JsonLines([sys.executable, "-c", source], startup=0.2 if "read" in source else 30.0)

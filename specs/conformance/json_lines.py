@@ -12,10 +12,8 @@ from typing import IO, Final, NoReturn, final
 
 from mage.codec.problems import Problem, short
 from mage.engine import MageError
-from mage.testing.implementation import Answer, Implementation, Request
-from mage.testing.protocol import FORGET, Show, is_forgotten, read_answer, write_request
-
-__all__ = ["BadAnswer", "JsonLines", "NoAnswer"]
+from specs.conformance.implementation import Answer, Implementation, Request
+from specs.conformance.protocol import FORGET, Show, is_forgotten, read_answer, write_request
 
 _BATCH: Final = 512
 """Requests that are sent before the first of their answers is read."""
@@ -57,20 +55,24 @@ class JsonLines(Implementation):
     goes through two threads, so that neither side can wait for the other to read.
     """
 
-    def __init__(self, argv: Sequence[str], *, timeout: float = 30.0) -> None:
-        """Start the process.
+    def __init__(self, argv: Sequence[str], *, timeout: float = 30.0, startup: float = 120.0) -> None:
+        """Start the process and wait until it answers, so that no request pays for its start.
 
         Args:
             argv: the program and its arguments.
             timeout: seconds that it may be silent while an answer is due.
+            startup: seconds that it may be silent at first.
 
         Raises:
             OSError: it cannot be started.
+            NoAnswer, BadAnswer: it ended, is silent, or does not answer as PROTOCOL.md says.
         """
-        self._process = subprocess.Popen(list(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  # what to run is the caller's to say
+        self._process = subprocess.Popen(
+            list(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )  # what to run is the caller's to say
         if self._process.stdin is None or self._process.stdout is None:
             raise OSError("the process has no pipes")
-        self._timeout = timeout
+        self._timeout = startup
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
         self._incoming: SimpleQueue[bytes] = SimpleQueue()
         self._unanswered: deque[bytes] = deque()
@@ -84,6 +86,12 @@ class JsonLines(Implementation):
         )
         for thread in self._threads:
             thread.start()
+        try:
+            self._receive(self._send([FORGET]))
+        except MageError:
+            self.close()
+            raise
+        self._timeout = timeout
 
     def __enter__(self) -> JsonLines:
         return self

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mage.testing
+import specs.conformance
 from mage import (
     TRANSITIONS,
     Accept,
@@ -26,18 +26,9 @@ from mage import (
 )
 from mage.codec import decode_command, encode_command
 from mage.codec.problems import Problem
-from mage.testing import (
-    Answer,
-    History,
-    Reached,
-    Refused,
-    Request,
-    answer_of,
-    canonical,
-    histories,
-    outcome_of,
-)
-from mage.testing.protocol import (
+from mage.testing import History, canonical, histories
+from specs.conformance import Answer, Reached, Refused, Request, answer_of, outcome_of
+from specs.conformance.protocol import (
     FORGET,
     FORGOTTEN,
     Show,
@@ -154,7 +145,7 @@ def test_answers_are_spelled_as_documented() -> None:
         assert write_answer(answer).decode() == line
 
 
-DOCUMENT = (Path(mage.testing.__file__).parent / "PROTOCOL.md").read_text(encoding="utf-8")
+DOCUMENT = (Path(specs.conformance.__file__).parent / "PROTOCOL.md").read_text(encoding="utf-8")
 
 
 def test_the_document_has_every_part_and_every_refusal() -> None:
