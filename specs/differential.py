@@ -4,7 +4,7 @@
 and every phase among them, three in ten with more than a hundred accepted commands. Every answer is
 compared, and every state by its fingerprint; what differs is shrunk, and printed as Python that can be
 pasted. The seed is printed; the same one draws the same sequences. Exit status 1 where the two differ, 2
-where there is no oracle.
+where there is no oracle. `--oracle ./mine` compares with a program of yours (conformance/PROTOCOL.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import attrs
 
-from specs.conformance import Disagreement, Seen, search
+from specs.conformance import BadAnswer, Disagreement, NoAnswer, Seen, search
 from specs.exhaustive import oracle_or_none
 from specs.proofs import ORACLE
 
@@ -35,7 +35,7 @@ def _work(oracle: Path, count: int, number: int, shrink: bool) -> Seen | str | N
     with implementation:
         try:
             return search(implementation, count, number, shrink=shrink)
-        except Disagreement as found:
+        except (Disagreement, NoAnswer, BadAnswer) as found:
             return str(found)
 
 

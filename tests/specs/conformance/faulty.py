@@ -32,6 +32,7 @@ from specs.conformance import (
     Reached,
     Refused,
     Request,
+    UnknownState,
     answer_of,
     outcome_of,
 )
@@ -79,7 +80,7 @@ class Faulty(Implementation):
         self.states: list[State] = []
 
     def apply(self, request: Request) -> Answer:
-        before = None if request.on == BEFORE_START else self.states[request.on - 1]
+        before = None if request.on == BEFORE_START else self._state(request.on)
         outcome = outcome_of(before, self.fault.command(before, request.command))
         if outcome.after is not None and outcome.refusal is None:
             self.states.append(outcome.after)
@@ -89,10 +90,15 @@ class Faulty(Implementation):
         return self.fault.answer(answer)
 
     def show(self, state: int) -> bytes:
-        return self.fault.spell(spelled(self.fault.form(canonical(self.states[state - 1]))))
+        return self.fault.spell(spelled(self.fault.form(canonical(self._state(state)))))
 
     def forget(self) -> None:
         self.states.clear()
+
+    def _state(self, number: int) -> State:
+        if not 0 < number <= len(self.states):
+            raise UnknownState(number)
+        return self.states[number - 1]
 
 
 def _strips(state: State | None, command: Command) -> Command:
@@ -190,6 +196,11 @@ FAULTS: Final[dict[str, Fault]] = {
 """Faults by what the implementation then does."""
 
 
-if __name__ == "__main__":
+def main(name: str) -> None:
+    """Serve the engine with a fault on standard input and output, until the input ends."""
     source, target = cast("BufferedIOBase", sys.stdin.buffer), cast("BufferedIOBase", sys.stdout.buffer)
-    serve(Faulty(FAULTS[sys.argv[1]]), source, target)
+    serve(Faulty(FAULTS[name]), source, target)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
