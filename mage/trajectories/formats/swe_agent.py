@@ -22,8 +22,6 @@ from mage.trajectories.oddities import Oddities
 from mage.trajectories.parts import calls_of, content_text, text_of
 from mage.trajectories.trajectory import Made, Malformed, Steps, Trajectory, entry_at, made_of
 
-__all__ = ["is_swe_agent", "load_swe_agent"]
-
 
 def is_swe_agent(document: Spot) -> bool:
     """Tell whether a file looks like a SWE-agent trajectory."""

@@ -36,8 +36,6 @@ from mage.trajectories.messages import (
 from mage.trajectories.oddities import Oddities
 from mage.trajectories.trajectory import Made, Malformed, Steps, Trajectory, made_of
 
-__all__ = ["is_tau_bench", "load_tau_bench"]
-
 
 @final
 @attrs.frozen

@@ -17,8 +17,6 @@ from mage.trajectories.messages import conversation, entries_of, steps_of, task_
 from mage.trajectories.oddities import Oddities
 from mage.trajectories.trajectory import Made, Malformed, Steps, Trajectory, made_of
 
-__all__ = ["is_chat", "load_chat"]
-
 
 def is_chat(document: Spot) -> bool:
     """Tell whether a file looks like chat messages: some record of it has a role or messages."""

@@ -20,8 +20,6 @@ from mage.trajectories.oddities import Oddities, shortened
 from mage.trajectories.parts import content_text, text_of
 from mage.trajectories.trajectory import Entry, Made, Malformed, Mistake, Steps, Trajectory, entry_at, made_of
 
-__all__ = ["is_who_and_when", "load_who_and_when"]
-
 _PEOPLE: Final = ("human", "user")
 _LONGEST_PLACE: Final = 10  # digits
 

@@ -22,8 +22,6 @@ from mage.engine.ids import ROOT_STEP
 from mage.trajectories.fields import Json, Spot, canonical, field, items_at
 from mage.trajectories.trajectory import Entry, Made, Malformed, Steps, Trajectory, entry_at, made_of
 
-__all__ = ["is_tot_crosswords", "load_tot_crosswords"]
-
 
 @final
 @attrs.frozen
