@@ -6,7 +6,7 @@ TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 WORKERS ?= 2
 # What a first run leaves out: it is slow, or needs what pip alone does not bring.
 FIRST := "not slow and not formal and not postgres and not worlds"
-COVERED := tests/engine tests/codec tests/session tests/testing/test_effects.py
+COVERED := tests/engine tests/codec tests/session tests/testing/test_scripted.py
 
 .NOTPARALLEL:
 .PHONY: demo test check explore specs specs-full postgres slow worlds coverage bench bench-stores long-run package clean
@@ -91,7 +91,6 @@ package: .venv/dev          ## Build, install into a new environment, run.
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m zipfile -l dist/*.whl > dist/content
 	grep -q mage/py.typed dist/content
-	grep -q mage/testing/PROTOCOL.md dist/content
 	! grep -E 'tests/|specs/|benchmarks/|\.(orig|rej|pyc)' dist/content
 	$(PYTHON) -m venv .venv/fresh
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check dist/*.whl

@@ -7,7 +7,7 @@ nothing shows and which the two spell differently (D2).
 
 from __future__ import annotations
 
-from mage.testing import Canonical
+from mage.testing.canonical import Canonical
 from specs.reference import Mage
 from specs.reference_nodes import Request, path, trace
 from specs.reference_nodes import Step as PlainStep

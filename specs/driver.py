@@ -19,20 +19,12 @@ from mage.engine import (
     UnknownBoundary,
 )
 from mage.engine.journal import Operation
-from mage.testing import (
-    BEFORE_START,
-    Answer,
-    Detail,
-    Edge,
-    Implementation,
-    Reached,
-    Refusing,
-    Request,
-    plain_verdict,
-    spelled,
-)
-from mage.testing import Refused as RefusedAnswer
+from mage.testing import Edge
+from mage.testing.canonical import plain_verdict, spelled
+from mage.testing.edges import Refusing
 from specs.canonical import canonical_of_reference, copy_of_reference
+from specs.conformance import BEFORE_START, Answer, Detail, Implementation, Reached, Request
+from specs.conformance import Refused as RefusedAnswer
 from specs.reference import Mage
 from specs.reference_nodes import Left, Refused, Verdict
 

@@ -3,7 +3,7 @@
 `python -m specs.exhaustive --depth 7`: two contents, two texts, every phase and every refusal, as
 `specs.explore` has them. Breadth first; a state that was met before is not gone on from again, yet each
 command that leads to it is compared. Exit status 1, and the shortest commands that show it, where the two
-differ; 2 where there is no oracle.
+differ; 2 where there is no oracle. `--oracle ./mine` compares with a program of yours (conformance/PROTOCOL.md).
 """
 
 from __future__ import annotations
@@ -21,9 +21,17 @@ import attrs
 
 from mage.engine import Start, State, start
 from mage.engine.journal import Operation
-from mage.testing.comparing import Disagreement, disagreement
-from mage.testing.implementation import Answer, Implementation, Request, outcome_of
-from mage.testing.json_lines import JsonLines
+from specs.conformance import (
+    Answer,
+    BadAnswer,
+    Disagreement,
+    Implementation,
+    JsonLines,
+    NoAnswer,
+    Request,
+    disagreement,
+    outcome_of,
+)
 from specs.explore import ALPHABETS, HEADING, SMALL, TASK, Alphabet, Level, Way
 from specs.proofs import ORACLE, sources_digest
 
@@ -37,15 +45,22 @@ _Met: TypeAlias = tuple[State, int, Way]
 
 
 def oracle_or_none(path: Path) -> JsonLines | None:
-    """Start the oracle, or say on standard error how to build it: it must be made of today's sources."""
+    """Start the oracle or another program, or say on standard error what is wrong with it.
+
+    The oracle must be made of today's sources; `python -m specs.proofs` builds it.
+    """
     made_of = path.with_suffix(".sources")
-    if not path.exists():
+    if path == ORACLE and not path.exists():
         print("there is no oracle: python -m specs.proofs builds it", file=sys.stderr)
         return None
     if path == ORACLE and (not made_of.exists() or made_of.read_text(encoding="utf-8") != sources_digest()):
         print("the oracle is made of other sources: python -m specs.proofs builds it anew", file=sys.stderr)
         return None
-    return JsonLines([str(path)], timeout=120)
+    try:
+        return JsonLines([str(path.resolve())], timeout=120)
+    except (OSError, NoAnswer, BadAnswer) as error:
+        print(f"{path} cannot be compared with: {error}", file=sys.stderr)
+        return None
 
 
 def exhaust(oracle: Implementation, alphabet: Alphabet, depth: int) -> Iterator[Level]:
@@ -120,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for level in exhaust(oracle, ALPHABETS[options.alphabet], options.depth):
                 levels.append(level)
                 print(level, flush=True)
-    except Disagreement as found:
+    except (Disagreement, NoAnswer, BadAnswer) as found:
         print(found, file=sys.stderr)
         return 1
     if options.json is not None:

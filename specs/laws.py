@@ -34,7 +34,8 @@ from mage.engine import (
     view,
 )
 from mage.engine.journal import Operation
-from mage.testing import Canonical, Edge, canonical
+from mage.testing import Edge, canonical
+from mage.testing.canonical import Canonical
 from specs.decision_laws import fallback_hides_nothing, question_is_whole, question_stands
 
 __all__ = ["EDGE_LAWS", "Law", "Snapshot", "laws_of", "old_versions_stand", "refusal_changes_nothing"]

@@ -44,7 +44,8 @@ from mage.engine import (
 )
 from mage.engine.journal import Operation
 from mage.engine.text import as_text, is_blank
-from mage.testing import carry_out, plain_verdict
+from mage.testing import carry_out
+from mage.testing.canonical import plain_verdict
 from specs.tla.tools import FOLDER, TLC, Run, ToolError, find
 
 __all__ = ["Event", "Found", "Recording", "Value", "main", "record", "validate"]

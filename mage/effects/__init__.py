@@ -2,7 +2,7 @@
 
 Nothing here performs anything. Any function of the right signature is a judge, a summarizer or a model; an
 `async def` one is its awaitable twin. An answer may come as it is or as `Metered`, with what it took.
-`mage.testing.effects` has scripted ones for tests.
+`mage.testing` has scripted ones for tests.
 
     asked             of whom       answered by
     Decide            Model         Decision

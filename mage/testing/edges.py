@@ -1,16 +1,18 @@
-"""One command on the engine, and where it led: what properties of a change are stated over."""
+"""One command on the engine and the state that it led to; and commands as Python that can be pasted."""
 
 from __future__ import annotations
 
-from typing import TypeAlias, final
+from collections.abc import Iterable
+from typing import Final, TypeAlias, final
 
 import attrs
 from returns.pipeline import is_successful
 
-from mage.engine import IllegalPhase, Refusal, Revise, Revised, State, apply, revise
+from mage.engine import Command, IllegalPhase, Refusal, Revise, Revised, State, apply, revise
 from mage.engine.journal import Operation
 
-__all__ = ["Edge", "Refusing", "carry_out"]
+HEADING: Final = "from mage.engine import *"
+"""The names that printed commands need."""
 
 Refusing: TypeAlias = Refusal | IllegalPhase
 """Why a command was not carried out."""
@@ -61,3 +63,39 @@ def _revise(state: State, command: Revise) -> Edge:
         revised = result.unwrap()
         return Edge(state, command, revised.state, None, revised)
     return Edge(state, command, state, result.failure())
+
+
+def state_after(commands: Iterable[Command]) -> State:
+    """Return the state after these commands, a `Start` first; a refused command changes nothing.
+
+    The states that `states()` draws are printed as a call of this function. Cost: that of the commands.
+
+    Raises:
+        ValueError: there is no `Start` among them.
+        NotText, UnknownName, NotAnId: a command holds what is no text, no name or no id.
+    """
+    state: State | None = None
+    for command in commands:
+        try:
+            state = apply(state, command).value_or(state)
+        except IllegalPhase:
+            continue
+    if state is None:
+        raise ValueError("none of the commands is a Start")
+    return state
+
+
+def listed(commands: Iterable[Command]) -> str:
+    """Return commands as a Python list, one a line. Cost: O(size)."""
+    return "\n".join(["[", *(f"    {command!r}," for command in commands), "]"])
+
+
+def script(commands: Iterable[Command]) -> str:
+    """Return Python that makes the list `commands`, refused ones included. Cost: O(size)."""
+    return f"{HEADING}\n\ncommands = {listed(commands)}"
+
+
+def state_script(**journals: Iterable[Command]) -> str:
+    """Return Python that makes states, by name, of the commands that led to each, none refused. Cost: O(size)."""
+    made = (f"{name} = replay({listed(journal)}).unwrap()" for name, journal in journals.items())
+    return "\n\n".join([HEADING, *made])

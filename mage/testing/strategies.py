@@ -1,11 +1,18 @@
-"""Strategies for whole histories: what was tried and where it led, journals, states, and long sequences."""
+"""Hypothesis strategies, from a text to a whole history: what commands are made of, commands, histories, states.
+
+Few contents and texts are drawn often, so that steps merge, summaries are met again and lessons pile up; the
+rest of what a string can be is drawn now and then. Whatever is drawn can be written by `mage.codec`, and is
+printed as Python that makes it again.
+"""
 
 from __future__ import annotations
 
-from typing import Final, final
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar, final
 
 import attrs
 from hypothesis import strategies as st
+from hypothesis.vendor.pretty import RepresentationPrinter
 
 from mage.engine import (
     Accept,
@@ -13,35 +20,338 @@ from mage.engine import (
     ApplyVerdict,
     Command,
     Compress,
+    Digest,
     Failed,
     Grow,
+    Instruct,
+    Kind,
+    Passed,
     Rejected,
+    Retext,
     Revise,
     Start,
     State,
+    StepId,
     Unverified,
+    Verdict,
     start,
 )
 from mage.engine.journal import Operation
-from mage.testing.drawing import draw_command
-from mage.testing.edges import Edge, carry_out
-from mage.testing.values import runs, texts
+from mage.engine.nodes import FAULTS, KINDS
+from mage.testing.edges import Edge, carry_out, listed, state_after
 
-__all__ = ["LENGTHS", "MOST", "History", "histories", "journals", "sequences", "states"]
+HOSTILE: Final = (
+    "",
+    " ",
+    "\n\t\r\x0b\x0c",
+    "\x1c\x1d\x1e\x1f\x85\xa0\u2028\u3000",  # blank for str.strip, though not all of it looks so
+    "\u200b\ufeff",  # invisible, yet not blank
+    "\x00",
+    "a\x00b\x7f\x9f",
+    "\ud800",
+    "\udfff\ud800",  # lone, and in the wrong order
+    "\ud83d\ude00",  # a pair, which is joined on entry (D15)
+    "\U0001f600",  # and the character that the pair stands for
+    "\ud83d\ud83d\ude00\ude00",
+    "e\u0301",
+    "\u00e9",  # the same to the eye, and another string
+    '"\\/\b\f\n\r\t\\u0041',
+    "[Step 0] Product 2 purchased",
+    "</observation>",
+    "null",
+    "x" * 3000,
+)
+"""Strings that have broken someone's code before."""
+
+_USUAL_TEXTS: Final = st.sampled_from(("m", "n"))
+_ANY_TEXTS: Final = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(), max_size=12))
+
+texts: Final[st.SearchStrategy[str]] = st.integers(0, 3).flatmap(
+    lambda pick: _ANY_TEXTS if pick > 1 else _USUAL_TEXTS
+)
+"""Any string: every other time one of two usual ones, so that things are met again; else a hostile one or any."""
+
+_USUAL_CONTENTS: Final = st.sampled_from((("a", "o"), ("b", "o"), ("a", "p")))
+_ANY_CONTENTS: Final = st.tuples(texts, texts)
+
+contents: Final[st.SearchStrategy[tuple[str, str]]] = st.integers(0, 3).flatmap(
+    lambda pick: _ANY_CONTENTS if pick > 1 else _USUAL_CONTENTS
+)
+"""The content of a step: every other time one of three usual ones, so that steps merge."""
+
+runs: Final[st.SearchStrategy[tuple[Grow, ...]]] = st.sampled_from((2, 3, 30, 31, 32, 33, 40)).map(
+    lambda length: tuple(Grow(f"a{number}", "o") for number in range(length))
+)
+"""Many steps in a row, often about as many as the tree packs together."""
+
+verdicts: Final[st.SearchStrategy[Verdict]] = st.one_of(
+    st.just(Passed()), st.builds(Failed, texts, st.sampled_from(FAULTS))
+)
+"""What a judge answers, its feedback blank now and then."""
+
+kinds: Final[st.SearchStrategy[Kind]] = st.sampled_from(KINDS)
+"""The kind of a summary."""
+
+old_digests: Final[st.SearchStrategy[Digest]] = st.sampled_from((Digest("0" * 64), Digest("f" * 64)))
+"""What no question has as its digest."""
+
+Drawn = TypeVar("Drawn")
+
+OperationName: TypeAlias = Literal[
+    "grow", "instruct", "compress", "retext", "apply_verdict", "accept", "revise"
+]
+OPERATIONS: Final[tuple[OperationName, ...]] = (
+    "grow",
+    "instruct",
+    "compress",
+    "retext",
+    "apply_verdict",
+    "accept",
+    "revise",
+)
+"""What a command may be, for `draw_command`."""
+
+
+class Drawing(Protocol):
+    """What draws from a strategy: a composite's `draw`, or that of `st.data()`."""
+
+    def __call__(self, strategy: st.SearchStrategy[Drawn], /) -> Drawn:
+        """Return a drawn value."""
+        ...
+
+
+_RETEXT_KINDS: Final[st.SearchStrategy[Kind | None]] = st.sampled_from((None, None, "subgoal", "fallback"))
+_ONE_IN_TWO: Final = st.booleans()
+_ONE_IN_EIGHT: Final = st.sampled_from((*[False] * 7, True))
+_LESSONS: Final = st.one_of(st.just(""), texts)
+_PLACES: Final = st.integers(0, 45)
+_UPWARDS: Final = st.sampled_from((0, 1, 1, 1, 2, 2, 3, 5, 12))
+"""How many boundaries up a revise goes, mostly few: a long history should also become a deep one."""
+
+
+def legal_boundaries(state: State) -> list[StepId]:
+    """Return what revise takes in this state, in path order (D7), worked out from what the tree shows.
+
+    Cost: O(summary path).
+    """
+    boundaries = [state.tree.summary(summary).boundary for summary in state.tree.summary_path()]
+    return boundaries[:-1] if isinstance(state, Rejected) else boundaries
+
+
+def _grow(draw: Drawing, state: State) -> Operation:
+    return Grow(*draw(contents))
+
+
+def _grow_again(draw: Drawing, state: State) -> Operation:
+    """Walk into a step that was taken from here before, if there is one."""
+    known = state.tree.step_children(state.tree.step_head)
+    if not known:
+        return Grow("a", "o")
+    place = draw(_PLACES) if len(known) > 1 else 0
+    child = state.tree.step(known[place % len(known)])
+    return Grow(child.action, child.observation)
+
+
+def _grow_on(draw: Drawing, state: State) -> Operation:
+    """Take a step that was never taken, so that trees get large."""
+    return Grow(f"a{state.tree.next_step}", "o")
+
+
+def _instruct(draw: Drawing, state: State) -> Operation:
+    return Instruct(draw(texts), draw(_ONE_IN_TWO))
+
+
+def _compress(draw: Drawing, state: State) -> Operation:
+    return Compress(draw(texts), draw(kinds))
+
+
+def _retext(draw: Drawing, state: State) -> Operation:
+    return Retext(draw(texts), draw(_RETEXT_KINDS))
+
+
+def _answered(state: State, verdict: Verdict) -> Operation:
+    digest = state.digest if isinstance(state, Unverified) else "0" * 64
+    return ApplyVerdict(verdict, digest)
+
+
+def _passed(draw: Drawing, state: State) -> Operation:
+    return _answered(state, Passed())
+
+
+def _failed(draw: Drawing, state: State) -> Operation:
+    return _answered(state, Failed("f"))
+
+
+def _blank_feedback(draw: Drawing, state: State) -> Operation:
+    return _answered(state, Failed(" \n"))
+
+
+def _failed_without_feedback(draw: Drawing, state: State) -> Operation:
+    return _answered(state, Failed(" "))
+
+
+def _answered_late(draw: Drawing, state: State) -> Operation:
+    return ApplyVerdict(draw(verdicts), draw(old_digests))
+
+
+def _apply_verdict(draw: Drawing, state: State) -> Operation:
+    if not isinstance(state, Unverified) or draw(_ONE_IN_EIGHT):
+        return _answered_late(draw, state)
+    return ApplyVerdict(draw(verdicts), state.digest)
+
+
+def _accept(draw: Drawing, state: State) -> Operation:
+    return Accept()
+
+
+def _go_back(draw: Drawing, state: State) -> Operation:
+    legal = legal_boundaries(state)
+    return Revise(legal[-1 - draw(_UPWARDS) % len(legal)], draw(_LESSONS))
+
+
+def _stay(draw: Drawing, state: State) -> Operation:
+    """Go back to the boundary of the head itself, which is not legal where it has failed."""
+    return Revise(state.tree.boundary, draw(_LESSONS))
+
+
+def _go_anywhere(draw: Drawing, state: State) -> Operation:
+    """Go back to any step, mostly one where no summary of the path ends; a failed head's own is one of them."""
+    return Revise(draw(_PLACES) % (state.tree.next_step + 1), draw(_LESSONS))
+
+
+def _revise(draw: Drawing, state: State) -> Operation:
+    return (_go_anywhere if draw(_ONE_IN_EIGHT) else _go_back)(draw, state)
+
+
+def _anything(draw: Drawing, state: State) -> Operation:
+    return _DRAWN[draw(_ANY_OPERATION)](draw, state)
+
+
+_Draw: TypeAlias = Callable[[Drawing, State], Operation]
+_Move: TypeAlias = Operation | _Draw
+"""A command, or what draws one."""
+
+_DRAWN: Final[dict[OperationName, _Draw]] = {
+    "grow": _grow,
+    "instruct": _instruct,
+    "compress": _compress,
+    "retext": _retext,
+    "apply_verdict": _apply_verdict,
+    "accept": _accept,
+    "revise": _revise,
+}
+_ANY_OPERATION: Final[st.SearchStrategy[OperationName]] = st.sampled_from(OPERATIONS)
+
+_GROW: Final[tuple[_Move, ...]] = (
+    Grow("a", "o"),
+    Grow("b", "o"),
+    Grow("a", "p"),
+    *[_grow_on] * 3,
+    *[_grow_again] * 3,
+    _grow,
+)
+_COMPRESS: Final[tuple[_Move, ...]] = (
+    Compress("m"),
+    Compress("n"),
+    Compress("m", "fallback"),
+    Compress("n", "fallback"),
+    _compress,
+)
+_INSTRUCT: Final[tuple[_Move, ...]] = (Instruct("m"), Instruct("n", standing=True), _instruct)
+_JUDGE: Final[tuple[_Move, ...]] = (_passed, _passed, _failed, _failed, _apply_verdict)
+_RETEXT: Final[tuple[_Move, ...]] = (Retext("m"), Retext("n"), Retext("m", "subgoal"), _retext)
+
+
+def _table(*moves: _Move) -> st.SearchStrategy[_Move]:
+    """Return a strategy for one of these; the first is what it shrinks to, anything else comes last."""
+    return st.sampled_from((*moves, *[_anything] * (len(moves) // 15 + 1)))
+
+
+_REFUSED: Final[dict[type[State], tuple[_Move, ...]]] = {
+    Active: (Instruct(" "), Compress("\n"), _go_anywhere),
+    Unverified: (Instruct(" "), Retext("\t"), _failed_without_feedback, _answered_late, _go_anywhere),
+    Rejected: (Retext("\t"), _go_anywhere),
+}
+"""What is legal in the phase and refused all the same, or mostly."""
+_NEXT_WITH_NOTHING_OPEN: Final = _table(
+    *_GROW * 2, _compress, Compress("m"), *_INSTRUCT, _go_back, _go_back, *_REFUSED[Active]
+)
+_NEXT: Final[dict[type[State], st.SearchStrategy[_Move]]] = {
+    Active: _table(*_GROW * 2, *_COMPRESS * 3, *_INSTRUCT * 2, _go_back, *_REFUSED[Active]),
+    Unverified: _table(
+        *_JUDGE * 3, Accept(), Accept(), *_GROW, *_RETEXT, *_INSTRUCT, _go_back, *_REFUSED[Unverified]
+    ),
+    Rejected: _table(*[_go_back] * 3, *_RETEXT * 2, Accept(), Accept(), *_REFUSED[Rejected]),
+}
+
+
+def draw_command(draw: Drawing, state: State, operation: OperationName | None = None) -> Operation:
+    """Draw the next command in this state: of this operation, or mostly one that fits its phase.
+
+    Even a fitting one may be refused, for what it names or because it is blank. `mage.codec` can write it.
+
+    Args:
+        draw: what draws from a strategy.
+        state: the state that the command is for.
+        operation: the operation, legal in this phase or not; None for any.
+    """
+    if operation is not None:
+        return _DRAWN[operation](draw, state)
+    closed = isinstance(state, Active) and state.tree.step_head == state.tree.boundary
+    move = draw(_NEXT_WITH_NOTHING_OPEN if closed else _NEXT[type(state)])
+    return move(draw, state) if callable(move) else move
+
+
+@st.composite
+def commands(draw: st.DrawFn, state: State, operation: OperationName | None = None) -> Operation:
+    """Draw the next command in this state: of this operation, legal or not, or mostly one that fits the phase."""
+    return draw_command(draw, state, operation)
 
 
 @final
-@attrs.frozen
+@attrs.frozen(repr=False)
 class History:
-    """What happened to one agent: a task, and every command that was tried, in order.
+    """A task, and every command that was tried after the start, in order. Its `repr` is Python to paste.
 
     Attributes:
         start: the state at the start.
-        edges: what each command led to, refused ones included.
+        edges: where each command led, refused ones included.
     """
 
     start: Active
     edges: tuple[Edge, ...]
+
+    @classmethod
+    def of(cls, commands: Iterable[Command]) -> History:
+        """Return the history of these commands, a `Start` first. Cost: that of the commands.
+
+        Raises:
+            ValueError: the first command is no `Start`, or another one is.
+            NotText, UnknownName, NotAnId: a command holds what is no text, no name or no id.
+        """
+        first, *others = commands
+        if not isinstance(first, Start):
+            raise ValueError(f"the first command of a history is its Start, not {first!r}")
+        began = start(first.task)
+        state: State = began
+        edges: list[Edge] = []
+        for command in others:
+            if isinstance(command, Start):
+                raise ValueError("a history has one Start, and it is the first command")
+            edges.append(carry_out(state, command))
+            state = edges[-1].after
+        return cls(began, tuple(edges))
+
+    def __repr__(self) -> str:
+        return f"History.of({listed(self.tried)})"
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
+        printer.text(repr(self))  # Hypothesis would print the fields of the class
+
+    @property
+    def tried(self) -> tuple[Command, ...]:
+        """The start and every command after it, refused ones included."""
+        return (Start(self.start.tree.task), *(edge.command for edge in self.edges))
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -56,7 +366,7 @@ class History:
 
 
 _SIZES: Final = st.integers(0, 50)
-_ONE_IN_SIXTY: Final = st.integers(0, 59).map(lambda pick: pick == 59)
+_ONE_IN_SIXTY: Final = st.sampled_from((*[False] * 59, True))
 
 
 @st.composite
@@ -73,81 +383,31 @@ def histories(draw: st.DrawFn, sizes: st.SearchStrategy[int] = _SIZES) -> Histor
     return History(first, tuple(edges))
 
 
-def journals(sizes: st.SearchStrategy[int] = _SIZES) -> st.SearchStrategy[tuple[Command, ...]]:
-    """Return a strategy for journals: a `Start` and commands that were accepted, of so many that were tried."""
-    return histories(sizes).map(lambda history: history.journal)
+@st.composite
+def journals(draw: st.DrawFn, sizes: st.SearchStrategy[int] = _SIZES) -> tuple[Command, ...]:
+    """Draw a journal: a `Start` and the commands that were accepted, of so many that were tried."""
+    return draw(histories(sizes)).journal
+
+
+def states(sizes: st.SearchStrategy[int] = _SIZES) -> st.SearchStrategy[State]:
+    """Return a strategy for states, reached in so many commands or up to three more: often not yet trusted."""
+    return _ended_journals(sizes).map(state_after)
 
 
 @st.composite
-def states(draw: st.DrawFn, sizes: st.SearchStrategy[int] = _SIZES) -> State:
-    """Draw a state that is reached in so many commands, or in up to three more: often one not yet trusted."""
-    state = draw(histories(sizes)).states[-1]
+def _ended_journals(draw: st.DrawFn, sizes: st.SearchStrategy[int]) -> list[Command]:
+    history = draw(histories(sizes))
+    journal, state = list(history.journal), history.states[-1]
     for command in draw(_ENDINGS):
         digest = state.digest if isinstance(state, Unverified) else ""
-        state = carry_out(state, ApplyVerdict(Failed("f"), digest) if command is None else command).after
-    return state
+        edge = carry_out(state, ApplyVerdict(Failed("f"), digest) if command is None else command)
+        state = edge.after
+        if edge.refusal is None:
+            journal.append(edge.command)
+    return journal
 
 
 _ENDINGS: Final[st.SearchStrategy[tuple[Operation | None, ...]]] = st.sampled_from(
     ((), (), (Grow("a", "o"), Compress("m")), (Grow("a", "o"), Compress("m"), None))
 )
 """What is tried after a history, so that each phase is met; None is a failed verdict."""
-
-LENGTHS: Final[st.SearchStrategy[int]] = st.sampled_from((0, 4, 12, 30, 101, 101, 101))
-"""How many commands of a sequence are accepted at least, the start not counted: over a hundred in two of five."""
-
-MOST: Final = 200
-"""How many commands of a sequence are accepted at most, the start not counted."""
-
-_PATIENCE: Final = 8
-"""Refusals in a row after which a command is tried that nothing refuses."""
-_MISPLACED: Final[st.SearchStrategy[tuple[Command, ...]]] = st.sampled_from(
-    (*[()] * 12, (Grow("a", "o"), Start("again")), (Accept(), Start("again")), (Revise(0), Start("again")))
-)
-"""What is tried before the start, and a start that is tried at the end: no phase takes it."""
-
-
-@final
-@attrs.define
-class _Walk:
-    """Where a sequence stands while it is drawn, and how many more commands it must have accepted."""
-
-    state: State
-    wanted: int
-
-
-@st.composite
-def _onwards(draw: st.DrawFn, walk: _Walk) -> tuple[Operation, ...]:
-    """Draw the next command, and as long as it is refused and more must be accepted, another one."""
-    tried: list[Operation] = []
-    while True:
-        tried.append(draw_command(draw, walk.state) if len(tried) < _PATIENCE else _always_taken(walk.state))
-        edge = carry_out(walk.state, tried[-1])
-        walk.state = edge.after
-        walk.wanted -= edge.refusal is None
-        if edge.refusal is None or walk.wanted <= 0:
-            return tuple(tried)
-
-
-@st.composite
-def sequences(draw: st.DrawFn, lengths: st.SearchStrategy[int] = LENGTHS) -> tuple[Command, ...]:
-    """Draw a start and commands, refused ones among them, of which at least so many are accepted.
-
-    Meant for comparing two implementations: long, cheap to draw (a few small draws a command), and shrunk to
-    few commands, where `lengths` shrinks to 0.
-
-    Args:
-        draw: what Hypothesis draws with.
-        lengths: how many commands are to be accepted at least after the start, up to `MOST`. A sequence is
-            mostly longer: on average twice as long or by 5, whichever is more, and never beyond `MOST`.
-    """
-    wanted, misplaced, task = draw(lengths), draw(_MISPLACED), draw(texts)
-    # The elements are drawn one after the other, each in the state that the one before has led to. A list
-    # shrinks far better than a number of commands: any part of it can go.
-    walk = _Walk(start(task), wanted)
-    parts = draw(st.lists(_onwards(walk), min_size=wanted, max_size=MOST))
-    return (*misplaced[:1], Start(task), *[command for part in parts for command in part], *misplaced[1:])
-
-
-def _always_taken(state: State) -> Operation:
-    return Accept() if isinstance(state, Rejected) else Grow("a", "o")

@@ -6,10 +6,9 @@ kept exactly as the trace has them (D15); ids, times and labels that the agent n
 tree. `placed` says at which steps the records of the file stand. Each format's module says what becomes a step.
 """
 
-from mage.trajectories.counts import Counts, counts
 from mage.trajectories.loading import FORMATS, detect, load
-from mage.trajectories.placing import placed
-from mage.trajectories.trajectory import Entry, Mistake, Remark, Steps, TraceError, Trajectory
+from mage.trajectories.measure import Counts, counts
+from mage.trajectories.trajectory import Entry, Mistake, Remark, Steps, TraceError, Trajectory, placed
 
 __all__ = [
     "FORMATS",

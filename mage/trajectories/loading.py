@@ -9,18 +9,25 @@ from typing import Final, final
 import attrs
 from returns.result import Failure, Result, Success
 
-from mage.trajectories.bundles import is_bundle, load_bundle
-from mage.trajectories.chat import is_chat, load_chat
 from mage.trajectories.fields import Spot
-from mage.trajectories.journals import is_journal, load_journal
+from mage.trajectories.formats import (
+    is_bundle,
+    is_chat,
+    is_journal,
+    is_swe_agent,
+    is_tau_bench,
+    is_tot_crosswords,
+    is_who_and_when,
+    load_bundle,
+    load_chat,
+    load_journal,
+    load_swe_agent,
+    load_tau_bench,
+    load_tot_crosswords,
+    load_who_and_when,
+)
 from mage.trajectories.reading import first_record, read
-from mage.trajectories.swe_agent import is_swe_agent, load_swe_agent
-from mage.trajectories.tau_bench import is_tau_bench, load_tau_bench
-from mage.trajectories.tot_crosswords import is_tot_crosswords, load_tot_crosswords
 from mage.trajectories.trajectory import Malformed, Steps, TraceError, Trajectory, trace_error
-from mage.trajectories.who_and_when import is_who_and_when, load_who_and_when
-
-__all__ = ["FORMATS", "detect", "load"]
 
 
 @final

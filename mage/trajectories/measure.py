@@ -1,19 +1,109 @@
-"""What a trace costs in tokens: what the agent would have been shown, beside keeping everything."""
+"""What a trace did to its tree, and what it costs in tokens: what the agent would have been shown, beside everything.
+
+The engine gathers all hints of a state, so that n tries at one step cost n squared. Of these only the newest are
+shown: here each command adds its own (`Tried`), and the tokens of a prompt are added up, not counted anew (`Prompts`).
+"""
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
-from typing import final
+from itertools import islice
+from typing import Protocol, final
 
 import attrs
 
-from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, apply
+from mage.engine import (
+    Accept,
+    Active,
+    Command,
+    Compress,
+    Grow,
+    MageError,
+    RefusedCommand,
+    Revise,
+    Start,
+    State,
+    Step,
+    StepId,
+    Summary,
+    SummaryId,
+    Tree,
+    apply,
+)
 from mage.engine.ids import ROOT_STEP
-from mage.render.extract import is_extract
-from mage.trajectories.budget import fallback
-from mage.trajectories.prompts import Gauge, Prompts
+from mage.engine.text import as_text, is_blank
+from mage.engine.tree import trace
+from mage.engine.view import instructions
+from mage.render.blocks import Newest, Recent, newest
+from mage.render.caps import DEFAULT_CAPS, Caps
+from mage.render.extract import extract, is_extract
 
-__all__ = ["ContextSizes", "Measured", "is_our_extract", "measure"]
+
+@final
+@attrs.frozen
+class Counts:
+    """Numbers of one history; the root is no step but can be a branch point.
+
+    Attributes:
+        steps: in the tree.
+        merges: grows that walked back into a step that was there (D10).
+        revisions: revise commands.
+        abandoned: steps that revisions left behind, summed over the revisions.
+        branch_points: steps from which more than one step was taken.
+        summaries: in the tree; a summary with a new text is still one.
+        max_depth: steps on the longest path from the root.
+    """
+
+    steps: int
+    merges: int
+    revisions: int
+    abandoned: int
+    branch_points: int
+    summaries: int
+    max_depth: int
+
+
+def counts(commands: Iterable[Command]) -> Counts:
+    """Replay a history and count. Cost: that of the replay.
+
+    Raises:
+        MageError: a command is refused; `replay` tells it as a value.
+    """
+    state: State | None = None
+    depth: dict[StepId, int] = {ROOT_STEP: 0}
+    children: Counter[StepId] = Counter()
+    grows = revisions = abandoned = 0
+    for version, command in enumerate(commands, start=1):
+        before = ROOT_STEP if state is None else state.tree.step_head
+        state = _after(state, command, version)
+        head = state.tree.step_head
+        if isinstance(command, Grow):
+            grows += 1
+            if head not in depth:
+                depth[head] = depth[before] + 1
+                children[before] += 1
+        elif isinstance(command, Revise):
+            revisions += 1
+            abandoned += depth[before] - depth[head]
+    steps = len(depth) - 1
+    return Counts(
+        steps=steps,
+        merges=grows - steps,
+        revisions=revisions,
+        abandoned=abandoned,
+        branch_points=sum(number > 1 for number in children.values()),
+        summaries=0 if state is None else state.tree.next_summary - 1,
+        max_depth=max(depth.values()),
+    )
+
+
+def _after(state: State | None, command: Command, version: int) -> State:
+    result = apply(state, command)
+    after = result.value_or(None)
+    if after is None:
+        raise MageError(str(RefusedCommand(version, command, result.failure())))
+    return after
 
 
 @final
@@ -167,3 +257,149 @@ class _Run:
 def is_our_extract(command: Command) -> bool:
     """Tell whether a session kept by `mage replay` compressed here, after the agent had decided."""
     return isinstance(command, Compress) and command.kind == "fallback" and is_extract(command.text)
+
+
+def fallback(state: State, opened: int, tokens: int, budget: int) -> tuple[Command, ...]:
+    """Return what to do before a step is grown: nothing, or compress the open segment.
+
+    It is compressed where the step would not fit beside it, so the newest step is always shown raw once; a
+    step larger than the whole budget is compressed alone, when the next one comes. The text is an extract
+    (no LLM), accepted openly, since nobody judged it.
+
+    Args:
+        state: the state before the step.
+        opened: tokens of the open segment.
+        tokens: tokens of the step that comes.
+        budget: tokens that the open segment may take.
+
+    Cost: O(contents of the open segment) where it is compressed.
+    """
+    if (
+        state.tree.boundary == state.tree.step_head
+        or opened + tokens <= budget
+        or not isinstance(state, Active)
+    ):
+        return ()
+    steps = trace(state.tree, state.tree.boundary, state.tree.step_head)
+    return (Compress(extract(steps), "fallback"), Accept())
+
+
+class Gauge(Protocol):
+    """What counts the tokens of the parts of a rendered execution state, such as `mage.render.Meter`."""
+
+    def frame(self, task: str, instructions: tuple[str, ...], boundary: StepId) -> int:
+        """Return the tokens of the task, the instructions in force and where R begins."""
+        ...
+
+    def summary(self, summary: Summary) -> int:
+        """Return the tokens of a summary of C."""
+        ...
+
+    def step(self, action: str, observation: str) -> int:
+        """Return the tokens of a step of R."""
+        ...
+
+    def recent(self, hints: Recent) -> int:
+        """Return the tokens of the hints that the default caps leave."""
+        ...
+
+
+@final
+@attrs.define
+class Prompts:
+    """Adds up the tokens of S. C is remembered along the summary path, with a running total; H as it grows.
+
+    Attributes:
+        gauge: counts the parts.
+    """
+
+    gauge: Gauge
+    _tried: Tried = attrs.field(factory=lambda: Tried(DEFAULT_CAPS), init=False)
+    _path: list[tuple[Summary, int]] = attrs.field(factory=list, init=False)
+    _place: dict[SummaryId, int] = attrs.field(factory=dict, init=False)
+
+    def follow(self, before: State | None, command: Command, after: State) -> None:
+        """Go on to the state that a command led to; every command of the history passes here. Cost: O(1)."""
+        self._tried.follow(before, command, after)
+
+    def size(self, state: State, raw: int) -> int:
+        """Return the tokens of the rendered S of `state`, the newest one, of which its R takes `raw`.
+
+        Cost: O(hints shown + instructions in force + summaries of C that are not those of the call before).
+        """
+        tree = state.tree
+        frame = self.gauge.frame(tree.task, instructions(state), tree.boundary)
+        return frame + self._compressed(tree) + raw + self.gauge.recent(self._tried.recent(state))
+
+    def _compressed(self, tree: Tree) -> int:
+        # A summary that is still the same value has the same summaries above it: they change only while
+        # they are the head, and what is below a head is compressed again before it is on the path again.
+        new: list[Summary] = []
+        kept = 0
+        for summary in tree.summaries_upwards():
+            place = self._place.get(summary.id)
+            if place is not None and self._path[place][0] is summary:
+                kept = place + 1
+                break
+            new.append(summary)
+        for left, _ in self._path[kept:]:
+            self._place.pop(left.id, None)
+        del self._path[kept:]
+        for summary in reversed(new):
+            self._place[summary.id] = len(self._path)
+            self._path.append((summary, self._total() + self.gauge.summary(summary)))
+        return self._total()
+
+    def _total(self) -> int:
+        return self._path[-1][1] if self._path else 0
+
+
+@final
+@attrs.define
+class Tried:
+    """The hints of every place of one history, whose states it is shown one after the other.
+
+    Attributes:
+        caps: how many of the hints are shown.
+    """
+
+    caps: Caps
+    _steps: dict[StepId, list[StepId]] = attrs.field(factory=dict, init=False)
+    _summaries: dict[SummaryId, list[SummaryId]] = attrs.field(factory=dict, init=False)
+    _lessons: dict[StepId, OrderedDict[str | int, str]] = attrs.field(factory=dict, init=False)
+
+    def follow(self, before: State | None, command: Command, after: State) -> None:
+        """Note what a command added: a step, a summary, or a lesson. Cost: O(1)."""
+        if before is None:
+            return
+        old, new = before.tree, after.tree
+        if new.next_step > old.next_step:
+            self._steps.setdefault(old.step_head, []).append(new.step_head)
+        if new.next_summary > old.next_summary:
+            self._summaries.setdefault(new.head_summary.parent, []).append(new.summary_head)
+        if isinstance(command, Revise) and not is_blank(command.lesson):
+            self._learn(new.boundary, as_text(command.lesson))
+
+    def _learn(self, boundary: StepId, lesson: str) -> None:
+        lessons = self._lessons.setdefault(boundary, OrderedDict())
+        key = lesson if self.caps.distinct_lessons else len(lessons)
+        lessons[key] = lesson
+        lessons.move_to_end(key)
+
+    def recent(self, state: State) -> Recent:
+        """Return `mage.render.blocks.recent(hints(state), caps)` of the newest state. Cost: O(what is returned)."""
+        tree = state.tree
+        steps = newest(self._steps.get(tree.step_head, ()), self.caps.continuations)
+        summaries = newest(self._summaries.get(tree.summary_head, ()), self.caps.subgoals)
+        return Recent(
+            Newest[Step](steps.older, tuple(map(tree.step, steps.shown))),
+            Newest[Summary](summaries.older, tuple(map(tree.summary, summaries.shown))),
+            self._newest_lessons(tree.boundary),
+        )
+
+    def _newest_lessons(self, boundary: StepId) -> Newest[str]:
+        lessons = self._lessons.get(boundary)
+        if lessons is None:
+            return Newest(0, ())
+        newest_first = tuple(islice(reversed(lessons.values()), self.caps.lessons))
+        return Newest(len(lessons) - len(newest_first), newest_first[::-1])

@@ -8,8 +8,6 @@ import attrs
 
 from mage.trajectories.trajectory import Entry, Path, Remark, spelled
 
-__all__ = ["Oddities", "shortened"]
-
 _SHOWN: Final = 40  # characters of a trace's own words that a remark repeats
 
 

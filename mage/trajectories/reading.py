@@ -19,8 +19,6 @@ import attrs
 from mage.trajectories.fields import Json, Spot
 from mage.trajectories.trajectory import Line, Malformed, Path
 
-__all__ = ["DEEPEST", "first_record", "read"]
-
 DEEPEST: Final = 100
 """Levels of nesting that are read; no trace needs as many."""
 _LONGEST_NUMBER: Final = 400  # characters

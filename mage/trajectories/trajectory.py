@@ -13,24 +13,7 @@ from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
-from mage.engine import Command
-
-__all__ = [
-    "Entry",
-    "Line",
-    "Made",
-    "Malformed",
-    "Mistake",
-    "Path",
-    "Remark",
-    "Steps",
-    "TraceError",
-    "Trajectory",
-    "entry_at",
-    "made_of",
-    "spelled",
-    "trace_error",
-]
+from mage.engine import Command, Grow, MageError, RefusedCommand, Start, State, StepId, apply
 
 Steps: TypeAlias = Literal["messages", "tools"]
 """What one step of a chat is: an assistant message, or a tool call with its result."""
@@ -248,3 +231,28 @@ def _part(part: str | int | Line | None) -> str:
         case str():
             plain = _PLAIN_KEY.fullmatch(part) is not None
             return f".{part}" if plain else f"[{json.dumps(part[:_LONGEST_KEY])}]"
+
+
+def placed(trajectory: Trajectory) -> dict[Entry, tuple[StepId, ...]]:
+    """Return for each record of the file the ids of the steps that hold it, in order.
+
+    What is part of the task is at the root, 0. A record can be at several steps, as a message with several
+    tool calls is, and a step can hold several records; what made no step, such as a summary, is left out.
+    Cost: that of a replay.
+
+    Raises:
+        MageError: a command is refused; what `load` returns has none.
+    """
+    found: dict[Entry, dict[StepId, None]] = {}
+    state: State | None = None
+    for version, (command, entries) in enumerate(
+        zip(trajectory.commands, trajectory.sources, strict=False), start=1
+    ):
+        result = apply(state, command)
+        state = result.value_or(None)
+        if state is None:
+            raise MageError(str(RefusedCommand(version, command, result.failure())))
+        if isinstance(command, Start | Grow):
+            for entry in entries:
+                found.setdefault(entry, {})[state.tree.step_head] = None
+    return {entry: tuple(steps) for entry, steps in found.items()}

@@ -1,4 +1,4 @@
-(* The machine of ../coq/Machine.v as a program, by the protocol of mage.testing: one request a line, one
+(* The machine of ../coq/Machine.v as a program, by the protocol of ../conformance/PROTOCOL.md: one request a line, one
    answer a line, states numbered in order of acceptance. What is decided here is spelling alone; every
    answer comes from a function that was extracted from the proofs. *)
 open Json

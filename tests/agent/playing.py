@@ -41,7 +41,7 @@ from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Conflict, Entry
 from mage.stores import Head
-from mage.testing.effects import Scripted, ScriptedWorld
+from mage.testing import Scripted, ScriptedWorld
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK
 

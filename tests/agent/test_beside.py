@@ -14,7 +14,7 @@ from mage.agent.answering import BadAnswer
 from mage.cli.redacting import redact_run
 from mage.effects import Decide, Decision, EffectError, Model
 from mage.stores import MemoryStore
-from mage.testing.effects import ScriptedJudge, ScriptedModel
+from mage.testing import ScriptedJudge, ScriptedModel
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK, Dial, Parts, judge
 from tests.agent.twins import NAME, Running, both, left_by

@@ -34,7 +34,7 @@ from mage.effects import (
 )
 from mage.engine import Step
 from mage.memory.requests import Counts
-from mage.testing.effects import ScriptedWorld
+from mage.testing import ScriptedWorld
 from tests.agent.playing import DONE, Played, acts, compress, revise
 from tests.agent.toys import TASK
 

@@ -27,7 +27,7 @@ from mage.cli.redacting import redact_store
 from mage.effects import Decide, Decision, EffectError
 from mage.session import OtherTask, events
 from mage.stores import MemoryStore, StoreError, UnknownJournal, open_store
-from mage.testing.effects import ScriptedModel
+from mage.testing import ScriptedModel
 from tests.agent.toys import TASK, Dial, Parts, judge, model_of, parts_of, summarizer
 from tests.agent.twins import (
     NAME,

@@ -32,7 +32,7 @@ from mage.effects import (
 )
 from mage.engine import MageError
 from mage.stores import MemoryStore
-from mage.testing.effects import ScriptedModel, ScriptedWorld
+from mage.testing import ScriptedModel, ScriptedWorld
 from tests.agent.playing import DONE, Played, acts, compress, revise
 from tests.agent.toys import TASK, Ground, judge, model_of, summarizer, world_of
 from tests.agent.twins import NAME, entries_of

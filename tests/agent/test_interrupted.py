@@ -18,7 +18,7 @@ from mage.agent.environment import RESET, Restoring
 from mage.effects import Decide, Decision, Metered
 from mage.memory.journal import UNCERTAIN
 from mage.stores import MemoryStore
-from mage.testing.effects import RecordingWorld
+from mage.testing import RecordingWorld
 from tests.agent.interrupting import Interrupted, Places, interrupt_awaited, interrupt_called
 from tests.agent.toys import GOAL, Ground, Mistake, Parts, model_of, parts_of
 from tests.agent.twins import Left, left_by, rerun, world_for

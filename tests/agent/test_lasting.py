@@ -14,7 +14,7 @@ from mage.cli.environments import WorldRaised, guarded
 from mage.effects import Compensable, Decision, Finish, Irreversible, Observed, Reversible, WorldEffect
 from mage.memory.journal import UNCERTAIN
 from mage.stores import MemoryStore
-from mage.testing.effects import RecordingWorld, ScriptedModel
+from mage.testing import RecordingWorld, ScriptedModel
 from tests.agent.toys import TASK, Parts
 from tests.agent.twins import NAME, Running, both, left_by, rerun
 

@@ -27,7 +27,7 @@ from mage import compress as compressed
 from mage.agent import Policy, RunFinished, RunStopped
 from mage.agent.environment import RESET
 from mage.effects import NotRestored, Observed, Restore, Restored, Reversible
-from mage.testing.effects import ScriptedWorld
+from mage.testing import ScriptedWorld
 from tests.agent.playing import DONE, Played, acts, compress, revise
 from tests.agent.toys import TASK
 

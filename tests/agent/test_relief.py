@@ -9,7 +9,7 @@ from mage import Accept, ApplyVerdict, Compress, Failed, Grow, Passed, Retext, s
 from mage.agent import Asked, Policy, RunFailed, RunFinished
 from mage.effects import EffectError, Finish, Metered, Usage
 from mage.render import Meter
-from mage.testing.effects import ScriptedWorld
+from mage.testing import ScriptedWorld
 from mage.tokens import EstimateCounter
 from tests.agent.playing import DONE, Played, acts, compress, finish, revise
 

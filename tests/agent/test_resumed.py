@@ -36,7 +36,7 @@ from mage.memory.journal import UNCERTAIN, observed_meta
 from mage.memory.requests import Counts
 from mage.session.asks import Append
 from mage.stores import Head
-from mage.testing.effects import ScriptedWorld
+from mage.testing import ScriptedWorld
 from tests.agent.playing import DONE, Played, acts, compress, revise
 
 

@@ -22,7 +22,7 @@ from mage.agent import (
 from mage.agent.environment import Restoring
 from mage.effects import Decide, Decision, EffectError, JudgeRequest, Usage, Verdict
 from mage.stores import MemoryStore
-from mage.testing.effects import ScriptedModel
+from mage.testing import ScriptedModel
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK, Dial, Ground, Mistake, Parts, judge, model_of, parts_of
 from tests.agent.twins import (

@@ -22,7 +22,7 @@ from mage.effects import (
     Observed,
 )
 from mage.memory.notices import LINES, QUOTED, quoted, told_once
-from mage.testing.effects import ScriptedWorld
+from mage.testing import ScriptedWorld
 from tests.agent.playing import DONE, Played, acts, revise
 
 _MARK: Final = "FOREIGN"

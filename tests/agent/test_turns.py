@@ -21,7 +21,7 @@ from mage.effects import (
     Usage,
 )
 from mage.memory.notices import LINES, LONGEST, QUOTED
-from mage.testing.effects import ScriptedWorld
+from mage.testing import ScriptedWorld
 from tests.agent.playing import DONE, Played, acts, compress, revise
 
 UNUSABLE = EffectError("not_json", "no JSON", usage=Usage(9, 3))

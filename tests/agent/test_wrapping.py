@@ -29,7 +29,7 @@ from mage.effects import (
     foresight_of,
 )
 from mage.engine import StepId, grow, start
-from mage.testing.effects import RecordingWorld, ScriptedWorld
+from mage.testing import RecordingWorld, ScriptedWorld
 from tests.agent.interrupting import Places, _AwaitedWorld, _World
 from tests.agent.simulating import Chance, FaultyWorld
 from tests.agent.twins import AwaitedWorld
@@ -89,7 +89,7 @@ WRAPPERS: Final[dict[str, Callable[[World], Any]]] = {
     "GuardedWorld": GuardedWorld,
     "RecordingWorld": RecordingWorld,
     "RecordedWorld": recorded,
-    "mage.testing.effects._AwaitedWorld": lambda world: RecordingWorld(world).awaited,
+    "mage.testing.scripted._AwaitedWorld": lambda world: RecordingWorld(world).awaited,
     "tests.agent.twins.AwaitedWorld": AwaitedWorld,
     "tests.agent.interrupting._World": lambda world: _World(world, Places()),
     "tests.agent.interrupting._AwaitedWorld": lambda world: _AwaitedWorld(world, Places()),

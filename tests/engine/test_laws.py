@@ -20,7 +20,8 @@ from mage import ApplyVerdict, Failed, Grow, Passed, Revise, State, StepId, Unve
 from mage.engine import invariants as engine
 from mage.engine.journal import Operation
 from mage.engine.nodes import KINDS
-from mage.testing import History, canonical, carry_out, histories, legal_boundaries
+from mage.testing import History, canonical, carry_out, histories
+from mage.testing.strategies import legal_boundaries
 from specs import decision_laws, invariants, laws
 from specs.invariants import Invariant
 from specs.laws import Law, Snapshot

@@ -9,19 +9,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 
 from mage import ApplyVerdict, Digest, Revise, StepId, Verdict
-from mage.testing import Version, Versioned, VersionMachine, verdicts
+from mage.testing import Version, Versioned, verdicts
+from specs.conformance import ConformanceMachine
 from specs.driver import Reference
 
 
 @final
-class Versions(VersionMachine):
+class Versions(ConformanceMachine):
     """Commands on any earlier version, the reference beside the engine."""
 
     implementation = Reference()
 
     @rule(
-        target=VersionMachine.versions,
-        version=VersionMachine.versions,
+        target=ConformanceMachine.versions,
+        version=ConformanceMachine.versions,
         verdict=verdicts,
         digest=st.text(max_size=2),
     )
@@ -29,7 +30,11 @@ class Versions(VersionMachine):
         """Answer with what is no digest at all, and so cannot stand in a journal."""
         return self.carried_out(version, ApplyVerdict(verdict, Digest(digest)))
 
-    @rule(target=VersionMachine.versions, version=VersionMachine.versions, boundary=st.integers(max_value=-1))
+    @rule(
+        target=ConformanceMachine.versions,
+        version=ConformanceMachine.versions,
+        boundary=st.integers(max_value=-1),
+    )
     def go_nowhere(self, version: Version, boundary: int) -> Versioned:
         """Go back to what is no step at all."""
         return self.carried_out(version, Revise(StepId(boundary), "lesson"))
@@ -38,3 +43,4 @@ class Versions(VersionMachine):
 def test_every_version_agrees_with_the_reference() -> None:
     """From any earlier version, any command does on the engine what Algorithm 1 with D1 to D18 does."""
     run_state_machine_as_test(Versions, settings=settings(stateful_step_count=40))
+    assert Versions.implementation.show(1)  # the reference was asked

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mage import JudgeRequest, Session, Verdict
 from mage.stores import JournalStore
-from mage.testing.effects import ScriptedJudge
+from mage.testing import ScriptedJudge
 
 __all__ = ["Meddling"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from mage import AsyncSession, JudgeRequest, Session, Verdict
 from mage.stores import AsyncJournalStore, MemoryStore, in_thread
-from mage.testing.effects import ScriptedJudge
+from mage.testing import ScriptedJudge
 from tests.session.broken import END, Hopping, Hops, constant, final_of, story, verdict_on
 from tests.session.twins import plain
 

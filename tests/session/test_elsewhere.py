@@ -17,7 +17,7 @@ from mage import (
     Verdict,
 )
 from mage.stores import BadMeta, JournalStore
-from mage.testing.effects import ScriptedJudge
+from mage.testing import ScriptedJudge
 from tests.session.twins import Twin, both
 
 

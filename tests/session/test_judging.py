@@ -22,7 +22,7 @@ from mage import (
 )
 from mage.effects import AsyncJudge, Judge
 from mage.stores import JournalStore, MemoryStore
-from mage.testing.effects import ScriptedJudge, ScriptEnded
+from mage.testing import ScriptedJudge, ScriptEnded
 from tests.session.meddling import Meddling
 from tests.session.twins import Twin, both
 

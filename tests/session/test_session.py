@@ -31,7 +31,7 @@ from mage.stores import (
     NameTaken,
     UnknownVersion,
 )
-from mage.testing.effects import ScriptedJudge
+from mage.testing import ScriptedJudge
 from tests.session.twins import Twin, both, plain, ticking
 
 

@@ -12,7 +12,8 @@ from mage import Passed, Session, State, start
 from mage.session import events
 from mage.session.snapshots import pack, unpack
 from mage.stores import JournalStore, MemoryStore, Snapshot, StoreUnavailable, redacted, snapshot_digest
-from mage.testing import canonical_json, states
+from mage.testing import states
+from mage.testing.canonical import canonical_json
 from tests.session.twins import Twin, both
 
 

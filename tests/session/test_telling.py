@@ -31,8 +31,7 @@ from mage import (
 from mage.engine.journal import Operation
 from mage.session import Event, events
 from mage.stores import JournalStore, MemoryStore
-from mage.testing import History, histories
-from mage.testing.effects import ScriptedJudge
+from mage.testing import History, ScriptedJudge, histories
 from tests.session.twins import Twin, both, perform
 
 MARK = "PAYLOAD"

@@ -30,7 +30,9 @@ from mage import (
     start,
 )
 from mage.engine.journal import Operation
-from mage.testing import Edge, Reached, Refused, Request, canonical_json, carry_out, compare, sequences
+from mage.testing import Edge, carry_out
+from mage.testing.canonical import canonical_json
+from specs.conformance import Reached, Refused, Request, compare, sequences
 from specs.driver import Reference, disagreement, perform
 from specs.reference import Mage
 from specs.reference_nodes import Left

@@ -6,9 +6,7 @@ import attrs
 import pytest
 
 from mage.engine import Compress, Start
-from mage.testing import Disagreement, Engine
-from mage.testing.implementation import Answer, Implementation, Request
-from specs.differential import LONG, search
+from specs.conformance import LONG, Answer, Disagreement, Engine, Implementation, Request, search
 from specs.exhaustive import exhaust
 from specs.explore import SMALL, WIDE, Alphabet, explore
 

@@ -45,7 +45,7 @@ def test_two_must_catch_a_fault_and_none_the_engine() -> None:
 
 
 THROWN = "Traceback (most recent call last):\n  File ...\nKeyError: 0\n"
-FOUND = "E   mage.testing.comparing.Disagreement: C[0]: the engine has ..."
+FOUND = "E   specs.conformance.comparison.Disagreement: C[0]: the engine has ..."
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 
 from specs.mutants.changed import changed_lines, default_base, touched, unmeasured
 from specs.mutants.generate import ENGINE, ROOT, Mutant, Name, engine_mutants, mutants_of
-from specs.mutants.report import LAST, most_timeouts
-from specs.mutants.survivors import SURVIVORS, ListError, as_toml, judged, listed
+from specs.mutants.report import LAST
+from specs.mutants.survivors import SURVIVORS, judged, listed
 
 SOURCE = '''"""A module."""
 
@@ -107,35 +107,6 @@ def test_a_list_that_is_not_true_is_told() -> None:
     assert judged([one], {one: "timeout"}, [one]).killed == (one,)
 
 
-def test_a_list_is_read_as_it_is_written() -> None:
-    """What is printed for new survivors is a list, once it has its reason."""
-    names = [Name("m.py", "f", 'x = "\\n"', "x = None"), Name("m.py", "f", "a\nb", "", nth=2)]
-    text = as_toml(names)
-    with pytest.raises(ListError, match="no reason"):
-        listed(text)
-    assert listed(text.replace('reason = ""', 'reason = "why"')) == dict.fromkeys(names, "why")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "equivalent"),
-        ('[[equivalent]]\nreason = "why"', "mutants"),
-        ('[[equivalent]]\nreason = "why"\nmutants = [{ file = "m.py" }]', "named by"),
-        (as_toml([Name("m.py", "f", "a", "b")] * 2).replace('""', '"why"', 1), "named twice"),
-    ],
-)
-def test_a_list_that_cannot_be_read_is_refused(text: str, said: str) -> None:
-    """It says what is missing."""
-    with pytest.raises(ListError, match=said):
-        listed(text)
-
-
-def test_few_timeouts_are_allowed() -> None:
-    """At most 2 %, and one of few."""
-    assert [most_timeouts(mutants) for mutants in (0, 10, 99, 100, 2500)] == [1, 1, 1, 2, 50]
-
-
 def git(root: Path, *arguments: str) -> None:
     """Run git in a folder, as somebody."""
     somebody = ("-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "init.defaultBranch=main")
@@ -185,36 +156,6 @@ def test_what_was_not_measured_is_mutated_whole(tmp_path: Path) -> None:
 def test_the_engine_is_the_one_that_was_measured_or_is_named() -> None:
     """What differs from the last full run is mutated; nothing else is."""
     assert set(unmeasured()) <= {f"{ENGINE}/{path.name}" for path in (ROOT / ENGINE).glob("*.py")}
-
-
-def test_a_file_that_is_gone_touches_no_other(tmp_path: Path) -> None:
-    """Its lines are nobody's now."""
-    folder = tmp_path / ENGINE
-    folder.mkdir(parents=True)
-    for name in ("a.py", "b.py"):
-        (folder / name).write_text(SOURCE, encoding="utf-8")
-    git(tmp_path, "init")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-m", "one")
-    (folder / "a.py").write_text(SOURCE.replace("LIMIT: int = 3", "LIMIT: int = 2"), encoding="utf-8")
-    (folder / "b.py").unlink()
-    assert {file: len(lines) for file, lines in changed_lines("HEAD", tmp_path).items()} == {
-        f"{ENGINE}/a.py": 1
-    }
-
-
-def test_lines_that_are_gone_count_where_they_were(tmp_path: Path) -> None:
-    """Where a change only removes lines, the function around the gap is touched."""
-    path = tmp_path / ENGINE / "m.py"
-    path.parent.mkdir(parents=True)
-    path.write_text(SOURCE, encoding="utf-8")
-    git(tmp_path, "init")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-m", "one")
-    shorter = SOURCE.replace("    if number < limit:\n        return True\n", "", 1)
-    path.write_text(shorter, encoding="utf-8")
-    there = mutants_of(f"{ENGINE}/m.py", shorter)
-    assert {mutant.name.where for mutant in touched(there, changed_lines("HEAD", tmp_path))} == {"below"}
 
 
 RUN = """

@@ -1,4 +1,4 @@
-"""The oracle reads what `mage.testing.serve` reads, and nothing else: a line for a line."""
+"""The oracle reads what `specs.conformance.serve` reads, and nothing else: a line for a line."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import pytest
 from mage import Accept, ApplyVerdict, Compress, Failed, Grow, Instruct, Passed, Retext, Revise, Start
 from mage.engine import Digest
 from mage.engine.journal import Operation
-from mage.testing import Engine
-from mage.testing.implementation import Request
-from mage.testing.protocol import FORGET, Show, write_request
-from mage.testing.serve import serve
+from specs.conformance import Engine, Request
+from specs.conformance.protocol import FORGET, Show, write_request
+from specs.conformance.serve import serve
 from specs.proofs import ORACLE, sources_digest
 
 OPERATIONS: tuple[Operation, ...] = (

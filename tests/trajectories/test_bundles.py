@@ -10,7 +10,7 @@ from mage.bundle import Bundle, Bundled, encode_bundle
 from mage.engine import Accept, Compress, Grow, Revise, Start, StepId
 from mage.stores import Record, draft, seal
 from mage.trajectories import load, placed
-from mage.trajectories.bundles import is_bundle
+from mage.trajectories.formats import is_bundle
 from mage.trajectories.trajectory import Entry
 from tests.trajectories.samples import BUNDLE, COMMANDS, bundled, calls_made, records, refused
 

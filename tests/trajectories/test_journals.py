@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mage.codec import encode_journal
 from mage.engine import Accept, Command, Grow, Start
 from mage.trajectories import load
-from mage.trajectories.journals import is_journal
+from mage.trajectories.formats import is_journal
 from tests.trajectories.samples import COMMANDS, JOURNAL, TEXT, refused
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mage.engine import Accept, Accepted, Command, Compress, Grow, Revise, Start, State, StepId, apply, view
 from mage.trajectories import Counts, Trajectory, counts, load
 from mage.trajectories.fields import Json, Spot
-from mage.trajectories.tot_crosswords import is_tot_crosswords
+from mage.trajectories.formats import is_tot_crosswords
 from tests.shared_data import SHARED, needs_shared
 from tests.trajectories.samples import TOT_CROSSWORDS, final_state, loaded
 

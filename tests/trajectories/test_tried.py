@@ -29,8 +29,7 @@ from mage.engine.view import hints
 from mage.render import Caps, Meter
 from mage.render.blocks import Recent, recent
 from mage.tokens import EstimateCounter
-from mage.trajectories.measure import measure
-from mage.trajectories.tried import Tried
+from mage.trajectories.measure import Tried, measure
 from tests.trajectories.samples import calls_made
 
 MOVES = st.sampled_from(

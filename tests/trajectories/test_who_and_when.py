@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mage.engine import StepId
 from mage.trajectories import Entry, Trajectory, load, placed
 from mage.trajectories.fields import Json, Spot, canonical
-from mage.trajectories.who_and_when import is_who_and_when
+from mage.trajectories.formats import is_who_and_when
 from tests.shared_data import SHARED, needs_shared
 from tests.trajectories.samples import TEXT, WHO_AND_WHEN, final_state, grown, loaded, task
 

@@ -15,6 +15,7 @@ the promise is not kept. No test framework is needed; with pytest:
 
 from typing import Final
 
+from mage.testing.stores.concurrency import CONCURRENCY, Written, hammer, write_many
 from mage.testing.stores.forks import FORKS
 from mage.testing.stores.journals import JOURNALS
 from mage.testing.stores.kit import (
@@ -31,15 +32,9 @@ from mage.testing.stores.kit import (
     salts,
     state_of,
 )
-from mage.testing.stores.openings import OPENINGS
-from mage.testing.stores.sharing import SHARING, Written, hammer, write_many
 
 __all__ = [
-    "FORKS",
-    "JOURNALS",
-    "OPENINGS",
     "PROMISES",
-    "SHARING",
     "Kit",
     "Promise",
     "Url",
@@ -57,5 +52,5 @@ __all__ = [
     "write_many",
 ]
 
-PROMISES: Final[tuple[Promise, ...]] = (*JOURNALS, *FORKS, *SHARING, *OPENINGS)
+PROMISES: Final[tuple[Promise, ...]] = (*JOURNALS, *FORKS, *CONCURRENCY)
 """Every promise of `mage.stores.protocol`."""

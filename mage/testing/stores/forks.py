@@ -38,8 +38,6 @@ from mage.testing.stores.kit import (
     state_of,
 )
 
-__all__ = ["FORKS"]
-
 
 def a_fork_reads_through_its_parent(kit: Kit) -> None:
     """A fork has its parent's records up to where it starts, at any version, and stores none of them."""

@@ -38,8 +38,6 @@ from mage.testing.stores.kit import (
     state_of,
 )
 
-__all__ = ["JOURNALS"]
-
 _NAMES: Final = (
     "a", " ", "a ", "A", "ä", "a\u0308", "#", "a#b", "a/b\\c", "'; DROP TABLE mage_journals; --", '"', "%", "_",
     "\n", "\u202e", "日本語", "🙂", "null", "0", "x" * 255, "🙂" * 255,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import ParamSpec, TypeAlias, TypeVar, final
 
@@ -11,31 +12,19 @@ import attrs
 from mage.engine import Command, Grow, Start, State, apply
 from mage.stores import (
     NOTHING,
+    DamagedRecord,
     Head,
     JournalStore,
     MemoryStore,
     Record,
+    command_of,
     draft,
     fold,
     open_store,
     seal,
     verify,
 )
-
-__all__ = [
-    "Kit",
-    "Promise",
-    "Url",
-    "chain",
-    "expect",
-    "expect_equal",
-    "expect_raised",
-    "following",
-    "kit_for",
-    "recorded",
-    "salts",
-    "state_of",
-]
+from mage.testing.edges import state_script
 
 P = ParamSpec("P")
 Raised = TypeVar("Raised", bound=Exception)
@@ -128,9 +117,37 @@ def expect(kept: bool, promise: str) -> None:
 
 
 def expect_equal(found: object, wanted: object, what: str) -> None:
-    """Raise AssertionError unless what was found is what was wanted."""
-    if found != wanted:
-        raise AssertionError(f"{what}: found {_short(found)}, wanted {_short(wanted)}")
+    """Raise AssertionError unless the value found is the value wanted.
+
+    Where a value is or holds a whole journal, the error has a note: Python that makes the journal's state.
+    """
+    if found == wanted:
+        return
+    error = AssertionError(f"{what}: found {_short(found)}, wanted {_short(wanted)}")
+    journals = {"found": next(_journals_in(found), None), "wanted": next(_journals_in(wanted), None)}
+    if whole := {name: journal for name, journal in journals.items() if journal is not None}:
+        error.add_note(state_script(**whole))
+    raise error
+
+
+def _journals_in(value: object) -> Iterator[list[Command]]:
+    """Yield the commands of each sound journal that a value is or holds."""
+    if isinstance(value, tuple | list):
+        if value and all(isinstance(each, Record) for each in value):
+            with suppress(DamagedRecord):
+                yield _commands_of(value)
+        else:
+            for each in value:
+                yield from _journals_in(each)
+
+
+def _commands_of(records: Iterable[Record]) -> list[Command]:
+    commands: list[Command] = []
+    state: State | None = None
+    for record in records:
+        commands.append(command_of(state, record))
+        state = fold([record], state)
+    return commands
 
 
 def expect_raised(
@@ -146,6 +163,8 @@ def expect_raised(
 
 
 def _short(value: object) -> str:
+    if isinstance(value, tuple | list) and value and all(isinstance(each, Record) for each in value):
+        return f"{len(value)} records"
     shown = (
         f"{len(value)} of {value[:2]!r}..." if isinstance(value, Sequence) and len(value) > 4 else repr(value)
     )

@@ -1,0 +1,173 @@
+"""The plain form of a state: all that can be observed of it, as data that any language can write.
+
+Two implementations agree on a state when they write the same bytes: `canonical_json`. Where they do not,
+`differences` of the two forms says in which parts. `specs/conformance/PROTOCOL.md` lists the parts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final, TypeAlias, assert_never
+
+from mage.engine import (
+    Accepted,
+    ExecutionState,
+    Failed,
+    Passed,
+    Pending,
+    State,
+    Step,
+    StepId,
+    Summary,
+    SummaryId,
+    SummaryVerdict,
+    Tree,
+    Unverified,
+    judge_request,
+    view,
+)
+
+Canonical: TypeAlias = dict[str, object]
+"""A plain form: its parts by name, each made of tuples, strings, numbers, True, False and None."""
+
+_ENCODER: Final = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), sort_keys=True, check_circular=False
+)
+
+
+def canonical(state: State) -> Canonical:
+    """Return the plain form of a state: every node with its children, the notes, the heads, the phase,
+    S = (C, R, H) and what a judge would be asked.
+
+    Only the fields of the two sentinels are left out, which nothing shows (D2). Two states are equal
+    exactly when their forms are. Cost: O(size of the tree); 0.2 ms for 100 steps under 15 summaries.
+    """
+    tree = state.tree
+    return {
+        "phase": type(state).__name__,
+        "heads": (tree.step_head, tree.summary_head, tree.boundary, tree.next_step, tree.next_summary),
+        "paths": (tree.active_path(), tree.summary_path(), tree.segment()),
+        **_nodes(tree),
+        **_shown(view(state)),
+        "asked": _asked(state),
+    }
+
+
+def canonical_json(state: State) -> bytes:
+    r"""Return the plain form of a state as canonical JSON, in the spelling of D5.
+
+    Keys are sorted, nothing stands between the tokens, text is UTF-8; what JSON must escape is escaped,
+    in lower case, and lone surrogates are written as escapes, `\ud800`. Cost: O(size of the tree).
+    """
+    return spelled(canonical(state))
+
+
+def spelled(form: Canonical) -> bytes:
+    """Return a plain form, of whatever implementation, as canonical JSON. Cost: O(size)."""
+    return _ENCODER.encode(form).encode(errors="backslashreplace")
+
+
+def _nodes(tree: Tree) -> Canonical:
+    steps = [StepId(number) for number in range(tree.next_step)]
+    summaries = [SummaryId(number) for number in range(tree.next_summary)]
+    return {
+        "steps": _steps(tree.steps()),
+        "step children": tuple([tree.step_children(step) for step in steps]),
+        "summaries": _summaries(tree.summaries()),
+        "summary children": tuple([tree.summary_children(summary) for summary in summaries]),
+        "lessons": tuple([(step, left) for step in steps if (left := tree.lessons_at(step))]),
+        "instructions": tuple(
+            [(step, each.text, each.standing) for step in steps for each in tree.instructions_at(step)]
+        ),
+    }
+
+
+def _shown(shown: ExecutionState) -> Canonical:
+    hints = shown.hints
+    return {
+        "task": shown.task,
+        "in force": shown.instructions,
+        "C": _summaries(shown.compressed),
+        "R": _steps(shown.raw),
+        "continuations": _steps(hints.continuations),
+        "subgoals": _summaries(hints.subgoals),
+        "lessons here": hints.lessons,
+        "boundary": shown.boundary,
+    }
+
+
+def _asked(state: State) -> object:
+    if not isinstance(state, Unverified):
+        return None
+    request = judge_request(state)
+    return (
+        request.task,
+        request.instructions,
+        request.kind,
+        tuple([(earlier.label, earlier.text) for earlier in request.earlier]),
+        _steps(request.steps),
+        request.text,
+        request.digest,
+        tuple([step.id for step in judge_request(state, since_root=True).steps]),
+    )
+
+
+def _steps(steps: Iterable[Step]) -> tuple[object, ...]:
+    return tuple([(step.id, step.parent, step.action, step.observation) for step in steps])
+
+
+def _summaries(summaries: Iterable[Summary]) -> tuple[object, ...]:
+    return tuple(
+        [
+            (each.id, each.parent, each.label, each.covers, each.text, each.kind, plain_verdict(each.verdict))
+            for each in summaries
+        ]
+    )
+
+
+def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str]:
+    """Return a verdict as the word, the feedback and the fault.
+
+    An accepted one has the feedback and the fault of the failed verdict that it was accepted despite (D6).
+    Cost: O(1).
+    """
+    match verdict:
+        case Pending():
+            return ("pending", "", "")
+        case Passed():
+            return ("passed", "", "")
+        case Failed():
+            return ("failed", verdict.feedback, verdict.fault)
+        case Accepted():
+            failed = verdict.despite
+            return ("accepted", failed.feedback, failed.fault) if failed else ("accepted", "", "")
+        case _:
+            assert_never(verdict)
+
+
+def differences(engine: Canonical, other: Canonical, name: str = "the other") -> str:
+    """Return where two plain forms differ, a line a part, and nothing where they do not.
+
+    In a part that is a list the first place is named where they differ, and how many more there are.
+
+    Args:
+        engine: the engine's form.
+        other: the other side's.
+        name: what to call the other side.
+    """
+    parts = dict.fromkeys([*engine, *other])
+    lines = (_difference(part, engine.get(part), other.get(part), name) for part in parts)
+    return "\n".join(line for line in lines if line)
+
+
+def _difference(part: str, ours: object, theirs: object, name: str) -> str:
+    if ours == theirs:
+        return ""
+    if not isinstance(ours, tuple | list) or not isinstance(theirs, tuple | list):
+        return f"{part}: the engine has {ours!r}, {name} {theirs!r}"
+    most = max(len(ours), len(theirs))
+    at = [place for place in range(most) if ours[place : place + 1] != theirs[place : place + 1]]
+    more = f" (and {len(at) - 1} more places)" if len(at) > 1 else ""
+    found, instead = (repr(each[at[0]]) if at[0] < len(each) else "nothing" for each in (ours, theirs))
+    return f"{part}[{at[0]}]: the engine has {found}, {name} {instead}{more}"

@@ -1,0 +1,253 @@
+"""A stateful test of the engine: commands from any version that ever was.
+
+A bundle holds all versions, so a rule draws an old one as easily as the newest: forks, and operations on what
+others have long left behind.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, final
+
+import attrs
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    MultipleResults,
+    RuleBasedStateMachine,
+    initialize,
+    multiple,
+    precondition,
+    rule,
+)
+
+from mage.engine import (
+    ApplyVerdict,
+    Command,
+    Compress,
+    Digest,
+    Grow,
+    Kind,
+    Rejected,
+    Revise,
+    Start,
+    State,
+    Unverified,
+    Verdict,
+    check,
+    check_change,
+    start,
+)
+from mage.engine.journal import Operation
+from mage.engine.tree import CHUNK
+from mage.testing.canonical import canonical_json
+from mage.testing.edges import Edge, carry_out, state_script
+from mage.testing.strategies import OPERATIONS, OperationName, commands, kinds, runs, texts, verdicts
+
+
+@final
+@attrs.frozen
+class Version:
+    """A state, how it was reached, and all that could be read of it when it was new.
+
+    Attributes:
+        state: the state of the engine.
+        form: its canonical JSON.
+        hash: its hash.
+        before: the version that the edges begin at, None for the start.
+        edges: the commands that led here from there, refused ones included.
+    """
+
+    state: State
+    form: bytes
+    hash: int
+    before: Version | None
+    edges: tuple[Edge, ...]
+
+    @classmethod
+    def of(cls, state: State, before: Version | None = None, edges: tuple[Edge, ...] = ()) -> Version:
+        """Return the version of a state that was just reached. Cost: O(size of its tree)."""
+        return cls(state, canonical_json(state), hash(state), before, edges)
+
+    @property
+    def path(self) -> tuple[Edge, ...]:
+        """Every edge from the start to here. Cost: O(their number)."""
+        parts: list[tuple[Edge, ...]] = []
+        version: Version | None = self
+        while version is not None:
+            parts.append(version.edges)
+            version = version.before
+        return tuple([edge for part in reversed(parts) for edge in part])
+
+    @property
+    def tried(self) -> tuple[Command, ...]:
+        """The start and every command that was tried on the way here. Cost: O(their number)."""
+        return (Start(self.state.tree.task), *(edge.command for edge in self.path))
+
+    @property
+    def journal(self) -> tuple[Command, ...]:
+        """The start and the commands on the way here that were accepted. Cost: O(their number)."""
+        accepted = (edge.command for edge in self.path if edge.refusal is None)
+        return (Start(self.state.tree.task), *accepted)
+
+
+Versioned: TypeAlias = Version | MultipleResults[Version]
+"""What a rule adds to the bundle: a version, or nothing where nothing changed."""
+
+
+class VersionMachine(RuleBasedStateMachine):
+    """Carries out commands on any earlier version, and looks at everything that must hold.
+
+    On every command: `check_change` and `check` find nothing, a refused command returns the state that it was
+    given, and the version that it went on from is what it was, to the byte and to the hash (L2, L7).
+
+    Subclass it to look at more, or to run code of your own beside the engine:
+
+        from mage.testing import Edge, VersionMachine
+
+        class Mine(VersionMachine):
+            def on_edge(self, edge: Edge) -> None:
+                assert edge.after.tree.task == edge.before.tree.task
+
+        TestMine = Mine.TestCase
+
+    An exception that is raised while a command is carried out gets a note: Python that makes the state before
+    the command, and the command.
+
+    Attributes:
+        tried: the start and every command up to the one that is carried out, refused ones included.
+    """
+
+    versions: Bundle[Version] = Bundle("versions")
+    lengths = st.integers(1, 12)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.newest = Version.of(start(""))
+        self.tried: tuple[Command, ...] = self.newest.tried
+
+    def on_start(self, first: State) -> None:
+        """Look at the first state; raise where something is wrong. Yours to override."""
+
+    def on_edge(self, edge: Edge) -> None:
+        """Look at one command and where it led; raise where something is wrong. Yours to override."""
+
+    def look_again(self, version: Version) -> None:
+        """Look at a version after commands went on from it: it is what it was. Extend it with `super()`.
+
+        Raises:
+            AssertionError: the version is another than it was when it was new.
+        """
+        if canonical_json(version.state) != version.form or hash(version.state) != version.hash:
+            raise AssertionError("L2 old_versions_stand: the state before is another than it was")
+
+    @initialize(target=versions, task=texts)
+    def begin(self, task: str) -> Version:
+        """Start with any task."""
+        self.newest = Version.of(start(task))
+        self.tried = self.newest.tried
+        with _Noted(self.newest.journal):
+            self.on_start(self.newest.state)
+        return self.newest
+
+    @rule(target=versions, length=lengths, data=st.data())
+    def go_on(self, length: int, data: st.DataObject) -> Versioned:
+        """Carry out some commands that mostly fit, on from the newest version."""
+        return self.followed(self.newest, length, data)
+
+    @rule(target=versions, version=versions, length=lengths, data=st.data())
+    def fork(self, version: Version, length: int, data: st.DataObject) -> Versioned:
+        """Carry out some commands that mostly fit, on from any version that ever was."""
+        return self.followed(version, length, data)
+
+    def followed(self, version: Version, length: int, data: st.DataObject) -> Versioned:
+        """Carry out so many drawn commands; return every version on the way."""
+        passed: list[Version] = []
+        for _ in range(length):
+            led_to = self.carried_out(version, data.draw(commands(version.state)))
+            if isinstance(led_to, Version):
+                version = led_to
+                passed.append(version)
+        return multiple(*passed)
+
+    @rule(target=versions, version=versions, operation=st.sampled_from(OPERATIONS), data=st.data())
+    def try_anything(self, version: Version, operation: OperationName, data: st.DataObject) -> Versioned:
+        """Carry out any operation, legal in this phase or not."""
+        return self.carried_out(version, data.draw(commands(version.state, operation)))
+
+    @rule(target=versions, version=versions, other=versions, verdict=verdicts)
+    def judge_late(self, version: Version, other: Version, verdict: Verdict) -> Versioned:
+        """Answer what was asked in another version."""
+        digest = other.state.digest if isinstance(other.state, Unverified) else Digest("0" * 64)
+        return self.carried_out(version, ApplyVerdict(verdict, digest))
+
+    @precondition(lambda self: self.newest.state.tree.next_step < 2 * CHUNK)
+    @rule(target=versions, run=runs)
+    def grow_a_run(self, run: tuple[Grow, ...]) -> Versioned:
+        """Record so many steps that the tree packs them."""
+        return self.carried_out(self.newest, *run)
+
+    @rule(target=versions, version=versions, pick=st.integers(0, 9), text=texts, kind=kinds)
+    def retrace(self, version: Version, pick: int, text: str, kind: Kind) -> Versioned:
+        """Go back to where some summary starts, walk down its covers and compress them again (D4)."""
+        tree = version.state.tree
+        starts = tree.summary_path()[:-1] if isinstance(version.state, Rejected) else tree.summary_path()
+        summaries = [tree.summary(below) for above in starts for below in tree.summary_children(above)]
+        if not summaries:
+            return multiple()
+        summary = summaries[pick % len(summaries)]
+        steps = map(tree.step, summary.covers)
+        again = (Grow(step.action, step.observation) for step in steps)
+        return self.carried_out(version, Revise(summary.label, ""), *again, Compress(text, kind))
+
+    def carried_out(self, version: Version, *operations: Operation) -> Versioned:
+        """Carry out commands, one on from the other, and look at everything that must hold.
+
+        Returns:
+            The version that they led to, now the newest, or nothing where they changed nothing.
+        """
+        state, edges = version.state, list[Edge]()
+        journal, before = version.journal, version.tried
+        for place, command in enumerate(operations):
+            self.tried = (*before, *operations[: place + 1])
+            with _Noted(journal, command):
+                edge = carry_out(state, command)
+                _look_at(edge)
+                self.on_edge(edge)
+            state = edge.after
+            edges.append(edge)
+            journal = (*journal, command) if edge.refusal is None else journal
+        with _Noted(journal):
+            check(state)
+            self.look_again(version)
+        if state is version.state:
+            return multiple()
+        self.newest = Version.of(state, version, tuple(edges))
+        return self.newest
+
+
+@final
+@attrs.frozen
+class _Noted:
+    """Adds to an exception that leaves it Python that makes a state, and the command that was tried on the state."""
+
+    journal: tuple[Command, ...]
+    command: Command | None = None
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            tried = "" if self.command is None else f"\ncommand = {self.command!r}"
+            error.add_note(f"{state_script(state=self.journal)}{tried}")
+
+
+def _look_at(edge: Edge) -> None:
+    """See that one command did on the engine what any may do."""
+    check_change(edge.before, edge.after)
+    if edge.refusal is not None and edge.after is not edge.before:
+        raise AssertionError("L7 refusal_changes_nothing: a refused command returned another state")
+    if edge.revised is not None:
+        tree = edge.after.tree
+        if any(tree.step(step.id) != step for step in edge.revised.abandoned):
+            raise AssertionError("D7: an abandoned step is not the one in the tree")
