@@ -2,7 +2,7 @@
 
     from mage.agent import Agent, Policy
 
-    agent = Agent(model=my_model, world=MyEnvironment(), judge=my_judge)
+    agent = Agent(model=my_model, environment=MyEnvironment(), judge=my_judge)
     outcome = agent.run("sqlite:///work.db", "monday", task="Buy a desk, then a chair that fits it.")
 
 The loop is a program over effects (`mage.agent.loop`): it performs nothing itself. `Agent` calls who answers,
@@ -12,18 +12,6 @@ goes on where it was, and can be run again without a model.
 
 from mage.agent.asynchronous import AsyncAgent
 from mage.agent.awaiting import NotAwaitable
-from mage.agent.environment import (
-    RESET,
-    AsyncEnvironment,
-    AsyncSnapshots,
-    BadEnvironment,
-    Environment,
-    Foresees,
-    Manual,
-    Restoring,
-    Snapshots,
-    Tools,
-)
 from mage.agent.events import AgentEvent, Asked, AskFailed, Noticed, RunEnded
 from mage.agent.given import BadAgent
 from mage.agent.hooks import AgentHook
@@ -33,41 +21,28 @@ from mage.agent.rerunning import Rerun, Tally, WhatIf, rerun, what_if
 from mage.agent.summarizing import extracted
 from mage.agent.sync import Agent
 from mage.agent.tape import BadTape, TapeDiverged, tape_name
-from mage.agent.world import AsyncEnvironmentWorld, EnvironmentWorld
 
 __all__ = [
-    "RESET",
     "Agent",
     "AgentEvent",
     "AgentHook",
     "AskFailed",
     "Asked",
     "AsyncAgent",
-    "AsyncEnvironment",
-    "AsyncEnvironmentWorld",
-    "AsyncSnapshots",
     "BadAgent",
-    "BadEnvironment",
     "BadPolicy",
     "BadTape",
-    "Environment",
-    "EnvironmentWorld",
-    "Foresees",
-    "Manual",
     "NotAwaitable",
     "Noticed",
     "Outcome",
     "Policy",
     "Rerun",
-    "Restoring",
     "RunEnded",
     "RunFailed",
     "RunFinished",
     "RunStopped",
-    "Snapshots",
     "Tally",
     "TapeDiverged",
-    "Tools",
     "Totals",
     "WhatIf",
     "extracted",

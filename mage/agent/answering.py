@@ -13,16 +13,12 @@ from mage.agent.reel import Reel
 from mage.agent.spelling import failure_document, failure_of, metered_document, metered_of
 from mage.agent.tape import BadTape, TapeEntry, encoded
 from mage.effects import (
-    Compensable,
     Decision,
     EffectError,
-    Irreversible,
     Metered,
-    NoEffect,
     NotRestored,
     Observed,
     Restored,
-    Reversible,
     metered,
 )
 from mage.engine import Compress, Failed, Passed, Revise
@@ -38,7 +34,6 @@ _ANSWERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "summarized": ("the summarizer", (str,)),
     "started": ("the world", (Observed,)),
     "act_failed": ("the world", (Observed,)),
-    "foreseen": ("the world's `foresees`", (NoEffect, Reversible, Compensable, Irreversible, type(None))),
     "restored": ("the world", (Restored, NotRestored)),
 }
 

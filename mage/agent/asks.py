@@ -17,6 +17,7 @@ from mage.agent.outcomes import Outcome
 from mage.agent.policy import Policy
 from mage.effects import (
     Act,
+    ActionEffect,
     Begin,
     Decide,
     Decision,
@@ -29,7 +30,6 @@ from mage.effects import (
     Restored,
     SummaryRequest,
     Verdict,
-    WorldEffect,
 )
 from mage.effects.program import Ask
 from mage.engine import Digest, Refusal, State, StepId, SummaryId
@@ -100,7 +100,7 @@ class Seen:
     counts: Counts
     news: tuple[Notice, ...] = ()
     followed: bool = False
-    effects: Mapping[StepId, WorldEffect] = attrs.field(factory=dict)
+    effects: Mapping[StepId, ActionEffect] = attrs.field(factory=dict)
 
 
 @final
@@ -136,7 +136,7 @@ class Uncertain:
         effect: `Irreversible` where it would last, so that it is not done again later either; else None.
     """
 
-    effect: WorldEffect | None = None
+    effect: ActionEffect | None = None
 
 
 @final

@@ -7,9 +7,8 @@ from typing import Any, final
 import attrs
 
 from mage.agent.policy import Policy
+from mage.agent.restore import require_environment
 from mage.engine.errors import MageError
-
-__all__ = ["BadAgent", "asked", "counter", "policy", "require_asked", "require_policy"]
 
 
 @final
@@ -25,6 +24,17 @@ def asked(_agent: object, field: attrs.Attribute[Any], given: object) -> None:  
     """
     if given is not None or field.default is not None:
         require_asked(field.name, given)
+
+
+def environment(
+    _agent: object, _field: attrs.Attribute[Any], given: object
+) -> None:  # Any: of whatever field
+    """Refuse an environment that is none.
+
+    Raises:
+        BadEnvironment, BadTool: see `mage.agent.restore.require_environment`.
+    """
+    require_environment(given)
 
 
 def policy(_agent: object, _field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field

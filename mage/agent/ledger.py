@@ -15,7 +15,7 @@ from mage.agent.reel import PLACE, Recorded, Reel
 from mage.agent.spelling import policy_in
 from mage.agent.telling import told_once
 from mage.agent.world.plan import differing, lasting_of
-from mage.effects import Notice, NotRestored, Restored, WorldEffect, lasts
+from mage.effects import ActionEffect, Notice, NotRestored, Restored, lasts
 from mage.engine import Command, Grow, Refusal, Retext, Revise, State, Step, StepId, SummaryId, apply
 from mage.engine.journal import Operation
 from mage.session import Conflict, Entry, Refused
@@ -47,7 +47,7 @@ class Ledger:
         self._given = policy
         self._revisions: dict[StepId, int] = dict(recorded.counts.revisions)
         self._retexts: dict[SummaryId, int] = dict(recorded.counts.retexts)
-        self.effects: dict[StepId, WorldEffect] = dict(recorded.effects)
+        self.effects: dict[StepId, ActionEffect] = dict(recorded.effects)
         self._lasting = set(lasting_of(self.effects))
         self.counts = Counts(self._revisions, self._retexts)
 

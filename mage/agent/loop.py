@@ -19,7 +19,6 @@ from typing import Final
 
 from mage.agent.asks import End, IsDue, Look, Overtaken, Seen, begin, decide
 from mage.agent.carrying_out import carried_out, tell_if_over
-from mage.agent.environment import RESET
 from mage.agent.going_back import follow
 from mage.agent.instructing import owe, place_owed
 from mage.agent.limits import reached
@@ -28,7 +27,7 @@ from mage.agent.observations import observed_meta
 from mage.agent.outcomes import Outcome, RunFailed, RunStopped
 from mage.agent.relief import is_due, relieve, room, tell_of_mark
 from mage.agent.situation import Run
-from mage.effects import Decide, EffectError, Observed
+from mage.effects import RESET, Decide, EffectError, Observed
 from mage.engine import Active, ExecutionState, Grow, State, Tree, Unverified, view
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
@@ -109,7 +108,7 @@ async def _begin(run: Run) -> Outcome | None:
     try:
         run.opening = await begin()
     except EffectError as error:
-        return RunFailed(f"world: {error.fault}", str(error), run.totals)
+        return RunFailed(f"environment: {error.fault}", str(error), run.totals)
     run.began = True
     return None
 

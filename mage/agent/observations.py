@@ -8,7 +8,7 @@ from typing import Final
 from mage.agent.asks import Uncertain
 from mage.agent.forms import Kept
 from mage.agent.spelling import spelled, understood
-from mage.effects import Observed, WorldEffect
+from mage.effects import ActionEffect, Observed
 from mage.engine import Command, Grow
 
 __all__ = ["UNCERTAIN", "effect_of", "observed_meta", "observed_of"]
@@ -35,7 +35,7 @@ def observed_meta(observed: Observed) -> dict[str, object]:
     return {_KEY: said}
 
 
-def effect_of(command: Command, meta: Mapping[str, object]) -> WorldEffect | None:
+def effect_of(command: Command, meta: Mapping[str, object]) -> ActionEffect | None:
     """Return what a command has done to the world; None where it is no step, or nobody said.
 
     Raises:

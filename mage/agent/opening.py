@@ -14,7 +14,7 @@ from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
 from mage.agent.spelling import policy_in, understood
 from mage.agent.tape import TAPE_TASK, BadTape, TapeEntry, entries_of
-from mage.effects import WorldEffect
+from mage.effects import ActionEffect
 from mage.engine import Command, Retext, Revise, State, Step, StepId, SummaryId, apply
 from mage.session import Entry
 from mage.tokens import ENCODINGS, EstimateCounter, ExactCounter, TokenCounter
@@ -153,10 +153,10 @@ def counts_of(commands: Iterable[Command]) -> Counts:
     return Counts(revisions, retexts)
 
 
-def effects_of(entries: Iterable[Entry]) -> dict[StepId, WorldEffect]:
+def effects_of(entries: Iterable[Entry]) -> dict[StepId, ActionEffect]:
     """Return what the steps of a journal have done to the world, as declared when they were grown. Cost: as `counts_of`."""
     state: State | None = None
-    effects: dict[StepId, WorldEffect] = {}
+    effects: dict[StepId, ActionEffect] = {}
     for entry in entries:
         state = apply(state, entry.command).unwrap()
         effect = effect_of(entry.command, entry.meta)

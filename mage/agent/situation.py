@@ -16,7 +16,7 @@ from mage.agent.events import Asked, AskFailed, Noticed
 from mage.agent.outcomes import KindOfCall, Totals
 from mage.agent.policy import Policy
 from mage.agent.telling import told_once
-from mage.effects import EffectError, Metered, Notice, NoticeKind, Observed, Usage, Verdict, WorldEffect
+from mage.effects import ActionEffect, EffectError, Metered, Notice, NoticeKind, Observed, Usage, Verdict
 from mage.effects.program import Program
 from mage.engine import (
     Active,
@@ -100,7 +100,7 @@ class Run:
         self.overhead = overhead
         self.totals = Totals()
         self.notices: list[Notice] = []
-        self.effects: Mapping[StepId, WorldEffect] = {}
+        self.effects: Mapping[StepId, ActionEffect] = {}
         self.began = False
         self.over = False
         self.judging: Digest | None = None

@@ -9,6 +9,7 @@ from mage.agent.forms import Acting, Again, Began, Ended, Failure, Kept, Overtak
 from mage.agent.policy import BadPolicy, Policy
 from mage.agent.tape import BadTape, TapeEntry
 from mage.effects import (
+    ActionEffect,
     Decision,
     Divergence,
     EffectError,
@@ -18,7 +19,6 @@ from mage.effects import (
     Restored,
     Then,
     Usage,
-    WorldEffect,
 )
 from mage.engine import StepId, Verdict
 
@@ -62,7 +62,7 @@ def _converter() -> Converter:
         made.register_structure_hook(exact, _only(exact, kinds))
     made.register_structure_hook_factory(_is_a_tuple, _of_a_list)
     made.register_structure_hook(StepId | int, lambda given, _: made.structure(given, int))
-    for union in (Then, Verdict, WorldEffect, Restored | NotRestored):
+    for union in (Then, Verdict, ActionEffect, Restored | NotRestored):
         configure_tagged_union(union, made, tag_name="is")
         _let_it_be_none(made, union)
     return made
@@ -126,7 +126,7 @@ _FORMS: Final[Mapping[str, Any]] = {
     "overtaken": Overtaken,
     "text": str,
     "ended": Ended,
-    "effect": WorldEffect,
+    "effect": ActionEffect,
     "usage": Usage,
     "divergence": Divergence,
 }

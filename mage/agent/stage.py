@@ -12,10 +12,12 @@ from mage.agent.ledger import Ledger
 from mage.agent.observations import observed_of
 from mage.agent.performing import Perform
 from mage.agent.reel import Reel
+from mage.agent.restore import foreseen
 from mage.agent.spelling import spelled
 from mage.agent.world.plan import differing
 from mage.effects import (
     Act,
+    ActionEffect,
     Begin,
     EffectError,
     Foresight,
@@ -25,7 +27,6 @@ from mage.effects import (
     Observed,
     Restore,
     Restored,
-    WorldEffect,
     lasts,
 )
 from mage.engine import Grow
@@ -146,9 +147,8 @@ class Stage:
             return True
         return effect is None and not all(lasts(self._foreseen(each)) for each in lasted)
 
-    def _foreseen(self, action: str) -> WorldEffect | None:
-        effect: WorldEffect | None = expected("foreseen", self._foresees(action))
-        return effect
+    def _foreseen(self, action: str) -> ActionEffect | None:
+        return foreseen(self._foresees, action)
 
     async def _performed(self, request: Act) -> Observed:
         try:

@@ -8,12 +8,10 @@ world without tools takes any text as an action; its one tool is `act`, and the 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias, cast, final
+from typing import Final, cast, final
 
-import attrs
-
+from mage.effects.tools import TOOL_NAME, BadTool, JsonValue, Schema, Tool
 from mage.engine.errors import MageError
 
 __all__ = [
@@ -34,31 +32,6 @@ __all__ = [
     "read_arguments",
 ]
 
-JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-"""What JSON can say."""
-Schema: TypeAlias = Mapping[str, JsonValue]
-"""A JSON Schema of an object, as a tool's parameters are described."""
-
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-@final
-class BadTool(MageError, ValueError):
-    """A tool cannot be offered to a model.
-
-    Attributes:
-        name: the tool's name.
-        reason: one line.
-    """
-
-    def __init__(self, name: str, reason: str) -> None:
-        self.name = name
-        self.reason = reason
-        super().__init__(name, reason)
-
-    def __str__(self) -> str:
-        return f"tool {self.name!r}: {self.reason}"
-
 
 @final
 class BadAction(MageError, ValueError):
@@ -76,45 +49,6 @@ class BadAction(MageError, ValueError):
 
     def __str__(self) -> str:
         return f"not the call of a tool: {self.reason}; expected a name, a space and a JSON object"
-
-
-@final
-@attrs.frozen
-class Tool:
-    """A tool that a model may call.
-
-    Attributes:
-        name: at most 64 letters, digits, `_` and `-`.
-        description: for the model: what it does, and when to call it.
-        parameters: a JSON Schema of the arguments, an object.
-
-    Raises:
-        BadTool: the name is no name, or the parameters describe no object.
-    """
-
-    name: str
-    description: str
-    parameters: Schema = attrs.field(hash=False)
-
-    def __attrs_post_init__(self) -> None:
-        if _NAME.fullmatch(self.name) is None:
-            raise BadTool(self.name, "a name has 1 to 64 letters, digits, underscores and hyphens")
-        if self.parameters.get("type") != "object":
-            raise BadTool(self.name, 'its parameters must be a JSON Schema with "type": "object"')
-
-    @classmethod
-    def of(cls, name: str, description: str, **parameters: Schema) -> Tool:
-        """Return a tool all of whose parameters must be given, described so that a provider can enforce it."""
-        return cls(
-            name,
-            description,
-            {
-                "type": "object",
-                "properties": parameters,
-                "required": list(parameters),
-                "additionalProperties": False,
-            },
-        )
 
 
 ACT: Final = Tool.of(
@@ -181,7 +115,7 @@ def parse_action(text: str) -> tuple[str, dict[str, JsonValue]]:
         BadAction: the text is no such call.
     """
     name, _, rest = text.strip().partition(" ")
-    if _NAME.fullmatch(name) is None:
+    if TOOL_NAME.fullmatch(name) is None:
         raise BadAction("it does not begin with a name")
     return name, read_arguments(rest)
 

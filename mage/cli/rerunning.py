@@ -28,7 +28,7 @@ from mage.cli.answerers import Mode
 from mage.cli.changing import Change, Given, given_by
 from mage.cli.differences import plain_difference, told_difference
 from mage.cli.endings import numbered, told_outcome, told_totals
-from mage.cli.environments import WorldRaised
+from mage.cli.environments import EnvironmentRaised
 from mage.cli.keeping import in_store
 from mage.cli.naming import InStore
 from mage.cli.naming import Session as Named
@@ -190,7 +190,7 @@ def _what_if(session: InStore, kept: InStore | None, given: Given, changes: Mapp
         policy = changed(before.policy, changes)
         try:
             return _followed(session, lambda: _asked(store, session, target, kept, policy, given))
-        except WorldRaised as raised:
+        except EnvironmentRaised as raised:
             raise Refused(f"{session}: {raised}{_left(kept)}") from None
         except KeyboardInterrupt:
             complain(f"interrupted{_left(kept)}")
@@ -221,7 +221,7 @@ def _asked(
         judge=given.judge,
         model=given.model,
         summarizer=given.summarizer,
-        world=given.world,
+        environment=given.environment,
         policy=policy,
         anew=anew,
         into=target,

@@ -4,7 +4,7 @@
 
     from mage.llm import ChatJudge, ChatModel, ChatSummarizer, client
     with client() as ours:                       # OPENAI_API_KEY, OPENAI_BASE_URL
-        model = ChatModel(ours, "gpt-5-mini", manual="Actions: search[words], click[name].")
+        model = ChatModel(ours, "gpt-5-mini")
         judge = ChatJudge(ours, "gpt-5-mini")
         summarizer = ChatSummarizer(ours, "gpt-5-mini")
 

@@ -10,8 +10,8 @@
   the few commands that show what is wrong. `JsonLines`
   runs one that is a program, by the protocol of PROTOCOL.md; `python -m mage.testing.serve` is one such.
 - **A stateful test**: `VersionMachine`, which goes on from any version that ever was; yours to build on.
-- **Answers from a script**: `ScriptedModel`, `ScriptedWorld`, `ScriptedJudge`, `ScriptedSummarizer`, for programs
-  that ask; `Recording` and `RecordingWorld` keep what real ones were asked and answered.
+- **Answers from a script**: `ScriptedModel`, `ScriptedEnvironment`, `ScriptedJudge`, `ScriptedSummarizer`, for programs
+  that ask; `Recording` and `RecordingEnvironment` keep what real ones were asked and answered.
 - **A store of journals of yours**: `mage.testing.stores` asks it for everything that it promises.
 - `check(state)` and `check_change(before, after)` are mage's own.
 
@@ -49,12 +49,12 @@ from mage.testing.drawing import (
 from mage.testing.edges import Edge, Refusing, carry_out
 from mage.testing.effects import (
     Recording,
-    RecordingWorld,
+    RecordingEnvironment,
     Scripted,
+    ScriptedEnvironment,
     ScriptedJudge,
     ScriptedModel,
     ScriptedSummarizer,
-    ScriptedWorld,
     ScriptEnded,
 )
 from mage.testing.forms import (
@@ -107,16 +107,16 @@ __all__ = [
     "Outcome",
     "Reached",
     "Recording",
-    "RecordingWorld",
+    "RecordingEnvironment",
     "Refused",
     "Refusing",
     "Request",
     "ScriptEnded",
     "Scripted",
+    "ScriptedEnvironment",
     "ScriptedJudge",
     "ScriptedModel",
     "ScriptedSummarizer",
-    "ScriptedWorld",
     "UnknownState",
     "Version",
     "VersionMachine",

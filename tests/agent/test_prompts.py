@@ -55,7 +55,7 @@ OURS: Final = (
 )  # fmt: skip
 SEARCH: Final = Tool.of("search", "Search.", query={"type": "string"})
 modes = st.sampled_from(MODES)
-notices = st.lists(st.builds(Notice, st.sampled_from(["refused", "world"]), hostile_texts), max_size=2)
+notices = st.lists(st.builds(Notice, st.sampled_from(["refused", "environment"]), hostile_texts), max_size=2)
 decides = st.builds(
     Decide,
     execution_states,

@@ -87,7 +87,7 @@ def test_a_run_on_a_session_that_was_there_is_rerun_from_there() -> None:
     TWINS[0](parts_of(model_of(1), Policy(max_steps=1)), store)
     again = rerun(store, NAME)
     assert again.same
-    assert what_if(store, NAME).recorded.world == again.totals.steps + 1
+    assert what_if(store, NAME).recorded.environment == again.totals.steps + 1
 
 
 def test_what_is_no_run_is_refused() -> None:

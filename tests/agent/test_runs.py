@@ -19,7 +19,6 @@ from mage.agent import (
     Totals,
     outcome_document,
 )
-from mage.agent.environment import Restoring
 from mage.effects import Decide, Decision, EffectError, JudgeRequest, Usage, Verdict
 from mage.stores import MemoryStore
 from mage.testing.effects import ScriptedModel
@@ -33,6 +32,7 @@ from tests.agent.twins import (
     left_by,
     rerun,
 )
+from tests.agent.ways import RestoredBy
 
 MISTAKES: dict[int, Mistake] = {0: "wrong", 1: "noticed", 2: "vague", 3: "batch"}
 
@@ -42,9 +42,9 @@ def scripted(*decisions: Decision | Exception, **named: Any) -> Parts:
     return Parts(ScriptedModel(*decisions), Dial(), **named)
 
 
-@pytest.mark.parametrize("restoring", ["replay", "snapshot", "none"])
+@pytest.mark.parametrize("restoring", ["replay", "snapshot", "inverses"])
 @pytest.mark.parametrize("high_water", [None, 60, 90])
-def test_the_twins_leave_the_same_behind(restoring: Restoring, high_water: int | None) -> None:
+def test_the_twins_leave_the_same_behind(restoring: RestoredBy, high_water: int | None) -> None:
     """Both twins come to the same outcome, tree, journal and tape; and so does each of them offline."""
     lefts = []
     for run in TWINS:

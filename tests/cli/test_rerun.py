@@ -97,8 +97,8 @@ def test_where_nobody_is_given_it_stops() -> None:
     assert ran.status == 1
     assert told["outcome"]["reason"] == "unanswered"
     assert told["outcome"]["detail"] == "the model would have to be asked at step 3"
-    assert told["recorded"] == {"model": 4, "judge": 0, "summarizer": 0, "world": 4}
-    assert told["asked"] == {"model": 0, "judge": 0, "summarizer": 0, "world": 0}
+    assert told["recorded"] == {"model": 4, "judge": 0, "summarizer": 0, "environment": 4}
+    assert told["asked"] == {"model": 0, "judge": 0, "summarizer": 0, "environment": 0}
     assert told["differ"]
     assert told["into"] is None
 

@@ -53,7 +53,7 @@ def test_an_environment_that_claims_what_it_has_not_is_refused() -> None:
     model = ("--model", "m", "--base-url", "http://localhost:1")
     mage("run", "--offline", "--session", "sqlite:///w.db#a")
     for command in (("run", "task"), ("rerun", "sqlite:///w.db#a")):
-        for name, said in (("Claiming", "lacks `snapshot`"), ("Greedy", "tool 'finish'")):
+        for name, said in (("Claiming", "restoring is 'snapshot'"), ("Greedy", "tool 'finish'")):
             assert in_one_line(mage(*command, *model, "--env", f"tests.cli.gated:{name}"), name, said)
 
 
@@ -62,7 +62,7 @@ def test_an_environment_that_raises_fails_the_run() -> None:
     options = ("run", "--offline", "--env", "tests.cli.gated:Broken", "--session", "sqlite:///w.db#a")
     ran = mage(*options, "--json")
     told = json.loads(ran.out)
-    assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "world: raised")
+    assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "environment: raised")
     assert "KeyError" in told["detail"]
     assert told["steps"] == 1  # what it showed first
     ran = mage(*options)
@@ -75,7 +75,7 @@ def test_an_environment_that_leaves_is_no_success() -> None:
     assert in_one_line(mage("run", "--offline", "--env", "sys:exit"), "environment sys:exit: SystemExit")
     ran = mage("run", "--offline", "--env", "tests.cli.gated:Leaving", "--json")
     told = json.loads(ran.out)
-    assert (ran.status, told["reason"]) == (1, "world: raised")
+    assert (ran.status, told["reason"]) == (1, "environment: raised")
     assert "raised SystemExit when asked to act" in told["detail"]
 
 
@@ -115,7 +115,7 @@ def test_an_environments_bug_is_told_with_its_line(name: str, raised: str, line:
 def test_a_traceback_is_shown_where_it_is_asked_for() -> None:
     """On standard error, with nothing that a terminal would obey; standard output is still one object."""
     ran = mage("run", "--offline", "--env", "tests.cli.gated:Broken", "--json", "--traceback")
-    assert json.loads(ran.out)["reason"] == "world: raised"
+    assert json.loads(ran.out)["reason"] == "environment: raised"
     assert ran.err.startswith("Traceback (most recent call last):\n")
     assert "in act" in ran.err
     assert "\x1b" not in ran.err

@@ -229,7 +229,7 @@ def test_settings_reach_the_server_and_what_is_left_out_does_not() -> None:
 
 def test_a_lone_surrogate_can_be_sent() -> None:
     """What UTF-8 cannot spell is replaced on the way out, and does not break the call."""
-    (body,) = decided(calls("act", action="x"), request=deciding(Notice("world", "a\ud800b"))).bodies
+    (body,) = decided(calls("act", action="x"), request=deciding(Notice("environment", "a\ud800b"))).bodies
     assert "Notice: a\ufffdb\n" in body["messages"][-1]["content"]
 
 
@@ -245,8 +245,8 @@ def test_a_page_in_an_error_is_one_short_line() -> None:
 def test_the_prompt_text_is_all_that_is_sent_beside_the_state(mode: Any) -> None:
     """What the loop counts into its mark has the system prompt, the manual and every tool."""
     with client(base_url="http://127.0.0.1:9/v1", environment={}) as ours:
-        model = ChatModel(ours, "m", mode=mode, tools=(SEARCH,), manual="The shop closes at 8.")
-    text = model.prompt_text
+        model = ChatModel(ours, "m", mode=mode)
+    text = model.prompt_text((SEARCH,), "The shop closes at 8.")
     assert text.startswith(system_prompt(mode, tools=(SEARCH,), manual="The shop closes at 8.").text)
     named = [SEARCH] if mode == "text" else [SEARCH, *OWN_TOOLS]
     assert all(tool.name in text and tool.description in text for tool in named if mode != "json")
@@ -262,5 +262,5 @@ def test_what_cannot_be_offered_is_said_at_once() -> None:
             ChatModel(ours, "m", mode=wrong)
         for tools in ((SEARCH, SEARCH), (Tool.of("finish", ""),), (Tool.of("act", ""),)):
             with pytest.raises(BadTool) as caught:
-                ChatModel(ours, "m", tools=tools)
+                ChatModel(ours, "m").prompt_text(tools)
             assert isinstance(caught.value, MageError)

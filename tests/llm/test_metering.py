@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent import Agent, EnvironmentWorld, Policy, RunStopped
+from mage.agent import (
+    Agent,
+    Policy,
+    RunStopped,
+)
 from mage.agent.prompts import Assistant, System, ToolCall, User
 from mage.agent.tools import ACT
 from mage.effects import Usage
@@ -105,10 +109,9 @@ def test_a_run_stops_at_its_limit_whatever_is_reported(usage: dict[str, Any] | N
         ScriptedServer(answering=lambda request: Completion(turn, usage=usage)) as server,
         client(base_url=server.url, environment={"OPENAI_API_KEY": KEY}) as ours,
     ):
-        world = EnvironmentWorld(Dial())
         agent = Agent(
             model=ChatModel(ours, "m"),
-            world=world,
+            environment=Dial(),
             judge=judge,
             policy=Policy(max_tokens=5_000, max_steps=50),
         )

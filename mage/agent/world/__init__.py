@@ -1,16 +1,5 @@
-"""The agent's world: made of an environment, it acts and goes back; and the plan of what to undo (D14)."""
+"""The plan of what to undo in an environment when the agent goes back (D14)."""
 
-from mage.agent.world.adapting import KEEP, AsyncEnvironmentWorld, EnvironmentWorld
 from mage.agent.world.plan import crosses_irreversible, plan, plan_lines, undo_line
-from mage.effects import foresight_of
 
-__all__ = [
-    "KEEP",
-    "AsyncEnvironmentWorld",
-    "EnvironmentWorld",
-    "crosses_irreversible",
-    "foresight_of",
-    "plan",
-    "plan_lines",
-    "undo_line",
-]
+__all__ = ["crosses_irreversible", "plan", "plan_lines", "undo_line"]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, assert_never
 
 from mage.agent.telling import few
-from mage.effects import Compensable, Irreversible, NoEffect, Restored, Reversible, Undo, WorldEffect, lasts
+from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Restored, Reversible, Undo, lasts
 from mage.engine import Step, StepId
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
 _LONGEST: Final = 120
 
 
-def plan(abandoned: Iterable[Step], effects: Mapping[StepId, WorldEffect]) -> tuple[Undo, ...]:
+def plan(abandoned: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> tuple[Undo, ...]:
     """Return the plan for leaving these steps behind.
 
     Args:
@@ -53,7 +53,7 @@ def leaves_no_trace(undoing: Iterable[Undo]) -> bool:
     return all(isinstance(undo.effect, NoEffect) for undo in undoing)
 
 
-def lasting_of(effects: Mapping[StepId, WorldEffect]) -> frozenset[StepId]:
+def lasting_of(effects: Mapping[StepId, ActionEffect]) -> frozenset[StepId]:
     """Return the steps whose actions were declared compensable or irreversible. Cost: O(declared effects)."""
     return frozenset(step for step, effect in effects.items() if lasts(effect))
 
@@ -83,7 +83,7 @@ def undo_line(undo: Undo) -> str:
     return f"[Step {undo.step.id}] {_one_line(undo.step.action)}: {_fate(undo.effect)}"
 
 
-def _fate(effect: WorldEffect | None) -> str:
+def _fate(effect: ActionEffect | None) -> str:
     match effect:
         case NoEffect():
             return "had no effect"

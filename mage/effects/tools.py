@@ -1,0 +1,76 @@
+"""Tools: what an environment declares that a model may call, each described by a JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from mage.engine.errors import MageError
+
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+"""What JSON can say."""
+Schema: TypeAlias = Mapping[str, JsonValue]
+"""A JSON Schema of an object, as a tool's parameters are described."""
+
+TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What the name of a tool matches as a whole."""
+
+
+@final
+class BadTool(MageError, ValueError):
+    """A tool cannot be offered to a model.
+
+    Attributes:
+        name: the tool's name.
+        reason: one line.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(name, reason)
+
+    def __str__(self) -> str:
+        return f"tool {self.name!r}: {self.reason}"
+
+
+@final
+@attrs.frozen
+class Tool:
+    """A tool that a model may call.
+
+    Attributes:
+        name: at most 64 letters, digits, `_` and `-`.
+        description: for the model: what it does, and when to call it.
+        parameters: a JSON Schema of the arguments, an object.
+
+    Raises:
+        BadTool: the name is no name, or the parameters describe no object.
+    """
+
+    name: str
+    description: str
+    parameters: Schema = attrs.field(hash=False)
+
+    def __attrs_post_init__(self) -> None:
+        if TOOL_NAME.fullmatch(self.name) is None:
+            raise BadTool(self.name, "a name has 1 to 64 letters, digits, underscores and hyphens")
+        if self.parameters.get("type") != "object":
+            raise BadTool(self.name, 'its parameters must be a JSON Schema with "type": "object"')
+
+    @classmethod
+    def of(cls, name: str, description: str, **parameters: Schema) -> Tool:
+        """Return a tool all of whose parameters must be given, described so that a provider can enforce it."""
+        return cls(
+            name,
+            description,
+            {
+                "type": "object",
+                "properties": parameters,
+                "required": list(parameters),
+                "additionalProperties": False,
+            },
+        )
