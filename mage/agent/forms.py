@@ -47,6 +47,8 @@ class Began:
     counter: str
     overhead: int
     judged: bool
+    tools: tuple[dict[str, Any], ...] = ()
+    manual: str = ""
 
 
 @final

@@ -47,7 +47,8 @@ def first_entry(agent: Given, capabilities: Capabilities, version: int) -> dict[
     counter = default_counter() if agent.counter is None else agent.counter
     judged = agent.judge is not None
     overhead = counter.count(fixed_prompt(agent.model, capabilities))
-    return began(version, first_policy(agent.policy, judged=judged), counter, overhead, judged=judged)
+    policy = first_policy(agent.policy, judged=judged)
+    return began(version, policy, counter, overhead, capabilities, judged=judged)
 
 
 def fixed_prompt(model: object, capabilities: Capabilities) -> str:

@@ -109,7 +109,7 @@ class ChatModel:
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
 
     Raises:
-        UnknownName: there is no such mode.
+        UnknownName: there is no such mode, or no such setting.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from types import coroutine
-from typing import Any, TypeVar, cast, final
+from typing import Any, ParamSpec, TypeVar, cast, final
 
 from mage.agent import Outcome
 from mage.agent.restore import Restorable
@@ -21,7 +21,7 @@ from tests.agent.twins import NAME, awaited_agent, called_agent, constant, plain
 __all__ = ["Interrupted", "Places", "interrupt_awaited", "interrupt_called", "one_turn"]
 
 Answer = TypeVar("Answer")
-Request = TypeVar("Request")
+Asked = ParamSpec("Asked")
 
 
 class Interrupted(BaseException):
@@ -48,23 +48,23 @@ class Places:
         if number == self._at:
             self.interrupt()
 
-    def around(self, call: Callable[[Request], Answer]) -> Callable[[Request], Answer]:
+    def around(self, call: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
         """Return a function that comes to a place before it does what it does, and after."""
 
-        def called(request: Request) -> Answer:
+        def called(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
             self.come()
-            answer = call(request)
+            answer = call(*args, **kwargs)
             self.come()
             return answer
 
         return called
 
-    def around_awaited(self, call: Callable[[Request], Answer]) -> Callable[[Request], Awaitable[Answer]]:
+    def around_awaited(self, call: Callable[Asked, Answer]) -> Callable[Asked, Awaitable[Answer]]:
         """Return the same as an `async` function, which waits at each place."""
 
-        async def awaited(request: Request) -> Answer:
+        async def awaited(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
             await self.wait()
-            answer = call(request)
+            answer = call(*args, **kwargs)
             await self.wait()
             return answer
 
@@ -94,11 +94,8 @@ class InterruptedEnvironment:
         self.capabilities = environment.capabilities.around(
             lambda name, operation: operation if name == "foresees" else places.around(operation)
         )
-        self._reset: Callable[[None], Observed | str] = places.around(lambda _: environment.reset())
+        self.reset: Callable[[], Observed | str] = places.around(environment.reset)
         self.act: Callable[[str], Observed | str] = places.around(environment.act)
-
-    def reset(self) -> Observed | str:
-        return self._reset(None)
 
 
 @final
@@ -109,13 +106,8 @@ class InterruptedAsyncEnvironment:
         self.capabilities = environment.capabilities.around(
             lambda name, operation: operation if name == "foresees" else places.around_awaited(operation)
         )
-        self._reset: Callable[[None], Awaitable[Observed | str]] = places.around_awaited(
-            lambda _: environment.reset()
-        )
+        self.reset: Callable[[], Awaitable[Observed | str]] = places.around_awaited(environment.reset)
         self.act: Callable[[str], Awaitable[Observed | str]] = places.around_awaited(environment.act)
-
-    def reset(self) -> Awaitable[Observed | str]:
-        return self._reset(None)
 
 
 @final

@@ -19,7 +19,15 @@ from mage.agent import (
     Totals,
     outcome_document,
 )
-from mage.effects import Decide, Decision, EffectError, JudgeRequest, Usage, Verdict
+from mage.effects import (
+    Decide,
+    Decision,
+    EffectError,
+    JudgeRequest,
+    Tool,
+    Usage,
+    Verdict,
+)
 from mage.stores import MemoryStore
 from mage.testing.effects import ScriptedModel
 from mage.tokens import EstimateCounter
@@ -274,7 +282,7 @@ def test_the_prompt_counts_against_the_mark(run: Running) -> None:
         parts = Parts(model, dial, judge=None, policy=Policy(high_water=200))
         assert isinstance(run(parts, store), RunFinished)
         left = left_by(store)
-        assert left.tape[0].data["overhead"] == EstimateCounter().count(model.prompt_text) >= words
+        assert left.tape[0].data["overhead"] == EstimateCounter().count(model.prompt_text((), "")) >= words
         assert (left.kinds.count("summarized") > 0) == (fallbacks > 0)
 
 
@@ -282,8 +290,11 @@ class Prompting:
     """A model that says what it sends with every call."""
 
     def __init__(self, words: int, *decisions: Decision) -> None:
-        self.prompt_text = "word " * words
+        self._words = words
         self._decisions = ScriptedModel(*decisions)
+
+    def prompt_text(self, _tools: tuple[Tool, ...], _manual: str) -> str:
+        return "word " * self._words
 
     def __call__(self, request: Decide, /) -> Any:
         return self._decisions(request)

@@ -107,7 +107,7 @@ def recorded(environment: Environment) -> RecordedEnvironment:
     """Return an environment over an empty record."""
     tree = grow(start("t"), "a", "o").tree
     return RecordedEnvironment(
-        Answering(Record(), lambda: tree, frozenset()), environment, lambda path: frozenset()
+        Answering(Record(), lambda: tree, frozenset()), environment, lambda path: frozenset(), Capabilities()
     )
 
 
@@ -223,7 +223,7 @@ def test_a_record_without_a_live_environment_foresees_nothing() -> None:
     """In an environment of what-if in which nothing acts, nothing is foreseen, and it can be brought back."""
     tree = start("t").tree
     environment = RecordedEnvironment(
-        Answering(Record(), lambda: tree, frozenset()), None, lambda path: frozenset()
+        Answering(Record(), lambda: tree, frozenset()), None, lambda path: frozenset(), Capabilities()
     )
     assert environment.capabilities.repeatable
     assert environment.capabilities.foresees("send") is None
@@ -277,7 +277,7 @@ def _wrapping_classes() -> Iterator[tuple[str, set[str]]]:
                 if not isinstance(node, ast.ClassDef) or not {"reset", "act"} <= (has := _named(node)):
                     continue
                 makers = [each for each in node.body if getattr(each, "name", "") == "__init__"]
-                if any("Environment" in ast.unparse(each) for each in makers):
+                if any(": Environment" in ast.unparse(each) for each in makers):
                     yield node.name, has
 
 

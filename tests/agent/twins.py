@@ -61,7 +61,9 @@ def _awaitable(call: Callable[[Request], Answer]) -> Callable[[Request], Awaitab
     async def awaited(request: Request) -> Answer:
         return call(request)
 
-    awaited.__dict__.update(getattr(call, "__dict__", {}))  # what a model says of itself
+    said = getattr(call, "prompt_text", None)
+    if said is not None:  # what a model says of itself
+        awaited.__dict__["prompt_text"] = said
     return awaited
 
 

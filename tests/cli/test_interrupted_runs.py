@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.children import KEY, child, exported, gate, interrupted, place
+from tests.cli.gated import PAID
 from tests.cli.runner import mage
 from tests.llm.server import Answer, Request, ScriptedServer, Silent, calls
 
@@ -28,6 +29,18 @@ def test_a_killed_run_comes_to_the_same_end(gate: Path, action: int) -> None:
     mage("run", "--offline", "--session", "sqlite:///w.db#whole")
     assert exported("sqlite:///w.db#a") == exported("sqlite:///w.db#whole")
     assert mage("rerun", "sqlite:///w.db#a").status == 0
+
+
+def test_what_is_known_to_last_is_done_once(gate: Path) -> None:
+    """Killed inside a payment, and resumed by the command, a run has paid once: its environment says so beforehand."""
+    paying = "tests.cli.gated:Posting"
+    options = ("run", "--offline", "--session", "sqlite:///w.db#a", "--env", f"{paying}:{gate}=0")
+    interrupted(gate, 3, signal.SIGKILL, "--max-steps", "3", environment="Posting")
+    assert (gate / PAID).read_text() == "buy[D-2041]\n"
+    ran = mage(*options, "--max-steps", "3", "--json")
+    assert (json.loads(ran.out)["reason"], json.loads(ran.out)["steps"]) == ("max_steps", 3)
+    assert (gate / PAID).read_text() == "buy[D-2041]\n"
+    assert "Nobody knows" in mage("show", "sqlite:///w.db#a").out
 
 
 @pytest.mark.parametrize("line", [1, 9, 20])

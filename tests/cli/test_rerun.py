@@ -84,7 +84,7 @@ def test_another_policy_shows_what_it_changes() -> None:
     assert "  + [Step 3] Product 2 purchased: C-1180" in ran.out
     assert "  - [Step 3] Product 2 purchased: C-2214" in ran.out
     assert "the two part where the model is asked at step 3" in ran.out
-    assert "from the record: model 4, world 7; asked: model 9, world 3" in ran.out
+    assert "from the record: model 4, environment 7; asked: model 9, environment 3" in ran.out
     assert mage("rerun", "sqlite:///w.db#b").status == 0
     compared = mage("diff", RUN, "sqlite:///w.db#b")
     assert ran.out.startswith(compared.out)
@@ -133,7 +133,7 @@ def test_with_a_judge_the_script_goes_on() -> None:
 def test_a_world_that_raises_is_told() -> None:
     """What an environment of one's own raises where the record ends is no traceback."""
     options = ("--policy", "maintain=false", "--offline", "--env", "tests.cli.gated:Broken")
-    assert in_one_line(mage("rerun", RUN, *options), "KeyError", "go back")
+    assert in_one_line(mage("rerun", RUN, *options), "KeyError", "asked to act")
     ran = mage("rerun", RUN, *options, "--into", "sqlite:///w.db#b")
     assert in_one_line(ran, "KeyError", "mage run --session 'sqlite:///w.db#b' goes on")
     assert mage("run", "--offline", "--session", "sqlite:///w.db#b").status == 0

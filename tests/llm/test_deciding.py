@@ -255,11 +255,14 @@ def test_the_prompt_text_is_all_that_is_sent_beside_the_state(mode: Any) -> None
 
 
 def test_what_cannot_be_offered_is_said_at_once() -> None:
-    """A mode that is none, and tools that could not be told apart, are mistakes of the program."""
+    """A mode and a setting that are none, and tools that could not be told apart, are mistakes of the program."""
     with client(base_url="http://127.0.0.1:9/v1", environment={}) as ours:
         wrong: Any = "telepathy"
         with pytest.raises(UnknownName, match="telepathy"):
             ChatModel(ours, "m", mode=wrong)
+        settings: Any = {"tools": (SEARCH,)}
+        with pytest.raises(UnknownName, match="'tools' is no setting of a call"):
+            ChatModel(ours, "m", **settings)
         for tools in ((SEARCH, SEARCH), (Tool.of("finish", ""),), (Tool.of("act", ""),)):
             with pytest.raises(BadTool) as caught:
                 ChatModel(ours, "m").prompt_text(tools)

@@ -168,6 +168,7 @@ class RecordedEnvironment:
         live: acts where the record does not say what came of it; None: nothing does.
         lasting: returns which steps of a path the record declares to last. They are never done again, so a live
             environment is not brought past them.
+        recorded: what the model is told of the environment where there is no live one.
 
     Attributes:
         capabilities: those of the live one, but for how it is restored.
@@ -178,12 +179,13 @@ class RecordedEnvironment:
         answering: Answering,
         live: Environment | None,
         lasting: Callable[[Sequence[Step]], frozenset[StepId]],
+        recorded: Capabilities,
     ) -> None:
         self._answering = answering
         self._live = None if live is None else Restorable(live)
         self._lasting = lasting
         self._is_here = False
-        said = Capabilities("replay") if self._live is None else self._live.capabilities
+        said = attrs.evolve(recorded, restoring="replay") if self._live is None else self._live.capabilities
         self.capabilities = attrs.evolve(said, restoring=CustomRestore(self._restore, said.repeatable))
 
     def reset(self) -> Observed:

@@ -88,7 +88,8 @@ def what_if(
         store: where the run is: a URL or a store.
         name: its session.
         judge: asked about each summary, also those that the record has a verdict on (see `anew`).
-        model: asked what the record does not answer; it is told the tools and the manual of `environment`.
+        model: asked what the record does not answer. It is told the tools and the manual of `environment`, else those
+            that the run was begun with.
         summarizer: the same. (`mage.agent.extracted` asks nobody.)
         environment: acts where the record does not say what came of it; it is brought there first.
         policy: of the new run; None for the one that the run ended with.
@@ -110,21 +111,23 @@ def what_if(
         require_environment(environment)
     asked_anew = frozenset(who for who in anew if given[who] is not None)
     new_name = f"{name}.what-if" if into_name is None else into_name
-    said = Capabilities() if environment is None else environment.capabilities
     hooks = heard_by(on_event)
     with ExitStack() as stack:
         source = stack.enter_context(store_at(store))
         target = stack.enter_context(store_at(into))
         found = stack.enter_context(found_run(source, name))
         record, before = _record(found)
+        said = _introduced(found, model, environment)
         told = fixed_prompt(model, said)
         overhead = found.first.counter.count(told) if told else found.first.overhead
-        _begin(source, target, new_name, found, before.policy if policy is None else policy, overhead)
+        _begin(source, target, new_name, found, before.policy if policy is None else policy, overhead, said)
         looking = stack.enter_context(Session.open(target, new_name, wait=False))
         answering = Answering(record, lambda: _now(looking).tree, asked_anew)
         agent = Agent(
             model=Answerer(answering, model),
-            environment=RecordedEnvironment(answering, environment, lambda path: _lasting(looking, path)),
+            environment=RecordedEnvironment(
+                answering, environment, lambda path: _lasting(looking, path), said
+            ),
             judge=Answerer(answering, judge),
             summarizer=Answerer(answering, summarizer),
         )
@@ -172,8 +175,21 @@ def _record(found: Found) -> tuple[Record, Rerun]:
     return made[0].record, before
 
 
+def _introduced(found: Found, model: Model | None, environment: Environment | None) -> Capabilities:
+    """Return what a model is told of the environment."""
+    if environment is not None:
+        return environment.capabilities
+    return Capabilities() if model is None else found.first.introduced
+
+
 def _begin(
-    source: JournalStore, target: JournalStore, name: str, found: Found, policy: Policy, overhead: int
+    source: JournalStore,
+    target: JournalStore,
+    name: str,
+    found: Found,
+    policy: Policy,
+    overhead: int,
+    said: Capabilities,
 ) -> None:
     """Begin the new run where the old one was begun: a copy of the session up to there, and a tape.
 
@@ -188,7 +204,9 @@ def _begin(
             raise NameTaken(each)
     target.create(name, list(verify(NOTHING, source.read(found.session.name, upto=first.version), None)))
     with Session.open(target, tape_name(name), task=TAPE_TASK) as tape:
-        tape.grow(BEGAN, encoded(began(first.version, policy, first.counter, overhead, judged=first.judged)))
+        tape.grow(
+            BEGAN, encoded(began(first.version, policy, first.counter, overhead, said, judged=first.judged))
+        )
 
 
 def _is_taken(store: JournalStore, name: str) -> bool:
