@@ -7,7 +7,7 @@ from typing import Any, final
 import attrs
 
 from mage.agent.policy import Policy
-from mage.agent.restore import require_environment
+from mage.agent.restore import capabilities_of
 from mage.engine.errors import MageError
 
 
@@ -32,9 +32,9 @@ def environment(
     """Refuse an environment that is none.
 
     Raises:
-        BadEnvironment, BadTool: see `mage.agent.restore.require_environment`.
+        BadEnvironment, BadTool: see `mage.agent.restore.capabilities_of`.
     """
-    require_environment(given)
+    capabilities_of(given)
 
 
 def policy(_agent: object, _field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field

@@ -222,12 +222,11 @@ class Restorer:
         capabilities: what the environment says that it can do; read once.
 
     Raises:
-        BadEnvironment, BadTool: see `require_environment`.
+        BadEnvironment, BadTool: see `capabilities_of`.
     """
 
     def __init__(self, environment: Environment | AsyncEnvironment) -> None:
-        require_environment(environment)
-        self.capabilities = environment.capabilities
+        self.capabilities = capabilities_of(environment)
         self._environment = environment
         self._restoring = self.capabilities.restoring
         self._kept = KeptSnapshots(self._restoring.keep if isinstance(self._restoring, Snapshots) else 0)
@@ -471,7 +470,7 @@ class Restorable:
         capabilities: those of the environment, but for `restoring`, which is `restore`.
 
     Raises:
-        BadEnvironment, BadTool: see `require_environment`.
+        BadEnvironment, BadTool: see `capabilities_of`.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -521,11 +520,11 @@ def introduced(request: Decide, capabilities: Capabilities) -> Decide:
     return attrs.evolve(request, tools=capabilities.tools, manual=capabilities.manual)
 
 
-def require_environment(environment: object) -> None:
-    """Do nothing if this can be an environment.
+def capabilities_of(environment: object) -> Capabilities:
+    """Return what an environment says that it can do.
 
     Raises:
-        BadEnvironment: it is a class, or lacks something; says what to give.
+        BadEnvironment: it is a class and no object, or lacks something; says what to give.
         BadTool: two of its tools have one name, or one has a name of the agent's own.
     """
     if isinstance(environment, type):
@@ -544,3 +543,4 @@ def require_environment(environment: object) -> None:
             ' `Capabilities("replay")` if after `reset` the same actions do the same'
         )
     offered(said.tools)
+    return said

@@ -25,7 +25,7 @@ class Change:
         policy: choices of the policy that are to be others.
         judge: the model that is asked about each summary; None for nobody else.
         model: the one that goes on where the record ends; None for none.
-        env: the environment that acts there.
+        environment: the environment that acts there.
         base_url: the server's address, if it was given.
         mode: how the model replies.
         is_offline: whether the demo's script goes on there.
@@ -34,7 +34,7 @@ class Change:
     policy: Mapping[str, object]
     judge: str | None
     model: str | None
-    env: str | None
+    environment: str | None
     base_url: str | None
     mode: Mode
     is_offline: bool
@@ -42,7 +42,7 @@ class Change:
     @property
     def is_none(self) -> bool:
         """Whether nothing is changed: the run is to be the same."""
-        return not (self.policy or self.is_offline) and self.judge is self.model is self.env is None
+        return not (self.policy or self.is_offline) and self.judge is self.model is self.environment is None
 
     def require_sound(self, into: str | None) -> None:
         """Do nothing if every option does something.
@@ -99,7 +99,7 @@ def given_by(stack: ExitStack, change: Change) -> Given:
     Raises:
         Refused: somebody of them cannot be had.
     """
-    place = "shop" if change.env is None and change.is_offline else change.env
+    place = "shop" if change.environment is None and change.is_offline else change.environment
     environment = None if place is None else environment_named(place)
     going_on = offline() if change.is_offline else None
     if change.model is not None:

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import TracebackType
 from typing import Any, Final, cast, final
 
-from mage.agent.restore import require_environment
+from mage.agent.restore import capabilities_of
 from mage.cli.culprits import line_of_theirs, told_error
 from mage.cli.output import Refused
 from mage.effects import BadEnvironment, BadTool, Capabilities, EffectError, Environment, Observed
@@ -121,9 +121,8 @@ class GuardedEnvironment:
     """
 
     def __init__(self, environment: Environment) -> None:
-        require_environment(environment)
         self._environment = environment
-        self.capabilities: Capabilities = environment.capabilities.around(_guarded)
+        self.capabilities: Capabilities = capabilities_of(environment).around(_guarded)
 
     def reset(self) -> Observed | str:
         """See `Environment`."""

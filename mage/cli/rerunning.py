@@ -69,7 +69,7 @@ def rerun_session(
         str | None,
         typer.Option(metavar="M", help="Decides, judges and summarizes where the record has no answer."),
     ] = None,
-    env: Annotated[
+    environment: Annotated[
         str | None,
         typer.Option(metavar="NAME[:ARGS]", help="Acts where the record does not say what came of it."),
     ] = None,
@@ -91,7 +91,7 @@ def rerun_session(
     nobody is given who could answer, the new run stops. Exit status: 0 where nothing differs, 1 where it does.
     """
     named = _in_store(session)
-    change = Change(policy_changes(policy), judge, model, env, base_url, mode, is_offline)
+    change = Change(policy_changes(policy), judge, model, environment, base_url, mode, is_offline)
     change.require_sound(into)
     if change.is_none:
         _exact(named, as_json)

@@ -63,7 +63,7 @@ def run(
     task_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Read the task from a file.", readable=False)
     ] = None,
-    env: Annotated[
+    environment: Annotated[
         str | None,
         typer.Option(
             metavar="NAME[:ARGS]",
@@ -103,7 +103,7 @@ def run(
     status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
     """
     changes = policy_changes(policy, max_steps=max_steps, max_tokens=max_tokens)
-    asked = asked_of(env, model, judge_model, base_url, mode, is_offline=is_offline)
+    asked = asked_of(environment, model, judge_model, base_url, mode, is_offline=is_offline)
     text = task_of(task, task_file)
     kept = where_kept(session, is_offline=is_offline)
     if text is None and not kept.is_there:
@@ -130,7 +130,7 @@ def _no_task(kept: Kept) -> NoReturn:
 
 
 def _agent(stack: ExitStack, asked: Asked) -> Agent:
-    environment = environment_named(asked.env)
+    environment = environment_named(asked.environment)
     if asked.model is None:
         answerers = offline()
     else:

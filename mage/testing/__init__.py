@@ -48,6 +48,7 @@ from mage.testing.drawing import (
 )
 from mage.testing.edges import Edge, Refusing, carry_out
 from mage.testing.effects import (
+    AwaitedEnvironment,
     Recording,
     RecordingEnvironment,
     Scripted,
@@ -92,6 +93,7 @@ __all__ = [
     "MOST",
     "OPERATIONS",
     "Answer",
+    "AwaitedEnvironment",
     "BadAnswer",
     "Canonical",
     "Detail",

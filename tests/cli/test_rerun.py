@@ -132,7 +132,7 @@ def test_with_a_judge_the_script_goes_on() -> None:
 
 def test_a_world_that_raises_is_told() -> None:
     """What an environment of one's own raises where the record ends is no traceback."""
-    options = ("--policy", "maintain=false", "--offline", "--env", "tests.cli.gated:Broken")
+    options = ("--policy", "maintain=false", "--offline", "--environment", "tests.cli.gated:Broken")
     assert in_one_line(mage("rerun", RUN, *options), "KeyError", "asked to act")
     ran = mage("rerun", RUN, *options, "--into", "sqlite:///w.db#b")
     assert in_one_line(ran, "KeyError", "mage run --session 'sqlite:///w.db#b' goes on")
@@ -155,7 +155,7 @@ def test_what_cannot_be_rerun_is_refused() -> None:
     assert in_one_line(mage("rerun", "sqlite:///w.db#a.run"), "that is the tape of the session")
     assert in_one_line(mage("rerun", "a.jsonl"), "a file holds no run")
     assert in_one_line(mage("rerun", RUN, "--policy", "nope=1"), "'nope'")
-    assert in_one_line(mage("rerun", RUN, "--env", "attic"), "attic")
+    assert in_one_line(mage("rerun", RUN, "--environment", "attic"), "attic")
     assert in_one_line(mage("rerun", RUN, "--policy", "wait=false", "--into", RUN), f"{RUN} is there already")
     assert in_one_line(mage("rerun", RUN, "--policy", "wait=false", "--into", "b.jsonl"), "--into")
     assert exported(RUN)

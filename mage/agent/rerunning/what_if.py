@@ -17,7 +17,7 @@ from mage.agent.policy import Policy
 from mage.agent.rerunning.answerers import Answerer, Answering, RecordedEnvironment, Tally, Unanswered
 from mage.agent.rerunning.exact import Found, Rerun, found_run, rerun, rerun_found, store_at
 from mage.agent.rerunning.record import Record, Recording
-from mage.agent.restore import require_environment
+from mage.agent.restore import capabilities_of
 from mage.agent.setting_out import fixed_prompt
 from mage.agent.sync import Agent
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
@@ -107,8 +107,7 @@ def what_if(
     """
     given: dict[KindOfCall, object] = {"judge": judge, "model": model, "summarizer": summarizer}
     _require_sound(given, policy, anew)
-    if environment is not None:
-        require_environment(environment)
+    live = None if environment is None else capabilities_of(environment)
     asked_anew = frozenset(who for who in anew if given[who] is not None)
     new_name = f"{name}.what-if" if into_name is None else into_name
     hooks = heard_by(on_event)
@@ -117,7 +116,7 @@ def what_if(
         target = stack.enter_context(store_at(into))
         found = stack.enter_context(found_run(source, name))
         record, before = _record(found)
-        said = _introduced(found, model, environment)
+        said = _introduced(found, model, live)
         told = fixed_prompt(model, said)
         overhead = found.first.counter.count(told) if told else found.first.overhead
         _begin(source, target, new_name, found, before.policy if policy is None else policy, overhead, said)
@@ -175,10 +174,10 @@ def _record(found: Found) -> tuple[Record, Rerun]:
     return made[0].record, before
 
 
-def _introduced(found: Found, model: Model | None, environment: Environment | None) -> Capabilities:
+def _introduced(found: Found, model: Model | None, live: Capabilities | None) -> Capabilities:
     """Return what a model is told of the environment."""
-    if environment is not None:
-        return environment.capabilities
+    if live is not None:
+        return live
     return Capabilities() if model is None else found.first.introduced
 
 
