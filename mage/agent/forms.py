@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 
 import attrs
 
-from mage.effects import ActionEffect, EffectFault, Usage
+from mage.effects import ActionEffect, EffectFault, Tool, Usage
 
 __all__ = ["Acting", "Again", "Began", "Ended", "Failure", "Kept", "Overtaken", "Restoring", "Taken"]
 
@@ -47,7 +47,7 @@ class Began:
     counter: str
     overhead: int
     judged: bool
-    tools: tuple[dict[str, Any], ...] = ()
+    tools: tuple[Tool, ...] = ()
     manual: str = ""
 
 

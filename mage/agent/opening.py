@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, final
+from collections.abc import Iterable, Sequence
+from typing import Final, final
 
 import attrs
 
@@ -14,7 +14,7 @@ from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
 from mage.agent.spelling import policy_in, understood
 from mage.agent.tape import TAPE_TASK, BadTape, TapeEntry, entries_of
-from mage.effects import ActionEffect, BadTool, Capabilities, Tool
+from mage.effects import ActionEffect, Capabilities
 from mage.engine import Command, Retext, Revise, State, Step, StepId, SummaryId, apply
 from mage.session import Entry
 from mage.tokens import ENCODINGS, EstimateCounter, ExactCounter, TokenCounter
@@ -77,8 +77,7 @@ class Begun:
         counter: what counts its tokens.
         overhead: tokens of the system prompt and the tool schemas, when it was begun.
         judged: whether it was begun with a judge.
-        tools: the tools that the environment had then, in JSON.
-        manual: the manual that it had.
+        introduced: what the model was told of the environment: its tools and its manual.
     """
 
     version: int
@@ -86,20 +85,7 @@ class Begun:
     counter: TokenCounter
     overhead: int
     judged: bool = True
-    tools: tuple[Mapping[str, Any], ...] = ()  # Any: whatever JSON holds
-    manual: str = ""
-
-    @property
-    def introduced(self) -> Capabilities:
-        """What the model was told of the environment: its tools and its manual.
-
-        Raises:
-            BadTape: a tool cannot be read, as where its name was redacted.
-        """
-        try:
-            return Capabilities(tools=[Tool(**tool) for tool in self.tools], manual=self.manual)
-        except (BadTool, TypeError, AttributeError) as error:
-            raise BadTape(f"what the tape holds as a tool cannot be read: {error}") from None
+    introduced: Capabilities = attrs.field(factory=Capabilities)
 
 
 def begun(name: str, entries: Sequence[TapeEntry], *, counter: TokenCounter | None = None) -> Begun:
@@ -122,9 +108,8 @@ def begun(name: str, entries: Sequence[TapeEntry], *, counter: TokenCounter | No
     said: Began = understood(BEGAN, first.data)
     if counter is None or counter.name != said.counter:
         counter = counter_named(said.counter)
-    return Begun(
-        said.version, policy_in(said.policy), counter, said.overhead, said.judged, said.tools, said.manual
-    )
+    introduced = Capabilities(tools=said.tools, manual=said.manual)
+    return Begun(said.version, policy_in(said.policy), counter, said.overhead, said.judged, introduced)
 
 
 def counter_named(name: str) -> TokenCounter:

@@ -23,7 +23,7 @@ from mage.agent.awaiting import awaitable
 from mage.agent.tools import offered
 from mage.agent.world.plan import first_in_the_way, leaves_no_trace, undo_line
 from mage.effects import (
-    EFFECTS,
+    ACTION_EFFECTS,
     RESET,
     ActionEffect,
     AsyncEnvironment,
@@ -444,7 +444,7 @@ def foreseen(foresees: Foresight, action: str) -> ActionEffect | None:
         BadEnvironment: it returned something else. A coroutine is closed: nothing awaits it.
     """
     effect: object = foresees(action)
-    if effect is None or isinstance(effect, EFFECTS):
+    if effect is None or isinstance(effect, ACTION_EFFECTS):
         return effect
     hint = "return an effect, such as Irreversible(), or None"
     if iscoroutine(effect):

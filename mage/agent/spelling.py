@@ -18,6 +18,7 @@ from mage.effects import (
     Observed,
     Restored,
     Then,
+    Tool,
     Usage,
 )
 from mage.engine import StepId, Verdict
@@ -62,6 +63,7 @@ def _converter() -> Converter:
         made.register_structure_hook(exact, _only(exact, kinds))
     made.register_structure_hook_factory(_is_a_tuple, _of_a_list)
     made.register_structure_hook(StepId | int, lambda given, _: made.structure(given, int))
+    made.register_structure_hook(Tool, lambda given, _: Tool(**given))
     for union in (Then, Verdict, ActionEffect, Restored | NotRestored):
         configure_tagged_union(union, made, tag_name="is")
         _let_it_be_none(made, union)

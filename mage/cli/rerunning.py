@@ -37,6 +37,7 @@ from mage.cli.policies import Changes, changed, policy_changes
 from mage.cli.running import leave_interrupted
 from mage.cli.stores import opened
 from mage.cli.tapes import refuse_tape
+from mage.effects import BadEnvironment
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import MissingTokenizer
 
@@ -190,7 +191,7 @@ def _what_if(session: InStore, kept: InStore | None, given: Given, changes: Mapp
         policy = changed(before.policy, changes)
         try:
             return _followed(session, lambda: _asked(store, session, target, kept, policy, given))
-        except EnvironmentRaised as raised:
+        except (EnvironmentRaised, BadEnvironment) as raised:
             raise Refused(f"{session}: {raised}{_left(kept)}") from None
         except KeyboardInterrupt:
             complain(f"interrupted{_left(kept)}")

@@ -26,7 +26,7 @@ from mage.effects.deciding import (
     Then,
 )
 from mage.effects.environment import (
-    EFFECTS,
+    ACTION_EFFECTS,
     RESET,
     Act,
     ActionEffect,
@@ -56,7 +56,7 @@ from mage.effects.tools import BadTool, JsonValue, Schema, Tool
 from mage.engine import JudgeRequest, Verdict
 
 __all__ = [
-    "EFFECTS",
+    "ACTION_EFFECTS",
     "EFFECT_FAULTS",
     "RESET",
     "Act",

@@ -97,7 +97,7 @@ class Irreversible:
 
 ActionEffect: TypeAlias = NoEffect | Reversible | Compensable | Irreversible
 """What an action does to its environment, as the environment declares it."""
-EFFECTS: Final = (NoEffect, Reversible, Compensable, Irreversible)
+ACTION_EFFECTS: Final = (NoEffect, Reversible, Compensable, Irreversible)
 """The classes of an `ActionEffect`."""
 
 Foresight: TypeAlias = Callable[[str], ActionEffect | None]
@@ -129,7 +129,7 @@ class Observed:
     instructions: tuple[str, ...] = attrs.field(
         default=(), validator=deep_iterable(instance_of(str), instance_of(tuple))
     )
-    effect: ActionEffect | None = attrs.field(default=None, validator=optional(instance_of(EFFECTS)))
+    effect: ActionEffect | None = attrs.field(default=None, validator=optional(instance_of(ACTION_EFFECTS)))
 
 
 # -- what an agent's program asks of its environment ---------------------------------------------------

@@ -48,7 +48,7 @@ class Tool:
         parameters: a JSON Schema of the arguments, an object.
 
     Raises:
-        BadTool: the name is no name, or the parameters describe no object.
+        BadTool: the name is no name, the description no text, or the parameters describe no object.
     """
 
     name: str
@@ -56,9 +56,15 @@ class Tool:
     parameters: Schema = attrs.field(hash=False)
 
     def __attrs_post_init__(self) -> None:
-        if TOOL_NAME.fullmatch(self.name) is None:
-            raise BadTool(self.name, "a name has 1 to 64 letters, digits, underscores and hyphens")
-        if self.parameters.get("type") != "object":
+        # objects: what a program without types, or a tape, may give
+        name: object = self.name
+        description: object = self.description
+        parameters: object = self.parameters
+        if not isinstance(name, str) or TOOL_NAME.fullmatch(name) is None:
+            raise BadTool(str(name), "a name has 1 to 64 letters, digits, underscores and hyphens")
+        if not isinstance(description, str):
+            raise BadTool(self.name, "its description must be a text")
+        if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
             raise BadTool(self.name, 'its parameters must be a JSON Schema with "type": "object"')
 
     @classmethod

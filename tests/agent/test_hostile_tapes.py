@@ -29,12 +29,13 @@ from mage.effects import (
     Observed,
     Restored,
     Reversible,
+    Tool,
 )
 from mage.engine import MageError
 from mage.stores import MemoryStore
 from mage.testing.effects import ScriptedEnvironment, ScriptedModel
 from tests.agent.playing import DONE, Played, acts, compress, revise
-from tests.agent.toys import TASK, Ground, judge, model_of, summarizer, world_of
+from tests.agent.toys import TASK, Dial, Ground, judge, model_of, summarizer, world_of
 from tests.agent.twins import NAME, entries_of
 
 Place: TypeAlias = tuple[object, ...]
@@ -280,8 +281,12 @@ def test_what_is_kept_beside_a_step(data: st.DataObject) -> None:
 def kept() -> tuple[MemoryStore, Ground]:
     """Return a store with a run of an agent that went back, and was judged."""
     store, ground = MemoryStore(), Ground()
+    dial = Dial(ground)
+    dial.capabilities = attrs.evolve(
+        dial.capabilities, tools=[Tool.of("turn", "Turn it.", by={"type": "integer"})], manual="Turn it."
+    )
     agent = Agent(
-        model=model_of(2, {0: "wrong"}), environment=world_of(ground), judge=judge, summarizer=summarizer,
+        model=model_of(2, {0: "wrong"}), environment=dial, judge=judge, summarizer=summarizer,
         policy=Policy(max_steps=8),
     )  # fmt: skip
     assert isinstance(agent.run(store, NAME, task=TASK), RunStopped)

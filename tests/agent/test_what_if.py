@@ -27,9 +27,14 @@ from mage.effects import (
     Decision,
     EffectError,
     Metered,
+    Tool,
 )
 from mage.stores import MemoryStore, NameTaken
-from mage.testing.effects import RecordingEnvironment
+from mage.testing.effects import (
+    RecordingEnvironment,
+    ScriptedEnvironment,
+    ScriptedModel,
+)
 from tests.agent.recorded import ALL_MISTAKES, MISTAKES, POLICIES, a_run, counting, interrupted_after
 from tests.agent.toys import TASK, Dial, Ground, Mistake, judge, model_of, parts_of, summarizer, world_of
 from tests.agent.twins import NAME, TWINS, left_by
@@ -212,6 +217,21 @@ def test_the_new_run_is_a_run_like_any_other() -> None:
     assert rerun(store, found.name).same
     with pytest.raises(NameTaken):
         what_if(store, NAME, into=store)
+
+
+def test_a_model_is_told_what_the_run_was_begun_with() -> None:
+    """Without a live environment another model is offered the recorded tools, and so is it in a what-if of that."""
+    tools, manual = (Tool.of("look", "Look.", at={"type": "string"}),), "Look, then stop."
+    environment = ScriptedEnvironment("seen", tools=tools, manual=manual)
+    store = MemoryStore()
+    model = ScriptedModel(Decision.act("look {}"), Decision.finish())
+    assert isinstance(Agent(model=model, environment=environment).run(store, NAME, task=TASK), RunFinished)
+    for name in (NAME, f"{NAME}.what-if"):
+        other = ScriptedModel(Decision.act("look {}"), Decision.finish("otherwise"))
+        found = what_if(store, name, model=other, anew=["model"], into=store)
+        assert isinstance(found.outcome, RunFinished)
+        assert {(asked.tools, asked.manual) for asked in other.asked} == {(tools, manual)}
+        assert found.asked.environment == 0
 
 
 def test_the_name_of_its_tape_must_be_free_too() -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "Beside",
     "Broken",
     "Claiming",
+    "Counting",
     "Gated",
     "Greedy",
     "Leaving",
@@ -87,6 +88,13 @@ class Broken:
 
     def act(self, action: str) -> str:
         raise KeyError(f"no \x1b[31mlamp, {action}")
+
+
+class Counting(Broken):
+    """An environment that answers with something else than an observation."""
+
+    def act(self, action: str) -> str:
+        return len(action)  # type: ignore[return-value]  # that is the mistake
 
 
 class Leaving(Broken):

@@ -70,6 +70,17 @@ def test_an_environment_that_raises_fails_the_run() -> None:
     assert mage("check", "sqlite:///w.db#a").status == 0
 
 
+def test_an_environment_that_answers_something_else_fails_the_run() -> None:
+    """What it returned, and what to return instead, is told of a run and of a rerun; the session stays."""
+    options = ("--offline", "--environment", "tests.cli.gated:Counting")
+    told = json.loads(mage("run", *options, "--session", "sqlite:///w.db#a", "--json").out)
+    assert (told["reason"], told["steps"]) == ("environment: bad", 1)
+    assert told["detail"] == "act returned a int; return a str, or an Observed"
+    mage("run", "--offline", "--session", "sqlite:///w.db#b")
+    ran = mage("rerun", "sqlite:///w.db#b", "--policy", "maintain=false", *options)
+    assert in_one_line(ran, "act returned a int")
+
+
 def test_an_environment_that_leaves_is_no_success() -> None:
     """Its `sys.exit()`, when it is made and when it acts, is told like whatever else it raises: status 1."""
     assert in_one_line(
