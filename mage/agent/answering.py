@@ -32,9 +32,9 @@ _ANSWERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "judged": ("the judge", (Passed, Failed)),
     "verdict": ("the judge", (Passed, Failed)),
     "summarized": ("the summarizer", (str,)),
-    "started": ("the world", (Observed,)),
-    "act_failed": ("the world", (Observed,)),
-    "restored": ("the world", (Restored, NotRestored)),
+    "started": ("the environment", (Observed,)),
+    "act_failed": ("the environment", (Observed,)),
+    "restored": ("the environment", (Restored, NotRestored)),
 }
 
 

@@ -1,4 +1,4 @@
-"""The world of a durable run: nothing is done in it before that was noted, nor twice in silence (D14)."""
+"""The environment of a durable run: nothing is done in it before that was noted, nor twice in silence (D14)."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ _NEXT: Final = {
     "judged": "the judge is asked",
     "verdict": "the judge is waited for",
     "summarized": "the summarizer is asked",
-    "acting": "the world acts",
-    "act_failed": "the world has not answered yet",
+    "acting": "the environment acts",
+    "act_failed": "the environment has not answered yet",
 }
 _SHOWN: Final = 8  # versions that differ; --json has them all
 

@@ -29,8 +29,8 @@ NoticeKind: TypeAlias = Literal[
 ]
 """What a notice is about: a refused command, an unusable reply, a step walked into again (D10), an action that
 was tried and left at this very place, a summary that has failed, an action of which nobody knows whether it was
-performed, a world that is not as it was, an action that cannot be undone, instructions that a revise left behind,
-a segment that grows too long, a judge that is down, a world that is over, somebody else who has written."""
+performed, an environment that is not as it was, an action that cannot be undone, instructions that a revise left behind,
+a segment that grows too long, a judge that is down, an environment that is over, somebody else who has written."""
 
 
 @final

@@ -7,6 +7,7 @@
         model = ChatModel(ours, "gpt-5-mini")
         judge = ChatJudge(ours, "gpt-5-mini")
         summarizer = ChatSummarizer(ours, "gpt-5-mini")
+        agent = Agent(model=model, environment=MyEnvironment(), judge=judge, summarizer=summarizer)
 
 Each has an awaitable twin that runs the same program. What goes wrong is an `EffectError` with its fault; a
 key is never in one, nor in a repr or a log.

@@ -1,7 +1,7 @@
 """As much of JSON Schema as tools need: whether a value fits, and whether a provider can enforce it strictly.
 
 A provider that enforces schemas makes mistakes impossible; most do not. What this does not know of a schema
-(`$ref`, patterns, bounds) it lets pass: the world has the last word on an action.
+(`$ref`, patterns, bounds) it lets pass: the environment has the last word on an action.
 """
 
 from __future__ import annotations

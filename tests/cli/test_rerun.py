@@ -66,7 +66,7 @@ def test_it_says_where_an_interrupted_run_stands(gate: Path) -> None:
     os.remove("w.db")
     interrupted(gate, 6, signal.SIGKILL)
     ran = mage("rerun", RUN)
-    assert (ran.status, "ends there, where the world has not answered yet" in ran.out) == (0, True)
+    assert (ran.status, "ends there, where the environment has not answered yet" in ran.out) == (0, True)
     assert json.loads(mage("rerun", RUN, "--json").out)["outcome"] is None
 
 

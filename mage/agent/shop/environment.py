@@ -1,4 +1,4 @@
-"""The demo's world: a shop with ten products, where what was bought can be returned."""
+"""The demo's environment: a shop with ten products, where what was bought can be returned."""
 
 from __future__ import annotations
 
