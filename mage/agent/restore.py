@@ -539,7 +539,7 @@ def capabilities_of(environment: object) -> Capabilities:
     said = getattr(environment, "capabilities", None)
     if not isinstance(said, Capabilities):
         raise BadEnvironment(
-            f"{name} does not say what it can do: give it `capabilities = Capabilities()`, or"
+            f"{name} does not say what it can do (mage.effects.Capabilities): give it `capabilities = Capabilities()`, or"
             ' `Capabilities("replay")` if after `reset` the same actions do the same'
         )
     offered(said.tools)
