@@ -4,6 +4,7 @@
 first asked for.
 """
 
+import importlib
 import typing
 
 from mage.engine import (
@@ -77,6 +78,7 @@ from mage.engine import (
 )
 
 if typing.TYPE_CHECKING:
+    from mage.memory import AsyncMemory, Memory
     from mage.session import AsyncSession, Conflict, Refused, Session
 
 __all__ = [
@@ -85,6 +87,7 @@ __all__ = [
     "Accepted",
     "Active",
     "ApplyVerdict",
+    "AsyncMemory",
     "AsyncSession",
     "BlankFeedback",
     "BlankInstruction",
@@ -109,6 +112,7 @@ __all__ = [
     "JudgeRequest",
     "Kind",
     "MageError",
+    "Memory",
     "NotAnId",
     "NotText",
     "Passed",
@@ -156,13 +160,19 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_OF_SESSIONS = ("AsyncSession", "Conflict", "Refused", "Session")
+_LATER = {
+    "AsyncMemory": "mage.memory",
+    "AsyncSession": "mage.session",
+    "Conflict": "mage.session",
+    "Memory": "mage.memory",
+    "Refused": "mage.session",
+    "Session": "mage.session",
+}
+"""Names that are imported when they are first asked for: their rooms read JSON and run threads."""
 
 if not typing.TYPE_CHECKING:  # a checker would take any name for one that is there
 
     def __getattr__(name: str) -> object:
-        if name not in _OF_SESSIONS:
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        import mage.session  # noqa: PLC0415  # reads JSON, runs threads: not for those who do without
-
-        return getattr(mage.session, name)
+        return getattr(importlib.import_module(_LATER[name]), name)

@@ -9,12 +9,16 @@ import pytest
 
 import mage
 import mage.engine
+import mage.memory
 import mage.session
 import mage.testing
 
 HEAVY = ("openai", "hypothesis", "typer", "rich", "jsonschema", "pydantic", "json", "asyncio", "toktok")
 
-OF_SESSIONS = ("AsyncSession", "Conflict", "Refused", "Session")
+LATER = {
+    mage.session: ("AsyncSession", "Conflict", "Refused", "Session"),
+    mage.memory: ("AsyncMemory", "Memory"),
+}
 
 
 def test_all_is_exact() -> None:
@@ -25,7 +29,7 @@ def test_all_is_exact() -> None:
             for name, value in vars(package).items()
             if not name.startswith("_") and type(value).__name__ != "module"
         }
-        later = OF_SESSIONS if package is mage else ()
+        later = [name for names in LATER.values() for name in names] if package is mage else ()
         assert set(package.__all__) - {"__version__", *later} == public - {"annotations"}
 
 
@@ -35,11 +39,12 @@ def test_mage_gives_what_the_engine_gives() -> None:
         assert getattr(mage, name) is getattr(mage.engine, name)
 
 
-def test_sessions_are_there_when_asked_for() -> None:
-    """What mage gives of sessions is what mage.session gives; any other name is none."""
-    for name in OF_SESSIONS:
-        assert name in mage.__all__
-        assert getattr(mage, name) is getattr(mage.session, name)
+def test_sessions_and_memories_are_there_when_asked_for() -> None:
+    """What mage gives of them is what their rooms give; any other name is none."""
+    for room, names in LATER.items():
+        for name in names:
+            assert name in mage.__all__
+            assert getattr(mage, name) is getattr(room, name)
     with pytest.raises(AttributeError, match="'Sesion'"):
         mage.Sesion  # type: ignore[attr-defined]  # noqa: B018
 

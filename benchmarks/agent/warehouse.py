@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Final, final
 
-from mage.agent.prompts import Prompt, decide_messages, system_prompt
+from mage.chat import Prompt, decide_messages, system_prompt
 from mage.effects import (
     Capabilities,
     Decide,

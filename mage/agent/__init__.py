@@ -11,16 +11,14 @@ goes on where it was, and can be run again without a model.
 """
 
 from mage.agent.asynchronous import AsyncAgent
-from mage.agent.awaiting import NotAwaitable
-from mage.agent.events import AgentEvent, Asked, AskFailed, Noticed, RunEnded
-from mage.agent.given import BadAgent
-from mage.agent.hooks import AgentHook
-from mage.agent.outcomes import Outcome, RunFailed, RunFinished, RunStopped, Totals, outcome_document
-from mage.agent.policy import BadPolicy, Policy
 from mage.agent.rerunning import Rerun, Tally, WhatIf, rerun, what_if
-from mage.agent.summarizing import extracted
 from mage.agent.sync import Agent
 from mage.agent.tape import BadTape, TapeDiverged, tape_name
+from mage.memory.events import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
+from mage.memory.extracted import extracted
+from mage.memory.guards import BadAgent, NotAwaitable
+from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped, Totals, outcome_document
+from mage.memory.policy import BadPolicy, Policy
 
 __all__ = [
     "Agent",

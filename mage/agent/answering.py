@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from inspect import iscoroutine
 from typing import Any, Final, final
 
-from mage.agent.asks import Request
 from mage.agent.performing import Perform
 from mage.agent.reel import Reel
 from mage.agent.spelling import failure_document, failure_of, metered_document, metered_of
@@ -24,6 +23,7 @@ from mage.effects import (
 from mage.engine import Compress, Failed, Passed, Revise
 from mage.engine.errors import MageError
 from mage.engine.nodes import FAULTS
+from mage.memory.requests import Request
 
 __all__ = ["BadAnswer", "answered", "expected", "failed", "played", "told"]
 

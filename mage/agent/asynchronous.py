@@ -9,17 +9,11 @@ from typing import Any, final
 
 import attrs
 
-from mage.agent import given
-from mage.agent.awaiting import answer_of
-from mage.agent.hooks import AgentHook, heard_by, tell_hooks
 from mage.agent.opening import BEGAN, Begun, begun, recorded, require_no_tape, tape_entries
-from mage.agent.outcomes import Outcome
 from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
-from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
-from mage.agent.restore import AsyncRestorable, introduced
+from mage.agent.restore import AsyncRestorable, introduced, sound
 from mage.agent.setting_out import first_entry, set_out, store_failed
-from mage.agent.summarizing import extracted_awaited
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
 from mage.effects import (
     Act,
@@ -39,6 +33,12 @@ from mage.effects import (
 )
 from mage.effects.program import Ask, drive_awaited
 from mage.engine import Digest
+from mage.memory import guards
+from mage.memory.events import AgentHook, heard_by, tell_hooks
+from mage.memory.extracted import extracted_awaited
+from mage.memory.guards import answer_of
+from mage.memory.outcomes import Outcome
+from mage.memory.policy import Policy
 from mage.session import AsyncSession, Conflict, OtherTask
 from mage.stores import (
     AsyncJournalStore,
@@ -58,12 +58,12 @@ from mage.tokens import TokenCounter
 class AsyncAgent:
     """The twin of `Agent` whose model, environment, judge and summarizer are awaited. See `Agent`."""
 
-    model: AsyncModel = attrs.field(validator=given.asked)
-    environment: AsyncEnvironment = attrs.field(validator=given.environment)
-    judge: AsyncJudge | None = attrs.field(default=None, validator=given.asked)
-    summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=given.asked)
-    policy: Policy | None = attrs.field(default=None, validator=given.policy)
-    counter: TokenCounter | None = attrs.field(default=None, validator=given.counter)
+    model: AsyncModel = attrs.field(validator=guards.asked)
+    environment: AsyncEnvironment = attrs.field(validator=sound)
+    judge: AsyncJudge | None = attrs.field(default=None, validator=guards.asked)
+    summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=guards.asked)
+    policy: Policy | None = attrs.field(default=None, validator=guards.policy)
+    counter: TokenCounter | None = attrs.field(default=None, validator=guards.counter)
 
     async def run(
         self,

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from mage.agent.asks import IsDue, Overtaken, Twice, Uncertain, act
-from mage.agent.going_back import go_back, may_go_back
-from mage.agent.instructing import owe, place_owed
-from mage.agent.limits import reached
-from mage.agent.maintaining import maintain, settle
-from mage.agent.observations import UNCERTAIN, observed_meta
-from mage.agent.outcomes import Outcome, RunFailed, RunFinished
-from mage.agent.relief import is_due
-from mage.agent.situation import Run
 from mage.effects import Act, Action, Decision, EffectError, Finish, Metered, Observed, Then
-from mage.engine import Compress, Grow, Retext, Revise, StepId, Unverified
+from mage.engine import Compress, Grow, Revise
+from mage.memory.compact import compress, is_due
+from mage.memory.journal import UNCERTAIN, observed_meta
+from mage.memory.maintain import settle
+from mage.memory.outcomes import Outcome, RunFailed, RunFinished
+from mage.memory.requests import IsDue, Overtaken, Twice, Uncertain, act
+from mage.memory.revise import owe, place_owed, revise_as_asked
+from mage.memory.state import Run, reached
 
 __all__ = ["carried_out", "tell_if_over"]
 
@@ -174,68 +172,13 @@ async def tell_if_over(run: Run, observed: Observed) -> None:
 async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | None:
     match then:
         case Compress(text):
-            return await _compress(run, text, meta)
+            return await compress(run, text, meta)
         case Revise(boundary, lesson):
-            return await _revise(run, boundary, lesson)
+            return await revise_as_asked(run, boundary, lesson)
         case Finish(answer):
             return await _finish(run, answer)
         case _:
             assert_never(then)
-
-
-async def _compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
-    """Mark the subgoal complete, once what is pending is settled (Algorithm 1, Compress; D6, D12)."""
-    if isinstance(run.state, Unverified) and not run.state.tree.segment():
-        return await _retext_pending(run, text, meta)
-    head = run.state.tree.summary_head
-    ended = await settle(run, wait=True)
-    if ended is not None:
-        return ended
-    if run.state.tree.summary_head != head:
-        await run.notice("failed", "Your earlier summary has failed meanwhile, so the last one was not made.")
-        return None
-    result = await run.operate(Compress(text), meta)
-    if isinstance(result, Unverified):
-        return await maintain(run)
-    await run.notice("refused", f"You cannot compress now: {result}")
-    return None
-
-
-async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
-    """With nothing open and the head pending, a compress gives it the new text, as a subgoal (D12).
-
-    That a fallback becomes a subgoal happens once; another text after that, as often as the policy says (D13).
-    """
-    head = run.state.tree.head_summary
-    if head.kind == "subgoal" and run.counts.retexts.get(head.id, 0) >= run.policy.max_retexts:
-        await run.notice("refused", "Its text was written anew as often as allowed: go on from here.")
-        return None
-    result = await run.operate(Retext(text, "subgoal"), meta)
-    if isinstance(result, Unverified):
-        return await maintain(run)
-    await run.notice("refused", f"You cannot compress now: {result}")
-    return None
-
-
-async def _revise(run: Run, boundary: int, lesson: str) -> Outcome | None:
-    if not run.policy.revise:
-        await run.notice("refused", "Going back is switched off in this run.")
-        return None
-    forbidden = may_go_back(run, boundary)
-    if forbidden is not None:
-        await run.notice(
-            "irreversible",
-            "You cannot go back there: a step would be left behind that cannot be undone, and this run must not "
-            "leave such steps behind:",
-            forbidden,
-        )
-        return None
-    if run.counts.revisions.get(StepId(boundary), 0) >= run.policy.max_revisions:
-        await run.notice(
-            "refused", f"You have gone back to [Step {boundary}] as often as allowed: go on from here."
-        )
-        return None
-    return await go_back(run, boundary, lesson)
 
 
 async def _finish(run: Run, answer: str) -> Outcome | None:

@@ -19,25 +19,8 @@ from typing import Any, Final, assert_never, cast, final
 import attrs
 
 from mage.agent.answering import answered, failed, played, told
-from mage.agent.asks import (
-    AskVerdict,
-    BeginJudging,
-    Counts,
-    Effect,
-    End,
-    IsDue,
-    Look,
-    Operate,
-    Overtaken,
-    Request,
-    Seen,
-    Tell,
-)
-from mage.agent.events import AgentEvent, RunEnded
 from mage.agent.ledger import Ledger
-from mage.agent.outcomes import Outcome, RunFinished, outcome_document
 from mage.agent.performing import JudgeLater, TellHooks, VerdictOf
-from mage.agent.policy import Policy
 from mage.agent.reel import Recorded, Reel
 from mage.agent.stage import Stage
 from mage.effects import (
@@ -55,6 +38,23 @@ from mage.effects import (
 )
 from mage.effects.program import Ask, Program
 from mage.engine import Digest, State
+from mage.memory.events import AgentEvent, RunEnded
+from mage.memory.outcomes import Outcome, RunFinished, outcome_document
+from mage.memory.policy import Policy
+from mage.memory.requests import (
+    AskVerdict,
+    BeginJudging,
+    Counts,
+    Effect,
+    End,
+    IsDue,
+    Look,
+    Operate,
+    Overtaken,
+    Request,
+    Seen,
+    Tell,
+)
 
 __all__ = ["Durable"]
 

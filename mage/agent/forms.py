@@ -102,7 +102,7 @@ class Overtaken:
 @final
 @attrs.frozen
 class Ended:
-    """`ended`: as `mage.agent.outcomes.outcome_document` has it."""
+    """`ended`: as `mage.memory.outcomes.outcome_document` has it."""
 
     outcome: Literal["finished", "stopped", "failed"]
     reason: str

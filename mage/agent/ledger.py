@@ -7,17 +7,18 @@ from typing import final
 
 from returns.pipeline import is_successful
 
-from mage.agent.asks import Counts, Overtaken, Seen
-from mage.agent.observations import effect_of
 from mage.agent.performing import Commit, Refresh
-from mage.agent.policy import Policy
 from mage.agent.reel import PLACE, Recorded, Reel
 from mage.agent.spelling import policy_in
-from mage.agent.telling import told_once
-from mage.agent.world.plan import differing, lasting_of
-from mage.effects import ActionEffect, Notice, NotRestored, Restored, lasts
-from mage.engine import Command, Grow, Refusal, Retext, Revise, State, Step, StepId, SummaryId, apply
+from mage.agent.tape import BadTape
+from mage.effects import Notice, NotRestored, Restored, lasts
+from mage.engine import Command, Grow, Refusal, State, Step, StepId, apply
 from mage.engine.journal import Operation
+from mage.memory.journal import BadEffect, Tally
+from mage.memory.notices import told_once
+from mage.memory.policy import Policy
+from mage.memory.requests import Overtaken, Seen
+from mage.memory.revise import differing, lasting_of
 from mage.session import Conflict, Entry, Refused
 
 __all__ = ["Ledger"]
@@ -45,11 +46,10 @@ class Ledger:
         self._base = recorded.version
         self._reel = reel
         self._given = policy
-        self._revisions: dict[StepId, int] = dict(recorded.counts.revisions)
-        self._retexts: dict[SummaryId, int] = dict(recorded.counts.retexts)
-        self.effects: dict[StepId, ActionEffect] = dict(recorded.effects)
-        self._lasting = set(lasting_of(self.effects))
-        self.counts = Counts(self._revisions, self._retexts)
+        self._tally = Tally(recorded.counts, recorded.effects)
+        self._lasting = set(lasting_of(self._tally.effects))
+        self.counts = self._tally.counts
+        self.effects = self._tally.effects
 
     @property
     def version(self) -> int:
@@ -98,17 +98,13 @@ class Ledger:
     def _fold(self, command: Command, meta: Mapping[str, object]) -> None:
         self.state = apply(self.state, command).unwrap()
         self._reel.done += 1
-        effect = effect_of(command, meta)
-        if effect is not None:
-            self.effects[self.state.tree.step_head] = effect
-            if lasts(effect):
-                self._lasting.add(self.state.tree.step_head)
-        if isinstance(command, Revise):
-            boundary = StepId(command.boundary)
-            self._revisions[boundary] = self._revisions.get(boundary, 0) + 1
-        elif isinstance(command, Retext):
-            summary = self.state.tree.summary_head
-            self._retexts[summary] = self._retexts.get(summary, 0) + 1
+        try:
+            self._tally.add(command, meta, self.state)
+        except BadEffect as error:
+            raise BadTape(str(error)) from error
+        step = self.state.tree.step_head
+        if lasts(self.effects.get(step)):
+            self._lasting.add(step)
 
     async def look(self) -> Seen:
         """Return where the program stands, and take what has changed outside."""

@@ -9,7 +9,7 @@
         act                                   one step for each action: Grow                   carrying_out
         compress, revise or finish            what the model does to its own state             going_back
 
-It is a program: it asks (`mage.agent.asks`) and performs nothing. What it remembers is in `Run`; all of it
+It is a program: it asks (`mage.memory.requests`) and performs nothing. What it remembers is in `Run`; all of it
 follows from the answers, so the program can be run again over them (`mage.agent.durable`).
 """
 
@@ -17,20 +17,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from mage.agent.asks import End, IsDue, Look, Overtaken, Seen, begin, decide
 from mage.agent.carrying_out import carried_out, tell_if_over
-from mage.agent.going_back import follow
-from mage.agent.instructing import owe, place_owed
-from mage.agent.limits import reached
-from mage.agent.maintaining import settle
-from mage.agent.observations import observed_meta
-from mage.agent.outcomes import Outcome, RunFailed, RunStopped
-from mage.agent.relief import is_due, relieve, room, tell_of_mark
-from mage.agent.situation import Run
-from mage.effects import RESET, Decide, EffectError, Observed
-from mage.engine import Active, ExecutionState, Grow, State, Tree, Unverified, view
+from mage.effects import RESET, EffectError, Observed
+from mage.engine import Active, Grow, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.memory.compact import is_due, question, relieve, tell_of_mark
+from mage.memory.journal import observed_meta
+from mage.memory.maintain import settle
+from mage.memory.outcomes import Outcome, RunFailed, RunStopped
+from mage.memory.requests import End, IsDue, Look, Overtaken, Seen, begin, decide
+from mage.memory.revise import follow, owe, place_owed
+from mage.memory.state import Run, reached
 
 __all__ = ["program"]
 
@@ -144,7 +142,7 @@ async def _open(run: Run) -> None:
 async def _decided(run: Run) -> Outcome | None:
     shown = run.shown()
     try:
-        answer = await run.asked("model", decide(_question(run, shown)), run.marked(shown))
+        answer = await run.asked("model", decide(question(run, shown)), run.marked(shown))
         if not answer.value.actions and answer.value.then is None:
             raise _NOTHING_DONE
     except EffectError as error:
@@ -153,22 +151,6 @@ async def _decided(run: Run) -> Outcome | None:
     run.shortened = False
     run.notices.clear()
     return await carried_out(run, answer)
-
-
-def _question(run: Run, shown: ExecutionState) -> Decide:
-    """Return the question. Where it may go back, and what may be compressed, is as ever in the ablation (D18)."""
-    whole = shown if run.policy.compress else view(run.state)
-    labels = [summary.label for summary in whole.compressed] if run.policy.revise else []
-    boundaries = tuple(dict.fromkeys([*labels, whole.boundary])) if run.policy.revise else ()
-    fallback = bool(whole.compressed) and whole.compressed[-1].kind == "fallback"
-    left = room(run, shown)
-    return Decide(
-        shown,
-        boundaries,
-        tuple(run.notices),
-        bool(whole.raw) or fallback,
-        None if left is None else max(0, left),
-    )
 
 
 async def _no_decision(run: Run, error: EffectError) -> Outcome | None:

@@ -7,15 +7,14 @@ from typing import Final, final
 
 import attrs
 
-from mage.agent.asks import Counts
 from mage.agent.forms import Began
-from mage.agent.observations import effect_of
-from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
 from mage.agent.spelling import policy_in, understood
 from mage.agent.tape import TAPE_TASK, BadTape, TapeEntry, entries_of
-from mage.effects import ActionEffect, Capabilities
-from mage.engine import Command, Retext, Revise, State, Step, StepId, SummaryId, apply
+from mage.effects import Capabilities
+from mage.engine import State, Step
+from mage.memory.journal import BadEffect, Tally
+from mage.memory.policy import Policy
 from mage.session import Entry
 from mage.tokens import ENCODINGS, EstimateCounter, ExactCounter, TokenCounter
 
@@ -26,13 +25,12 @@ __all__ = [
     "began",
     "begun",
     "counter_named",
-    "counts_of",
-    "effects_of",
     "first_policy",
     "next_policy",
     "policy_of",
     "recorded",
     "require_no_tape",
+    "tally_of",
     "tape_entries",
 ]
 
@@ -151,32 +149,18 @@ def tape_entries(name: str, task: str, steps: Sequence[Step]) -> Sequence[TapeEn
     return entries_of(steps)
 
 
-def counts_of(commands: Iterable[Command]) -> Counts:
-    """Return how often a journal goes back and writes texts anew (D13). Cost: O(replaying it)."""
-    state: State | None = None
-    revisions: dict[StepId, int] = {}
-    retexts: dict[SummaryId, int] = {}
-    for command in commands:
-        state = apply(state, command).unwrap()
-        if isinstance(command, Revise):
-            boundary = StepId(command.boundary)
-            revisions[boundary] = revisions.get(boundary, 0) + 1
-        elif isinstance(command, Retext):
-            summary = state.tree.summary_head
-            retexts[summary] = retexts.get(summary, 0) + 1
-    return Counts(revisions, retexts)
+def tally_of(entries: Iterable[Entry]) -> Tally:
+    """Return what a journal says beside its state. Cost: O(replaying it).
 
-
-def effects_of(entries: Iterable[Entry]) -> dict[StepId, ActionEffect]:
-    """Return what the steps of a journal have done to the world, as declared when they were grown. Cost: as `counts_of`."""
-    state: State | None = None
-    effects: dict[StepId, ActionEffect] = {}
-    for entry in entries:
-        state = apply(state, entry.command).unwrap()
-        effect = effect_of(entry.command, entry.meta)
-        if effect is not None:
-            effects[state.tree.step_head] = effect
-    return effects
+    Raises:
+        BadTape: what is kept beside a step is no effect.
+    """
+    tally = Tally()
+    try:
+        tally.add_all(entries, None)
+    except BadEffect as error:
+        raise BadTape(str(error)) from error
+    return tally
 
 
 def recorded(
@@ -191,8 +175,8 @@ def recorded(
         after: the commands after it.
         entries: the whole tape.
     """
-    counts = counts_of(entry.command for entry in before)
-    return Recorded(first.version, state, counts, after, entries[1:], first.policy, effects_of(before))
+    tally = tally_of(before)
+    return Recorded(first.version, state, tally.counts, after, entries[1:], first.policy, tally.effects)
 
 
 def policy_of(found: Recorded) -> Policy:

@@ -10,12 +10,12 @@ from typing import TypeVar, final
 
 import attrs
 
-from mage.agent.asks import Request
-from mage.agent.events import AgentEvent
 from mage.effects import JudgeRequest, Metered, Verdict
 from mage.effects.program import Ask
 from mage.engine import Digest, State
 from mage.engine.journal import Operation
+from mage.memory.events import AgentEvent
+from mage.memory.requests import Request
 from mage.session import Entry
 
 __all__ = ["Commit", "Found", "JudgeLater", "Note", "Perform", "Refresh", "TellHooks", "VerdictOf"]

@@ -7,14 +7,14 @@ from typing import Any, Final, final
 
 import attrs
 
-from mage.agent.asks import Counts
 from mage.agent.performing import Note
-from mage.agent.policy import Policy
 from mage.agent.spelling import require_sound, understood
 from mage.agent.tape import TapeDiverged, TapeEntry
 from mage.effects import ActionEffect, NotRestored, Restored
 from mage.engine import State, StepId
 from mage.engine.journal import Operation
+from mage.memory.policy import Policy
+from mage.memory.requests import Counts
 from mage.session import Entry
 
 __all__ = ["PLACE", "Recorded", "Reel", "TapeEnds"]

@@ -19,9 +19,7 @@ from typing import Any, Literal, NewType, TypeAlias, final
 
 import attrs
 
-from mage.agent.awaiting import awaitable
-from mage.agent.tools import offered
-from mage.agent.world.plan import first_in_the_way, leaves_no_trace, undo_line
+from mage.chat import offered
 from mage.effects import (
     ACTION_EFFECTS,
     RESET,
@@ -48,6 +46,8 @@ from mage.effects.program import Ask, drive, drive_awaited
 from mage.engine import Step
 from mage.engine.ids import ROOT_STEP, StepId
 from mage.engine.text import as_text, is_blank
+from mage.memory.guards import awaitable
+from mage.memory.revise import first_in_the_way, leaves_no_trace, undo_line
 from mage.stores.records import is_marker
 
 # -- places ----------------------------------------------------------------------------------------------
@@ -518,6 +518,15 @@ def _restoring_itself(capabilities: Capabilities, restore: Callable[[Restore], A
 def introduced(request: Decide, capabilities: Capabilities) -> Decide:
     """Return a question to the model that says which tools and which manual the environment has."""
     return attrs.evolve(request, tools=capabilities.tools, manual=capabilities.manual)
+
+
+def sound(_agent: object, _field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field
+    """Refuse an environment that is none, when an agent is made.
+
+    Raises:
+        BadEnvironment, BadTool: see `capabilities_of`.
+    """
+    capabilities_of(given)
 
 
 def capabilities_of(environment: object) -> Capabilities:

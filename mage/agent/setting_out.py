@@ -7,12 +7,12 @@ from typing import Protocol
 from mage.agent.durable import Durable
 from mage.agent.loop import program
 from mage.agent.opening import Begun, began, first_policy, next_policy, policy_of
-from mage.agent.outcomes import Outcome, RunFailed
-from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
-from mage.agent.situation import Run
 from mage.effects import Capabilities, PromptedModel
 from mage.effects.program import Program
+from mage.memory.outcomes import Outcome, RunFailed
+from mage.memory.policy import Policy
+from mage.memory.state import Run
 from mage.render import Meter
 from mage.stores import StoreError
 from mage.tokens import TokenCounter, default_counter

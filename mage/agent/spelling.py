@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, get_args, get_origin
 
 from mage.agent.forms import Acting, Again, Began, Ended, Failure, Kept, Overtaken, Restoring, Taken
-from mage.agent.policy import BadPolicy, Policy
 from mage.agent.tape import BadTape, TapeEntry
 from mage.effects import (
     ActionEffect,
@@ -22,6 +21,7 @@ from mage.effects import (
     Usage,
 )
 from mage.engine import StepId, Verdict
+from mage.memory.policy import BadPolicy, Policy
 
 try:
     from cattrs import Converter

@@ -7,14 +7,12 @@ from typing import Final, final
 import attrs
 
 from mage.agent.answering import answered, expected, failed, played, told
-from mage.agent.asks import Overtaken, Twice, Uncertain
 from mage.agent.ledger import Ledger
 from mage.agent.observations import observed_of
 from mage.agent.performing import Perform
 from mage.agent.reel import Reel
 from mage.agent.restore import foreseen
 from mage.agent.spelling import spelled
-from mage.agent.world.plan import differing
 from mage.effects import (
     Act,
     ActionEffect,
@@ -32,6 +30,8 @@ from mage.effects import (
 from mage.engine import Grow
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.memory.requests import Overtaken, Twice, Uncertain
+from mage.memory.revise import differing
 
 __all__ = ["Stage"]
 

@@ -9,18 +9,12 @@ from typing import Any, final
 
 import attrs
 
-from mage.agent import given
-from mage.agent.hooks import AgentHook, heard_by, tell_hooks
 from mage.agent.opening import BEGAN, Begun, begun, recorded, require_no_tape, tape_entries
-from mage.agent.outcomes import Outcome
 from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
-from mage.agent.policy import Policy
 from mage.agent.reel import Recorded
-from mage.agent.restore import Restorable, introduced
+from mage.agent.restore import Restorable, introduced, sound
 from mage.agent.setting_out import first_entry, set_out, store_failed
-from mage.agent.summarizing import extracted
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
-from mage.agent.thinking import thought_about
 from mage.effects import (
     Act,
     Begin,
@@ -39,6 +33,12 @@ from mage.effects import (
 )
 from mage.effects.program import Ask, drive
 from mage.engine import Digest
+from mage.memory import guards
+from mage.memory.events import AgentHook, heard_by, tell_hooks
+from mage.memory.extracted import extracted
+from mage.memory.outcomes import Outcome
+from mage.memory.policy import Policy
+from mage.memory.thinking import thought_about
 from mage.session import Conflict, OtherTask, Session
 from mage.stores import Clock, JournalStore, Salts, StoreError, now, open_store, random_salt
 from mage.tokens import TokenCounter
@@ -62,12 +62,12 @@ class Agent:
         counter: counts tokens. None: exact, where `toktok-rs` is installed. A resumed run keeps the one it had.
     """
 
-    model: Model = attrs.field(validator=given.asked)
-    environment: Environment = attrs.field(validator=given.environment)
-    judge: Judge | None = attrs.field(default=None, validator=given.asked)
-    summarizer: Summarizer | None = attrs.field(default=None, validator=given.asked)
-    policy: Policy | None = attrs.field(default=None, validator=given.policy)
-    counter: TokenCounter | None = attrs.field(default=None, validator=given.counter)
+    model: Model = attrs.field(validator=guards.asked)
+    environment: Environment = attrs.field(validator=sound)
+    judge: Judge | None = attrs.field(default=None, validator=guards.asked)
+    summarizer: Summarizer | None = attrs.field(default=None, validator=guards.asked)
+    policy: Policy | None = attrs.field(default=None, validator=guards.policy)
+    counter: TokenCounter | None = attrs.field(default=None, validator=guards.counter)
 
     def run(
         self,

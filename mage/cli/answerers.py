@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from mage.agent import shop
-from mage.agent.prompts import Mode as PromptMode
+from mage.chat import Mode as PromptMode
 from mage.cli.output import Refused
 from mage.effects import Judge, Model, Summarizer
 

@@ -23,7 +23,6 @@ from mage.agent import (
     rerun,
     what_if,
 )
-from mage.agent.outcomes import KindOfCall
 from mage.cli.answerers import Mode
 from mage.cli.changing import Change, Given, given_by
 from mage.cli.differences import plain_difference, told_difference
@@ -38,6 +37,7 @@ from mage.cli.running import leave_interrupted
 from mage.cli.stores import opened
 from mage.cli.tapes import refuse_tape
 from mage.effects import BadEnvironment
+from mage.memory.outcomes import KindOfCall
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import MissingTokenizer
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias, final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, cast, final
 
 import attrs
 
@@ -67,8 +67,13 @@ class Tool:
         if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
             raise BadTool(self.name, 'its parameters must be a JSON Schema with "type": "object"')
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether a provider can enforce the parameters strictly. Cost: O(size of the schema)."""
+        return is_strict(self.parameters)
+
     @classmethod
-    def of(cls, name: str, description: str, **parameters: Schema) -> Tool:
+    def of(cls, name: str, description: str, /, **parameters: Schema) -> Tool:
         """Return a tool all of whose parameters must be given, described so that a provider can enforce it."""
         return cls(
             name,
@@ -80,3 +85,38 @@ class Tool:
                 "additionalProperties": False,
             },
         )
+
+
+def is_strict(schema: object) -> bool:
+    """Tell whether every object in a schema allows just what it requires, as `strict: true` demands. Cost: O(size)."""
+    if not isinstance(schema, Mapping):
+        return True
+    known = cast("Mapping[str, object]", schema)
+    if "$ref" in known or not _is_closed(known):
+        return False
+    return all(is_strict(inner) for inner in _inner(known))
+
+
+def _is_closed(schema: Mapping[str, object]) -> bool:
+    if schema.get("type") != "object" and "properties" not in schema:
+        return True
+    required = schema.get("required")
+    names = set(_mapping(schema.get("properties")))
+    return (
+        schema.get("additionalProperties") is False and isinstance(required, list) and set(required) == names
+    )
+
+
+def _inner(schema: Mapping[str, object]) -> Iterator[object]:
+    yield from _mapping(schema.get("properties")).values()
+    yield schema.get("items")
+    for word in ("anyOf", "oneOf", "allOf"):
+        yield from _choices(schema.get(word))
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _choices(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -9,9 +9,16 @@ from typing import Final, final
 
 import attrs
 
-from mage.agent.prompts import ChatMessage, ToolCall
-from mage.agent.tools import Schema, Tool
-from mage.effects import EffectError, Usage
+from mage.chat import (
+    ChatMessage,
+    ToolCall,
+)
+from mage.effects import (
+    EffectError,
+    Schema,
+    Tool,
+    Usage,
+)
 from mage.effects.program import Ask
 from mage.engine import MageError
 

@@ -12,7 +12,7 @@ from typing import Final, cast, final
 
 import attrs
 
-from mage.agent.prompts import ToolCall
+from mage.chat import ToolCall
 from mage.effects import Usage
 from mage.llm.asking import Reply
 from mage.llm.events import Events, Lines

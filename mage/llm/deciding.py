@@ -8,13 +8,20 @@ from typing import Final, Unpack, final
 import attrs
 import openai
 
-from mage.agent.prompts import MODES, Mode, Prompt, decide_messages, system_prompt
-from mage.agent.tools import canonical, offered
+from mage.chat import (
+    MODES,
+    Mode,
+    Prompt,
+    canonical,
+    decide_messages,
+    move_schema,
+    offered,
+    system_prompt,
+)
 from mage.effects import Decide, Decision, EffectError, Metered, Tool
 from mage.effects.program import drive, drive_awaited
 from mage.engine import UnknownName
 from mage.llm.asking import Call, NotEnforced, charged
-from mage.llm.enforced import move_schema
 from mage.llm.replies import decide_by_calls, decide_by_json, decide_by_text
 from mage.llm.sending import AsyncLine, Line, Sampling
 from mage.render import DEFAULT_CAPS, Caps
@@ -105,7 +112,7 @@ class ChatModel:
         mode: `"tools"` for a model that calls tools, `"text"` for one that writes `Action[...]`, `"json"` for
             a server that enforces schemas.
         caps: how much of the hints is shown.
-        longest: the most characters of a text in the JSON mode, see `mage.llm.enforced`.
+        longest: the most characters of a text in the JSON mode, see `mage.chat`.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
 
     Raises:

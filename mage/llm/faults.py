@@ -22,7 +22,7 @@ import attrs
 import httpx2
 import openai
 
-from mage.agent.prompts import Assistant
+from mage.chat import Assistant
 from mage.effects import EffectError, EffectFault
 from mage.llm.asking import Call
 from mage.llm.bounds import GaveUp

@@ -6,12 +6,11 @@ from typing import Unpack, final
 
 import openai
 
-from mage.agent.prompts import judge_messages, judge_prompt
+from mage.chat import judge_messages, judge_prompt, verdict_schema
 from mage.effects import JudgeRequest, Metered, Verdict
 from mage.effects.program import Program, drive, drive_awaited
 from mage.engine import Failed
 from mage.llm.asking import Call, NotEnforced, Reply
-from mage.llm.enforced import verdict_schema
 from mage.llm.insisting import insist
 from mage.llm.replies import read_verdict
 from mage.llm.sending import AsyncLine, Line, Sampling

@@ -11,8 +11,7 @@ from typing import Final
 
 import attrs
 
-from mage.agent.prompts import Assistant
-from mage.agent.tools import canonical
+from mage.chat import Assistant, canonical
 from mage.effects import Usage
 from mage.llm.asking import Call, Reply
 from mage.tokens import TokenCounter

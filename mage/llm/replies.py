@@ -14,24 +14,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from mage.agent.prompts import ToolCall
-from mage.agent.tools import (
+from mage.chat import (
     ACT,
     COMPRESS,
     FINISH,
     REVISE,
     BadAction,
-    JsonValue,
-    Tool,
+    ToolCall,
     action_text,
+    misfit,
     read_arguments,
 )
-from mage.effects import Action, Decision, EffectError, EffectFault, Finish, Then
+from mage.effects import (
+    Action,
+    Decision,
+    EffectError,
+    EffectFault,
+    Finish,
+    JsonValue,
+    Then,
+    Tool,
+)
 from mage.engine import Compress, Failed, Passed, Revise, Verdict
 from mage.llm.asking import Reply
 from mage.llm.objects import objects_in
 from mage.llm.plain import find_move
-from mage.llm.schemas import misfit
 
 __all__ = ["decide_by_calls", "decide_by_json", "decide_by_text", "read_text", "read_verdict"]
 

@@ -17,7 +17,7 @@ from typing import Final, TypeVar, final
 import attrs
 import openai
 
-from mage.agent.prompts import ToolCall
+from mage.chat import ToolCall
 from mage.llm.asking import Reply
 from mage.llm.faults import ProviderError
 

@@ -8,7 +8,7 @@ as often as its `max_retries` says and no sooner than Retry-After does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias, TypedDict, assert_never, final
+from typing import Any, Final, TypeAlias, TypedDict, assert_never, cast, final
 
 import attrs
 import httpx2
@@ -20,8 +20,7 @@ from openai.types.chat import (
 )
 from openai.types.shared_params import ResponseFormatJSONSchema
 
-from mage.agent.prompts import Assistant, ChatMessage, System, ToolResult, User
-from mage.agent.tools import Tool
+from mage.chat import declared, is_strict, written
 from mage.effects import EffectError
 from mage.engine import UnknownName
 from mage.llm.asking import Call, NotEnforced, Reply
@@ -29,7 +28,6 @@ from mage.llm.bounds import calling
 from mage.llm.completions import Gathering, read_json_completion
 from mage.llm.faults import ProviderError, Sent, effect_error, transport_error
 from mage.llm.metering import counted
-from mage.llm.schemas import is_strict
 from mage.llm.secrets import Secrets, secrets_of
 from mage.tokens import TokenCounter, default_counter
 
@@ -204,55 +202,14 @@ def _taken(came: Came, call: Call, model: str, secrets: Secrets) -> Reply:
 
 def _parameters(model: str, sampling: Sampling, call: Call) -> _Parameters:
     return {
-        "messages": [_message(message) for message in call.messages],
+        "messages": cast("list[ChatCompletionMessageParam]", written(call.messages, "chat")),
         "model": model,
-        "tools": [_tool(tool) for tool in call.tools] or omit,
+        "tools": cast("list[ChatCompletionFunctionToolParam]", declared(call.tools, "chat")) or omit,
         "response_format": omit if call.schema is None else _format(call.named, call.schema),
         "max_tokens": sampling.get("max_tokens", omit),
         "temperature": sampling.get("temperature", omit),
         "seed": sampling.get("seed", omit),
         "extra_body": sampling.get("extra"),
-    }
-
-
-def _message(message: ChatMessage) -> ChatCompletionMessageParam:
-    match message:
-        case System(text):
-            return {"role": "system", "content": _sendable(text)}
-        case User(text):
-            return {"role": "user", "content": _sendable(text)}
-        case ToolResult(call, text):
-            return {"role": "tool", "tool_call_id": call, "content": _sendable(text)}
-        case Assistant(text, call):
-            if call is None:
-                return {"role": "assistant", "content": _sendable(text)}
-            function: Any = {
-                "name": call.name,
-                "arguments": _sendable(call.arguments),
-            }  # the SDK hides its type
-            return {
-                "role": "assistant",
-                "content": _sendable(text) or None,
-                "tool_calls": [{"id": call.id, "type": "function", "function": function}],
-            }
-        case _:
-            assert_never(message)
-
-
-def _sendable(text: str) -> str:
-    """Return the text with U+FFFD for each lone surrogate, which UTF-8 cannot spell."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _tool(tool: Tool) -> ChatCompletionFunctionToolParam:
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": dict(tool.parameters),
-            "strict": is_strict(tool.parameters),
-        },
     }
 
 

@@ -7,7 +7,7 @@ from typing import Unpack, final
 import attrs
 import openai
 
-from mage.agent.prompts import summary_messages, summary_prompt
+from mage.chat import summary_messages, summary_prompt
 from mage.effects import EffectError, Metered, SummaryRequest
 from mage.effects.program import Program, drive, drive_awaited
 from mage.llm.asking import Call, Reply

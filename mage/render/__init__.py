@@ -31,7 +31,6 @@ from __future__ import annotations
 from mage.engine import ExecutionState
 from mage.render.blocks import body_of, hints_of
 from mage.render.caps import DEFAULT_CAPS, NO_CAPS, BadCap, Caps
-from mage.render.messages import Message, messages
 from mage.render.meter import Meter
 
 __all__ = [
@@ -39,10 +38,8 @@ __all__ = [
     "NO_CAPS",
     "BadCap",
     "Caps",
-    "Message",
     "Meter",
     "blocks",
-    "messages",
     "render",
     "render_body",
     "render_hints",

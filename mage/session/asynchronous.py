@@ -120,20 +120,24 @@ class AsyncSession(Readable):
 
     async def instruct(self, text: str, *, standing: bool = False, meta: Meta | None = None) -> State:
         """See `Session.instruct`."""
-        return (await self._operate(Instruct(text, standing), meta)).slot.state
+        return (await self._operate(Instruct(text, standing), meta=meta)).slot.state
 
     async def grow(self, action: str, observation: str, *, meta: Meta | None = None) -> State:
         """See `Session.grow`."""
-        return (await self._operate(Grow(action, observation), meta)).slot.state
+        return (await self._operate(Grow(action, observation), meta=meta)).slot.state
 
-    async def apply(self, command: Operation, *, meta: Meta | None = None) -> State:
-        """Carry out a command that is given as a value, for programs that make them; the judge is not asked.
+    async def apply(self, *commands: Operation, meta: Meta | None = None) -> State:
+        """Carry out commands that are given as values, in one write: all of them or none. The judge is not asked.
+
+        Args:
+            commands: each on the state that the one before leaves.
+            meta: goes with the last of them.
 
         Raises:
-            Refused: the state refuses it.
+            Refused: the state refuses one of them.
             Conflict: others have written.
         """
-        return (await self._operate(command, meta)).slot.state
+        return (await self._operate(*commands, meta=meta)).slot.state
 
     async def compress(
         self, text: str, *, kind: Kind = "subgoal", wait: bool = True, meta: Meta | None = None
@@ -159,7 +163,7 @@ class AsyncSession(Readable):
 
     async def accept(self, *, meta: Meta | None = None) -> State:
         """See `Session.accept`."""
-        return (await self._operate(Accept(), meta)).slot.state
+        return (await self._operate(Accept(), meta=meta)).slot.state
 
     async def revise(self, boundary: StepId | int, lesson: str = "", *, meta: Meta | None = None) -> Revised:
         """See `Session.revise`."""
@@ -207,8 +211,8 @@ class AsyncSession(Readable):
     ) -> None:
         await self.close()
 
-    async def _operate(self, command: Operation, meta: Meta | None) -> Written:
-        return await self._run(self._core.operate(command, meta))
+    async def _operate(self, *commands: Operation, meta: Meta | None) -> Written:
+        return await self._run(self._core.operate(*commands, meta=meta))
 
     async def _run(self, program: Program[Answer]) -> Answer:
         with closing(program):

@@ -7,7 +7,7 @@ Everything here asks (`mage.session.asks`) and performs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar, cast, final
 
 import attrs
@@ -99,17 +99,17 @@ class Core:
 
     # -- what is asked of the outside: programs that ask for turns and for the judge ------------------
 
-    async def operate(self, command: Operation, meta: Meta | None) -> Written:
-        """Carry out a command durably."""
-        return await Turn(self._commit(command, meta))
+    async def operate(self, *commands: Operation, meta: Meta | None) -> Written:
+        """Carry out commands durably, in one write: all of them or none. `meta` goes with the last."""
+        return await Turn(self._commit(commands, meta))
 
     async def revise(self, command: Revise, meta: Meta | None) -> Revised:
         """Go back, and return what was left behind."""
-        return cast("Revised", (await self.operate(command, meta)).left)
+        return cast("Revised", (await self.operate(command, meta=meta)).left)
 
     async def summarize(self, command: Operation, meta: Meta | None, *, wait: bool) -> State:
         """Carry out a compress or a retext, and have the summary judged."""
-        written = await self.operate(command, meta)
+        written = await self.operate(command, meta=meta)
         if wait and self.settings.judged and isinstance(written.slot.state, Unverified):
             return (await self._maintain(written.slot.state)).slot.state
         return written.slot.state
@@ -208,7 +208,7 @@ class Core:
     async def _land_once(self, verdict: ApplyVerdict, meta: Meta | None) -> Written | None:
         """Record a verdict; None where others have written and it still fits: what they wrote is taken then."""
         try:
-            return await self._commit(verdict, meta)
+            return await self._commit((verdict,), meta)
         except Conflict:
             newest = await self._newest()
             state = newest.slot.state
@@ -218,24 +218,33 @@ class Core:
             await self._take(newest)
             return None
 
-    async def _commit(self, command: Operation, meta: Meta | None) -> Written:
-        """Carry out a command, make it durable, and only then move the slot."""
+    async def _commit(self, commands: Sequence[Operation], meta: Meta | None) -> Written:
+        """Carry out commands, make them durable in one write, and only then move the slot."""
         self._require_open()
-        before = self.slot
-        state, left = _carried_out(before.state, command)
-        given = stamped(self.settings, meta)
-        if state is before.state:
+        before = slot = self.slot
+        left: Revised | None = None
+        records: list[Record] = []
+        made: list[events.Event] = []
+        for number, command in enumerate(commands, 1):
+            state, left = _carried_out(slot.state, command)
+            given = stamped(self.settings, meta if number == len(commands) else None)
+            if state is slot.state:
+                continue
+            record = seal(slot.head, draft(slot.state, command, given), self.settings.salts)
+            made.append(event_of(self.settings.name, record.version, slot.state, state, command))
+            records.append(record)
+            slot = Slot(record.head, state)
+        if not records:
             return Written(before, left)
-        record = seal(before.head, draft(before.state, command, given), self.settings.salts)
-        await self._append(before.head, record)
-        self.slot = Slot(record.head, state)
-        event = event_of(self.settings.name, record.version, before.state, state, command)
-        await Tell(event)
+        await self._append(before.head, tuple(records))
+        self.slot = slot
+        for event in made:
+            await Tell(event)
         await self._keep_snapshot_if_due()
-        return Written(self.slot, left)
+        return Written(slot, left)
 
-    async def _append(self, expected: Head, record: Record) -> None:
-        append = Append(self.settings.name, expected, (record,))
+    async def _append(self, expected: Head, records: tuple[Record, ...]) -> None:
+        append = Append(self.settings.name, expected, records)
         try:
             await append
         except Conflict as conflict:
@@ -244,21 +253,21 @@ class Core:
             if not unavailable.in_doubt:
                 raise
             try:
-                await self._append_again(append, record)
+                await self._append_again(append, records[-1])
             except (StoreUnavailable, StoreFull) as error:
                 raise unavailable from error
 
-    async def _append_again(self, append: Append, record: Record) -> None:
-        """Settle a doubt by the very same record: it is there already, or it is written now, but never twice.
+    async def _append_again(self, append: Append, last: Record) -> None:
+        """Settle a doubt by the very same records: they are there already, or are written now, but never twice.
 
         To look whether it is there would not do: the first attempt may still be on its way.
         """
         try:
             await append
         except Conflict as conflict:
-            if conflict.found.version >= record.version:
-                there = await record_at(append.name, record.version)
-                if there.head == record.head:
+            if conflict.found.version >= last.version:
+                there = await record_at(append.name, last.version)
+                if there.head == last.head:
                     return
             await self._conflicted(conflict)
 

@@ -133,7 +133,7 @@ class Session(Readable):
             Refused: `BlankInstruction`.
             Conflict: others have written.
         """
-        return self._operate(Instruct(text, standing), meta).slot.state
+        return self._operate(Instruct(text, standing), meta=meta).slot.state
 
     def grow(self, action: str, observation: str, *, meta: Meta | None = None) -> State:
         """Record an action and what came back; see `mage.grow`.
@@ -141,16 +141,20 @@ class Session(Readable):
         Raises:
             Conflict: others have written.
         """
-        return self._operate(Grow(action, observation), meta).slot.state
+        return self._operate(Grow(action, observation), meta=meta).slot.state
 
-    def apply(self, command: Operation, *, meta: Meta | None = None) -> State:
-        """Carry out a command that is given as a value, for programs that make them; the judge is not asked.
+    def apply(self, *commands: Operation, meta: Meta | None = None) -> State:
+        """Carry out commands that are given as values, in one write: all of them or none. The judge is not asked.
+
+        Args:
+            commands: each on the state that the one before leaves.
+            meta: goes with the last of them.
 
         Raises:
-            Refused: the state refuses it.
+            Refused: the state refuses one of them.
             Conflict: others have written.
         """
-        return self._operate(command, meta).slot.state
+        return self._operate(*commands, meta=meta).slot.state
 
     def compress(
         self, text: str, *, kind: Kind = "subgoal", wait: bool = True, meta: Meta | None = None
@@ -217,7 +221,7 @@ class Session(Readable):
         Raises:
             Conflict: others have written.
         """
-        return self._operate(Accept(), meta).slot.state
+        return self._operate(Accept(), meta=meta).slot.state
 
     def revise(self, boundary: StepId | int, lesson: str = "", *, meta: Meta | None = None) -> Revised:
         """Go back to a boundary, and leave there what was learned (D7); see `mage.revise`.
@@ -300,8 +304,8 @@ class Session(Readable):
     ) -> None:
         self.close()
 
-    def _operate(self, command: Operation, meta: Meta | None) -> Written:
-        return self._run(self._core.operate(command, meta))
+    def _operate(self, *commands: Operation, meta: Meta | None) -> Written:
+        return self._run(self._core.operate(*commands, meta=meta))
 
     def _run(self, program: Program[Answer]) -> Answer:
         with closing(program):

@@ -148,7 +148,7 @@ def _calls(turn: Turn, odd: Oddities) -> Iterator[Made]:
     left_out([said for said in turn.after if said.kind in ("host", "other")], odd)
     for call, results in zip(turn.calls, turn.results, strict=True):
         texts = "\n\n".join([result.text for result in results])
-        yield Made(Grow(str(call), texts), (turn.entry, *entries_of(results)))
+        yield Made(Grow(call.action, texts), (turn.entry, *entries_of(results)))
     for said in turn.after:
         if said.kind == "loose":
             yield Made(Grow("", said.told), entries_of([said]))
@@ -296,7 +296,7 @@ def _newer(spot: Spot, odd: Oddities) -> _Reply | _Answer | None:
         return _response(output, odd)
     if "function_call" in kinds:
         call = call_of(spot, odd)
-        return _Reply(str(call), (call,), bare=True)
+        return _Reply(call.action, (call,), bare=True)
     if "function_call_output" in kinds:
         return _Answer("tool", key_at(spot, "call_id", "id"), text_of(spot, odd, name="output"))
     return None
@@ -327,7 +327,11 @@ def _reply(spot: Spot, odd: Oddities) -> _Reply:
 
 def _as_reply(texts: Sequence[str], calls: Sequence[Call]) -> _Reply:
     said = [text for text in texts if text]
-    return _Reply("\n".join([part for part in (*said, *map(str, calls)) if part]), tuple(calls), not said)
+    return _Reply(
+        "\n".join([part for part in (*said, *[call.action for call in calls]) if part]),
+        tuple(calls),
+        not said,
+    )
 
 
 def _key_of(spot: Spot) -> str:

@@ -10,6 +10,7 @@ from typing import Final, final
 
 import attrs
 
+from mage.chat import BadAction, action_text, read_arguments
 from mage.trajectories.fields import Json, Spot, canonical
 from mage.trajectories.oddities import Oddities
 
@@ -26,7 +27,7 @@ class Call:
 
     Attributes:
         name: the tool's name; None where it has none in a known form, and `arguments` is all of it.
-        arguments: as they were written; contents are compared exactly (D15).
+        arguments: as they were written.
         key: what a result names it by.
     """
 
@@ -34,8 +35,18 @@ class Call:
     arguments: str
     key: str
 
-    def __str__(self) -> str:
-        return self.arguments if self.name is None else f"{self.name}({self.arguments})"
+    @property
+    def action(self) -> str:
+        """The action of the step, spelled as a live call is (`mage.chat.action_text`).
+
+        Arguments that are no JSON object cannot be a live call's; they stay as they were written.
+        """
+        if self.name is None:
+            return self.arguments
+        try:
+            return action_text(self.name, read_arguments(self.arguments))
+        except (BadAction, ValueError, RecursionError):
+            return f"{self.name} {self.arguments}"
 
 
 def text_of(message: Spot, odd: Oddities, *, name: str = "content") -> str:

@@ -125,7 +125,7 @@ def _written(spot: Spot, reply_name: str, odd: Oddities) -> str:
     reply, thought, action = texts
     if action.strip():
         return _once(reply, thought, action)
-    return _once(reply, thought, "\n".join(map(str, calls_of(spot, odd))))
+    return _once(reply, thought, "\n".join([call.action for call in calls_of(spot, odd)]))
 
 
 def _once(reply: str, thought: str, action: str) -> str:

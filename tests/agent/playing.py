@@ -16,14 +16,11 @@ from typing import Any, Final, TypeAlias, final
 
 from mage import Command, State, Verdict, apply, start
 from mage.agent import Outcome, Policy
-from mage.agent.asks import Counts
 from mage.agent.durable import Durable
-from mage.agent.events import AgentEvent
 from mage.agent.loop import program
 from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.reel import Recorded
 from mage.agent.restore import Restorable
-from mage.agent.situation import Run
 from mage.agent.tape import TapeEntry, encoded
 from mage.effects import (
     Act,
@@ -38,6 +35,9 @@ from mage.effects import (
 )
 from mage.effects.program import Ask, drive
 from mage.engine.journal import Operation
+from mage.memory.events import AgentEvent
+from mage.memory.requests import Counts
+from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Conflict, Entry
 from mage.stores import Head

@@ -17,12 +17,12 @@ from typing import Any, Final, cast, final
 
 from mage import Compress, Grow, Revise, State, apply, check
 from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals, tape_name
-from mage.agent.asks import Effect
-from mage.agent.observations import UNCERTAIN
 from mage.codec import encode_tree
 from mage.effects import RESET, Decide, Usage
 from mage.effects.program import Ask
 from mage.engine import Command, check_change
+from mage.memory.journal import UNCERTAIN
+from mage.memory.requests import Effect
 from mage.session import Entry
 from mage.stores import Head, MemoryStore, Record, Snapshot, StoreError, UnknownJournal
 from tests.agent.interrupting import Interrupted, one_turn

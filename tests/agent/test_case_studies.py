@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mage import State, view
-from mage.agent.prompts import Assistant, System, decide_messages, system_prompt
+from mage.chat import Assistant, System, decide_messages, system_prompt
 from mage.effects import Decide
 from tests.agent.case_studies import CASE_A, CASE_B, Case, choose, state_of
 

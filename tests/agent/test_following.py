@@ -20,7 +20,6 @@ from mage import (
     start,
 )
 from mage.agent import Policy, RunFinished, RunStopped
-from mage.agent.asks import Counts
 from mage.effects import (
     RESET,
     Divergence,
@@ -34,6 +33,7 @@ from mage.effects import (
     Reversible,
 )
 from mage.engine import Step
+from mage.memory.requests import Counts
 from mage.testing.effects import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise
 from tests.agent.toys import TASK

@@ -16,8 +16,6 @@ from mage.agent import (
     RunFinished,
     RunStopped,
 )
-from mage.agent.awaiting import NotAwaitable
-from mage.agent.given import BadAgent
 from mage.effects import (
     BadEnvironment,
     Capabilities,
@@ -29,6 +27,7 @@ from mage.effects import (
     Verdict,
 )
 from mage.engine import MageError, Passed
+from mage.memory.guards import BadAgent, NotAwaitable
 from mage.stores import MemoryStore
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK

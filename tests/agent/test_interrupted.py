@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from mage import Grow
 from mage.agent import Outcome, Policy, RunFinished
-from mage.agent.observations import UNCERTAIN
 from mage.effects import RESET, Decide, Decision, Metered
+from mage.memory.journal import UNCERTAIN
 from mage.stores import MemoryStore
 from mage.testing.effects import RecordingEnvironment
 from tests.agent.interrupting import Interrupted, Places, interrupt_awaited, interrupt_called

@@ -16,7 +16,6 @@ from mage.agent import (
     RunStopped,
     what_if,
 )
-from mage.agent.observations import UNCERTAIN
 from mage.agent.restore import Restorable, foreseen
 from mage.cli.environments import (
     EnvironmentRaised,
@@ -33,6 +32,7 @@ from mage.effects import (
     Observed,
     Reversible,
 )
+from mage.memory.journal import UNCERTAIN
 from mage.stores import MemoryStore
 from mage.testing.effects import RecordingEnvironment, ScriptedModel
 from tests.agent.toys import TASK, Parts

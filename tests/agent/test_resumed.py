@@ -8,9 +8,8 @@ import pytest
 from mage import Compress, Failed, Grow, Instruct, Passed, start
 from mage.agent import BadTape, Outcome, Policy, RunFinished, RunStopped, TapeDiverged
 from mage.agent.answering import BadAnswer
-from mage.agent.asks import Counts
 from mage.agent.durable import Durable
-from mage.agent.observations import UNCERTAIN, observed_meta, observed_of
+from mage.agent.observations import observed_of
 from mage.agent.reel import Recorded, TapeEnds
 from mage.agent.spelling import failure_document, failure_of, metered_document, metered_of, understood
 from mage.agent.tape import TapeEntry
@@ -34,6 +33,8 @@ from mage.effects import (
 )
 from mage.engine import Revise, Step, StepId
 from mage.engine.ids import ROOT_STEP
+from mage.memory.journal import UNCERTAIN, observed_meta
+from mage.memory.requests import Counts
 from mage.session.asks import Append
 from mage.stores import Head
 from mage.testing.effects import ScriptedEnvironment

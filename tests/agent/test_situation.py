@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 
 from mage.agent import Policy
-from mage.agent.situation import Run
 from mage.engine import Accept, Compress, Grow, Start, State, apply, view
+from mage.memory.state import Run
 from mage.render import Meter
 from mage.tokens import EstimateCounter
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from mage import start, view
 from mage.agent import Policy
-from mage.agent.prompts import User, decide_messages, system_prompt
-from mage.agent.telling import LINES, QUOTED, quoted, told_once
+from mage.chat import User, decide_messages, system_prompt
 from mage.effects import (
     Compensable,
     Decide,
@@ -22,6 +21,7 @@ from mage.effects import (
     NotRestored,
     Observed,
 )
+from mage.memory.notices import LINES, QUOTED, quoted, told_once
 from mage.testing.effects import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, revise
 

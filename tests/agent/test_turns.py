@@ -7,7 +7,6 @@ import pytest
 
 from mage import Compress, Grow, Instruct, Passed, Revise, StepId
 from mage.agent import Asked, AskFailed, Noticed, Policy, RunEnded, RunFailed, RunFinished, RunStopped
-from mage.agent.telling import LINES, LONGEST, QUOTED
 from mage.effects import (
     RESET,
     Action,
@@ -21,6 +20,7 @@ from mage.effects import (
     Observed,
     Usage,
 )
+from mage.memory.notices import LINES, LONGEST, QUOTED
 from mage.testing.effects import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise
 

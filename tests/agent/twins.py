@@ -16,11 +16,11 @@ from mage.agent.loop import program
 from mage.agent.opening import begun, recorded, tape_entries
 from mage.agent.performing import TellHooks
 from mage.agent.reel import TapeEnds
-from mage.agent.situation import Run
 from mage.agent.tape import TapeEntry
 from mage.codec import encode_tree
 from mage.effects.program import Ask, Program, drive
 from mage.engine import Command, MageError
+from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Entry
 from mage.stores import AsyncJournalStore, JournalStore

@@ -17,7 +17,7 @@ import httpx2
 import openai
 import pytest
 
-from mage.agent.prompts import system_prompt
+from mage.chat import system_prompt
 from mage.effects import EffectError
 from mage.llm import (
     AsyncChatJudge,
@@ -280,12 +280,12 @@ def test_the_answer_says_who_gave_it() -> None:
 
 def test_without_the_client_the_error_names_the_extra() -> None:
     """Without openai, `mage.llm` says what to install; the prompts do not need it."""
-    ran = _run("import sys; sys.modules['openai'] = None; import mage.agent.prompts; import mage.llm")
+    ran = _run("import sys; sys.modules['openai'] = None; import mage.chat; import mage.llm")
     assert "pip install 'mage-state[openai]'" in ran.stderr
     assert "mage/llm/__init__.py" in ran.stderr
 
 
 def test_nothing_else_loads_the_client() -> None:
     """Importing mage and its prompts loads neither openai nor its transport."""
-    ran = _run("import sys, mage, mage.agent.prompts; print({'openai', 'httpx2'} & set(sys.modules))")
+    ran = _run("import sys, mage, mage.chat; print({'openai', 'httpx2'} & set(sys.modules))")
     assert ran.stdout == "set()\n", ran.stderr

@@ -7,12 +7,23 @@ from typing import Any, Final
 
 import pytest
 
-from mage.agent.prompts import system_prompt
-from mage.agent.tools import ACT, OWN_TOOLS, BadTool, Tool
-from mage.effects import Action, Decide, Decision, Finish, Notice
+from mage.chat import (
+    ACT,
+    OWN_TOOLS,
+    misfit,
+    system_prompt,
+)
+from mage.effects import (
+    Action,
+    BadTool,
+    Decide,
+    Decision,
+    Finish,
+    Notice,
+    Tool,
+)
 from mage.engine import Compress, MageError, Revise, UnknownName
 from mage.llm import ChatModel, client
-from mage.llm.schemas import misfit
 from tests.llm.requests import DECIDE, deciding
 from tests.llm.server import Completion, Raw, Status, Streamed, call_of, calls, says
 from tests.llm.twins import decided

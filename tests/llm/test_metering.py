@@ -13,8 +13,7 @@ from mage.agent import (
     Policy,
     RunStopped,
 )
-from mage.agent.prompts import Assistant, System, ToolCall, User
-from mage.agent.tools import ACT
+from mage.chat import ACT, Assistant, System, ToolCall, User
 from mage.effects import Usage
 from mage.llm import ChatModel, client
 from mage.llm.asking import Call, Reply

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent.prompts import ToolCall
+from mage.chat import ToolCall
 from mage.effects import EffectError
 from mage.llm import AsyncChatModel, ChatJudge, ChatModel, ChatSummarizer, async_client, client
 from mage.llm.asking import Reply

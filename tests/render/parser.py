@@ -73,17 +73,6 @@ def parse(text: str) -> Parsed:
     return _read(parse_blocks(text))
 
 
-def parse_messages(chat: list[tuple[str, str]]) -> Parsed:
-    """Read messages back: pairs of role and content."""
-    (role, head), *rest = chat
-    assert role == "user"
-    blocks = parse_blocks(head)
-    for role, content in rest:
-        assert role in {"user", "assistant"}
-        blocks.extend(parse_blocks(content) if role == "user" else [f"Action: {content}"])
-    return _read(blocks)
-
-
 def _read(blocks: list[str]) -> Parsed:
     parsed = Parsed()
     contents: defaultdict[str, list[str]] = defaultdict(list)

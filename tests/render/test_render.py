@@ -24,7 +24,7 @@ from mage import (
     start,
     view,
 )
-from mage.render import NO_CAPS, Meter, messages, render
+from mage.render import NO_CAPS, Meter, render
 from mage.tokens import EstimateCounter
 from tests.render.parser import parse
 from tests.render.states import said
@@ -34,7 +34,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = """
 import hashlib
 from mage import Failed, apply_verdict, compress, grow, revise, start, view
-from mage.render import messages, render
+from mage.render import render
 state = start("task")
 for n in range(200):
     state = grow(state, f"a{n % 7}", f"b{n % 11}")
@@ -43,7 +43,7 @@ for n in range(200):
         tried = apply_verdict(tried, Failed(f"f{n % 4}"), tried.digest).unwrap()
         state = revise(tried, 0, f"lesson {n % 6}").unwrap().state
 shown = view(state)
-print(hashlib.sha256((render(shown) + str(messages(shown))).encode()).hexdigest(), len(render(shown)))
+print(hashlib.sha256(render(shown).encode()).hexdigest(), len(render(shown)))
 """
 
 
@@ -99,7 +99,6 @@ def test_a_hundred_thousand_steps_are_rendered() -> None:
     shown = view(state)
     text = render(shown, caps=NO_CAPS)
     assert parse(text) == said(shown)
-    assert len(messages(shown)) == 2 * _MANY + 1
     counter = EstimateCounter()
     assert Meter(counter).count(shown) == counter.count(text)
 

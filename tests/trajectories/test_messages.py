@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import given
 
+from mage.chat import canonical
 from mage.engine import Grow
 from mage.trajectories.fields import Json
 from mage.trajectories.messages import Said, joined, steps_of, task_of
@@ -29,7 +32,7 @@ def test_turns_of_a_small_run() -> None:
     assert task_of(talk.head) == "Keep the garden.\n\nIs the pond frozen?"
     assert commands_of(talk, "messages") == [
         Grow("I will look.", "Please do."),
-        Grow('look({"at": "pond"})\nmeasure({})', "tool measure:\n-3\n\ntool look:\nice"),
+        Grow('look {"at":"pond"}\nmeasure {}', "tool measure:\n-3\n\ntool look:\nice"),
         Grow("Yes, frozen.", ""),
     ]
 
@@ -37,8 +40,8 @@ def test_turns_of_a_small_run() -> None:
 def test_tool_steps_of_a_small_run() -> None:
     """Each call is a step with its own result, in call order, whatever order the results came in (D11)."""
     assert commands_of(talk_of(RUN), "tools") == [
-        Grow('look({"at": "pond"})', "ice"),
-        Grow("measure({})", "-3"),
+        Grow('look {"at":"pond"}', "ice"),
+        Grow("measure {}", "-3"),
     ]
 
 
@@ -78,7 +81,16 @@ def _spelled(made: Json) -> str:
     assert isinstance(made, dict)
     function = made["function"]
     assert isinstance(function, dict)
-    return f"{function['name']}({function['arguments']})"
+    return _action(str(function["name"]), str(function["arguments"]))
+
+
+def _action(name: str, arguments: str) -> str:
+    """Return a call as a live one is spelled; what is no JSON object stays as it was written."""
+    try:
+        read = json.loads(arguments) if arguments.strip() else {}
+        return f"{name} {canonical(read) if isinstance(read, dict) else arguments}"
+    except ValueError:
+        return f"{name} {arguments}"
 
 
 def _answer(made: Json, after: list[Json]) -> str:
@@ -92,33 +104,33 @@ def _answer(made: Json, after: list[Json]) -> str:
 def test_id_used_twice_names_the_call_that_is_open() -> None:
     """A recorder that uses an id again gives each call the result that follows it."""
     run = [reply(call("c", "a", "")), result("c", "1"), reply(call("c", "b", "")), result("c", "2")]
-    assert commands_of(talk_of(run), "tools") == [Grow("a()", "1"), Grow("b()", "2")]
+    assert commands_of(talk_of(run), "tools") == [Grow("a {}", "1"), Grow("b {}", "2")]
 
 
 def test_id_open_twice_is_answered_in_order() -> None:
     """Two open calls with one id, or with none, take their results in call order."""
     for key in ("c", None):
         run = [reply(call(key, "a", ""), call(key, "b", "")), result(key, "1"), result(key, "2")]
-        assert commands_of(talk_of(run), "tools") == [Grow("a()", "1"), Grow("b()", "2")]
+        assert commands_of(talk_of(run), "tools") == [Grow("a {}", "1"), Grow("b {}", "2")]
 
 
 def test_result_answers_the_latest_message_that_called() -> None:
     """Where an id was used before by a call that nothing came back for, the result is the newer call's."""
     run = [reply(call("c", "a", "")), reply(call("c", "b", "")), result("c", "2")]
-    assert commands_of(talk_of(run), "tools") == [Grow("a()", ""), Grow("b()", "2")]
+    assert commands_of(talk_of(run), "tools") == [Grow("a {}", ""), Grow("b {}", "2")]
 
 
 def test_late_result_belongs_to_its_call() -> None:
     """A result that comes after the next reply is the result of its own call, and an observation where it came."""
     run = [reply(call("c", "a", "")), reply(content="waiting"), result("c", "1")]
     talk = talk_of(run)
-    assert commands_of(talk, "tools") == [Grow("a()", "1")]
-    assert commands_of(talk, "messages") == [Grow("a()", ""), Grow("waiting", "1")]
+    assert commands_of(talk, "tools") == [Grow("a {}", "1")]
+    assert commands_of(talk, "messages") == [Grow("a {}", ""), Grow("waiting", "1")]
 
 
 def test_call_without_result_has_an_empty_one() -> None:
     """A run that stopped inside a call keeps the call."""
-    assert commands_of(talk_of([reply(call("c", "a", ""))]), "tools") == [Grow("a()", "")]
+    assert commands_of(talk_of([reply(call("c", "a", ""))]), "tools") == [Grow("a {}", "")]
 
 
 def test_steps_know_their_records() -> None:
@@ -145,10 +157,10 @@ def test_newer_records_without_a_role_are_read() -> None:
         {"type": "function_call_output", "call_id": "d", "output": "crack"},
     ]
     assert commands_of(talk_of(run), "messages") == [
-        Grow("I look.\nlook({})", "ice"),
-        Grow("skate({})", "crack"),
+        Grow("I look.\nlook {}", "ice"),
+        Grow("skate {}", "crack"),
     ]
-    assert commands_of(talk_of(run), "tools") == [Grow("look({})", "ice"), Grow("skate({})", "crack")]
+    assert commands_of(talk_of(run), "tools") == [Grow("look {}", "ice"), Grow("skate {}", "crack")]
     assert remarks_on(run) == [
         "an item of a response that is neither said nor called, left out at [0].output[0]"
     ]
@@ -158,7 +170,7 @@ def test_older_function_messages_are_results() -> None:
     """A `function` message answers the open call of that function."""
     older: Json = {"role": "assistant", "content": None, "function_call": {"name": "a", "arguments": "{}"}}
     talk = talk_of([older, {"role": "function", "name": "a", "content": "1"}])
-    assert commands_of(talk, "tools") == [Grow("a({})", "1")]
+    assert commands_of(talk, "tools") == [Grow("a {}", "1")]
 
 
 def test_refusal_is_part_of_what_the_agent_said() -> None:

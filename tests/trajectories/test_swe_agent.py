@@ -81,7 +81,7 @@ def test_calls_stand_for_an_action_that_is_blank() -> None:
     made: Json = [{"id": "x", "type": "function", "function": {"name": "bash", "arguments": "ls"}}]
     for reply in ({"action": None}, {"action": ""}, {}):
         history: list[Json] = [{"role": "assistant", "content": "Look.", "tool_calls": made, **reply}]
-        assert grown(loaded({"history": history})[0]) == [("Look.\nbash(ls)", "")]
+        assert grown(loaded({"history": history})[0]) == [("Look.\nbash ls", "")]
 
 
 REPLIES = st.tuples(TEXT, TEXT).flatmap(

@@ -10,10 +10,8 @@ from typing import Any, Final, TypeVar, cast, final
 
 import attrs
 
-from mage.agent.asks import Request
 from mage.agent.rerunning.record import Paths, Record, question
 from mage.agent.restore import Restorable
-from mage.agent.world.plan import differing
 from mage.effects import (
     Act,
     Begin,
@@ -32,6 +30,8 @@ from mage.effects import (
 from mage.engine import Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.memory.requests import Request
+from mage.memory.revise import differing
 
 Asked = TypeVar("Asked", bound=Request)
 Answer = TypeVar("Answer")

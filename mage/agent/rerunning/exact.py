@@ -8,21 +8,21 @@ from typing import Any, Final, final
 
 import attrs
 
-from mage.agent.asks import End, Operate
 from mage.agent.durable import Durable
 from mage.agent.loop import program
 from mage.agent.opening import Begun, begun, recorded, tape_entries
-from mage.agent.outcomes import Outcome, Totals
 from mage.agent.performing import TellHooks
-from mage.agent.policy import Policy
 from mage.agent.reel import Recorded, TapeEnds
 from mage.agent.rerunning.watching import Watcher, watched
-from mage.agent.situation import Run
 from mage.agent.spelling import policy_in
 from mage.agent.tape import BadTape, tape_name
 from mage.codec import encode_tree
 from mage.effects.program import Ask, drive
 from mage.engine import State
+from mage.memory.outcomes import Outcome, Totals
+from mage.memory.policy import Policy
+from mage.memory.requests import End, Operate
+from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Entry, Session
 from mage.stores import JournalStore, UnknownJournal, open_store

@@ -21,9 +21,7 @@ from collections.abc import Hashable, Iterable
 from hashlib import sha256
 from typing import Any, Final, assert_never, final
 
-from mage.agent.asks import AskVerdict, BeginJudging, Effect, End, Overtaken, Request, Twice, Uncertain
 from mage.agent.durable import Durable
-from mage.agent.observations import UNCERTAIN
 from mage.effects import (
     Act,
     Begin,
@@ -37,6 +35,8 @@ from mage.effects import (
 from mage.effects.program import Ask
 from mage.engine import Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
+from mage.memory.journal import UNCERTAIN
+from mage.memory.requests import AskVerdict, BeginJudging, Effect, End, Overtaken, Request, Twice, Uncertain
 
 __all__ = ["Paths", "Record", "Recording", "question"]
 

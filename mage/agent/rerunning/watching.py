@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol, cast
 
-from mage.agent.asks import Overtaken
-from mage.agent.outcomes import Outcome
 from mage.effects import EffectError
 from mage.effects.program import Ask, Program
+from mage.memory.outcomes import Outcome
+from mage.memory.requests import Overtaken
 
 __all__ = ["Watcher", "watched"]
 

@@ -9,11 +9,7 @@ from typing import Final, final
 import attrs
 
 from mage.agent.durable import Durable
-from mage.agent.given import BadAgent, require_asked, require_policy
-from mage.agent.hooks import AgentHook, heard_by
-from mage.agent.opening import BEGAN, began, effects_of
-from mage.agent.outcomes import KindOfCall, Outcome, RunStopped
-from mage.agent.policy import Policy
+from mage.agent.opening import BEGAN, began, tally_of
 from mage.agent.rerunning.answerers import Answerer, Answering, RecordedEnvironment, Tally, Unanswered
 from mage.agent.rerunning.exact import Found, Rerun, found_run, rerun, rerun_found, store_at
 from mage.agent.rerunning.record import Record, Recording
@@ -21,10 +17,14 @@ from mage.agent.restore import capabilities_of
 from mage.agent.setting_out import fixed_prompt
 from mage.agent.sync import Agent
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
-from mage.agent.world.plan import lasting_of
 from mage.diff import Difference, compare_states
 from mage.effects import Capabilities, Environment, Judge, Model, Summarizer
 from mage.engine import State, Step, StepId, view
+from mage.memory.events import AgentHook, heard_by
+from mage.memory.guards import BadAgent, require_asked, require_policy
+from mage.memory.outcomes import KindOfCall, Outcome, RunStopped
+from mage.memory.policy import Policy
+from mage.memory.revise import lasting_of
 from mage.session import Session
 from mage.stores import NOTHING, JournalStore, NameTaken, UnknownJournal, verify
 
@@ -227,7 +227,7 @@ def _run(agent: Agent, target: JournalStore, name: str, hooks: Iterable[AgentHoo
 def _lasting(session: Session, path: Sequence[Step]) -> frozenset[StepId]:
     """Return the steps of a path whose actions were declared to last. Cost: O(journal)."""
     session.refresh()
-    lasting = lasting_of(effects_of(session.history()))
+    lasting = lasting_of(tally_of(session.history()).effects)
     return frozenset(step.id for step in path if step.id in lasting)
 
 

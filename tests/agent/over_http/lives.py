@@ -16,7 +16,6 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 from mage.agent import Agent, AsyncAgent, Outcome, Policy
-from mage.agent.outcomes import KindOfCall
 from mage.effects import Usage
 from mage.engine import Tree
 from mage.llm import (
@@ -29,6 +28,7 @@ from mage.llm import (
     async_client,
     client,
 )
+from mage.memory.outcomes import KindOfCall
 from mage.stores import JournalStore, MemoryStore
 from mage.testing.effects import AwaitedEnvironment
 from mage.tokens import EstimateCounter

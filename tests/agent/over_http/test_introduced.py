@@ -8,8 +8,7 @@ from typing import Any, Final
 import pytest
 
 from mage.agent import Agent, AsyncAgent, RunFinished
-from mage.agent.prompts import MODES, Mode
-from mage.agent.tools import OWN_TOOLS
+from mage.chat import MODES, OWN_TOOLS, Mode
 from mage.effects import Tool
 from mage.llm import AsyncChatModel, ChatModel, async_client, client
 from mage.stores import MemoryStore

@@ -13,14 +13,17 @@ import pytest
 
 from mage import Session
 from mage.agent import Agent, Outcome, Policy, RunFailed, RunStopped
-from mage.agent.outcomes import KINDS_OF_CALL, KindOfCall
-from mage.agent.tools import Tool, parse_action
+from mage.chat import (
+    parse_action,
+)
 from mage.effects import (
     EFFECT_FAULTS,
     Capabilities,
+    Tool,
     Usage,
 )
 from mage.llm import ChatJudge, ChatModel, ChatSummarizer
+from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import EstimateCounter
 from tests.agent.twins import left_by, rerun

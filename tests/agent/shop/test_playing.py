@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from mage.agent.restore import Restorable
 from mage.agent.shop import TASK, Shop, judge, shopper, summarize
 from mage.agent.shop.goods import SUBTASKS
-from mage.agent.world import plan
 from mage.effects import Decide, Finish, Observed, Restore, Restored, SummaryRequest, Undo
 from mage.engine import (
     Active,
@@ -34,6 +33,7 @@ from mage.engine import (
 )
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.memory.revise import plan
 
 
 class Playing:

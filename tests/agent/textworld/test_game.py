@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from mage.agent.restore import Restorable
-from mage.agent.world import plan
 from mage.effects import RESET, Restore, Restored
 from mage.engine import Digest, Failed, JudgeRequest, Passed, Step, StepId
 from mage.engine.nodes import ROOT
+from mage.memory.revise import plan
 from tests.agent.textworld.game import LOST, MISTAKES, CookingGame, Game, judge, mistaken, subgoals
 
 pytestmark = pytest.mark.worlds

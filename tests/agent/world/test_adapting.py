@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import mage.effects.environment
 from mage.agent.restore import AsyncRestorable, Restorable
-from mage.agent.world import plan
 from mage.effects import (
     BadEnvironment,
     Capabilities,
@@ -29,6 +28,7 @@ from mage.effects import (
 )
 from mage.engine import Step, StepId
 from mage.engine.nodes import ROOT
+from mage.memory.revise import plan
 from mage.testing.effects import AwaitedEnvironment
 from tests.agent.ways import WAYS
 from tests.agent.world.toy import Doing, Spec, Toy

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.agent.restore import Restorable
-from mage.agent.world import plan
 from mage.effects import (
     RESET,
     Capabilities,
@@ -21,6 +20,7 @@ from mage.effects import (
 )
 from mage.engine import Step, StepId
 from mage.engine.nodes import ROOT
+from mage.memory.revise import plan
 from tests.agent.ways import RestoredBy
 from tests.agent.world.toy import Doing, Spec, Toy, specs
 from tests.agent.world.walking import Back, Go, Interrupted, Move, Restart, Walk, walks

@@ -10,7 +10,6 @@ import attrs
 from hypothesis import strategies as st
 
 from mage.agent.restore import AsyncRestorable, Restorable
-from mage.agent.world import plan
 from mage.effects import (
     RESET,
     ActionEffect,
@@ -24,6 +23,7 @@ from mage.engine import Step, StepId
 from mage.engine.ids import ROOT_STEP
 from mage.engine.nodes import ROOT
 from mage.engine.text import as_text, is_blank
+from mage.memory.revise import plan
 from mage.testing.effects import AwaitedEnvironment
 from tests.agent.ways import RestoredBy
 from tests.agent.world.toy import Spec, Toy

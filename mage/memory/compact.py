@@ -1,0 +1,141 @@
+"""The fallback Compress: the open segment has grown too long, and its subgoal is not over (D12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mage.effects import Decide, EffectError, SummaryRequest
+from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
+from mage.memory.maintain import maintain, settle
+from mage.memory.outcomes import Outcome
+from mage.memory.requests import summarize
+from mage.memory.state import Run
+from mage.render.extract import extract
+
+SHARE: Final = 4
+"""A segment that takes less than this part of the mark is not worth the calls of a summarizer and a judge: where
+system prompt, task and instructions alone come near the mark, each single action would be summarized."""
+
+
+def is_due(run: Run, shown: ExecutionState) -> bool:
+    """Tell whether the open segment has passed the mark, and a fallback that failed has cooled down."""
+    if not run.policy.compress or not shown.raw or run.totals.steps < run.cool_until:
+        return False
+    left = room(run, shown)
+    return left is not None and left <= 0
+
+
+def room(run: Run, shown: ExecutionState) -> int | None:
+    """Return the tokens that the open segment may still take before it is due; None where there is no mark.
+
+    It is due at the mark, and not before it takes a quarter of the mark itself. So a call takes at most the
+    mark, or what no summary wins back and a quarter of the mark, whichever is more; and the summaries, and
+    the largest step.
+    """
+    mark = run.policy.high_water
+    if mark is None:
+        return None
+    opened = run.opened(shown)
+    return max(mark - run.fixed(shown) - opened, -(-mark // SHARE) - opened)
+
+
+async def tell_of_mark(run: Run, shown: ExecutionState) -> None:
+    """Tell once that the mark is passed and cannot hold: what no summary wins back leaves too little of it."""
+    mark, fixed = run.policy.high_water, run.fixed(shown)
+    if mark is None or run.told_of_mark or not run.policy.compress or fixed + run.opened(shown) < mark:
+        return
+    if fixed <= mark - mark // SHARE:  # a fallback is due, and was not to be had
+        return
+    run.told_of_mark = True
+    await run.notice(
+        "tokens",
+        f"System prompt, tools, task and instructions alone take {fixed} tokens, and the mark is {mark}: "
+        "it cannot hold. Complete a subgoal soon.",
+    )
+
+
+def question(run: Run, shown: ExecutionState) -> Decide:
+    """Return the question. Where it may go back, and what may be compressed, is as ever in the ablation (D18)."""
+    whole = shown if run.policy.compress else view(run.state)
+    labels = [summary.label for summary in whole.compressed] if run.policy.revise else []
+    boundaries = tuple(dict.fromkeys([*labels, whole.boundary])) if run.policy.revise else ()
+    fallback = bool(whole.compressed) and whole.compressed[-1].kind == "fallback"
+    left = room(run, shown)
+    return Decide(
+        shown,
+        boundaries,
+        tuple(run.notices),
+        bool(whole.raw) or fallback,
+        None if left is None else max(0, left),
+    )
+
+
+async def relieve(run: Run) -> Outcome | None:
+    """Summarize the open segment as a fallback, and have it judged.
+
+    A summary that is still pending is settled first. An answer that cannot be used leaves the state as it was,
+    is reported, and is not asked for again before some steps have passed.
+
+    Returns:
+        How the run ends, None where it goes on.
+    """
+    ended = await settle(run, wait=True)
+    if ended is not None or not isinstance(run.state, Active):
+        return ended
+    shown = view(run.state)
+    if not shown.raw:  # settling has gone back
+        return None
+    text = await _text(run, shown)
+    result = None if text is None else (await run.operate(Compress(text, "fallback")))
+    if isinstance(result, Unverified):
+        return await maintain(run)
+    run.cool_until = run.totals.steps + run.policy.cool_down
+    await run.notice(
+        "tokens", "The open steps are long and could not be summarized: complete a subgoal soon."
+    )
+    return None
+
+
+async def _text(run: Run, shown: ExecutionState) -> str | None:
+    limit = run.policy.summary_limit
+    request = SummaryRequest(shown.task, shown.instructions, "fallback", (), shown.raw, limit)
+    try:
+        return (await run.asked("summarizer", summarize(request))).value
+    except EffectError as error:
+        # a segment that does not fit into the summarizer's context would never fit again
+        return extract(shown.raw) if error.fault == "overflow" else None
+
+
+async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
+    """Mark the subgoal complete, once what is pending is settled (Algorithm 1, Compress; D6, D12)."""
+    if isinstance(run.state, Unverified) and not run.state.tree.segment():
+        return await _retext_pending(run, text, meta)
+    head = run.state.tree.summary_head
+    ended = await settle(run, wait=True)
+    if ended is not None:
+        return ended
+    if run.state.tree.summary_head != head:
+        await run.notice("failed", "Your earlier summary has failed meanwhile, so the last one was not made.")
+        return None
+    result = await run.operate(Compress(text), meta)
+    if isinstance(result, Unverified):
+        return await maintain(run)
+    await run.notice("refused", f"You cannot compress now: {result}")
+    return None
+
+
+async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
+    """With nothing open and the head pending, a compress gives it the new text, as a subgoal (D12).
+
+    That a fallback becomes a subgoal happens once; another text after that, as often as the policy says (D13).
+    """
+    head = run.state.tree.head_summary
+    if head.kind == "subgoal" and run.counts.retexts.get(head.id, 0) >= run.policy.max_retexts:
+        await run.notice("refused", "Its text was written anew as often as allowed: go on from here.")
+        return None
+    result = await run.operate(Retext(text, "subgoal"), meta)
+    if isinstance(result, Unverified):
+        return await maintain(run)
+    await run.notice("refused", f"You cannot compress now: {result}")
+    return None

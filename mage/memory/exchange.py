@@ -1,0 +1,362 @@
+"""The two halves of a turn of anybody's loop: what the model is shown, and what becomes of its reply.
+
+    show      what others wrote is taken, a late verdict too; a segment that is too long is compacted; then S
+    take      what the environment did becomes steps, in the order of the calls; then what the model does to its
+              own state; each call once, also where the host hands the same reply in again after a crash
+
+They are programs over the same parts as the agent's loop (`mage.agent.loop`), which acts itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, TypeVar, cast, final
+
+import attrs
+
+from mage.chat import (
+    COMPRESS,
+    REVISE,
+    AssistantReply,
+    BadAction,
+    ToolCall,
+    action_text,
+    misfit,
+    read_arguments,
+)
+from mage.effects import (
+    ActionEffect,
+    Decide,
+    JsonValue,
+    Observed,
+)
+from mage.effects.program import Ask, Program
+from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
+from mage.engine.errors import MageError
+from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
+from mage.memory.journal import CALL, REPLY, Tally, observed_meta
+from mage.memory.maintain import settle
+from mage.memory.outcomes import Outcome, RunFailed, RunFinished
+from mage.memory.requests import Look, Overtaken
+from mage.memory.revise import place_owed, revise_as_asked
+from mage.memory.state import Run
+
+Answer = TypeVar("Answer")
+_TRIES: Final = 64
+"""How often a turn begins again because somebody else has written."""
+_OWN: Final = {tool.name: tool for tool in (COMPRESS, REVISE)}
+Meta: TypeAlias = Mapping[str, object]
+Results: TypeAlias = Mapping[str, "str | Observed"] | Sequence["str | Observed"]
+"""What came back from calls that the host has carried out: by call id; or one for each call to a tool of its own, in
+order, for interfaces that give no ids."""
+
+
+@final
+@attrs.frozen
+class Stopped(MageError):
+    """The policy stops the agent here; nothing is lost, and the same call may be made again.
+
+    Attributes:
+        reason: `"judge_down"`, `"failed_verdict"`, `"exhausted"` or `"diverged"`.
+        detail: one line for people.
+    """
+
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason.replace('_', ' ')}: {self.detail}"
+
+
+@final
+@attrs.frozen
+class Call:
+    """A call that a model made to a tool of the host.
+
+    Attributes:
+        id: as the interface named it; empty where it did not.
+        name: the tool's.
+        arguments: a JSON object.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, JsonValue]
+
+    @property
+    def action(self) -> str:
+        """The action of its step."""
+        return action_text(self.name, self.arguments)
+
+
+@final
+@attrs.frozen
+class Perform(Ask[object]):
+    """Have the host carry out a call. Answered by what came back, None where it was not carried out."""
+
+    call: Call
+
+
+@final
+@attrs.frozen
+class Taken:
+    """What became of a reply.
+
+    Attributes:
+        finished: whether the text is the answer: the model made no call, its reply is whole, and nothing that it had
+            claimed has failed.
+        text: what the model said.
+    """
+
+    finished: bool
+    text: str
+
+
+def readable(call: ToolCall) -> Call | str:
+    """Return a call with its arguments, or in words why it cannot be carried out."""
+    try:
+        made = Call(call.id, call.name, read_arguments(call.arguments))
+        _ = made.action
+    except BadAction as bad:
+        return f"{call.name}: {bad.reason}"
+    except (ValueError, RecursionError):
+        return f"{call.name}: a number too large, or nested too deeply"
+    return made if made.name else "a call without the name of a tool"
+
+
+def is_own(call: ToolCall) -> bool:
+    """Tell whether a call is about the agent's own state."""
+    return call.name in _OWN
+
+
+def why_barred(state: State) -> str:
+    """Return in words why no action is to be performed now; empty where it may."""
+    if not isinstance(state, Rejected):
+        return ""
+    label = state.tree.head_summary.label
+    return f"Not done: [Step {label}] has failed meanwhile. Look at where you stand, and decide again."
+
+
+async def undisturbed(run: Run, turn: Callable[[Run], Program[Answer]]) -> Answer:
+    """Run a turn; where somebody else has written meanwhile, again, on what they wrote.
+
+    Raises:
+        Overtaken: they never pause.
+    """
+    for _ in range(_TRIES):
+        await look(run)
+        try:
+            return await turn(run)
+        except Overtaken:
+            continue
+    raise Overtaken
+
+
+async def look(run: Run) -> None:
+    """Take what others have written, and say so to the model."""
+    seen = await Look()
+    run.see(seen)
+    if seen.followed:
+        run.head_changed()
+        await run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
+
+
+async def show(run: Run) -> Decide:
+    """Return what the model is to be shown now, with what it is told once."""
+    if isinstance(run.state, Active | Unverified):
+        await place_owed(run)
+    _require_going_on(await settle(run, wait=False))
+    if isinstance(run.state, Active | Unverified) and is_due(run, run.shown()):
+        _require_going_on(await relieve(run))
+    else:
+        await tell_of_mark(run, run.shown())
+    return question(run, run.shown())
+
+
+def _require_going_on(ended: Outcome | None) -> None:
+    """Raise where the policy stops the agent."""
+    if ended is None:
+        return
+    if isinstance(ended, RunFinished | RunFailed):
+        raise AssertionError(f"only the policy can stop a memory: {ended}")
+    raise Stopped(ended.reason, ended.detail)
+
+
+@final
+@attrs.frozen
+class Take:
+    """The turn that takes a reply: carried out by calling it with the run.
+
+    Attributes:
+        reply: what the model replied.
+        results: for each call what has come back from it, None where it was not carried out; None for all where
+            the host is asked to carry them out now.
+        tally: what the journal says, among it what was recorded of this reply before.
+        told: how many of the run's notices the model had seen when it replied; taken out by the first look.
+        recorded: the places of the calls that this turn has recorded, where it begins again.
+    """
+
+    reply: AssistantReply
+    results: Sequence[Observed | None] | None
+    tally: Tally
+    told: list[int]
+    recorded: set[int] = attrs.field(factory=set, init=False)
+
+    async def __call__(self, run: Run) -> Taken:
+        """Make steps of what was done, then do what the model does to its own state (D11)."""
+        if self.told:
+            del run.notices[: self.told.pop()]
+        held: list[str] = []
+        fresh = [
+            (place, call)
+            for place, call in enumerate(self.reply.calls)
+            if place not in self.recorded and not self._is_known(call)
+        ]
+        for place, call in fresh:
+            if not is_own(call):
+                held.extend(await self._step(run, place, call, held))
+        await self._own(run, [call for _, call in fresh if is_own(call)], held)
+        self.recorded.update(place for place, _ in fresh)
+        return Taken(await self._finishes(run), self.reply.text)
+
+    async def _finishes(self, run: Run) -> bool:
+        """Tell whether the reply is the answer: no call, all there, and nothing that was claimed has failed."""
+        if self.reply.calls:
+            return False
+        if self.reply.is_cut or not self.reply.text.strip():
+            wrong = "was cut off: be shorter" if self.reply.is_cut else "was empty"
+            await run.notice("unusable", f"Your last reply {wrong}.")
+            return False
+        return await _is_settled(run)
+
+    async def _step(self, run: Run, place: int, call: ToolCall, held: Sequence[str]) -> Sequence[str]:
+        """Make a step of a call; return it where it was not carried out."""
+        made = readable(call)
+        action = f"{call.name} {call.arguments}" if isinstance(made, str) else made.action
+        observed = None if self.results is None else self.results[place]
+        if isinstance(made, str) and observed is None:
+            told = "A call of your last reply could not be read, and was not done:"
+            await run.notice("unusable", told, made)
+            return [call.name]
+        if isinstance(made, Call) and self.results is None and not held and not why_barred(run.state):
+            came = await Perform(made)
+            observed = None if came is None else observed_in(came)
+        if observed is None:  # what follows was decided for the case that this one is done
+            return [action]
+        await grow(run, action, observed, self._meta(call))
+        self.recorded.add(place)
+        return []
+
+    def _is_known(self, call: ToolCall) -> bool:
+        """Tell whether something was recorded of this call of this very reply; one without an id is never known."""
+        return bool(call.id) and self.reply.digest == self.tally.reply and call.id in self.tally.calls
+
+    def _meta(self, call: ToolCall) -> Meta:
+        first = self.tally.reply != self.reply.digest
+        thought = {"thought": self.reply.text} if first and self.reply.text else {}
+        return {**thought, REPLY: self.reply.digest, CALL: call.id}
+
+    async def _own(self, run: Run, own: Sequence[ToolCall], held: Sequence[str]) -> None:
+        """Do the one thing that a model may do to its own state in a reply; not after something that was not done."""
+        doing = own[:1] if not held else []
+        not_done = [*held, *[call.name for call in own[len(doing) :]]]
+        if len(own) > 1:
+            await run.notice("refused", "Only one compress or revise can be done in a reply.")
+        if not_done:
+            await run.notice("refused", "Not done, of your last reply:", *not_done)
+        for call in doing:
+            before = self.tally.commands
+            try:
+                await _done(run, call, self._meta(call))
+            except Overtaken:
+                await look(run)
+                if self.tally.commands == before:
+                    await run.notice("refused", "Not done, of your last reply:", call.name)
+
+
+async def _done(run: Run, call: ToolCall, meta: Meta) -> None:
+    made = readable(call)
+    tool = _OWN[call.name]
+    wrong = made if isinstance(made, str) else misfit(made.arguments, tool.parameters, tool.name)
+    if isinstance(made, str) or wrong is not None:
+        await run.notice("unusable", f"Your {call.name} could not be read, and nothing was done:", str(wrong))
+        return
+    given = made.arguments
+    if tool is COMPRESS:
+        ended = await compress(run, str(given["text"]), meta)
+    else:
+        ended = await revise_as_asked(run, int(cast("int", given["step"])), str(given["lesson"]), meta)
+    _require_going_on(ended)
+
+
+async def _is_settled(run: Run) -> bool:
+    """Tell whether the agent may end here: nothing that it claimed turns out to be wrong (D6)."""
+    head = run.state.tree.summary_head
+    _require_going_on(await settle(run, wait=True))
+    if run.state.tree.summary_head == head:
+        return True
+    await run.notice("failed", "A summary has failed meanwhile, so the task goes on.")
+    return False
+
+
+async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:
+    """Record a step that was done, on the head as it is; what already happened is never lost.
+
+    On a summary that has failed, this accepts the summary openly, in the same write, and says so.
+    """
+    for _ in range(_TRIES):
+        failed, before = run.state, run.state.tree.next_step
+        try:
+            await run.operate(Grow(action, observed.text), {**meta, **observed_meta(observed)}, despite=True)
+        except Overtaken:
+            await look(run)
+            continue
+        if isinstance(failed, Rejected):
+            label = failed.tree.head_summary.label
+            await run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")
+        if run.state.tree.next_step == before:
+            step = run.state.tree.step_head
+            told = f"You are back at step {step}, on a way that was left before: see the hints."
+            await run.notice("merged", told)
+        return
+    raise Overtaken
+
+
+async def instruct(run: Run, text: str, *, standing: bool) -> None:
+    """Place an instruction (D17); a summary that has failed is settled first."""
+    _require_going_on(await settle(run, wait=isinstance(run.state, Rejected)))
+    result = await run.operate(Instruct(text, standing))
+    if not isinstance(result, Active | Unverified | Rejected):
+        raise ValueError(str(result))
+
+
+def observed_in(result: object, effect: ActionEffect | None = None) -> Observed:
+    """Return what a host says came back.
+
+    Raises:
+        TypeError: it is neither a text nor an `Observed`.
+    """
+    if isinstance(result, Observed):
+        return result
+    if not isinstance(result, str):
+        raise TypeError(f"what came back from a call is a text or an Observed, not a {type(result).__name__}")
+    return Observed(result, effect=effect)
+
+
+def results_of(reply: AssistantReply, results: Results) -> list[Observed | None]:
+    """Return for each call of a reply what came back, None where it was not carried out.
+
+    Raises:
+        ValueError: a result of no call, or another number of results than of calls.
+        TypeError: a result is neither a text nor an `Observed`.
+    """
+    if isinstance(results, Mapping):
+        unknown = sorted(set(results) - {call.id for call in reply.calls})
+        if unknown:
+            raise ValueError(f"a result for the call {unknown[0]!r}, which the reply does not make")
+        return [observed_in(results[call.id]) if call.id in results else None for call in reply.calls]
+    theirs = [call for call in reply.calls if not is_own(call)]
+    if len(results) != len(theirs):
+        raise ValueError(f"{len(results)} results for {len(theirs)} calls to the host's tools")
+    left = iter(results)
+    return [None if is_own(call) else observed_in(next(left)) for call in reply.calls]

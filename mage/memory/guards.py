@@ -1,0 +1,125 @@
+"""What an agent or a memory is given is checked when it is made; what it awaits, when that answers."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError, current_task
+from collections.abc import Awaitable
+from inspect import isawaitable
+from typing import Any, TypeVar, final
+
+import attrs
+
+from mage.effects import EffectError
+from mage.engine.errors import MageError
+from mage.memory.policy import Policy
+
+
+@final
+class BadAgent(MageError, TypeError):
+    """An agent was given something that cannot be what it stands for; the message says what."""
+
+
+def asked(_agent: object, field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field
+    """Refuse a model, judge or summarizer that cannot be called; None stands for none where there may be none.
+
+    Raises:
+        BadAgent: it cannot be called.
+    """
+    if given is not None or field.default is not None:
+        require_asked(field.name, given)
+
+
+def policy(_agent: object, _field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field
+    """Refuse a policy that is none.
+
+    Raises:
+        BadAgent: it is none.
+    """
+    require_policy(given)
+
+
+def counter(_agent: object, _field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field
+    """Refuse what counts no tokens; None stands for what is installed.
+
+    Raises:
+        BadAgent: it has no name, or does not count.
+    """
+    counts = isinstance(getattr(given, "name", None), str) and callable(getattr(given, "count", None))
+    if given is not None and (isinstance(given, type) or not counts):
+        raise BadAgent(
+            f"counter is a {type(given).__name__}, and must have a `name` and a `count`: mage.tokens.ExactCounter()"
+        )
+
+
+def require_asked(who: str, given: object) -> None:
+    """Do nothing if this can be a model, judge or summarizer.
+
+    Raises:
+        BadAgent: it cannot be called.
+    """
+    if not callable(given):
+        raise BadAgent(
+            f"{who} is a {type(given).__name__}, and must be called with a request: give a function, or"
+            f" mage.llm.Chat{who.capitalize()}"
+        )
+
+
+def require_policy(given: object) -> None:
+    """Do nothing if this is a policy, or None, which stands for the one that is in force.
+
+    Raises:
+        BadAgent: it is neither.
+    """
+    if given is not None and not isinstance(given, Policy):
+        raise BadAgent(f"policy is a {type(given).__name__}, and must be a Policy: Policy(max_steps=50)")
+
+
+Answer = TypeVar("Answer")
+
+
+@final
+class NotAwaitable(MageError, TypeError):
+    """An `AsyncAgent` was given somebody who is called and not awaited. Nothing was recorded of the answer.
+
+    Attributes:
+        who: in words.
+        found: the name of the type of the answer.
+    """
+
+    def __init__(self, who: str, found: str) -> None:
+        self.who = who
+        self.found = found
+        super().__init__(who, found)
+
+    def __str__(self) -> str:
+        return (
+            f"the {self.who} of an AsyncAgent is awaited, but this one returned a {self.found}:"
+            " make it an `async def`, or use Agent"
+        )
+
+
+def awaitable(who: str, answer: Awaitable[Answer]) -> Awaitable[Answer]:
+    """Return what somebody gave to be awaited.
+
+    Raises:
+        NotAwaitable: it is no awaitable, because the plain twin was given.
+    """
+    if not isawaitable(answer):
+        raise NotAwaitable(who, type(answer).__name__)
+    return answer
+
+
+async def answer_of(who: str, answer: Awaitable[Answer]) -> Answer:
+    """Await an answer to a question, which changes nothing and may be asked again.
+
+    Raises:
+        EffectError: it was cancelled by itself. A run that nobody has cancelled must not look as if somebody had.
+        NotAwaitable: it is no awaitable.
+    """
+    try:
+        return await awaitable(who, answer)
+    except CancelledError as error:
+        task = current_task()
+        if task is None or task.cancelling():  # the run is cancelled, and with it what it waits for
+            raise
+        raise EffectError("dropped", f"the {who} was cancelled, and the run was not") from error

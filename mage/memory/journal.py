@@ -1,0 +1,148 @@
+"""What a session's journal says beside the state: how often it went back, what actions did, what was recorded of a reply.
+
+It stands in the meta of the commands, so it goes with them wherever they go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, final
+
+import attrs
+
+from mage.effects import (
+    ActionEffect,
+    Compensable,
+    Irreversible,
+    NoEffect,
+    Observed,
+    Reversible,
+)
+from mage.engine import Command, Grow, Retext, Revise, State, StepId, SummaryId, apply
+from mage.engine.errors import MageError
+from mage.memory.requests import Counts
+from mage.session import Entry
+
+UNCERTAIN: Final = (
+    "(Nobody knows: the run was interrupted while this action was performed. It may have happened, or not.)"
+)
+"""The observation of a step that a resumed run reports as uncertain."""
+OBSERVED: Final = "observed"
+"""The key in a step's meta under which stands what the environment said beside the observation."""
+CALL: Final = "call"
+"""The key in a command's meta under which stands the id of the call that it came of."""
+REPLY: Final = "reply"
+"""The key in a command's meta under which stands the digest of the reply that it came of."""
+
+_EFFECTS: Final[Mapping[str, type[ActionEffect]]] = {
+    kind.__name__: kind for kind in (NoEffect, Reversible, Compensable, Irreversible)
+}
+
+
+@final
+@attrs.frozen
+class BadEffect(MageError, ValueError):
+    """The meta of a step names an effect that is none.
+
+    Attributes:
+        found: what stands there, shortened.
+    """
+
+    found: str
+
+    def __str__(self) -> str:
+        return f"a step's meta holds {self.found} as its effect; there are {', '.join(_EFFECTS)}"
+
+
+def observed_meta(observed: Observed) -> dict[str, object]:
+    """Return the meta of the step for an observation: all of it but the text, which is the step's own."""
+    said: dict[str, object] = {}
+    if observed.text == UNCERTAIN:
+        said["uncertain"] = True
+    if observed.over:
+        said["over"] = True
+    if observed.instructions:
+        said["instructions"] = list(observed.instructions)
+    if observed.effect is not None:
+        given = {name: value for name, value in attrs.asdict(observed.effect).items() if value != ""}
+        said["effect"] = {**given, "is": type(observed.effect).__name__}
+    return {OBSERVED: said}
+
+
+def effect_of(command: Command, meta: Mapping[str, object]) -> ActionEffect | None:
+    """Return what a command has done to the world; None where it is no step, or nobody said.
+
+    Raises:
+        BadEffect: what its meta says is no effect.
+    """
+    kept = meta.get(OBSERVED)
+    if not isinstance(command, Grow) or not isinstance(kept, dict) or kept.get("effect") is None:
+        return None
+    document = kept["effect"]
+    try:
+        fields = dict(document)
+        return _EFFECTS[fields.pop("is")](**fields)
+    except (TypeError, ValueError, KeyError):
+        raise BadEffect(f"{document!r:.80}") from None
+
+
+@final
+class Tally:
+    """What a journal says beside its state, counted on command by command.
+
+    Attributes:
+        counts: how often it went back to each boundary, and wrote each summary's text anew (D13).
+        effects: what the action of each step has done, where that was said.
+        reply: the digest of the reply of which a command was recorded last; empty where there is none.
+        calls: the ids of the calls of that reply of which something was recorded.
+        commands: how many commands were recorded of replies.
+    """
+
+    def __init__(
+        self, counts: Counts | None = None, effects: Mapping[StepId, ActionEffect] | None = None
+    ) -> None:
+        self._revisions: dict[StepId, int] = {} if counts is None else dict(counts.revisions)
+        self._retexts: dict[SummaryId, int] = {} if counts is None else dict(counts.retexts)
+        self.counts = Counts(self._revisions, self._retexts)
+        self.effects: dict[StepId, ActionEffect] = dict(effects or {})
+        self.reply = ""
+        self.calls: set[str] = set()
+        self.commands = 0
+
+    def clear(self) -> None:
+        """Forget everything: another journal has the name by now."""
+        self._revisions.clear()
+        self._retexts.clear()
+        self.effects.clear()
+        self.calls.clear()
+        self.reply, self.commands = "", 0
+
+    def add(self, command: Command, meta: Mapping[str, object], after: State) -> None:
+        """Count a command that has led to the state `after`. Cost: O(1).
+
+        Raises:
+            BadEffect: its meta names an effect that is none.
+        """
+        if isinstance(command, Revise):
+            boundary = StepId(command.boundary)
+            self._revisions[boundary] = self._revisions.get(boundary, 0) + 1
+        elif isinstance(command, Retext):
+            summary = after.tree.summary_head
+            self._retexts[summary] = self._retexts.get(summary, 0) + 1
+        effect = effect_of(command, meta)
+        if effect is not None:
+            self.effects[after.tree.step_head] = effect
+        reply = meta.get(REPLY)
+        if isinstance(reply, str):
+            if reply != self.reply:
+                self.reply, self.calls = reply, set()
+            self.calls.add(str(meta.get(CALL, "")))
+            self.commands += 1
+
+    def add_all(self, entries: Iterable[Entry], before: State | None) -> State | None:
+        """Count the commands of a journal behind the state `before`; return the state behind them. Cost: O(replaying them)."""
+        state = before
+        for entry in entries:
+            state = apply(state, entry.command).unwrap()
+            self.add(entry.command, entry.meta, state)
+        return state

@@ -1,0 +1,227 @@
+"""Maintain, and what follows from a verdict (Algorithm 1, Maintain; D5, D6, D13, D16, D18)."""
+
+from __future__ import annotations
+
+from mage.effects import EffectError, Metered, SummaryRequest, Verdict
+from mage.effects.program import Program
+from mage.engine import (
+    Accept,
+    Active,
+    ApplyVerdict,
+    Digest,
+    Failed,
+    JudgeRequest,
+    Rejected,
+    Retext,
+    StepId,
+    Summary,
+    Tree,
+    Unverified,
+    judge_request,
+)
+from mage.engine.judging import request_for
+from mage.memory.outcomes import Outcome, RunStopped
+from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
+from mage.memory.revise import go_back, may_go_back
+from mage.memory.state import Run, operated
+
+
+async def maintain(run: Run) -> Outcome | None:
+    """Have the pending summary judged, and act on the verdict. Without waiting, only put the question.
+
+    Returns:
+        How the run ends, None where it goes on.
+    """
+    return await _acted_upon(run, (await _put(run)))
+
+
+async def settle(run: Run, *, wait: bool) -> Outcome | None:
+    """Bring the session out of `Rejected`, and out of `Unverified` as far as verdicts are there.
+
+    With `wait` it is `Active` then, or the run ends: where the judge is down and the policy would leave the
+    summary pending, it is accepted openly, because it cannot be left any longer (D12).
+    """
+    ended = await _settled_once(run, wait=wait)
+    while wait and ended is None and not isinstance(run.state, Active):
+        if isinstance(run.state, Unverified) and run.unjudged == run.state.digest:
+            operated(await run.operate(Accept()))
+            break
+        ended = await _settled_once(run, wait=True)
+    return ended
+
+
+async def _settled_once(run: Run, *, wait: bool) -> Outcome | None:
+    state = run.state
+    if isinstance(state, Unverified) and (wait or run.unjudged != state.digest):
+        asked_for = run.policy.maintain and run.judging == state.digest
+        ended = await (_looked_for(run, state.digest, wait=wait) if asked_for else _put(run))
+        return await _acted_upon(run, ended)
+    return await _acted_upon(run, None)
+
+
+async def _acted_upon(run: Run, ended: Outcome | None) -> Outcome | None:
+    """Act on a verdict that has failed, and on that of the new text, and so on: a loop, as long as `max_retexts`."""
+    while ended is None and isinstance(run.state, Rejected):
+        ended = await _after_failure(run, run.state)
+        if ended is None:  # with a new text it is pending again
+            ended = await _put(run)
+    return ended
+
+
+async def _put(run: Run) -> Outcome | None:
+    """Put the pending summary, if there is one, to the judge; with a policy that waits, take the verdict.
+
+    A verdict that was given, and could not be recorded because somebody else was faster, is not asked for again.
+    """
+    state = run.state
+    if not isinstance(state, Unverified):
+        return None
+    if not run.policy.maintain:
+        operated(await run.operate(Accept()))
+        return None
+    if run.verdict is not None and run.verdict[0] == state.digest:
+        return await _recorded(run, state.digest, run.verdict[1])
+    request = judge_request(state, since_root=not run.policy.compress)
+    if run.policy.wait:
+        return await _judged(run, state.digest, run.asked("judge", judge(request)))
+    await BeginJudging(request)
+    run.judging = state.digest
+    return None
+
+
+async def _looked_for(run: Run, digest: Digest, *, wait: bool) -> Outcome | None:
+    return await _judged(run, digest, _verdict_asked_for(run, digest, wait=wait))
+
+
+async def _verdict_asked_for(run: Run, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
+    """Return the verdict that a judge was asked for before, None where it is not there yet."""
+    try:
+        answer = await AskVerdict(digest, wait)
+    except EffectError as error:
+        await run.spent_in_vain("judge", error)
+        raise
+    if answer is not None:
+        await run.spent("judge", answer.usage)
+    return answer
+
+
+async def _judged(
+    run: Run,
+    digest: Digest,
+    question: Program[Metered[Verdict]] | Program[Metered[Verdict] | None],
+) -> Outcome | None:
+    try:
+        answer = await question
+    except EffectError as error:
+        run.judging = None
+        return await _judge_is_down(run, digest, error)
+    if answer is None:
+        return None
+    run.judging = None
+    return await _recorded(run, digest, answer)
+
+
+async def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Outcome | None:
+    """Record a verdict. Where somebody is faster it is held on to: it fits as long as the question stands (D5)."""
+    run.verdict = (digest, answer)
+    result = await run.operate(ApplyVerdict(answer.value, digest), answer.meta)
+    run.verdict = None
+    if isinstance(result, Active | Rejected):
+        return None
+    refused = EffectError("wrong_schema", f"the verdict was refused: {result}")
+    return await _judge_is_down(run, digest, refused)
+
+
+async def _judge_is_down(run: Run, digest: Digest, error: EffectError) -> Outcome | None:
+    match run.policy.judge_down:
+        case "stop":
+            return RunStopped("judge_down", f"the judge gave no verdict: {error}", run.totals)
+        case "accept":
+            operated(await run.operate(Accept()))
+            await run.notice("judge", "The judge gave no verdict; your summary was accepted without one.")
+        case "leave":
+            run.unjudged = digest
+            await run.notice("judge", "The judge gave no verdict; your summary is unverified for now.")
+    return None
+
+
+async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
+    """Go back, write the text anew, accept openly, or stop: what the policy says, as often as it says."""
+    summary = state.tree.head_summary
+    verdict = summary.verdict
+    if not isinstance(verdict, Failed):  # a Rejected head has failed: the machine keeps it so
+        raise AssertionError("the summary head of a rejected state has not failed")
+    if run.policy.on_fail == "stop":
+        return RunStopped("failed_verdict", f"[Step {summary.label}] has failed", run.totals)
+    if run.policy.on_fail == "accept" or not run.policy.revise:
+        return await _accept_despite(run)
+    if verdict.fault == "summary" or summary.kind == "fallback":
+        if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
+            return await _retext(run, state, verdict)
+        return await _give_up(run, "its text was written anew as often as allowed")
+    boundary = _where_it_began(run, state.tree, summary)
+    if run.counts.revisions.get(boundary, 0) >= run.policy.max_revisions:
+        return await _give_up(run, "the agent has gone back there as often as allowed")
+    if may_go_back(run, boundary) is not None:
+        return await _give_up(run, "going back would leave behind what cannot be undone")
+    return await go_back(run, boundary, verdict.feedback)
+
+
+def _where_it_began(run: Run, tree: Tree, summary: Summary) -> StepId:
+    """Return where to go back to: to the label, as in the paper; where that did not help, further.
+
+    What is wrong may lie in the part of the subgoal that a fallback has summarized (D12). So each time that
+    going back to a label has not helped, it is the label of the fallback above it.
+    """
+    while run.counts.revisions.get(summary.label, 0):
+        above = tree.summary(summary.parent)
+        if above.kind != "fallback":
+            break
+        summary = above
+    return summary.label
+
+
+async def _retext(run: Run, state: Rejected, verdict: Failed) -> Outcome | None:
+    request = _rewriting(run, state, verdict)
+    try:
+        text = (await run.asked("summarizer", summarize(request))).value
+    except EffectError as error:
+        return await _give_up(run, f"the summarizer gave no new text ({error.fault})")
+    result = await run.operate(Retext(text))
+    if not isinstance(result, Unverified):
+        return await _give_up(run, "the summarizer gave a blank text")
+    return None
+
+
+def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
+    """Return the question for a new text: it sees what the judge saw (D16)."""
+    asked = _as_judged(state)
+    return SummaryRequest(
+        asked.task,
+        asked.instructions,
+        asked.kind,
+        asked.earlier,
+        asked.steps,
+        run.policy.summary_limit,
+        rejected=asked.text,
+        feedback=verdict.feedback,
+    )
+
+
+def _as_judged(state: Rejected) -> JudgeRequest:
+    """Return what the judge was asked: it depends on the tree alone."""
+    return request_for(state.tree, Digest(""), since_root=False)
+
+
+async def _give_up(run: Run, why: str) -> Outcome | None:
+    label = run.state.tree.head_summary.label
+    if run.policy.exhausted == "stop":
+        return RunStopped("exhausted", f"[Step {label}] has failed, and {why}", run.totals)
+    return await _accept_despite(run)
+
+
+async def _accept_despite(run: Run) -> Outcome | None:
+    label = run.state.tree.head_summary.label
+    operated(await run.operate(Accept()))
+    await run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")
+    return None

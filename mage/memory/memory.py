@@ -1,0 +1,655 @@
+"""`Memory`: one agent's execution state as anybody's loop uses it. `AsyncMemory` is its twin that is awaited.
+
+    while True:
+        reply = ask(memory.messages("chat", beside=TOOLS), tools=[*TOOLS, *memory.tools("chat")])
+        if memory.take(reply, perform=run_tool).finished:
+            break
+
+Both drive the same programs (`mage.memory.exchange`); only how an ask is answered differs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+from inspect import isawaitable
+from threading import RLock
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast, final
+
+import attrs
+
+from mage.chat import (
+    COMPRESS,
+    REVISE,
+    AssistantReply,
+    Form,
+    Steps,
+    Style,
+    canonical,
+    declared,
+    read_reply,
+    state_messages,
+    written,
+)
+from mage.chat.wording import MEMORY
+from mage.effects import (
+    ActionEffect,
+    AsyncJudge,
+    AsyncSummarizer,
+    Decide,
+    Judge,
+    JudgeRequest,
+    Metered,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    Summarizer,
+    SummaryRequest,
+    Verdict,
+    metered,
+)
+from mage.effects.program import Ask, Program, drive, drive_awaited
+from mage.engine import Accept, Digest, Failed, Passed, Refusal, Rejected, State
+from mage.engine.errors import MageError
+from mage.engine.journal import Operation
+from mage.memory.events import AgentHook, heard_by, tell_hooks
+from mage.memory.exchange import (
+    Call,
+    Perform,
+    Results,
+    Take,
+    Taken,
+    grow,
+    instruct,
+    observed_in,
+    results_of,
+    show,
+    undisturbed,
+    why_barred,
+)
+from mage.memory.extracted import extracted, extracted_awaited
+from mage.memory.guards import answer_of, require_asked, require_policy
+from mage.memory.journal import Tally
+from mage.memory.policy import Policy
+from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
+from mage.memory.state import Run
+from mage.memory.thinking import thought_about
+from mage.render import Meter
+from mage.session import AsyncSession, Conflict, Entry, NotAVerdict, Refused, Session
+from mage.session.reading import Readable
+from mage.stores import AsyncJournalStore, Clock, Head, JournalStore, Salts, now, random_salt
+from mage.tokens import TokenCounter, default_counter
+
+Answer = TypeVar("Answer")
+S = TypeVar("S", bound=Readable)
+Came: TypeAlias = str | Observed | None
+"""What comes back from a call: a text, the same with what else the environment says, or None where it was not done."""
+Restorer: TypeAlias = Callable[[Restore], Restored | NotRestored]
+AsyncRestorer: TypeAlias = Callable[[Restore], Awaitable[Restored | NotRestored]]
+
+_OWN: Final = (COMPRESS, REVISE)
+_NOBODY: Final = NotRestored("nothing undoes actions here by itself: do it yourself, where it is needed")
+
+
+@final
+@attrs.frozen
+class MemoryBusy(MageError):
+    """A memory was used by a function that it called, such as `perform` or a judge, before that had returned."""
+
+    def __str__(self) -> str:
+        return "a memory cannot be used from within what it calls: return first"
+
+
+class _Memory(Generic[S]):
+    """What both twins have in common: everything that performs nothing."""
+
+    def __init__(
+        self, session: S, policy: Policy, counter: TokenCounter, hooks: tuple[AgentHook, ...]
+    ) -> None:
+        self._session = session
+        self._hooks = hooks
+        self._counter = counter
+        own = [MEMORY.text, *map(canonical, declared(_OWN, "chat"))]
+        self._own_tokens = sum(map(counter.count, own))
+        self._run = Run(Meter(counter), self._own_tokens)
+        self._policy = policy
+        self._tally = Tally()
+        self._head: Head | None = None
+        self._state: State | None = None
+        self._told: list[int] = []
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} over {self._session!r}>"
+
+    @property
+    def session(self) -> S:
+        """The session, for its history, forks and earlier versions. What is written to it counts as somebody else's."""
+        return self._session
+
+    def tools(self, style: Style = "chat") -> list[dict[str, Any]]:
+        """Return the tools by which the model changes its own state: `compress` and `revise`, always the same list.
+
+        Args:
+            style: of OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
+        """
+        return declared(_OWN, style)
+
+    def may_act(self) -> str:
+        """Return in words why no action is to be performed now; empty where it may be. For hosts that perform themselves.
+
+        An action that is performed nevertheless is recorded: the failed summary is accepted openly then.
+        """
+        return why_barred(self._session.phase)
+
+    def _beside(self, beside: object) -> None:
+        """Count what the host puts around S."""
+        parts = [beside] if isinstance(beside, str | Mapping) else cast("Iterable[object]", beside)
+        counted = [part if isinstance(part, str) else canonical(part) for part in parts]
+        self._run.overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
+
+    def _shown(self, request: Decide, form: Form, steps: Steps) -> list[dict[str, Any]]:
+        self._told = [len(request.notices)]
+        return written(state_messages(request, steps=steps), form)
+
+    def _seen(self, entries: Iterable[Entry], *, anew: bool, followed: bool) -> Seen:
+        """Take in the commands that others have written; `anew` where they are all of the journal."""
+        if anew:
+            self._tally.clear()
+        self._tally.add_all(entries, None if anew else self._state)
+        self._head, self._state = self._session.head, self._session.phase
+        return Seen(self._state, self._policy, self._tally.counts, (), followed, self._tally.effects)
+
+    def _commands(self, asked: Operate) -> tuple[Operation, ...]:
+        accept = asked.despite and isinstance(self._session.phase, Rejected)
+        return (Accept(), asked.command) if accept else (asked.command,)
+
+    def _recorded(self, asked: Operate, state: State) -> State:
+        """Count a command that this memory has written."""
+        if self._session.head != self._head:
+            self._tally.add(asked.command, asked.meta, state)
+            self._head, self._state = self._session.head, state
+        return state
+
+    def _restored(self, answer: object) -> Restored | NotRestored:
+        if not isinstance(answer, Restored | NotRestored):
+            raise TypeError(
+                f"`restore` returned a {type(answer).__name__}, and must return Restored or NotRestored"
+            )
+        return answer
+
+    def _recording(
+        self, action: str, observed: Observed, meta: Mapping[str, object]
+    ) -> Callable[[Run], Program[None]]:
+        async def turn(run: Run) -> None:
+            if self._told:
+                del run.notices[: self._told.pop()]
+            await grow(run, action, observed, meta)
+
+        return turn
+
+    def _taking(self, reply: AssistantReply, results: Results | None) -> Take:
+        given = None if results is None else results_of(reply, results)
+        return Take(reply, given, self._tally, self._told)
+
+
+def _as_verdict(answer: object) -> Metered[Verdict]:
+    found: Metered[Any] = metered(answer)
+    if not isinstance(found.value, Passed | Failed):
+        raise NotAVerdict(type(found.value).__name__)
+    return found
+
+
+def _as_text(answer: object) -> Metered[str]:
+    found: Metered[Any] = metered(answer)
+    if not isinstance(found.value, str):
+        raise TypeError(f"a summarizer returns a text, not a {type(found.value).__name__}")
+    return found
+
+
+def _checked(
+    judge: object, summarizer: object, policy: Policy | None, on_event: AgentHook | Iterable[AgentHook]
+) -> tuple[tuple[AgentHook, ...], Policy]:
+    """Return the hooks, and the policy in force: without a judge each summary is accepted openly."""
+    for who, given in (("judge", judge), ("summarizer", summarizer)):
+        if given is not None:
+            require_asked(who, given)
+    require_policy(policy)
+    chosen = policy or Policy()
+    return heard_by(on_event), chosen if judge is not None else attrs.evolve(chosen, maintain=False)
+
+
+@final
+class Memory(_Memory[Session]):
+    """One agent's execution state, kept in a store, as a loop of your own uses it.
+
+        memory = Memory.open("sqlite:///work.db", "monday", task="Buy a desk.", judge=my_judge)
+
+    It owns a session, and decides by its policy when to compact, what follows a failed verdict, how often, and
+    what the model must be told. Threads may share it: one call waits for the other.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        policy: Policy,
+        counter: TokenCounter,
+        hooks: tuple[AgentHook, ...],
+        judge: Judge | None,
+        summarizer: Summarizer,
+        restore: Restorer | None,
+    ) -> None:
+        """Use `Memory.open`."""
+        super().__init__(session, policy, counter, hooks)
+        self._judge = judge
+        self._summarizer = summarizer
+        self._restore = restore
+        self._perform: Callable[[Call], Came] | None = None
+        self._lock = RLock()
+        self._busy = False
+        self._thinking: dict[Digest, Future[Verdict | Metered[Verdict]]] = {}
+
+    @classmethod
+    def open(
+        cls,
+        store: str | JournalStore,
+        name: str,
+        *,
+        task: str | None = None,
+        judge: Judge | None = None,
+        summarizer: Summarizer | None = None,
+        restore: Restorer | None = None,
+        policy: Policy | None = None,
+        counter: TokenCounter | None = None,
+        on_event: AgentHook | Iterable[AgentHook] = (),
+        clock: Clock = now,
+        salts: Salts = random_salt,
+    ) -> Memory:
+        """Open the memory `name` of a store, or create it for `task`.
+
+        Args:
+            store: a URL (see `mage.stores.open_store`) or a store, which stays open.
+            name: of the session.
+            task: needed to create one. If it is there, it must be for this task.
+            judge: is asked about each summary. None: each is accepted openly, and S says so.
+            summarizer: writes the text where the open steps grow too long, and where a judge wants another.
+                None: an extract, without a model.
+            restore: brings the environment back after a revise. None: nothing is undone, and the model is told
+                what stands.
+            policy: the choices that the paper leaves open; `max_steps`, `max_tokens`, `max_unusable` and
+                `max_idle` are for the loop, which is yours. None: the defaults.
+            counter: counts tokens. None: exact, where `toktok-rs` is installed, else an estimate.
+            on_event: hears the events of the session and of the memory; no text is in them.
+            clock: gives the time of each record.
+            salts: gives the salt of each text.
+
+        Returns:
+            The memory. Cost: O(commands in its journal).
+
+        Raises:
+            UnknownJournal: it is not there, and there is no task to create it for.
+            OtherTask: it is there for another task.
+            DamagedRecord: one of its records is not sound.
+            BadPart: judge, summarizer or policy is none.
+        """
+        hooks, chosen = _checked(judge, summarizer, policy, on_event)
+        session = Session.open(store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts)
+        counting = counter or default_counter()
+        return cls(session, chosen, counting, hooks, judge, summarizer or extracted, restore)
+
+    def messages(
+        self, form: Form = "chat", *, steps: Steps = "text", beside: object = ()
+    ) -> list[dict[str, Any]]:
+        """Return where the agent stands, for the model to read now, with what it is told once.
+
+        Before that, a summary that waits for its verdict is looked after, and open steps that have passed the
+        policy's mark are compacted. What the model is told once is told until the next `take` or `record`.
+
+        Args:
+            form: OpenAI's chat completions (`"chat"`) or `"responses"`, or `"anthropic"`.
+            steps: the open steps as `"text"`, in one message by the user, which every provider takes; or as
+                `"calls"` with their results.
+            beside: what you put around it, such as your system prompt and your tools: a text or JSON, or several.
+                It counts against the mark.
+
+        Returns:
+            Messages, JSON all through. Cost: O(size of S); a compaction asks summarizer and judge.
+
+        Raises:
+            Stopped: the policy stops the agent here.
+            SessionClosed, WrongProcess, StoreError: as from a session.
+        """
+        with self._alone():
+            self._beside(beside)
+            return self._shown(self._drive(show), form, steps)
+
+    def take(
+        self,
+        reply: object,
+        results: Results | None = None,
+        *,
+        perform: Callable[[Call], Came] | None = None,
+    ) -> Taken:
+        """Record what the model replied and what came of it, and do what it does to its own state.
+
+        Calls to tools of yours become steps, in the order of the calls; then `compress` or `revise` is done. A
+        refusal is told to the model with the next `messages`. Each call is recorded once, also where the same reply
+        is handed in again after a crash. A result that is there is never lost.
+
+        Args:
+            reply: the client's object, or the same as JSON: a chat completion or its message, a Responses
+                response, an Anthropic message.
+            results: what came back from the calls that you have carried out, by call id; or one for each call to a
+                tool of yours, in order.
+            perform: in place of results: is called with each call to a tool of yours, in order, and returns what came
+                back, or None where you do not carry it out. Each step is durable before the next call is made. It
+                is not asked while a summary has failed, nor for what follows a call that was not carried out.
+
+        Returns:
+            What became of it. `finished` where the model made no call and nothing that it claimed has failed.
+
+        Raises:
+            NoReply: `reply` is none.
+            ValueError: a result belongs to no call.
+            Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`.
+        """
+        read = read_reply(reply)
+        with self._alone():
+            self._perform = perform
+            given = results if perform is not None or results is not None else {}
+            return self._drive(self._taking(read, given))
+
+    def record(
+        self,
+        action: str,
+        result: str | Observed,
+        *,
+        effect: ActionEffect | None = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record an action and what came back, for agents without tool calls.
+
+        Args:
+            action: in the environment's words.
+            result: what came back.
+            effect: what the action did to the world, for what is to be undone after a revise.
+            meta: is kept beside the step: a JSON object.
+        """
+        observed = observed_in(result, effect)
+        with self._alone():
+            self._drive(self._recording(action, observed, meta or {}))
+
+    def instruct(self, text: str, *, standing: bool = False) -> None:
+        """Place an instruction, such as the user's next words (D17); see `mage.instruct`.
+
+        Raises:
+            ValueError: it is blank.
+        """
+        with self._alone():
+            self._drive(lambda run: instruct(run, text, standing=standing))
+
+    def close(self) -> None:
+        """Let go of the store. Closing twice is no error."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._lock:
+            if self._busy:
+                raise MemoryBusy
+            self._busy = True
+            try:
+                yield
+            finally:
+                self._busy = False
+
+    def _drive(self, turn: Callable[[Run], Program[Answer]]) -> Answer:
+        return drive(undisturbed(self._run, turn), self._answer)
+
+    def _answer(self, asked: Ask[Any]) -> object:
+        match asked:
+            case Look():
+                return self._look()
+            case Operate():
+                return self._operate(asked)
+            case Effect(request):
+                return self._effect(request)
+            case Perform(call):
+                return None if self._perform is None else self._perform(call)
+            case BeginJudging(request):
+                self._thinking = {request.digest: thought_about(request, cast("Judge", self._judge))}
+                return None
+            case AskVerdict(digest, wait):
+                thinking = self._thinking[digest]
+                return _as_verdict(thinking.result()) if wait or thinking.done() else None
+            case IsDue(due):
+                return due
+            case Tell(event):
+                tell_hooks(self._hooks, event)
+                return None
+            case _:
+                raise TypeError(f"nobody answers a {type(asked).__name__}")
+
+    def _look(self) -> Seen:
+        session, known = self._session, self._head
+        session.refresh()
+        if session.head == known:
+            return self._seen((), anew=False, followed=False)
+        behind = (
+            known is not None and session.version > known.version and session.at(known.version).head == known
+        )
+        after = known.version if known is not None and behind else 0
+        return self._seen(session.history(after=after), anew=not behind, followed=known is not None)
+
+    def _operate(self, asked: Operate) -> State | Refusal:
+        try:
+            state = self._session.apply(*self._commands(asked), meta=asked.meta)
+        except Refused as refused:
+            return refused.refusal
+        except Conflict:
+            raise Overtaken from None
+        return self._recorded(asked, state)
+
+    def _effect(self, request: object) -> object:
+        match request:
+            case JudgeRequest() if self._judge is not None:
+                return _as_verdict(self._judge(request))
+            case SummaryRequest():
+                return _as_text(self._summarizer(request))
+            case Restore():
+                return _NOBODY if self._restore is None else self._restored(self._restore(request))
+            case _:
+                raise TypeError(f"nobody answers a {type(request).__name__}")
+
+
+@final
+class AsyncMemory(_Memory[AsyncSession]):
+    """The twin of `Memory` that is awaited: the same names, arguments, results and errors.
+
+    Tasks of one event loop may share it: one call waits for the other. `tools` and `may_act` are plain.
+    """
+
+    def __init__(
+        self,
+        session: AsyncSession,
+        policy: Policy,
+        counter: TokenCounter,
+        hooks: tuple[AgentHook, ...],
+        judge: AsyncJudge | None,
+        summarizer: AsyncSummarizer,
+        restore: AsyncRestorer | None,
+    ) -> None:
+        """Use `AsyncMemory.open`."""
+        super().__init__(session, policy, counter, hooks)
+        self._judge = judge
+        self._summarizer = summarizer
+        self._restore = restore
+        self._perform: Callable[[Call], Came | Awaitable[Came]] | None = None
+        self._lock = asyncio.Lock()
+        self._busy: asyncio.Task[Any] | None = None
+        self._thinking: dict[Digest, asyncio.Future[Metered[Verdict]]] = {}
+
+    @classmethod
+    async def open(
+        cls,
+        store: str | JournalStore | AsyncJournalStore,
+        name: str,
+        *,
+        task: str | None = None,
+        judge: AsyncJudge | None = None,
+        summarizer: AsyncSummarizer | None = None,
+        restore: AsyncRestorer | None = None,
+        policy: Policy | None = None,
+        counter: TokenCounter | None = None,
+        on_event: AgentHook | Iterable[AgentHook] = (),
+        clock: Clock = now,
+        salts: Salts = random_salt,
+    ) -> AsyncMemory:
+        """See `Memory.open`; judge, summarizer and `restore` are awaited."""
+        hooks, chosen = _checked(judge, summarizer, policy, on_event)
+        session = await AsyncSession.open(
+            store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts
+        )
+        counting = counter or default_counter()
+        return cls(session, chosen, counting, hooks, judge, summarizer or extracted_awaited, restore)
+
+    async def messages(
+        self, form: Form = "chat", *, steps: Steps = "text", beside: object = ()
+    ) -> list[dict[str, Any]]:
+        """See `Memory.messages`."""
+        async with self._alone():
+            self._beside(beside)
+            return self._shown(await self._drive(show), form, steps)
+
+    async def take(
+        self,
+        reply: object,
+        results: Results | None = None,
+        *,
+        perform: Callable[[Call], Came | Awaitable[Came]] | None = None,
+    ) -> Taken:
+        """See `Memory.take`; `perform` may be awaited or not."""
+        read = read_reply(reply)
+        async with self._alone():
+            self._perform = perform
+            given = results if perform is not None or results is not None else {}
+            return await self._drive(self._taking(read, given))
+
+    async def record(
+        self,
+        action: str,
+        result: str | Observed,
+        *,
+        effect: ActionEffect | None = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> None:
+        """See `Memory.record`."""
+        observed = observed_in(result, effect)
+        async with self._alone():
+            await self._drive(self._recording(action, observed, meta or {}))
+
+    async def instruct(self, text: str, *, standing: bool = False) -> None:
+        """See `Memory.instruct`."""
+        async with self._alone():
+            await self._drive(lambda run: instruct(run, text, standing=standing))
+
+    async def close(self) -> None:
+        """Let go of the store, and of a judge that is still thinking. Closing twice is no error."""
+        for thinking in self._thinking.values():
+            thinking.cancel()
+        await self._session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        task = asyncio.current_task()
+        if self._busy is task:
+            raise MemoryBusy
+        async with self._lock:
+            self._busy = task
+            try:
+                yield
+            finally:
+                self._busy = None
+
+    async def _drive(self, turn: Callable[[Run], Program[Answer]]) -> Answer:
+        return await drive_awaited(undisturbed(self._run, turn), self._answer)
+
+    async def _answer(self, asked: Ask[Any]) -> object:
+        match asked:
+            case Look():
+                return await self._look()
+            case Operate():
+                return await self._operate(asked)
+            case Effect(request):
+                return await self._effect(request)
+            case Perform(call):
+                came = None if self._perform is None else self._perform(call)
+                return await came if isawaitable(came) else came
+            case BeginJudging(request):
+                self._thinking = {request.digest: asyncio.ensure_future(self._judged(request))}
+                return None
+            case AskVerdict(digest, wait):
+                thinking = self._thinking[digest]
+                return await asyncio.shield(thinking) if wait or thinking.done() else None
+            case IsDue(due):
+                return due
+            case Tell(event):
+                tell_hooks(self._hooks, event)
+                return None
+            case _:
+                raise TypeError(f"nobody answers a {type(asked).__name__}")
+
+    async def _look(self) -> Seen:
+        session, known = self._session, self._head
+        await session.refresh()
+        if session.head == known:
+            return self._seen((), anew=False, followed=False)
+        behind = known is not None and session.version > known.version
+        behind = behind and known is not None and (await session.at(known.version)).head == known
+        after = known.version if known is not None and behind else 0
+        return self._seen(await session.history(after=after), anew=not behind, followed=known is not None)
+
+    async def _operate(self, asked: Operate) -> State | Refusal:
+        try:
+            state = await self._session.apply(*self._commands(asked), meta=asked.meta)
+        except Refused as refused:
+            return refused.refusal
+        except Conflict:
+            raise Overtaken from None
+        return self._recorded(asked, state)
+
+    async def _judged(self, request: JudgeRequest) -> Metered[Verdict]:
+        judge = cast("AsyncJudge", self._judge)
+        return _as_verdict(await answer_of("judge", judge(request)))
+
+    async def _effect(self, request: object) -> object:
+        match request:
+            case JudgeRequest():
+                return await self._judged(request)
+            case SummaryRequest():
+                return _as_text(await answer_of("summarizer", self._summarizer(request)))
+            case Restore() if self._restore is not None:
+                return self._restored(await self._restore(request))
+            case Restore():
+                return _NOBODY
+            case _:
+                raise TypeError(f"nobody answers a {type(request).__name__}")

@@ -1,0 +1,114 @@
+"""How a run ends: as a value, with what it did and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias, assert_never, final
+
+import attrs
+
+from mage.effects import Usage
+
+KindOfCall: TypeAlias = Literal["model", "judge", "summarizer"]
+KINDS_OF_CALL: Final[tuple[KindOfCall, ...]] = ("model", "judge", "summarizer")
+
+
+@final
+@attrs.frozen
+class Totals:
+    """What a run did and took, from its beginning; what was repeated when it was resumed counts once.
+
+    Attributes:
+        steps: actions that were grown, those that walked into a known step included.
+        summaries: compresses.
+        revisions: revises.
+        tokens: by kind of call, as the providers counted them; `Usage.estimated` says where they did not.
+    """
+
+    steps: int = 0
+    summaries: int = 0
+    revisions: int = 0
+    tokens: Mapping[KindOfCall, Usage] = attrs.field(
+        factory=lambda: dict.fromkeys(KINDS_OF_CALL, Usage(calls=0))
+    )
+
+    @property
+    def all_tokens(self) -> int:
+        """Tokens of all calls."""
+        return sum(usage.total for usage in self.tokens.values())
+
+    @property
+    def estimated(self) -> int:
+        """For how many of all calls the tokens were counted here."""
+        return sum(usage.estimated for usage in self.tokens.values())
+
+    def spent(self, kind: KindOfCall, usage: Usage) -> Totals:
+        """Return the totals with one more call."""
+        return attrs.evolve(self, tokens={**self.tokens, kind: self.tokens[kind] + usage})
+
+
+@final
+@attrs.frozen
+class RunFinished:
+    """The model said that the task is over.
+
+    Attributes:
+        answer: what it said.
+        totals: what the run did and took.
+    """
+
+    answer: str
+    totals: Totals
+
+
+@final
+@attrs.frozen
+class RunStopped:
+    """The policy, or somebody, has stopped the run. It can be resumed.
+
+    Attributes:
+        reason: `"max_steps"`, `"max_tokens"`, `"idle"`, `"failed_verdict"`, `"exhausted"`, `"judge_down"`,
+            `"diverged"` or `"interrupted"`.
+        detail: one line for people.
+        totals: what the run did and took.
+    """
+
+    reason: str
+    detail: str
+    totals: Totals
+
+
+@final
+@attrs.frozen
+class RunFailed:
+    """Something that the run needs does not answer. It can be resumed when it does; nothing is lost.
+
+    Attributes:
+        reason: who failed and how, such as `"model: timeout"`.
+        detail: one line for people.
+        totals: what the run did and took.
+    """
+
+    reason: str
+    detail: str
+    totals: Totals
+
+
+Outcome: TypeAlias = RunFinished | RunStopped | RunFailed
+
+
+def outcome_document(outcome: Outcome) -> dict[str, object]:
+    """Return an outcome as `mage run --json` prints it."""
+    match outcome:
+        case RunFinished(answer):
+            said: dict[str, object] = {"outcome": "finished", "reason": "finished", "answer": answer}
+        case RunStopped(reason, detail):
+            said = {"outcome": "stopped", "reason": reason, "detail": detail}
+        case RunFailed(reason, detail):
+            said = {"outcome": "failed", "reason": reason, "detail": detail}
+        case _:
+            assert_never(outcome)
+    totals = outcome.totals
+    tokens = {kind: usage.document for kind, usage in totals.tokens.items()}
+    counts = {"steps": totals.steps, "summaries": totals.summaries, "revisions": totals.revisions}
+    return {**said, **counts, "tokens": tokens}

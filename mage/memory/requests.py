@@ -1,0 +1,218 @@
+"""What the agent's program asks, and the typed ways to ask it.
+
+The program (`mage.agent.loop`) yields these and performs nothing. `mage.agent.durable` answers each from the
+tape of an earlier run or passes it on, and puts the answer on the tape; so the program neither knows nor needs
+to know whether it runs for the first time, is resumed, or is run again offline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias, TypeVar, final
+
+import attrs
+
+from mage.effects import (
+    Act,
+    ActionEffect,
+    Begin,
+    Decide,
+    Decision,
+    JudgeRequest,
+    Metered,
+    Notice,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    SummaryRequest,
+    Verdict,
+)
+from mage.effects.program import Ask
+from mage.engine import Digest, Refusal, State, StepId, SummaryId
+from mage.engine.errors import MageError
+from mage.engine.journal import Operation
+from mage.memory.events import AgentEvent
+from mage.memory.outcomes import Outcome
+from mage.memory.policy import Policy
+
+Answer = TypeVar("Answer")
+
+
+@final
+class Overtaken(MageError):
+    """Somebody else has written to the session: what was to be recorded was made for another head, and was not."""
+
+
+@final
+@attrs.frozen
+class Counts:
+    """How often the journal goes back, and writes texts anew (D13). It counts on while commands are carried out.
+
+    Attributes:
+        revisions: by boundary.
+        retexts: by summary.
+    """
+
+    revisions: Mapping[StepId, int]
+    retexts: Mapping[SummaryId, int]
+
+
+@final
+@attrs.frozen
+class Seen:
+    """Where the agent stands.
+
+    Attributes:
+        state: the state of its session.
+        policy: the policy that is in force.
+        counts: what its journal says of failures.
+        news: what happened to session and world outside of the program.
+        followed: whether somebody else has written since the last look.
+        effects: what each step has done to the world, where its environment said so; it grows with the tree.
+    """
+
+    state: State
+    policy: Policy
+    counts: Counts
+    news: tuple[Notice, ...] = ()
+    followed: bool = False
+    effects: Mapping[StepId, ActionEffect] = attrs.field(factory=dict)
+
+
+@final
+@attrs.frozen
+class Look(Ask[Seen]):
+    """Where do we stand?"""
+
+
+@final
+@attrs.frozen
+class Operate(Ask[State | Refusal]):
+    """Carry out a command, durably. Answered by the new state, or by why not. Raises `Overtaken`.
+
+    Attributes:
+        command: what to do.
+        meta: what is kept beside it (D15).
+        despite: whether a summary that has failed is accepted openly before it, in the same write: for a step
+            that was done, whatever has become of the summary meanwhile.
+    """
+
+    command: Operation
+    meta: Mapping[str, object]
+    despite: bool = False
+
+
+Request: TypeAlias = Decide | Act | Begin | Restore | JudgeRequest | SummaryRequest
+"""What is asked of the world outside of mage."""
+
+
+@final
+@attrs.frozen
+class Uncertain:
+    """The run died while an action was performed, and it is not performed again: nobody knows whether it was.
+
+    Attributes:
+        effect: `Irreversible` where it would last, so that it is not done again later either; else None.
+    """
+
+    effect: ActionEffect | None = None
+
+
+@final
+@attrs.frozen
+class Twice:
+    """The run died while an action was performed, it was performed again, and it lasts: it may be done twice.
+
+    Nobody had foreseen that it lasts; the world has said so only now.
+
+    Attributes:
+        observed: what came back.
+    """
+
+    observed: Observed
+
+
+@final
+@attrs.frozen
+class Effect(Ask[Answer]):
+    """Ask somebody outside. Raises `EffectError`."""
+
+    request: Request
+
+
+@final
+@attrs.frozen
+class BeginJudging(Ask[None]):
+    """Put a request to the judge, and do not wait (D6)."""
+
+    request: JudgeRequest
+
+
+@final
+@attrs.frozen
+class AskVerdict(Ask[Metered[Verdict] | None]):
+    """Is the verdict there? None where it is not, and `wait` is False. Raises `EffectError`."""
+
+    digest: Digest
+    wait: bool
+
+
+@final
+@attrs.frozen
+class IsDue(Ask[bool]):
+    """Is the open segment to be summarized now? Answered by `now`, or by what was done at this place before.
+
+    So what was decided by a count of tokens stays, also where texts were taken out of the journal since.
+
+    Attributes:
+        now: what a count says.
+    """
+
+    now: bool
+
+
+@final
+@attrs.frozen
+class End(Ask[bool]):
+    """The run ends. Answered by whether it goes on all the same, because it was resumed later."""
+
+    outcome: Outcome
+
+
+@final
+@attrs.frozen
+class Tell(Ask[None]):
+    """Tell the hooks."""
+
+    event: AgentEvent
+
+
+async def decide(request: Decide) -> Metered[Decision]:
+    """Ask the model."""
+    return await Effect[Metered[Decision]](request)
+
+
+async def act(request: Act) -> Observed | Uncertain | Twice:
+    """Perform an action."""
+    return await Effect[Observed | Uncertain | Twice](request)
+
+
+async def begin() -> Observed:
+    """Let the world begin."""
+    return await Effect[Observed](Begin())
+
+
+async def restore(request: Restore) -> Restored | NotRestored:
+    """Let the world go back."""
+    return await Effect[Restored | NotRestored](request)
+
+
+async def judge(request: JudgeRequest) -> Metered[Verdict]:
+    """Ask the judge, and wait."""
+    return await Effect[Metered[Verdict]](request)
+
+
+async def summarize(request: SummaryRequest) -> Metered[str]:
+    """Ask the summarizer."""
+    return await Effect[Metered[str]](request)

@@ -1,0 +1,287 @@
+"""Revise, and the world that goes with it (Algorithm 1, Revise; D7, D14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, assert_never
+
+from returns.pipeline import is_successful
+
+from mage.effects import (
+    ActionEffect,
+    Compensable,
+    EffectError,
+    Irreversible,
+    NoEffect,
+    NotRestored,
+    Restore,
+    Restored,
+    Reversible,
+    Undo,
+    lasts,
+)
+from mage.engine import Instruct, Instruction, Revise, Revised, State, Step, StepId, Tree, revise
+from mage.engine.ids import ROOT_STEP
+from mage.engine.tree import trace
+from mage.memory.notices import few, quoted
+from mage.memory.outcomes import Outcome, RunStopped
+from mage.memory.requests import restore
+from mage.memory.state import Owed, Run
+
+
+def may_go_back(run: Run, boundary: StepId | int) -> str | None:
+    """Return the step for which the policy forbids to go back to a boundary, in a line; None where it does not."""
+    left = _tried(run.state, boundary)
+    if left is None or run.policy.cross_irreversible:
+        return None
+    undo = crosses_irreversible(plan(left.abandoned, run.effects))
+    return None if undo is None else undo_line(undo)
+
+
+def _tried(state: State, boundary: StepId | int) -> Revised | None:
+    result = revise(state, boundary, "")
+    return result.unwrap() if is_successful(result) else None
+
+
+async def go_back(
+    run: Run, boundary: StepId | int, lesson: str, meta: Mapping[str, object] | None = None
+) -> Outcome | None:
+    """Revise to a legal boundary, and let the world follow.
+
+    Returns:
+        How the run ends, None where it goes on.
+    """
+    tree, left = run.state.tree, _tried(run.state, boundary)
+    result = await run.operate(Revise(boundary, lesson), meta)
+    if left is None:
+        await run.notice("refused", f"You cannot go back there: {result}")
+        return None
+    run.head_changed()
+    if not left.abandoned:
+        return None
+    abandoned = left.abandoned
+    all_left, others = left_at(run, tree, abandoned), left_by_others(run, tree, abandoned)
+    return await _restore(run, plan(abandoned, run.effects), all_left, others)
+
+
+async def revise_as_asked(
+    run: Run, boundary: int, lesson: str, meta: Mapping[str, object] | None = None
+) -> Outcome | None:
+    """Go back as the model asks, where the policy lets it; else the model is told why not."""
+    if not run.policy.revise:
+        await run.notice("refused", "Going back is switched off in this run.")
+        return None
+    forbidden = may_go_back(run, boundary)
+    if forbidden is not None:
+        await run.notice(
+            "irreversible",
+            "You cannot go back there: a step would be left behind that cannot be undone, and this run must not "
+            "leave such steps behind:",
+            forbidden,
+        )
+        return None
+    if run.counts.revisions.get(StepId(boundary), 0) >= run.policy.max_revisions:
+        await run.notice(
+            "refused", f"You have gone back to [Step {boundary}] as often as allowed: go on from here."
+        )
+        return None
+    return await go_back(run, boundary, lesson, meta)
+
+
+async def follow(run: Run, before: State | None) -> Outcome | None:
+    """Let the world follow a session that somebody else has moved from `before`; None where nothing is known.
+
+    What their revise has left behind of instructions they were told, and it is theirs to place them again.
+    """
+    abandoned = [] if before is None else _left_by(run.state, before)
+    run.head_changed()
+    return await _restore(run, plan(abandoned, run.effects), (), ())
+
+
+def _left_by(state: State, before: State) -> list[Step]:
+    """Return the steps that are on the active path of `before` and not on that of `state`, newest first."""
+    kept = set(state.tree.active_path())
+    path = trace(before.tree, ROOT_STEP, before.tree.step_head)
+    return [step for step in reversed(path) if step.id not in kept]
+
+
+async def _restore(
+    run: Run, undoing: tuple[Undo, ...], all_left: Sequence[Instruction], others: Sequence[Instruction]
+) -> Outcome | None:
+    """Bring the world back. A world that was reset brings its own instructions again, and nobody else's."""
+    tree = run.state.tree
+    path = tuple(trace(tree, ROOT_STEP, tree.step_head))
+    answer = await _restored(Restore(path, undoing))
+    run.over = isinstance(answer, Restored) and answer.over
+    ended = await _reported(run, answer, undoing)
+    was_reset = isinstance(answer, Restored) and answer.how != "inverses"
+    await place_again(run, others if was_reset else all_left)
+    return ended
+
+
+async def _reported(run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo]) -> Outcome | None:
+    """Tell the model where the world is not what it was."""
+    if isinstance(answer, NotRestored):
+        lines = plan_lines(undoing)
+        stands = "what was done there and stands" if lines else "look at it before you rely on it"
+        told = f"The world could not be brought back to this point. Why, and {stands}:"
+        return await _diverged(run, told, answer.reason, *lines)
+    differs = differing(answer)
+    return None if differs is None else (await _diverged(run, f"Brought back to this point, {differs}."))
+
+
+async def _restored(request: Restore) -> Restored | NotRestored:
+    try:
+        return await restore(request)
+    except EffectError as error:
+        return NotRestored(str(error))
+
+
+async def _diverged(run: Run, told: str, *said: str) -> Outcome | None:
+    await run.notice("diverged", told, *said)
+    if run.policy.on_divergence != "stop":
+        return None
+    return RunStopped("diverged", " ".join([told, *map(quoted, said)]), run.totals)
+
+
+def owe(run: Run, step: StepId, texts: Iterable[str]) -> None:
+    """Note what the world asks for from this step on, to be placed."""
+    run.owed.extend(Owed(step, Instruction(text), by_world=True) for text in texts)
+
+
+async def place_owed(run: Run) -> None:
+    """Place what is owed, at the step head; what belongs to a way that was left went with it. Raises `Overtaken`.
+
+    It is legal to do so in `Active` and `Unverified`. Cost: O(d) for each that does not belong to the step head.
+    """
+    while run.owed:
+        owed, tree = run.owed[0], run.state.tree
+        if owed.step == tree.step_head or owed.step in tree.active_path():
+            await _placed(run, owed)
+        del run.owed[0]  # not before: what is overtaken is still owed
+
+
+async def _placed(run: Run, owed: Owed) -> None:
+    head = run.state.tree.step_head
+    before = run.state.tree.instructions_at(head)
+    instruction = owed.instruction
+    await run.operate(Instruct(instruction.text, instruction.standing))
+    if owed.by_world:
+        new = set(run.state.tree.instructions_at(head)).difference(before)  # as the state has it
+        run.given[head] = run.given.get(head, frozenset()) | new
+
+
+def left_at(run: Run, tree: Tree, abandoned: Sequence[Step]) -> list[Instruction]:
+    """Return the instructions that stand at steps which are abandoned, or were owed there, in path order."""
+    left: list[Instruction] = []
+    for step in reversed(abandoned):
+        left.extend(tree.instructions_at(step.id))
+        left.extend(owed.instruction for owed in run.owed if owed.step == step.id)
+    return left
+
+
+def left_by_others(run: Run, tree: Tree, abandoned: Sequence[Step]) -> list[Instruction]:
+    """Return those that the world has not given, and will not give again, in path order.
+
+    Of steps that were there before the run nobody remembers who has given what. What stands there is taken for
+    the world's, but for standing instructions, which no world gives.
+    """
+    left: list[Instruction] = []
+    for step in reversed(abandoned):
+        given = run.given.get(step.id, frozenset())
+        known = step.id >= run.found
+        left.extend(
+            each for each in tree.instructions_at(step.id) if each.standing or (known and each not in given)
+        )
+    return left
+
+
+async def place_again(run: Run, left_behind: Sequence[Instruction]) -> None:
+    """Place instructions again that nobody will bring again (D7), and tell the model. Raises `Overtaken`."""
+    if not left_behind:
+        return
+    await run.notice("left_behind", "What you were asked for on the way you left is in force again.")
+    head = run.state.tree.step_head
+    run.owed.extend(Owed(head, instruction, by_world=False) for instruction in left_behind)
+    await place_owed(run)
+
+
+_LONGEST: Final = 120
+
+
+def plan(abandoned: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> tuple[Undo, ...]:
+    """Return the plan for leaving these steps behind.
+
+    Args:
+        abandoned: the steps, newest first, as `Revised.abandoned` lists them.
+        effects: what their actions have done, by step; what is not in it nobody has declared.
+
+    Cost: O(number of steps).
+    """
+    return tuple(Undo(step, effects.get(step.id)) for step in abandoned)
+
+
+def crosses_irreversible(undoing: Iterable[Undo]) -> Undo | None:
+    """Return the newest line of a plan whose action was declared irreversible; None where there is none."""
+    return next((undo for undo in undoing if isinstance(undo.effect, Irreversible)), None)
+
+
+def first_in_the_way(undoing: Iterable[Undo]) -> Undo | None:
+    """Return the newest line of a plan that inverses cannot undo: all but no effect and reversible."""
+    return next((undo for undo in undoing if not isinstance(undo.effect, NoEffect | Reversible)), None)
+
+
+def leaves_no_trace(undoing: Iterable[Undo]) -> bool:
+    """Tell whether everything in a plan was declared to have had no effect; so it is with an empty one."""
+    return all(isinstance(undo.effect, NoEffect) for undo in undoing)
+
+
+def lasting_of(effects: Mapping[StepId, ActionEffect]) -> frozenset[StepId]:
+    """Return the steps whose actions were declared compensable or irreversible. Cost: O(declared effects)."""
+    return frozenset(step for step, effect in effects.items() if lasts(effect))
+
+
+def differing(answer: Restored) -> str | None:
+    """Return in words how a world that was brought back is not what it was; None where it is."""
+    told: list[str] = []
+    if answer.divergences:
+        steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")
+        told.append(f"the world answered otherwise than before at steps {steps}")
+    if answer.lasted:
+        steps = few([str(step) for step in answer.lasted], ", ")
+        told.append(f"what cannot be undone was done again at steps {steps}, as nobody knew that before")
+    return "; and ".join(told) or None
+
+
+def plan_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:
+    """Return a plan for people and for the model: a line for each step, newest first."""
+    return tuple(undo_line(undo) for undo in undoing)
+
+
+def undo_line(undo: Undo) -> str:
+    """Return one line about an abandoned step: `[Step 9] buy[C-1180]: can be undone by return[C-1180]`.
+
+    What it quotes, action and declared words, is cut at 120 characters and keeps no line break.
+    """
+    return f"[Step {undo.step.id}] {_one_line(undo.step.action)}: {_fate(undo.effect)}"
+
+
+def _fate(effect: ActionEffect | None) -> str:
+    match effect:
+        case NoEffect():
+            return "had no effect"
+        case Reversible(inverse):
+            return f"can be undone by {_one_line(inverse)}"
+        case Compensable(how):
+            return f"cannot be undone; to make it good: {_one_line(how)}"
+        case Irreversible(why):
+            return f"cannot be undone: {_one_line(why)}" if why.strip() else "cannot be undone"
+        case None:
+            return "nobody has declared what it did"
+        case _:
+            assert_never(effect)
+
+
+def _one_line(text: str) -> str:
+    joined = " ".join(text.split())
+    return joined if len(joined) <= _LONGEST else f"{joined[: _LONGEST - 1]}…"

@@ -1,0 +1,233 @@
+"""Where a run stands between two asks: what its program remembers beside the state of its session.
+
+Nothing here is stored: a resumed run comes to the same situation, because its program is run again over the
+answers on its tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar, final
+
+import attrs
+
+from mage.effects import ActionEffect, EffectError, Metered, Notice, NoticeKind, Observed, Usage, Verdict
+from mage.effects.program import Program
+from mage.engine import (
+    Active,
+    Compress,
+    Digest,
+    ExecutionState,
+    Grow,
+    Instruction,
+    Refusal,
+    Rejected,
+    Retext,
+    Revise,
+    State,
+    StepId,
+    Unverified,
+    view,
+)
+from mage.engine.ids import ROOT_STEP
+from mage.engine.journal import Operation
+from mage.engine.tree import trace
+from mage.memory.events import Asked, AskFailed, Noticed
+from mage.memory.notices import told_once
+from mage.memory.outcomes import KindOfCall, RunStopped, Totals
+from mage.memory.policy import Policy
+from mage.memory.requests import Counts, Operate, Seen, Tell
+from mage.render import Meter
+
+Answer = TypeVar("Answer")
+
+
+@final
+@attrs.frozen
+class Owed:
+    """An instruction that is to be placed, as soon as nobody else is in the way.
+
+    Attributes:
+        step: where it belongs: it goes with its branch.
+        instruction: what is wanted.
+        by_world: whether the world has given it, and gives it again when it is reset and comes to this step.
+    """
+
+    step: StepId
+    instruction: Instruction
+    by_world: bool
+
+
+@final
+class Run:
+    """One run: its state, its policy, and what it remembers.
+
+    Attributes:
+        state: of the session.
+        policy: in force.
+        counts: what the journal says of failures.
+        meter: counts tokens of what is shown.
+        overhead: tokens of the system prompt and the tool schemas, which go with every call.
+        totals: what was done and taken so far.
+        notices: what the model is told at its next turn.
+        effects: what each step has done to the world, where its environment says so.
+        began: whether the world has begun; where that failed, a resumed run begins it again.
+        over: whether the world takes no more actions.
+        judging: the digest that a judge is thinking about while the agent goes on.
+        verdict: a verdict that is not recorded yet, and the digest that it is about.
+        unjudged: the digest that the judge gave no answer about; it is not asked again at every turn.
+        pointed_out: actions at a place, of which the model was told that they were tried there.
+        unusable: unusable replies in a row.
+        idle: turns in a row in which nothing was done.
+        cool_until: the number of steps from which on a fallback may be tried again.
+        opening: what the world showed first.
+        overflowed_at: the step head at which a prompt did not fit last.
+        shortened: whether the notices were left out because a prompt did not fit.
+        told_of_mark: whether the model was told that the mark cannot hold.
+        doubtful: whether nobody knows what the last action came to.
+        owed: instructions that are not placed yet, each with the step that it belongs to.
+        given: by step, the instructions that the world itself has given there.
+        found: the next step when the run began: what is there of earlier steps, others have made.
+    """
+
+    def __init__(self, meter: Meter, overhead: int) -> None:
+        self.state: State
+        self.policy = Policy()
+        self.counts = Counts({}, {})
+        self.meter = meter
+        self.overhead = overhead
+        self.totals = Totals()
+        self.notices: list[Notice] = []
+        self.effects: Mapping[StepId, ActionEffect] = {}
+        self.began = False
+        self.over = False
+        self.judging: Digest | None = None
+        self.verdict: tuple[Digest, Metered[Verdict]] | None = None
+        self.unjudged: Digest | None = None
+        self.pointed_out: set[tuple[StepId, str]] = set()
+        self.unusable = 0
+        self.idle = 0
+        self.cool_until = 0
+        self.opening: Observed | None = None
+        self.overflowed_at: StepId | None = None
+        self.shortened = False
+        self.told_of_mark = False
+        self.doubtful = False
+        self.owed: list[Owed] = []
+        self.given: dict[StepId, frozenset[Instruction]] = {}
+        self.found = ROOT_STEP
+        self._shown: tuple[State, bool, ExecutionState] | None = None  # of which state and setting
+
+    def see(self, seen: Seen) -> None:
+        """Take what a look has shown."""
+        self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
+        self.effects = seen.effects
+
+    def head_changed(self) -> None:
+        """Forget what was asked about a pending summary that is no longer the same (D5)."""
+        pending = self.state.digest if isinstance(self.state, Unverified) else None
+        self.judging = self.judging if self.judging == pending else None
+        self.unjudged = self.unjudged if self.unjudged == pending else None
+        self.verdict = self.verdict if self.verdict is not None and self.verdict[0] == pending else None
+
+    def shown(self) -> ExecutionState:
+        """Return S as the model is to see it: without Compress, the steps in place of their summaries (D18).
+
+        Cost: O(what is shown), once for each state: a turn looks at it several times.
+        """
+        compress = self.policy.compress
+        if self._shown is None or self._shown[0] is not self.state or self._shown[1] is not compress:
+            self._shown = (self.state, compress, self._derived())
+        return self._shown[2]
+
+    def _derived(self) -> ExecutionState:
+        shown = view(self.state)
+        if self.policy.compress or not shown.compressed:
+            return shown
+        steps = tuple(trace(self.state.tree, ROOT_STEP, self.state.tree.step_head))
+        return ExecutionState(shown.task, shown.instructions, (), steps, shown.hints)
+
+    def marked(self, shown: ExecutionState) -> int:
+        """Return the tokens that count against the high-water mark: all but C and the hints (D12)."""
+        return self.fixed(shown) + self.opened(shown)
+
+    def fixed(self, shown: ExecutionState) -> int:
+        """Return those of them that no summary wins back: system prompt, tool schemas, task, instructions."""
+        return self.overhead + self.meter.frame(shown.task, shown.instructions, shown.boundary)
+
+    def opened(self, shown: ExecutionState) -> int:
+        """Return those of them that the open segment takes."""
+        return sum(self.meter.step(step.action, step.observation) for step in shown.raw)
+
+    async def notice(self, kind: NoticeKind, text: str, *said: str) -> None:
+        """Have the model told something at its next turn, in our words, with what others have said below them."""
+        self.notices.append(told_once(kind, text, *said))
+        await Tell(Noticed(kind))
+
+    async def operate(
+        self, command: Operation, meta: Mapping[str, object] | None = None, *, despite: bool = False
+    ) -> State | Refusal:
+        """Carry out a command durably, and count it; see `Operate`."""
+        result = await Operate(command, {} if meta is None else meta, despite)
+        if not isinstance(result, Active | Unverified | Rejected):
+            return result
+        self.state, before = result, self.state
+        self._count(command, changed=result is not before)
+        return result
+
+    def _count(self, command: Operation, *, changed: bool) -> None:
+        totals = self.totals
+        if isinstance(command, Grow):
+            self.totals = Totals(totals.steps + 1, totals.summaries, totals.revisions, totals.tokens)
+        elif isinstance(command, Compress):
+            self.totals = Totals(totals.steps, totals.summaries + 1, totals.revisions, totals.tokens)
+        elif isinstance(command, Revise) and changed:
+            self.totals = Totals(totals.steps, totals.summaries, totals.revisions + 1, totals.tokens)
+        if isinstance(command, Grow | Compress | Retext | Revise) and changed:
+            self.idle = 0
+
+    async def asked(
+        self, who: KindOfCall, question: Program[Metered[Answer]], shown: int = 0
+    ) -> Metered[Answer]:
+        """Ask somebody, and count what it took, also where nothing came of it.
+
+        Raises:
+            EffectError: there is no answer that can be used.
+        """
+        try:
+            answer = await question
+        except EffectError as error:
+            await self.spent_in_vain(who, error)
+            raise
+        await self.spent(who, answer.usage, shown)
+        return answer
+
+    async def spent(self, who: KindOfCall, usage: Usage, shown: int = 0) -> None:
+        """Count what an answer took."""
+        self.totals = self.totals.spent(who, usage)
+        await Tell(Asked(who, usage.prompt, usage.completion, shown))
+
+    async def spent_in_vain(self, who: KindOfCall, error: EffectError) -> None:
+        """Count what was taken for no answer."""
+        self.totals = self.totals.spent(who, error.usage)
+        await Tell(AskFailed(who, error.fault))
+
+
+def operated(result: State | Refusal) -> State:
+    """Return the new state of a command that nothing can refuse here."""
+    if isinstance(result, Active | Unverified | Rejected):
+        return result
+    raise AssertionError(f"a command that is always legal was refused: {result}")
+
+
+def reached(run: Run) -> RunStopped | None:
+    """Return how the run is stopped if it has taken what it may; None where it may go on."""
+    policy, totals = run.policy, run.totals
+    if policy.max_steps is not None and totals.steps >= policy.max_steps:
+        return RunStopped("max_steps", f"steps taken: {totals.steps}", totals)
+    if policy.max_tokens is not None and totals.all_tokens >= policy.max_tokens:
+        ours = f", counted here for calls: {totals.estimated}" if totals.estimated else ""
+        return RunStopped("max_tokens", f"tokens taken: {totals.all_tokens}{ours}", totals)
+    if run.idle > policy.max_idle:  # this turn has been counted
+        return RunStopped("idle", f"nothing was done in {run.idle - 1} turns", totals)
+    return None

@@ -1,0 +1,1 @@
+"""Memory: what a loop of one's own is shown, and what becomes of replies."""

@@ -1,0 +1,214 @@
+"""A memory that dies, and memories that share a session: no result is lost, and none is recorded twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mage.effects import EffectError, JudgeRequest
+from mage.engine import Failed, Grow, Passed, Verdict
+from mage.memory import AsyncMemory, Call, Memory, Policy, Stopped
+from mage.stores import Head, JournalStore, MemoryStore, Record
+from tests.memory.replies import (
+    TASK,
+    Made,
+    buy,
+    compress,
+    done,
+    journal,
+    judged_by,
+    memory,
+    notices,
+    reply,
+    revise,
+)
+
+Reply: TypeAlias = dict[str, Any]
+
+ITEMS = st.sampled_from(["oak desk", "chrome chair", "linen chair"])
+MADE: st.SearchStrategy[Made] = st.one_of(
+    ITEMS.map(buy),
+    st.sampled_from(["Desk: oak", "Chair: chrome", "Chair: linen"]).map(compress),
+    st.tuples(st.integers(0, 4), st.sampled_from(["", "look first"])).map(lambda given: revise(*given)),
+)
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> list[Reply]:
+    """Draw replies whose calls have ids of their own, as providers give them."""
+    told = draw(st.lists(st.lists(MADE, max_size=4), min_size=1, max_size=6))
+    return [
+        reply(*made, ids=[f"call_{number}_{place}" for place in range(len(made))])
+        for number, made in enumerate(told)
+    ]
+
+
+class Crash(BaseException):
+    """The process dies."""
+
+
+@final
+class Dying:
+    """A store whose process dies before or after one of its writes."""
+
+    def __init__(self, store: MemoryStore, at: int, *, after: bool) -> None:
+        self._store = store
+        self._left = at
+        self._after = after
+
+    def append(self, name: str, expected: Head, records: Sequence[Record]) -> Head:
+        """Write, unless this is the write at which the process dies."""
+        self._left -= 1
+        if self._left == 0 and not self._after:
+            raise Crash
+        head = self._store.append(name, expected, records)
+        if self._left == 0:
+            raise Crash
+        return head
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def played(kept: Memory, story: Sequence[Reply]) -> list[object]:
+    """Play a story, and return the journal; what the model is shown is looked at each time, as a loop does."""
+    for each in story:
+        kept.messages()
+        kept.take(each, perform=done)
+    kept.messages()
+    return journal(kept)
+
+
+@given(stories(), st.integers(1, 12), st.booleans())
+def test_a_reply_that_is_handed_in_again_after_a_crash_ends_in_the_same_journal(
+    story: list[Reply], at: int, after: bool
+) -> None:
+    """Wherever the process dies, with its write done or not: the last reply once more, and all is as if nothing had been."""
+    store = MemoryStore()
+    taken = 0
+    dying: Any = Dying(store, at, after=after)
+    with memory() as whole:
+        expected = played(whole, story)
+    try:
+        kept = memory(dying)
+        for taken, each in enumerate(story):  # noqa: B007  # where it died
+            kept.messages()
+            kept.take(each, perform=done)
+        kept.messages()
+    except Crash:
+        pass
+    with memory(store) as again:
+        assert played(again, story[taken:]) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.lists(MADE, min_size=1, max_size=3)), max_size=10))
+def test_of_memories_that_share_a_session_each_result_is_recorded_once(
+    turns: list[tuple[int, list[Made]]],
+) -> None:
+    """Each knows nothing of what the others wrote since it last looked; every action that was performed is a step."""
+    store = MemoryStore()
+    sharing = [memory(store) for _ in range(3)]
+    performed: list[str] = []
+
+    def perform(call: Call) -> str:
+        performed.append(f"{call.action} {len(performed)}")
+        return f"result {len(performed)}"
+
+    for number, (who, made) in enumerate(turns):
+        ids = [f"call_{number}_{place}" for place in range(len(made))]
+        sharing[who].take(reply(*made, ids=ids), perform=perform)
+    grown = [command for command in journal(sharing[0]) if isinstance(command, Grow)]
+    sharing[0].messages()
+    grown = [command for command in journal(sharing[0]) if isinstance(command, Grow)]
+    assert [command.observation for command in grown] == [
+        f"result {number + 1}" for number in range(len(performed))
+    ]
+
+
+@given(stories())
+def test_the_twin_that_is_awaited_does_the_same(story: list[Reply]) -> None:
+    """The same replies lead to the same journal, and the model is shown the same."""
+
+    async def awaited() -> tuple[list[object], list[dict[str, Any]]]:
+        async def judge(request: JudgeRequest) -> Verdict:
+            return judged_by("chrome")(request)
+
+        async def perform(call: Call) -> str:
+            return done(call)
+
+        async with await AsyncMemory.open(MemoryStore(), "m", task=TASK, judge=judge) as kept:
+            for each in story:
+                await kept.messages()
+                await kept.take(each, perform=perform)
+            shown = await kept.messages()
+            return [entry.command for entry in await kept.session.history()], shown
+
+    with memory() as kept:
+        commands = played(kept, story)
+        assert asyncio.run(awaited()) == (commands, kept.messages())
+
+
+def test_a_judge_that_is_down_stops_and_loses_nothing() -> None:
+    """The summary stays pending; when the judge is there again the same loop goes on."""
+    down = [True]
+
+    def judge(request: JudgeRequest) -> Verdict:
+        if down[0]:
+            raise EffectError("unreachable", "nobody there")
+        return Passed()
+
+    with Memory.open(MemoryStore(), "m", task=TASK, judge=judge) as kept:
+        with pytest.raises(Stopped, match="judge down: the judge gave no verdict: unreachable: nobody there"):
+            kept.take(reply(buy("a"), compress("A")), perform=done)
+        with pytest.raises(Stopped):
+            kept.messages()
+        down[0] = False
+        assert "[Step 0] A\n" in str(kept.messages()[-1]["content"])
+
+
+def test_open_steps_that_pass_the_mark_are_compacted_with_what_stands_beside_them() -> None:
+    """What the host puts around S counts: with long tools the same steps are compacted sooner."""
+    policy = Policy(high_water=2_000)
+    long = {"type": "function", "function": {"name": "long", "description": "word " * 1_200}}
+
+    def steps_until_compacted(beside: object) -> int:
+        with memory(policy=policy) as kept:
+            for number in range(200):
+                kept.record(
+                    f"look at shelf {number}", "Nothing but dust, and a label that says " + "dust " * 20
+                )
+                kept.messages(beside=beside)
+                if kept.session.state().compressed:
+                    return number
+        return -1
+
+    assert 0 < steps_until_compacted([long]) < steps_until_compacted("")
+
+
+def test_a_late_verdict_sends_the_agent_back() -> None:
+    """Without waiting, the agent goes on while the judge thinks; what it built on a failed summary is left."""
+    answers: list[Callable[[], Verdict]] = [lambda: Failed("wrong", "execution"), Passed]
+
+    def judge(request: JudgeRequest) -> Verdict:
+        return answers.pop(0)()
+
+    with Memory.open(MemoryStore(), "m", task=TASK, judge=judge, policy=Policy(wait=False)) as kept:
+        kept.take(reply(buy("a"), compress("A")), perform=done)
+        kept.take(reply(buy("b")), perform=done)
+        assert not kept.take(reply(text="The end.")).finished
+        assert "A summary has failed meanwhile, so the task goes on." in notices(kept.messages())
+        kept.take(reply(buy("c"), compress("C")), perform=done)
+        assert kept.take(reply(text="The end.")).finished
+        assert [summary.text for summary in kept.session.state().compressed] == ["C"]
+
+
+def test_a_store_of_another_shape_is_what_a_session_takes() -> None:
+    """The stand-in of these tests is used as a store: it must not fall behind the protocol."""
+    assert not [
+        name for name in vars(JournalStore) if not name.startswith("_") and not hasattr(MemoryStore, name)
+    ]

@@ -1,0 +1,303 @@
+"""What becomes of a reply: in which order, how often, and what the model is told."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mage.chat import Form, NoReply, read_reply
+from mage.effects import Irreversible, Observed
+from mage.engine import Accept, Active, ApplyVerdict, Compress, Grow, Revise, Start
+from mage.memory import Call, MemoryBusy
+from mage.session import Session
+from mage.stores import MemoryStore
+from tests.memory.replies import (
+    TASK,
+    buy,
+    compress,
+    done,
+    journal,
+    judged_by,
+    memory,
+    notices,
+    reply,
+    revise,
+)
+
+FORMS = get_args(Form)
+
+
+def kinds(commands: list[object]) -> list[type]:
+    """Return the types of commands."""
+    return [type(command) for command in commands]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_story_reads_the_same_over_every_interface(form: Form) -> None:
+    """Buy, compress, buy wrongly, compress: failed and gone back; buy rightly, compress, end."""
+    with memory() as kept:
+        for calls in (
+            [buy("oak desk")],
+            [compress("Desk: oak")],
+            [buy("chrome chair"), compress("Chair: chrome")],
+        ):
+            assert not kept.take(reply(*calls, form=form), perform=done).finished
+        shown = kept.session.state()
+        assert [summary.text for summary in shown.compressed] == ["Desk: oak"]
+        assert shown.hints.lessons == ("chrome does not fit",)
+        kept.take(reply(buy("linen chair"), compress("Chair: linen"), form=form), perform=done)
+        end = kept.take(reply(text="Done.", form=form))
+        assert (end.finished, end.text) == (True, "Done.")
+        assert kinds(journal(kept)) == [
+            *(Start, Grow, Compress, ApplyVerdict),
+            *(Grow, Compress, ApplyVerdict, Revise),
+            *(Grow, Compress, ApplyVerdict),
+        ]
+
+
+def test_results_stand_in_the_order_of_the_calls_and_own_calls_come_last() -> None:
+    """Whatever order they ended in, and wherever the model put its own call."""
+    with memory() as kept:
+        called = reply(buy("a"), compress("both"), buy("b"), ids=["x", "y", "z"])
+        kept.take(called, {"z": "second", "x": "first"})
+        assert journal(kept)[1:4] == [
+            Grow('buy {"item":"a"}', "first"),
+            Grow('buy {"item":"b"}', "second"),
+            Compress("both"),
+        ]
+
+
+def test_results_without_ids_are_given_in_order() -> None:
+    """Servers that name no calls have one result for each call to a tool of the host's."""
+    with memory() as kept:
+        kept.take(reply(buy("a"), compress("both"), buy("b")), ["first", Observed("second")])
+        assert [step.observation for step in kept.session.at(3).state().raw] == ["first", "second"]
+        with pytest.raises(ValueError, match="1 results for 2 calls"):
+            kept.take(reply(buy("a"), buy("b")), ["first"])
+        with pytest.raises(ValueError, match="'q'"):
+            kept.take(reply(buy("a"), ids=["x"]), {"q": "first"})
+
+
+def test_the_same_reply_again_records_nothing_twice() -> None:
+    """A host that hands the last reply in again, in the same process or in the next one, performs and records nothing."""
+    store, asked = MemoryStore(), list[Call]()
+    called = reply(buy("a"), buy("b"), compress("both"), ids=["x", "y", "z"])
+
+    def perform(call: Call) -> str:
+        asked.append(call)
+        return done(call)
+
+    for _ in range(2):
+        with memory(store) as kept:
+            kept.take(called, perform=perform)
+            kept.take(called, perform=perform)
+            assert kinds(journal(kept)) == [Start, Grow, Grow, Compress, ApplyVerdict]
+    assert [call.id for call in asked] == ["x", "y"]
+
+
+def test_calls_without_ids_are_never_taken_for_known() -> None:
+    """A model that asks for the same thing twice gets two steps."""
+    with memory() as kept:
+        for _ in range(2):
+            kept.take(reply(buy("a")), perform=done)
+        assert kinds(journal(kept)) == [Start, Grow, Grow]
+
+
+def test_what_is_not_carried_out_holds_back_what_follows() -> None:
+    """None for a call: it, the calls behind it and the own call are not done, and the model is told so once."""
+    with memory() as kept:
+        kept.take(
+            reply(buy("a"), buy("b"), buy("c"), compress("all")),
+            perform=lambda call: None if call.arguments["item"] == "b" else "ok",
+        )
+        assert kinds(journal(kept)) == [Start, Grow]
+        shown = kept.messages()
+        assert notices(shown) == ["Not done, of your last reply:"]
+        assert ' buy {"item":"b"}\n buy {"item":"c"}\n compress' in str(shown[-1]["content"])
+        assert notices(kept.messages()) == ["Not done, of your last reply:"]
+        kept.take(reply(buy("b")), perform=done)
+        assert notices(kept.messages()) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (("compress", {}), "Your compress could not be read, and nothing was done:"),
+        (("revise", {"step": "one", "lesson": ""}), "Your revise could not be read, and nothing was done:"),
+        (
+            revise(9, "x"),
+            "You cannot go back there: [Step 9] is not a boundary to go back to; it is: [Step 0]",
+        ),
+        (compress("x"), "You cannot compress now: nothing to compress: no step was taken since [Step 0]"),
+    ],
+)
+def test_a_refusal_is_words_for_the_model(call: tuple[str, dict[str, object]], told: str) -> None:
+    """Nothing is raised and nothing is recorded; the next messages say what was wrong."""
+    with memory() as kept:
+        assert not kept.take(reply(call)).finished
+        assert kinds(journal(kept)) == [Start]
+        (said,) = notices(kept.messages())
+        assert said.startswith(told[:40])
+
+
+def test_a_call_whose_arguments_are_no_json_is_not_performed() -> None:
+    """The host is not asked, and what follows is held back."""
+    with memory() as kept:
+        broken = reply(buy("a"), ids=["x"])
+        broken["tool_calls"][0]["function"]["arguments"] = '{"item": "a'
+        kept.take(broken, perform=lambda call: pytest.fail("performed"))
+        assert "A call of your last reply could not be read, and was not done:" in notices(kept.messages())
+
+
+@pytest.mark.parametrize("value", [None, "text", 7, {"role": "user", "content": "x"}, [1]])
+def test_what_is_no_reply_is_refused_and_loses_nothing(value: object) -> None:
+    """The refusal names the forms that are taken."""
+    with memory() as kept, pytest.raises(NoReply, match="chat completion"):
+        kept.take(value)
+
+
+def test_a_result_on_a_summary_that_failed_meanwhile_is_kept() -> None:
+    """It happened: the failed summary is accepted openly in the same write, and the model is told."""
+    store = MemoryStore()
+    with memory(store) as kept, Session.open(store, "m") as other:
+        kept.take(reply(buy("chrome chair")), perform=done)
+        other.refresh()
+        other.compress("Chair: chrome")
+        other.judge(judged_by("chrome")(other.judge_request()))
+        kept.session.refresh()
+        assert "has failed meanwhile" in kept.may_act()
+        version = other.version
+        kept.take(reply(buy("lamp"), ids=["x"]), {"x": "bought"})
+        assert journal(kept)[version:] == [Accept(), Grow('buy {"item":"lamp"}', "bought")]
+        assert "[Step 0] stays although it has failed: see its status." in notices(kept.messages())
+        assert isinstance(kept.session.phase, Active)
+
+
+def test_an_action_is_barred_before_it_is_done_where_the_memory_performs() -> None:
+    """On a summary that has failed meanwhile `perform` is not asked."""
+    store = MemoryStore()
+    with memory(store) as kept, Session.open(store, "m") as other:
+        kept.take(reply(buy("chrome chair")), perform=done)
+        other.refresh()
+        other.compress("Chair: chrome")
+        other.judge(judged_by("chrome")(other.judge_request()))
+        kept.take(reply(buy("lamp")), perform=lambda call: pytest.fail("performed"))
+        assert "Not done, of your last reply:" in notices(kept.messages())
+
+
+def test_steps_are_recorded_without_calls_too() -> None:
+    """`record` takes an action in any words, and what it did to the world is told when it is left behind."""
+    with memory() as kept:
+        kept.record("send the letter", "Sent.", effect=Irreversible("letters stay sent"), meta={"who": "me"})
+        assert kept.session.history()[-1].meta["who"] == "me"
+        kept.take(reply(revise(0, "do not write")))
+        assert " [Step 1] send the letter: cannot be undone: letters stay sent" in str(
+            kept.messages()[-1]["content"]
+        )
+
+
+def test_what_a_memory_calls_must_not_use_it() -> None:
+    """A tool that records by itself would stand in the middle of its own call."""
+    with memory() as kept:
+        with pytest.raises(MemoryBusy):
+            kept.take(reply(buy("a")), perform=lambda call: str(kept.messages()))
+        assert kept.messages()
+
+
+def test_an_instruction_is_shown_from_then_on() -> None:
+    """The user's next words; blank ones are refused."""
+    with memory() as kept:
+        kept.instruct("In oak.", standing=True)
+        assert f"Task: {TASK}\nInstruction: In oak.\n" in str(kept.messages()[-1]["content"])
+        with pytest.raises(ValueError, match="blank"):
+            kept.instruct(" ")
+
+
+def test_a_result_of_a_call_that_cannot_be_read_is_kept() -> None:
+    """The host has carried it out, however it read it: it happened."""
+    with memory() as kept:
+        broken = reply(buy("a"), ids=["x"])
+        broken["tool_calls"][0]["function"]["arguments"] = "{item: a}"
+        kept.take(broken, {"x": "bought"})
+        assert journal(kept)[1:] == [Grow("buy {item: a}", "bought")]
+
+
+CUT = [
+    {"choices": [{"finish_reason": "length", "message": {"role": "assistant", "content": "The answer is"}}]},
+    {
+        "object": "response",
+        "status": "incomplete",
+        "output": reply(text="The answer is", form="responses")["output"],
+    },
+    {**reply(text="The answer is", form="anthropic"), "stop_reason": "max_tokens"},
+]
+
+
+@pytest.mark.parametrize("cut", CUT)
+def test_a_reply_that_was_cut_off_is_no_answer(cut: object) -> None:
+    """The model is told to be shorter; a whole reply afterwards is the answer."""
+    with memory() as kept:
+        assert not kept.take(cut).finished
+        assert notices(kept.messages()) == ["Your last reply was cut off: be shorter."]
+        assert kept.take(reply(text="42.")).finished
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_empty_reply_is_no_answer(form: Form, text: str) -> None:
+    """Some models reply with nothing at all."""
+    with memory() as kept:
+        assert not kept.take(reply(text=text, form=form)).finished
+        assert notices(kept.messages()) == ["Your last reply was empty."]
+
+
+def test_a_refusal_of_the_model_is_what_it_said() -> None:
+    """OpenAI's interfaces have a field of their own for it."""
+    with memory() as kept:
+        refusal = {"role": "assistant", "content": None, "refusal": "I will not."}
+        assert kept.take(refusal).text == "I will not."
+        part = {"type": "message", "content": [{"type": "refusal", "refusal": "Nor here."}]}
+        assert kept.take({"object": "response", "output": [part]}).text == "Nor here."
+
+
+BENT = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5)),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "role",
+                    "content",
+                    "tool_calls",
+                    "function",
+                    "choices",
+                    "message",
+                    "output",
+                    "type",
+                    "id",
+                    "input",
+                    "text",
+                ]
+            )
+            | st.just("name"),
+            inner | st.sampled_from(["assistant", "message", "tool_use", "function_call", "text"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(BENT, st.sampled_from(["tool_calls", "content", "output", "choices"]))
+def test_any_json_is_a_reply_or_is_refused(value: object, where: str) -> None:
+    """However bent: it is read, or `NoReply`, and nothing else is raised."""
+    for document in (value, {"role": "assistant", "type": "message", where: value}):
+        try:
+            found = read_reply(document)
+        except NoReply:
+            continue
+        assert len(found.digest) == 16
