@@ -11,15 +11,7 @@ from mage.agent.performing import Perform
 from mage.agent.reel import Reel
 from mage.agent.spelling import failure_document, failure_of, metered_document, metered_of
 from mage.agent.tape import BadTape, TapeEntry, encoded
-from mage.effects import (
-    Decision,
-    EffectError,
-    Metered,
-    NotRestored,
-    Observed,
-    Restored,
-    metered,
-)
+from mage.effects import Decision, EffectError, Metered, NotRestored, Observed, Restored, metered
 from mage.engine import Compress, Failed, Passed, Revise
 from mage.engine.errors import MageError
 from mage.engine.nodes import FAULTS

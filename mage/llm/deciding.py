@@ -8,16 +8,7 @@ from typing import Final, Unpack, final
 import attrs
 import openai
 
-from mage.chat import (
-    MODES,
-    Mode,
-    Prompt,
-    canonical,
-    decide_messages,
-    move_schema,
-    offered,
-    system_prompt,
-)
+from mage.chat import MODES, Mode, Prompt, canonical, decide_messages, move_schema, offered, system_prompt
 from mage.effects import Decide, Decision, EffectError, Metered, Tool
 from mage.effects.program import drive, drive_awaited
 from mage.engine import UnknownName

@@ -14,10 +14,7 @@ import attrs
 import httpx2
 import openai
 from openai import Omit, omit
-from openai.types.chat import (
-    ChatCompletionFunctionToolParam,
-    ChatCompletionMessageParam,
-)
+from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessageParam
 from openai.types.shared_params import ResponseFormatJSONSchema
 
 from mage.chat import declared, is_strict, written

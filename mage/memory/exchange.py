@@ -24,12 +24,7 @@ from mage.chat import (
     misfit,
     read_arguments,
 )
-from mage.effects import (
-    ActionEffect,
-    Decide,
-    JsonValue,
-    Observed,
-)
+from mage.effects import ActionEffect, Decide, JsonValue, Observed
 from mage.effects.program import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError

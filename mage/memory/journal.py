@@ -10,14 +10,7 @@ from typing import Final, final
 
 import attrs
 
-from mage.effects import (
-    ActionEffect,
-    Compensable,
-    Irreversible,
-    NoEffect,
-    Observed,
-    Reversible,
-)
+from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Observed, Reversible
 from mage.engine import Command, Grow, Retext, Revise, State, StepId, SummaryId, apply
 from mage.engine.errors import MageError
 from mage.memory.requests import Counts

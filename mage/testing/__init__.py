@@ -38,14 +38,7 @@ except ModuleNotFoundError as _missing:
     ) from None
 
 from mage.testing.comparing import Disagreement, compare, disagreement, script, shortest
-from mage.testing.drawing import (
-    OPERATIONS,
-    Drawing,
-    OperationName,
-    commands,
-    draw_command,
-    legal_boundaries,
-)
+from mage.testing.drawing import OPERATIONS, Drawing, OperationName, commands, draw_command, legal_boundaries
 from mage.testing.edges import Edge, Refusing, carry_out
 from mage.testing.effects import (
     AwaitedEnvironment,

@@ -8,9 +8,7 @@ from typing import Final, TypeVar
 import pytest
 from hypothesis import strategies as st
 
-from mage.agent import (
-    Policy,
-)
+from mage.agent import Policy
 from mage.effects import Decide, Decision, Metered
 from mage.stores import MemoryStore
 from tests.agent.toys import Mistake, model_of, parts_of

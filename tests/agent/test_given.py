@@ -7,15 +7,7 @@ from typing import Any, Literal, TypeAlias  # Any: what is given here is wrong o
 
 import pytest
 
-from mage.agent import (
-    Agent,
-    AsyncAgent,
-    Outcome,
-    Policy,
-    RunFailed,
-    RunFinished,
-    RunStopped,
-)
+from mage.agent import Agent, AsyncAgent, Outcome, Policy, RunFailed, RunFinished, RunStopped
 from mage.effects import (
     BadEnvironment,
     Capabilities,

@@ -21,16 +21,7 @@ from mage.agent.reel import TapeEnds
 from mage.agent.rerunning import policy_of
 from mage.agent.spelling import require_sound
 from mage.agent.tape import TAPE_TASK, TapeDiverged, TapeEntry, encoded
-from mage.effects import (
-    EffectError,
-    Irreversible,
-    Metered,
-    NotRestored,
-    Observed,
-    Restored,
-    Reversible,
-    Tool,
-)
+from mage.effects import EffectError, Irreversible, Metered, NotRestored, Observed, Restored, Reversible, Tool
 from mage.engine import MageError
 from mage.stores import MemoryStore
 from mage.testing.effects import ScriptedEnvironment, ScriptedModel

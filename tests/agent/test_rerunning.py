@@ -9,15 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mage import Session
-from mage.agent import (
-    BadTape,
-    Policy,
-    RunFinished,
-    TapeDiverged,
-    rerun,
-    tape_name,
-    what_if,
-)
+from mage.agent import BadTape, Policy, RunFinished, TapeDiverged, rerun, tape_name, what_if
 from mage.agent.rerunning import has_tape, policy_of
 from mage.agent.tape import TAPE_TASK
 from mage.codec import encode_tree

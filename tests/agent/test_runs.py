@@ -10,36 +10,13 @@ import attrs
 import pytest
 
 from mage import Accepted, Passed, Session
-from mage.agent import (
-    Outcome,
-    Policy,
-    RunFailed,
-    RunFinished,
-    RunStopped,
-    Totals,
-    outcome_document,
-)
-from mage.effects import (
-    Decide,
-    Decision,
-    EffectError,
-    JudgeRequest,
-    Tool,
-    Usage,
-    Verdict,
-)
+from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals, outcome_document
+from mage.effects import Decide, Decision, EffectError, JudgeRequest, Tool, Usage, Verdict
 from mage.stores import MemoryStore
 from mage.testing.effects import ScriptedModel
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK, Dial, Ground, Mistake, Parts, judge, model_of, parts_of
-from tests.agent.twins import (
-    NAME,
-    TWINS,
-    Running,
-    both,
-    left_by,
-    rerun,
-)
+from tests.agent.twins import NAME, TWINS, Running, both, left_by, rerun
 from tests.agent.ways import RestoredBy
 
 MISTAKES: dict[int, Mistake] = {0: "wrong", 1: "noticed", 2: "vague", 3: "batch"}

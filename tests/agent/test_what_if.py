@@ -10,31 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mage import Failed, Grow, JudgeRequest, Passed, Session, Start, Verdict
-from mage.agent import (
-    Agent,
-    Outcome,
-    Policy,
-    RunFinished,
-    RunStopped,
-    extracted,
-    rerun,
-    what_if,
-)
+from mage.agent import Agent, Outcome, Policy, RunFinished, RunStopped, extracted, rerun, what_if
 from mage.codec import encode_tree
-from mage.effects import (
-    BadEnvironment,
-    Decide,
-    Decision,
-    EffectError,
-    Metered,
-    Tool,
-)
+from mage.effects import BadEnvironment, Decide, Decision, EffectError, Metered, Tool
 from mage.stores import MemoryStore, NameTaken
-from mage.testing.effects import (
-    RecordingEnvironment,
-    ScriptedEnvironment,
-    ScriptedModel,
-)
+from mage.testing.effects import RecordingEnvironment, ScriptedEnvironment, ScriptedModel
 from tests.agent.recorded import ALL_MISTAKES, MISTAKES, POLICIES, a_run, counting, interrupted_after
 from tests.agent.toys import TASK, Dial, Ground, Mistake, judge, model_of, parts_of, summarizer, world_of
 from tests.agent.twins import NAME, TWINS, left_by

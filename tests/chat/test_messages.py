@@ -21,10 +21,7 @@ from mage.chat import (
     system_prompt,
     written,
 )
-from mage.effects import (
-    Decide,
-    Tool,
-)
+from mage.effects import Decide, Tool
 from mage.engine import ExecutionState
 from tests.render.states import execution_states
 

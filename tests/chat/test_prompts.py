@@ -28,13 +28,7 @@ from mage.chat import (
 )
 from mage.chat.messages import merged
 from mage.chat.wording import JUDGE_FALLBACK, JUDGE_SUBGOAL
-from mage.effects import (
-    Decide,
-    JudgeRequest,
-    Notice,
-    SummaryRequest,
-    Tool,
-)
+from mage.effects import Decide, JudgeRequest, Notice, SummaryRequest, Tool
 from mage.engine import Accept, Command, Compress, Digest, Earlier, Grow, Start, Step, StepId, replay, view
 from mage.render import DEFAULT_CAPS, render_body, render_hints
 from tests.llm.requests import DECIDE

@@ -7,21 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from mage.chat import (
-    ACT,
-    OWN_TOOLS,
-    misfit,
-    system_prompt,
-)
-from mage.effects import (
-    Action,
-    BadTool,
-    Decide,
-    Decision,
-    Finish,
-    Notice,
-    Tool,
-)
+from mage.chat import ACT, OWN_TOOLS, misfit, system_prompt
+from mage.effects import Action, BadTool, Decide, Decision, Finish, Notice, Tool
 from mage.engine import Compress, MageError, Revise, UnknownName
 from mage.llm import ChatModel, client
 from tests.llm.requests import DECIDE, deciding

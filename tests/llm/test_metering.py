@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent import (
-    Agent,
-    Policy,
-    RunStopped,
-)
+from mage.agent import Agent, Policy, RunStopped
 from mage.chat import ACT, Assistant, System, ToolCall, User
 from mage.effects import Usage
 from mage.llm import ChatModel, client

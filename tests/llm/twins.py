@@ -9,15 +9,7 @@ from typing import Any, TypeVar, final
 import attrs
 import openai
 
-from mage.effects import (
-    Decision,
-    EffectError,
-    EffectFault,
-    Metered,
-    Tool,
-    Usage,
-    Verdict,
-)
+from mage.effects import Decision, EffectError, EffectFault, Metered, Tool, Usage, Verdict
 from mage.llm import (
     AsyncChatJudge,
     AsyncChatModel,

@@ -9,10 +9,7 @@ from typing import Any, Final
 import openai
 import pytest
 
-from mage.chat import (
-    Steps,
-    declared,
-)
+from mage.chat import Steps, declared
 from mage.effects import Tool
 from mage.engine import ApplyVerdict, Compress, Failed, Revise
 from mage.llm import AsyncChatJudge, ChatJudge

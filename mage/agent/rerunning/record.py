@@ -22,16 +22,7 @@ from hashlib import sha256
 from typing import Any, Final, assert_never, final
 
 from mage.agent.durable import Durable
-from mage.effects import (
-    Act,
-    Begin,
-    Decide,
-    EffectError,
-    JudgeRequest,
-    Observed,
-    Restore,
-    SummaryRequest,
-)
+from mage.effects import Act, Begin, Decide, EffectError, JudgeRequest, Observed, Restore, SummaryRequest
 from mage.effects.program import Ask
 from mage.engine import Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP

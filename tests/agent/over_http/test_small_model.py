@@ -13,15 +13,8 @@ import pytest
 
 from mage import Session
 from mage.agent import Agent, Outcome, Policy, RunFailed, RunStopped
-from mage.chat import (
-    parse_action,
-)
-from mage.effects import (
-    EFFECT_FAULTS,
-    Capabilities,
-    Tool,
-    Usage,
-)
+from mage.chat import parse_action
+from mage.effects import EFFECT_FAULTS, Capabilities, Tool, Usage
 from mage.llm import ChatJudge, ChatModel, ChatSummarizer
 from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
 from mage.stores import JournalStore, MemoryStore

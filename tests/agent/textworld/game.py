@@ -17,15 +17,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from mage.effects import (
-    RESET,
-    Capabilities,
-    Decide,
-    Decision,
-    EffectError,
-    Observed,
-    SummaryRequest,
-)
+from mage.effects import RESET, Capabilities, Decide, Decision, EffectError, Observed, SummaryRequest
 from mage.engine import ExecutionState, Failed, JudgeRequest, Passed, Verdict
 
 __all__ = [

@@ -9,15 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.agent.restore import Restorable
-from mage.effects import (
-    RESET,
-    Capabilities,
-    Divergence,
-    NoEffect,
-    NotRestored,
-    Restore,
-    Restored,
-)
+from mage.effects import RESET, Capabilities, Divergence, NoEffect, NotRestored, Restore, Restored
 from mage.engine import Step, StepId
 from mage.engine.nodes import ROOT
 from mage.memory.revise import plan

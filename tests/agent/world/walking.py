@@ -10,15 +10,7 @@ import attrs
 from hypothesis import strategies as st
 
 from mage.agent.restore import AsyncRestorable, Restorable
-from mage.effects import (
-    RESET,
-    ActionEffect,
-    EffectError,
-    NotRestored,
-    Observed,
-    Restore,
-    Restored,
-)
+from mage.effects import RESET, ActionEffect, EffectError, NotRestored, Observed, Restore, Restored
 from mage.engine import Step, StepId
 from mage.engine.ids import ROOT_STEP
 from mage.engine.nodes import ROOT
