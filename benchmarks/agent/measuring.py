@@ -104,7 +104,7 @@ def long_run(aisles: int, mark: int, at: Path) -> LongRun:
     watch = _Watch(counter)
     agent = Agent(
         model=Clerk(aisles, SHELVES, watch),
-        world=Warehouse(aisles, SHELVES),
+        environment=Warehouse(aisles, SHELVES),
         judge=auditor,
         summarizer=note_taker,
         policy=Policy(high_water=mark, max_steps=None),

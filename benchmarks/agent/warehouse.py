@@ -13,7 +13,17 @@ from collections.abc import Callable
 from typing import Final, final
 
 from mage.chat import Prompt, decide_messages, system_prompt
-from mage.effects import Decide, Decision, JudgeRequest, NoEffect, Observed, SummaryRequest, Verdict
+from mage.effects import (
+    Capabilities,
+    Decide,
+    Decision,
+    JudgeRequest,
+    NoEffect,
+    Observed,
+    SummaryRequest,
+    Tool,
+    Verdict,
+)
 from mage.engine import ExecutionState, Failed, Passed
 
 __all__ = ["TASK", "Clerk", "Warehouse", "auditor", "note_taker", "prompt_of"]
@@ -33,9 +43,9 @@ _WRONG: Final = 10
 class Warehouse:
     """Aisles of as many shelves as there are steps in a subgoal, but for the one that reports."""
 
-    restoring: Final = "replay"
-    manual: Final = (
-        "count[aisle-shelf] counts a shelf, label[aisle-shelf] reads its label, report[aisle, total] reports."
+    capabilities: Final = Capabilities(
+        "replay",
+        manual="count[aisle-shelf] counts a shelf, label[aisle-shelf] reads its label, report[aisle, total] reports.",
     )
 
     def __init__(self, aisles: int, shelves: int) -> None:
@@ -82,11 +92,10 @@ class Clerk:
         self._aisles = aisles
         self._shelves = shelves
         self._watch = watch
-        self._system = system_prompt("text", manual=Warehouse.manual)
+        self._system = system_prompt("text", manual=Warehouse.capabilities.manual)
 
-    @property
-    def prompt_text(self) -> str:
-        """The fixed words that go with every call."""
+    def prompt_text(self, _tools: tuple[Tool, ...], _manual: str) -> str:
+        """Return the fixed words that go with every call."""
         return self._system.text
 
     def __call__(self, request: Decide, /) -> Decision:

@@ -2,7 +2,7 @@
 
     from mage.agent import Agent, Policy
 
-    agent = Agent(model=my_model, world=MyEnvironment(), judge=my_judge)
+    agent = Agent(model=my_model, environment=MyEnvironment(), judge=my_judge)
     outcome = agent.run("sqlite:///work.db", "monday", task="Buy a desk, then a chair that fits it.")
 
 The loop is a program over effects (`mage.agent.loop`): it performs nothing itself. `Agent` calls who answers,
@@ -11,22 +11,9 @@ goes on where it was, and can be run again without a model.
 """
 
 from mage.agent.asynchronous import AsyncAgent
-from mage.agent.environment import (
-    RESET,
-    AsyncEnvironment,
-    AsyncSnapshots,
-    BadEnvironment,
-    Environment,
-    Foresees,
-    Manual,
-    Restoring,
-    Snapshots,
-    Tools,
-)
 from mage.agent.rerunning import Rerun, Tally, WhatIf, rerun, what_if
 from mage.agent.sync import Agent
 from mage.agent.tape import BadTape, TapeDiverged, tape_name
-from mage.agent.world import AsyncEnvironmentWorld, EnvironmentWorld
 from mage.memory.events import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
 from mage.memory.extracted import extracted
 from mage.memory.guards import BadAgent, NotAwaitable
@@ -34,38 +21,26 @@ from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped, To
 from mage.memory.policy import BadPolicy, Policy
 
 __all__ = [
-    "RESET",
     "Agent",
     "AgentEvent",
     "AgentHook",
     "AskFailed",
     "Asked",
     "AsyncAgent",
-    "AsyncEnvironment",
-    "AsyncEnvironmentWorld",
-    "AsyncSnapshots",
     "BadAgent",
-    "BadEnvironment",
     "BadPolicy",
     "BadTape",
-    "Environment",
-    "EnvironmentWorld",
-    "Foresees",
-    "Manual",
     "NotAwaitable",
     "Noticed",
     "Outcome",
     "Policy",
     "Rerun",
-    "Restoring",
     "RunEnded",
     "RunFailed",
     "RunFinished",
     "RunStopped",
-    "Snapshots",
     "Tally",
     "TapeDiverged",
-    "Tools",
     "Totals",
     "WhatIf",
     "extracted",

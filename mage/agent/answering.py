@@ -11,19 +11,7 @@ from mage.agent.performing import Perform
 from mage.agent.reel import Reel
 from mage.agent.spelling import failure_document, failure_of, metered_document, metered_of
 from mage.agent.tape import BadTape, TapeEntry, encoded
-from mage.effects import (
-    Compensable,
-    Decision,
-    EffectError,
-    Irreversible,
-    Metered,
-    NoEffect,
-    NotRestored,
-    Observed,
-    Restored,
-    Reversible,
-    metered,
-)
+from mage.effects import Decision, EffectError, Metered, NotRestored, Observed, Restored, metered
 from mage.engine import Compress, Failed, Passed, Revise
 from mage.engine.errors import MageError
 from mage.engine.nodes import FAULTS
@@ -36,10 +24,9 @@ _ANSWERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "judged": ("the judge", (Passed, Failed)),
     "verdict": ("the judge", (Passed, Failed)),
     "summarized": ("the summarizer", (str,)),
-    "started": ("the world", (Observed,)),
-    "act_failed": ("the world", (Observed,)),
-    "foreseen": ("the world's `foresees`", (NoEffect, Reversible, Compensable, Irreversible, type(None))),
-    "restored": ("the world", (Restored, NotRestored)),
+    "started": ("the environment", (Observed,)),
+    "act_failed": ("the environment", (Observed,)),
+    "restored": ("the environment", (Restored, NotRestored)),
 }
 
 

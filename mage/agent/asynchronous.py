@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any, TypeGuard, cast, final
+from typing import Any, final
 
 import attrs
 
-from mage.agent.environment import AsyncEnvironment
 from mage.agent.opening import BEGAN, Begun, begun, recorded, require_no_tape, tape_entries
 from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.reel import Recorded
+from mage.agent.restore import AsyncRestorable, introduced, sound
 from mage.agent.setting_out import first_entry, set_out, store_failed
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
-from mage.agent.world import AsyncEnvironmentWorld
 from mage.effects import (
     Act,
+    AsyncEnvironment,
     AsyncJudge,
     AsyncModel,
     AsyncSummarizer,
-    AsyncWorld,
     Begin,
     Decide,
     EffectError,
@@ -37,7 +36,7 @@ from mage.engine import Digest
 from mage.memory import guards
 from mage.memory.events import AgentHook, heard_by, tell_hooks
 from mage.memory.extracted import extracted_awaited
-from mage.memory.guards import answer_of, awaitable
+from mage.memory.guards import answer_of
 from mage.memory.outcomes import Outcome
 from mage.memory.policy import Policy
 from mage.session import AsyncSession, Conflict, OtherTask
@@ -53,16 +52,14 @@ from mage.stores import (
 )
 from mage.tokens import TokenCounter
 
-__all__ = ["AsyncAgent", "async_world_of"]
-
 
 @final
 @attrs.frozen(kw_only=True)
 class AsyncAgent:
-    """The twin of `Agent` whose model, world, judge and summarizer are awaited. See `Agent`."""
+    """The twin of `Agent` whose model, environment, judge and summarizer are awaited. See `Agent`."""
 
     model: AsyncModel = attrs.field(validator=guards.asked)
-    world: AsyncWorld | AsyncEnvironment
+    environment: AsyncEnvironment = attrs.field(validator=sound)
     judge: AsyncJudge | None = attrs.field(default=None, validator=guards.asked)
     summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=guards.asked)
     policy: Policy | None = attrs.field(default=None, validator=guards.policy)
@@ -80,7 +77,7 @@ class AsyncAgent:
     ) -> Outcome:
         """Run until the run ends; see `Agent.run`.
 
-        A cancellation arrives at an await of the model, the judge or the world, or after the store was written;
+        A cancellation arrives at an await of the model, the judge or the environment, or after the store was written;
         the next `run` goes on from there.
         """
         async with AsyncExitStack() as stack:
@@ -94,7 +91,7 @@ class AsyncAgent:
             tape = await stack.enter_async_context(await _tape(kept, name, clock, salts))
             driving = await stack.enter_async_context(_Driving(self, session, tape, hooks))
             first, found = await driving.find()
-            run, running = set_out(self, driving.world, first, found)
+            run, running = set_out(self, driving.environment.capabilities, first, found)
             try:
                 return await drive_awaited(running, driving.answer)
             except StoreError as error:
@@ -111,15 +108,6 @@ async def _tape(
         raise
 
 
-def async_world_of(world: AsyncWorld | AsyncEnvironment) -> AsyncWorld:
-    """Return the world that an environment is."""
-    return AsyncEnvironmentWorld(world) if _is_environment(world) else cast("AsyncWorld", world)
-
-
-def _is_environment(world: object) -> TypeGuard[AsyncEnvironment]:
-    return not hasattr(world, "begin")  # told by what it has: who implements a Protocol need not say so
-
-
 @final
 class _Driving:
     """Answers what a durable run asks, by awaiting."""
@@ -127,7 +115,7 @@ class _Driving:
     def __init__(
         self, agent: AsyncAgent, session: AsyncSession, tape: AsyncSession, hooks: tuple[AgentHook, ...]
     ) -> None:
-        self.world = async_world_of(agent.world)
+        self.environment = AsyncRestorable(agent.environment)
         self._agent = agent
         self._session = session
         self._tape = tape
@@ -149,7 +137,7 @@ class _Driving:
         agent, session, tape = self._agent, self._session, self._tape
         require_no_tape(session.name, session.tree.task)
         if tape.version == 1:
-            await self._note(BEGAN, first_entry(agent, session.version))
+            await self._note(BEGAN, first_entry(agent, self.environment.capabilities, session.version))
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
         first = begun(tape.name, entries, counter=agent.counter)
         before = await session.history(upto=first.version) if first.version > 1 else ()
@@ -182,17 +170,19 @@ class _Driving:
     async def _perform(self, request: object) -> object:
         match request:
             case Decide():
-                return await answer_of("model", self._agent.model(request))
-            case Act():
-                return await awaitable("world", self.world.act(request))
+                return await answer_of(
+                    "model", self._agent.model(introduced(request, self.environment.capabilities))
+                )
+            case Act(action):
+                return await self.environment.act(action)
             case JudgeRequest():
                 return await self._judge(request)
             case SummaryRequest():
                 return await answer_of("summarizer", (self._agent.summarizer or extracted_awaited)(request))
             case Begin():
-                return await awaitable("world", self.world.begin(request))
+                return await self.environment.reset()
             case Restore():
-                return await awaitable("world", self.world.restore(request))
+                return await self.environment.restore(request)
             case _:
                 raise TypeError(f"nobody performs a {type(request).__name__}")
 

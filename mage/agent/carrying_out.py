@@ -73,7 +73,7 @@ async def _hold_back(run: Run, decision: Decision, place: int) -> None:
 async def _is_pointed_out(run: Run, action: Action) -> bool:
     """Tell whether an action is not performed now, because the model should know something first."""
     if run.over:
-        await run.notice("world", "The world takes no more actions: complete, go back or finish.")
+        await run.notice("environment", "The world takes no more actions: complete, go back or finish.")
         return True
     tree = run.state.tree
     place = (tree.step_head, action.text)
@@ -110,12 +110,12 @@ async def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Outcom
         observed = await _performed(run, action)
     except EffectError as error:
         await run.notice(
-            "world",
+            "environment",
             "Your action was not carried out. What was asked for, and what the environment says:",
             action.text,
             error.detail,
         )
-        return RunFailed(f"world: {error.fault}", str(error), run.totals)
+        return RunFailed(f"environment: {error.fault}", str(error), run.totals)
     called = {} if action.call is None else {"call": action.call}
     newest = run.state.tree.next_step
     try:
@@ -166,7 +166,7 @@ async def tell_if_over(run: Run, observed: Observed) -> None:
     """Take in whether the world takes no more actions, and tell the model."""
     run.over = observed.over
     if observed.over:
-        await run.notice("world", "The world says that it is over.")
+        await run.notice("environment", "The world says that it is over.")
 
 
 async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 
 import attrs
 
-from mage.effects import EffectFault, Usage, WorldEffect
+from mage.effects import ActionEffect, EffectFault, Tool, Usage
 
 __all__ = ["Acting", "Again", "Began", "Ended", "Failure", "Kept", "Overtaken", "Restoring", "Taken"]
 
@@ -33,7 +33,7 @@ class Kept:
     uncertain: bool = False
     over: bool = False
     instructions: tuple[str, ...] = ()
-    effect: WorldEffect | None = None
+    effect: ActionEffect | None = None
 
 
 @final
@@ -47,6 +47,8 @@ class Began:
     counter: str
     overhead: int
     judged: bool
+    tools: tuple[Tool, ...] = ()
+    manual: str = ""
 
 
 @final

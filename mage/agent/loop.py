@@ -18,8 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from mage.agent.carrying_out import carried_out, tell_if_over
-from mage.agent.environment import RESET
-from mage.effects import EffectError, Observed
+from mage.effects import RESET, EffectError, Observed
 from mage.engine import Active, Grow, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
@@ -107,7 +106,7 @@ async def _begin(run: Run) -> Outcome | None:
     try:
         run.opening = await begin()
     except EffectError as error:
-        return RunFailed(f"world: {error.fault}", str(error), run.totals)
+        return RunFailed(f"environment: {error.fault}", str(error), run.totals)
     run.began = True
     return None
 

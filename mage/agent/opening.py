@@ -11,6 +11,7 @@ from mage.agent.forms import Began
 from mage.agent.reel import Recorded
 from mage.agent.spelling import policy_in, understood
 from mage.agent.tape import TAPE_TASK, BadTape, TapeEntry, entries_of
+from mage.effects import Capabilities
 from mage.engine import State, Step
 from mage.memory.journal import BadEffect, Tally
 from mage.memory.policy import Policy
@@ -39,9 +40,19 @@ PROGRAM: Final = 2
 
 
 def began(
-    version: int, policy: Policy, counter: TokenCounter, overhead: int, *, judged: bool
+    version: int,
+    policy: Policy,
+    counter: TokenCounter,
+    overhead: int,
+    capabilities: Capabilities,
+    *,
+    judged: bool,
 ) -> dict[str, object]:
     """Return the first entry of a tape."""
+    said = {
+        "tools": [attrs.asdict(tool, recurse=False) for tool in capabilities.tools],
+        "manual": capabilities.manual,
+    }
     return {
         "program": PROGRAM,
         "version": version,
@@ -49,6 +60,7 @@ def began(
         "counter": counter.name,
         "overhead": overhead,
         "judged": judged,
+        **{name: value for name, value in said.items() if value},
     }
 
 
@@ -63,6 +75,7 @@ class Begun:
         counter: what counts its tokens.
         overhead: tokens of the system prompt and the tool schemas, when it was begun.
         judged: whether it was begun with a judge.
+        introduced: what the model was told of the environment: its tools and its manual.
     """
 
     version: int
@@ -70,6 +83,7 @@ class Begun:
     counter: TokenCounter
     overhead: int
     judged: bool = True
+    introduced: Capabilities = attrs.field(factory=Capabilities)
 
 
 def begun(name: str, entries: Sequence[TapeEntry], *, counter: TokenCounter | None = None) -> Begun:
@@ -92,7 +106,8 @@ def begun(name: str, entries: Sequence[TapeEntry], *, counter: TokenCounter | No
     said: Began = understood(BEGAN, first.data)
     if counter is None or counter.name != said.counter:
         counter = counter_named(said.counter)
-    return Begun(said.version, policy_in(said.policy), counter, said.overhead, said.judged)
+    introduced = Capabilities(tools=said.tools, manual=said.manual)
+    return Begun(said.version, policy_in(said.policy), counter, said.overhead, said.judged, introduced)
 
 
 def counter_named(name: str) -> TokenCounter:

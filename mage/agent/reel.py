@@ -10,7 +10,7 @@ import attrs
 from mage.agent.performing import Note
 from mage.agent.spelling import require_sound, understood
 from mage.agent.tape import TapeDiverged, TapeEntry
-from mage.effects import NotRestored, Restored, WorldEffect
+from mage.effects import ActionEffect, NotRestored, Restored
 from mage.engine import State, StepId
 from mage.engine.journal import Operation
 from mage.memory.policy import Policy
@@ -49,7 +49,7 @@ class Recorded:
     journal: Sequence[Entry]
     tape: Sequence[TapeEntry]
     policy: Policy
-    effects: Mapping[StepId, WorldEffect] = attrs.field(factory=dict)
+    effects: Mapping[StepId, ActionEffect] = attrs.field(factory=dict)
 
 
 @final

@@ -8,7 +8,7 @@ from mage.agent.durable import Durable
 from mage.agent.loop import program
 from mage.agent.opening import Begun, began, first_policy, next_policy, policy_of
 from mage.agent.reel import Recorded
-from mage.effects import foresight_of
+from mage.effects import Capabilities, PromptedModel
 from mage.effects.program import Program
 from mage.memory.outcomes import Outcome, RunFailed
 from mage.memory.policy import Policy
@@ -17,15 +17,13 @@ from mage.render import Meter
 from mage.stores import StoreError
 from mage.tokens import TokenCounter, default_counter
 
-__all__ = ["Given", "Repeatable", "first_entry", "set_out", "store_failed"]
-
 
 class Given(Protocol):
     """What both twins are given, as far as a run sets out with it."""
 
     @property
     def model(self) -> object:
-        """Decides; its `prompt_text`, where it has one, goes with every call."""
+        """Decides; it may be a `PromptedModel`."""
         ...
 
     @property
@@ -44,30 +42,31 @@ class Given(Protocol):
         ...
 
 
-class Repeatable(Protocol):
-    """A world of either twin."""
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether the world of any path can be brought back."""
-        ...
-
-
-def first_entry(agent: Given, version: int) -> dict[str, object]:
+def first_entry(agent: Given, capabilities: Capabilities, version: int) -> dict[str, object]:
     """Return the first entry of the tape of a run that is begun at this version of its session."""
     counter = default_counter() if agent.counter is None else agent.counter
     judged = agent.judge is not None
-    overhead = counter.count(getattr(agent.model, "prompt_text", ""))
-    return began(version, first_policy(agent.policy, judged=judged), counter, overhead, judged=judged)
+    overhead = counter.count(fixed_prompt(agent.model, capabilities))
+    policy = first_policy(agent.policy, judged=judged)
+    return began(version, policy, counter, overhead, capabilities, judged=judged)
 
 
-def set_out(agent: Given, world: Repeatable, first: Begun, found: Recorded) -> tuple[Run, Program[Outcome]]:
+def fixed_prompt(model: object, capabilities: Capabilities) -> str:
+    """Return the text that goes with every call of a model in such an environment; empty if the model does not say."""
+    if not isinstance(model, PromptedModel):
+        return ""
+    return model.prompt_text(capabilities.tools, capabilities.manual)
+
+
+def set_out(
+    agent: Given, capabilities: Capabilities, first: Begun, found: Recorded
+) -> tuple[Run, Program[Outcome]]:
     """Return a run, and its program over what is there of it, to be driven."""
     durable = Durable(
         found,
         policy=next_policy(agent.policy, policy_of(found), first, judged=agent.judge is not None),
-        repeatable=world.repeatable,
-        foresees=foresight_of(world),
+        repeatable=capabilities.repeatable,
+        foresees=capabilities.foresees,
     )
     run = Run(Meter(first.counter), first.overhead)
     return run, durable.run(program(run))

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin
 from mage.agent.forms import Acting, Again, Began, Ended, Failure, Kept, Overtaken, Restoring, Taken
 from mage.agent.tape import BadTape, TapeEntry
 from mage.effects import (
+    ActionEffect,
     Decision,
     Divergence,
     EffectError,
@@ -16,8 +17,8 @@ from mage.effects import (
     Observed,
     Restored,
     Then,
+    Tool,
     Usage,
-    WorldEffect,
 )
 from mage.engine import StepId, Verdict
 from mage.memory.policy import BadPolicy, Policy
@@ -62,7 +63,8 @@ def _converter() -> Converter:
         made.register_structure_hook(exact, _only(exact, kinds))
     made.register_structure_hook_factory(_is_a_tuple, _of_a_list)
     made.register_structure_hook(StepId | int, lambda given, _: made.structure(given, int))
-    for union in (Then, Verdict, WorldEffect, Restored | NotRestored):
+    made.register_structure_hook(Tool, lambda given, _: Tool(**given))
+    for union in (Then, Verdict, ActionEffect, Restored | NotRestored):
         configure_tagged_union(union, made, tag_name="is")
         _let_it_be_none(made, union)
     return made
@@ -126,7 +128,7 @@ _FORMS: Final[Mapping[str, Any]] = {
     "overtaken": Overtaken,
     "text": str,
     "ended": Ended,
-    "effect": WorldEffect,
+    "effect": ActionEffect,
     "usage": Usage,
     "divergence": Divergence,
 }

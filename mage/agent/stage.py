@@ -1,4 +1,4 @@
-"""The world of a durable run: nothing is done in it before that was noted, nor twice in silence (D14)."""
+"""The environment of a durable run: nothing is done in it before that was noted, nor twice in silence (D14)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from mage.agent.ledger import Ledger
 from mage.agent.observations import observed_of
 from mage.agent.performing import Perform
 from mage.agent.reel import Reel
+from mage.agent.restore import foreseen
 from mage.agent.spelling import spelled
 from mage.effects import (
     Act,
+    ActionEffect,
     Begin,
     EffectError,
     Foresight,
@@ -23,7 +25,6 @@ from mage.effects import (
     Observed,
     Restore,
     Restored,
-    WorldEffect,
     lasts,
 )
 from mage.engine import Grow
@@ -146,9 +147,8 @@ class Stage:
             return True
         return effect is None and not all(lasts(self._foreseen(each)) for each in lasted)
 
-    def _foreseen(self, action: str) -> WorldEffect | None:
-        effect: WorldEffect | None = expected("foreseen", self._foresees(action))
-        return effect
+    def _foreseen(self, action: str) -> ActionEffect | None:
+        return foreseen(self._foresees, action)
 
     async def _performed(self, request: Act) -> Observed:
         try:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
-from typing import Any, TypeGuard, cast, final
+from typing import Any, final
 
 import attrs
 
-from mage.agent.environment import Environment
 from mage.agent.opening import BEGAN, Begun, begun, recorded, require_no_tape, tape_entries
 from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.reel import Recorded
+from mage.agent.restore import Restorable, introduced, sound
 from mage.agent.setting_out import first_entry, set_out, store_failed
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
-from mage.agent.world import EnvironmentWorld
 from mage.effects import (
     Act,
     Begin,
     Decide,
     EffectError,
+    Environment,
     Judge,
     JudgeRequest,
     Metered,
@@ -29,7 +29,6 @@ from mage.effects import (
     Summarizer,
     SummaryRequest,
     Verdict,
-    World,
     metered,
 )
 from mage.effects.program import Ask, drive
@@ -44,20 +43,18 @@ from mage.session import Conflict, OtherTask, Session
 from mage.stores import Clock, JournalStore, Salts, StoreError, now, open_store, random_salt
 from mage.tokens import TokenCounter
 
-__all__ = ["Agent", "world_of"]
-
 
 @final
 @attrs.frozen(kw_only=True)
 class Agent:
-    """An agent: a model, a world to act in, and who looks at what it claims.
+    """An agent: a model, an environment to act in, and a judge of what it claims.
 
-        agent = Agent(model=my_model, world=MyEnvironment(), judge=my_judge)
+        agent = Agent(model=my_model, environment=MyEnvironment(), judge=my_judge)
         outcome = agent.run("sqlite:///work.db", "monday", task="Buy a desk, then a chair that fits it.")
 
     Attributes:
         model: decides what to do next.
-        world: an `Environment`, or a `World` of your own.
+        environment: where it acts. The model is told its tools and its manual with each question.
         judge: is asked about each summary. None: each is accepted openly, and S says so.
         summarizer: writes the text where a segment grows too long, and where a judge wants another. None: an
             extract, without a model.
@@ -66,7 +63,7 @@ class Agent:
     """
 
     model: Model = attrs.field(validator=guards.asked)
-    world: World | Environment
+    environment: Environment = attrs.field(validator=sound)
     judge: Judge | None = attrs.field(default=None, validator=guards.asked)
     summarizer: Summarizer | None = attrs.field(default=None, validator=guards.asked)
     policy: Policy | None = attrs.field(default=None, validator=guards.policy)
@@ -104,7 +101,7 @@ class Agent:
             BadTape, TapeDiverged: its tape cannot be followed.
             StoreError: the store cannot be opened. (Once it runs, that is a `RunFailed`.)
 
-        What a model, judge, summarizer or world raises, but for `EffectError`, is passed on. Nothing is lost by
+        What a model, judge, summarizer or environment raises, but for `EffectError`, is passed on. Nothing is lost by
         that: the next `run` goes on from there.
         """
         with ExitStack() as stack:
@@ -116,7 +113,7 @@ class Agent:
             tape = stack.enter_context(_tape(kept, name, clock, salts))
             driving = _Driving(self, session, tape, hooks)
             first, found = driving.find()
-            run, running = set_out(self, driving.world, first, found)
+            run, running = set_out(self, driving.environment.capabilities, first, found)
             try:
                 return drive(running, driving.answer)
             except StoreError as error:
@@ -131,21 +128,12 @@ def _tape(store: JournalStore, name: str, clock: Clock, salts: Salts) -> Session
         raise
 
 
-def world_of(world: World | Environment) -> World:
-    """Return the world that an environment is."""
-    return EnvironmentWorld(world) if _is_environment(world) else cast("World", world)
-
-
-def _is_environment(world: object) -> TypeGuard[Environment]:
-    return not hasattr(world, "begin")  # told by what it has: who implements a Protocol need not say so
-
-
 @final
 class _Driving:
     """Answers what a durable run asks, by calling."""
 
     def __init__(self, agent: Agent, session: Session, tape: Session, hooks: tuple[AgentHook, ...]) -> None:
-        self.world = world_of(agent.world)
+        self.environment = Restorable(agent.environment)
         self._agent = agent
         self._session = session
         self._tape = tape
@@ -158,7 +146,7 @@ class _Driving:
         agent, session, tape = self._agent, self._session, self._tape
         require_no_tape(session.name, session.tree.task)
         if tape.version == 1:
-            self._note(BEGAN, first_entry(agent, session.version))
+            self._note(BEGAN, first_entry(agent, self.environment.capabilities, session.version))
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
         first = begun(tape.name, entries, counter=agent.counter)
         before = session.history(upto=first.version) if first.version > 1 else ()
@@ -190,17 +178,17 @@ class _Driving:
     def _perform(self, request: object) -> object:
         match request:
             case Decide():
-                return self._agent.model(request)
-            case Act():
-                return self.world.act(request)
+                return self._agent.model(introduced(request, self.environment.capabilities))
+            case Act(action):
+                return self.environment.act(action)
             case JudgeRequest():
                 return self._judge(request)
             case SummaryRequest():
                 return (self._agent.summarizer or extracted)(request)
             case Begin():
-                return self.world.begin(request)
+                return self.environment.reset()
             case Restore():
-                return self.world.restore(request)
+                return self.environment.restore(request)
             case _:
                 raise TypeError(f"nobody performs a {type(request).__name__}")
 

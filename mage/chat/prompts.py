@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from mage.chat.messages import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged
-from mage.chat.tools import ACT, BadAction, JsonValue, Tool, canonical, offered, parse_action
+from mage.chat.tools import ACT, BadAction, canonical, offered, parse_action
 from mage.chat.wording import (
     AS_JSON,
     AS_TEXT,
@@ -42,7 +42,7 @@ from mage.chat.wording import (
     SYSTEM,
     Prompt,
 )
-from mage.effects import Decide, JudgeRequest, SummaryRequest
+from mage.effects import Decide, JsonValue, JudgeRequest, SummaryRequest, Tool
 from mage.engine import Earlier, Step, StepId
 from mage.render import DEFAULT_CAPS, Caps
 from mage.render.blocks import Block, asked_of, head_of, hints_of, observation_of, step_of

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from mage.chat.tools import ACT, COMPRESS, OWN_TOOLS, REVISE, JsonValue, Schema, Tool
-from mage.effects import Decide
+from mage.chat.tools import ACT, COMPRESS, OWN_TOOLS, REVISE
+from mage.effects import Decide, JsonValue, Schema, Tool
 from mage.engine import Kind
 
 _LONGEST: Final = 200

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from enum import StrEnum
-from typing import Final, cast, final
+from typing import Final, final
 from urllib.parse import urlsplit
 
 import attrs
 
 from mage.agent import shop
-from mage.agent.environment import manual_of, tools_of
 from mage.chat import Mode as PromptMode
 from mage.cli.output import Refused
 from mage.effects import Judge, Model, Summarizer
@@ -33,7 +32,7 @@ _PROMPT_MODES: Final[dict[Mode, PromptMode]] = {Mode.TOOLS: "tools", Mode.TEXT: 
 @final
 @attrs.frozen
 class Answerers:
-    """Who is asked beside the world."""
+    """What answers beside the environment."""
 
     model: Model
     judge: Judge
@@ -52,7 +51,6 @@ def live(
     judge_model: str | None = None,
     base_url: str | None = None,
     mode: Mode = Mode.TOOLS,
-    environment: object = None,
 ) -> Answerers:
     """Return models behind an address; nothing is sent yet.
 
@@ -62,11 +60,9 @@ def live(
         judge_model: judges; None for the same.
         base_url: the server's address; None for that of the environment variables, or OpenAI's.
         mode: how the model replies.
-        environment: whose manual and tools the model is told; None where there is none.
 
     Raises:
         Refused: there is no key or none that can be sent, no address or proxy that can be used, or no `openai` client.
-        BadTool: a tool of the environment has a name that cannot be offered.
     """
     _require_address("--base-url", base_url)
     _require_address("OPENAI_BASE_URL", os.environ.get("OPENAI_BASE_URL"))
@@ -80,14 +76,7 @@ def live(
         raise Refused(str(error)) from None
     except (llm.MissingKey, llm.BadKey) as error:
         raise Refused(f"{error}; --offline needs no model") from None
-    given = cast("shop.Shop", environment)  # told by what it has: `manual_of` and `tools_of` look
-    chat = llm.ChatModel(
-        client,
-        model,
-        mode=_PROMPT_MODES[mode],
-        tools=() if environment is None else tools_of(given),
-        manual="" if environment is None else manual_of(given),
-    )
+    chat = llm.ChatModel(client, model, mode=_PROMPT_MODES[mode])
     return Answerers(chat, llm.ChatJudge(client, judge_model or model), llm.ChatSummarizer(client, model))
 
 

@@ -24,14 +24,14 @@ class Asked:
     """Whom the user wants to be asked.
 
     Attributes:
-        env: the environment's name.
+        environment: the environment's name.
         model: the model's; None offline.
         judge_model: the judge's, if it is another.
         base_url: the server's address, if it was given.
         mode: how the model replies.
     """
 
-    env: str
+    environment: str
     model: str | None
     judge_model: str | None
     base_url: str | None
@@ -41,8 +41,8 @@ class Asked:
     def options(self) -> list[str]:
         """The options that name them again, to be shown: a name and a password in an address are left out."""
         if self.model is None:
-            return ["--offline"] + ["--env", self.env] * (self.env != "shop")
-        named = ["--env", self.env, "--model", self.model]
+            return ["--offline"] + ["--environment", self.environment] * (self.environment != "shop")
+        named = ["--environment", self.environment, "--model", self.model]
         shown = None if self.base_url is None else _without_userinfo(self.base_url)
         for option, value in (("--judge-model", self.judge_model), ("--base-url", shown)):
             named += [] if value is None else [option, value]
@@ -57,7 +57,7 @@ def _without_userinfo(address: str) -> str:
 
 
 def asked_of(
-    env: str | None,
+    environment: str | None,
     model: str | None,
     judge_model: str | None,
     base_url: str | None,
@@ -74,12 +74,14 @@ def asked_of(
         for option, given in (("--model", model), ("--judge-model", judge_model), ("--base-url", base_url)):
             if given is not None:
                 raise typer.BadParameter("an offline run asks no model", param_hint=option)
-        return Asked("shop" if env is None else env, None, None, None, mode)
-    if env is None:
-        raise typer.BadParameter("where is the agent to act? --env shop is one place", param_hint="--env")
+        return Asked("shop" if environment is None else environment, None, None, None, mode)
+    if environment is None:
+        raise typer.BadParameter(
+            "where is the agent to act? --environment shop is one place", param_hint="--environment"
+        )
     if not model:
         raise typer.BadParameter("which model? --offline needs none", param_hint="--model")
-    return Asked(env, model, judge_model, base_url, mode)
+    return Asked(environment, model, judge_model, base_url, mode)
 
 
 def task_of(given: str | None, file: Path | None) -> str | None:

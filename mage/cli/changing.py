@@ -9,12 +9,9 @@ from typing import final
 import attrs
 import typer
 
-from mage.agent.environment import BadEnvironment
-from mage.chat import BadTool
 from mage.cli.answerers import Mode, live, offline
-from mage.cli.environments import environment_named, guarded
-from mage.cli.output import Refused
-from mage.effects import Judge, Model, Summarizer, World
+from mage.cli.environments import environment_named
+from mage.effects import Environment, Judge, Model, Summarizer
 
 __all__ = ["Change", "Given", "given_by"]
 
@@ -28,7 +25,7 @@ class Change:
         policy: choices of the policy that are to be others.
         judge: the model that is asked about each summary; None for nobody else.
         model: the one that goes on where the record ends; None for none.
-        env: the environment that acts there.
+        environment: the environment that acts there.
         base_url: the server's address, if it was given.
         mode: how the model replies.
         is_offline: whether the demo's script goes on there.
@@ -37,7 +34,7 @@ class Change:
     policy: Mapping[str, object]
     judge: str | None
     model: str | None
-    env: str | None
+    environment: str | None
     base_url: str | None
     mode: Mode
     is_offline: bool
@@ -45,7 +42,7 @@ class Change:
     @property
     def is_none(self) -> bool:
         """Whether nothing is changed: the run is to be the same."""
-        return not (self.policy or self.is_offline) and self.judge is self.model is self.env is None
+        return not (self.policy or self.is_offline) and self.judge is self.model is self.environment is None
 
     def require_sound(self, into: str | None) -> None:
         """Do nothing if every option does something.
@@ -81,14 +78,14 @@ class Given:
         judge: about a summary.
         model: what to do next.
         summarizer: with a text.
-        world: with what came of an action.
+        environment: with what came of an action.
         judged_anew: whether the judge is asked about each summary, whatever the record says of it.
     """
 
     judge: Judge | None
     model: Model | None
     summarizer: Summarizer | None
-    world: World | None
+    environment: Environment | None
     judged_anew: bool
 
 
@@ -102,27 +99,18 @@ def given_by(stack: ExitStack, change: Change) -> Given:
     Raises:
         Refused: somebody of them cannot be had.
     """
-    place = "shop" if change.env is None and change.is_offline else change.env
+    place = "shop" if change.environment is None and change.is_offline else change.environment
     environment = None if place is None else environment_named(place)
-    try:
-        world = None if environment is None else guarded(environment)
-        going_on = offline() if change.is_offline else None
-        if change.model is not None:
-            going_on = live(
-                stack,
-                change.model,
-                judge_model=change.judge,
-                base_url=change.base_url,
-                mode=change.mode,
-                environment=environment,
-            )
-        judged = going_on if change.judge is None else live(stack, change.judge, base_url=change.base_url)
-    except (BadEnvironment, BadTool) as error:
-        raise Refused(f"environment {place}: {error}") from None
+    going_on = offline() if change.is_offline else None
+    if change.model is not None:
+        going_on = live(
+            stack, change.model, judge_model=change.judge, base_url=change.base_url, mode=change.mode
+        )
+    judged = going_on if change.judge is None else live(stack, change.judge, base_url=change.base_url)
     return Given(
         None if judged is None else judged.judge,
         None if going_on is None else going_on.model,
         None if going_on is None else going_on.summarizer,
-        world,
+        environment,
         change.judge is not None,
     )

@@ -9,25 +9,11 @@ from importlib.metadata import EntryPoint, entry_points
 from types import TracebackType
 from typing import Any, Final, cast, final
 
-from mage.agent import Environment
-from mage.agent.sync import world_of
+from mage.agent.restore import capabilities_of
 from mage.cli.culprits import line_of_theirs, told_error
 from mage.cli.output import Refused
-from mage.effects import (
-    Act,
-    Begin,
-    EffectError,
-    NotRestored,
-    Observed,
-    Restore,
-    Restored,
-    World,
-    WorldEffect,
-    foresight_of,
-)
+from mage.effects import BadEnvironment, BadTool, Capabilities, EffectError, Environment, Observed
 from mage.engine import MageError
-
-__all__ = ["GROUP", "GuardedWorld", "WorldRaised", "environment_named", "guarded"]
 
 GROUP: Final = "mage.environments"
 """The group of entry points. Each is called with the text behind the colon, or with nothing, for an `Environment`."""
@@ -36,11 +22,13 @@ _THEIRS: Final = (Exception, SystemExit)
 _OURS: Final = EntryPoint("shop", "mage.agent.shop:Shop", GROUP)
 
 
-def environment_named(given: str) -> Environment | World:
+def environment_named(given: str) -> GuardedEnvironment:
     """Return the environment that `NAME`, `NAME:ARGUMENTS` or `MODULE:FACTORY[:ARGUMENTS]` names, made anew.
 
+    Its exceptions are told from ours: they are raised as `EnvironmentRaised`.
+
     Raises:
-        Refused: there is none, or it cannot be made; says which there are, or why.
+        Refused: there is none, or it cannot be made, or it is no environment; says which there are, or why.
     """
     name, _, rest = given.partition(":")
     known = {_OURS.name: _OURS, **{point.name: point for point in entry_points(group=GROUP)}}
@@ -55,15 +43,16 @@ def environment_named(given: str) -> Environment | World:
     return _made(given, EntryPoint(given, f"{name}:{factory}", GROUP), arguments)
 
 
-def _made(given: str, point: EntryPoint, arguments: str) -> Environment | World:
+def _made(given: str, point: EntryPoint, arguments: str) -> GuardedEnvironment:
     if "" not in sys.path:
         sys.path.append("")  # the working directory, where a module of one's own lies
     with _Theirs(f"environment {given}"):
         factory: Callable[..., Any] = _loaded(point)  # whatever they make; what it lacks is told below
-        made = factory(arguments) if arguments else factory()
-    if not hasattr(made, "act"):
-        raise Refused(f"environment {given}: {type(made).__name__} is no environment: it has no `act`")
-    return cast("Environment | World", made)
+        made: Environment = factory(arguments) if arguments else factory()
+        try:
+            return GuardedEnvironment(made)
+        except (BadEnvironment, BadTool) as error:
+            raise Refused(f"environment {given}: {error}") from None
 
 
 def _loaded(point: EntryPoint) -> Callable[..., Any]:
@@ -86,7 +75,7 @@ class _Theirs:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if isinstance(error, _THEIRS):
+        if isinstance(error, _THEIRS) and not isinstance(error, Refused):
             raise Refused(f"{self._what}: {told_error(error)}{_at(error)}") from None
 
 
@@ -96,7 +85,7 @@ def _at(error: BaseException) -> str:
 
 
 @final
-class WorldRaised(MageError):
+class EnvironmentRaised(MageError):
     """An environment has raised something that is no `EffectError`. Whether the action was performed is uncertain.
 
     Attributes:
@@ -115,46 +104,43 @@ class WorldRaised(MageError):
         return said + _at(self.error)
 
 
-def guarded(made: Environment | World) -> GuardedWorld:
-    """Return the world of an environment, whose exceptions are told from ours.
-
-    Raises:
-        BadEnvironment: it lacks what it claims to have.
-    """
-    return GuardedWorld(world_of(made))
+_DOING: Final = {
+    "foresees": "say what an action would do",
+    "take": "take a snapshot",
+    "put_back": "go back",
+    "restore": "go back",
+}
 
 
 @final
-class GuardedWorld:
-    """A `World` that raises `WorldRaised` for whatever its environment raises."""
+class GuardedEnvironment:
+    """An `Environment` that raises `EnvironmentRaised` for whatever the one that it wraps raises.
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    Raises:
+        BadEnvironment, BadTool: what it wraps is no environment.
+    """
 
-    @property
-    def repeatable(self) -> bool:
-        """See `World`."""
-        return self._world.repeatable
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self.capabilities: Capabilities = capabilities_of(environment).around(_guarded)
 
-    def foresees(self, action: str) -> WorldEffect | None:
-        """See `World`."""
-        with _Raised("say what it would do"):
-            return foresight_of(self._world)(action)
-
-    def begin(self, request: Begin, /) -> Observed:
-        """See `World`."""
+    def reset(self) -> Observed | str:
+        """See `Environment`."""
         with _Raised("begin"):
-            return self._world.begin(request)
+            return self._environment.reset()
 
-    def act(self, request: Act, /) -> Observed:
-        """See `World`."""
+    def act(self, action: str, /) -> Observed | str:
+        """See `Environment`."""
         with _Raised("act"):
-            return self._world.act(request)
+            return self._environment.act(action)
 
-    def restore(self, request: Restore, /) -> Restored | NotRestored:
-        """See `World`."""
-        with _Raised("go back"):
-            return self._world.restore(request)
+
+def _guarded(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*given: object) -> object:
+        with _Raised(_DOING[name]):
+            return operation(*given)
+
+    return guarded
 
 
 @final
@@ -169,4 +155,4 @@ class _Raised:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         if isinstance(error, _THEIRS) and not isinstance(error, EffectError):
-            raise WorldRaised(self._doing, error) from None
+            raise EnvironmentRaised(self._doing, error) from None

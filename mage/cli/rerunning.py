@@ -27,7 +27,7 @@ from mage.cli.answerers import Mode
 from mage.cli.changing import Change, Given, given_by
 from mage.cli.differences import plain_difference, told_difference
 from mage.cli.endings import numbered, told_outcome, told_totals
-from mage.cli.environments import WorldRaised
+from mage.cli.environments import EnvironmentRaised
 from mage.cli.keeping import in_store
 from mage.cli.naming import InStore
 from mage.cli.naming import Session as Named
@@ -36,6 +36,7 @@ from mage.cli.policies import Changes, changed, policy_changes
 from mage.cli.running import leave_interrupted
 from mage.cli.stores import opened
 from mage.cli.tapes import refuse_tape
+from mage.effects import BadEnvironment
 from mage.memory.outcomes import KindOfCall
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import MissingTokenizer
@@ -48,8 +49,8 @@ _NEXT: Final = {
     "judged": "the judge is asked",
     "verdict": "the judge is waited for",
     "summarized": "the summarizer is asked",
-    "acting": "the world acts",
-    "act_failed": "the world has not answered yet",
+    "acting": "the environment acts",
+    "act_failed": "the environment has not answered yet",
 }
 _SHOWN: Final = 8  # versions that differ; --json has them all
 
@@ -69,7 +70,7 @@ def rerun_session(
         str | None,
         typer.Option(metavar="M", help="Decides, judges and summarizes where the record has no answer."),
     ] = None,
-    env: Annotated[
+    environment: Annotated[
         str | None,
         typer.Option(metavar="NAME[:ARGS]", help="Acts where the record does not say what came of it."),
     ] = None,
@@ -91,7 +92,7 @@ def rerun_session(
     nobody is given who could answer, the new run stops. Exit status: 0 where nothing differs, 1 where it does.
     """
     named = _in_store(session)
-    change = Change(policy_changes(policy), judge, model, env, base_url, mode, is_offline)
+    change = Change(policy_changes(policy), judge, model, environment, base_url, mode, is_offline)
     change.require_sound(into)
     if change.is_none:
         _exact(named, as_json)
@@ -190,7 +191,7 @@ def _what_if(session: InStore, kept: InStore | None, given: Given, changes: Mapp
         policy = changed(before.policy, changes)
         try:
             return _followed(session, lambda: _asked(store, session, target, kept, policy, given))
-        except WorldRaised as raised:
+        except (EnvironmentRaised, BadEnvironment) as raised:
             raise Refused(f"{session}: {raised}{_left(kept)}") from None
         except KeyboardInterrupt:
             complain(f"interrupted{_left(kept)}")
@@ -221,7 +222,7 @@ def _asked(
         judge=given.judge,
         model=given.model,
         summarizer=given.summarizer,
-        world=given.world,
+        environment=given.environment,
         policy=policy,
         anew=anew,
         into=target,

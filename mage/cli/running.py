@@ -25,20 +25,19 @@ from mage.agent import (
     rerun,
     shop,
 )
-from mage.agent.environment import BadEnvironment
 from mage.agent.rerunning import policy_of
-from mage.chat import BadTool
 from mage.cli.answerers import Mode, live, offline
 from mage.cli.asking import Asked, asked_of, task_of
 from mage.cli.culprits import told_traceback
 from mage.cli.endings import BESIDE, explained, told_outcome, told_totals
-from mage.cli.environments import GROUP, WorldRaised, environment_named, guarded
+from mage.cli.environments import GROUP, EnvironmentRaised, environment_named
 from mage.cli.inspect import print_tree
 from mage.cli.keeping import Kept, where_kept
 from mage.cli.live import view_for
 from mage.cli.output import AsJson, Refused, print_json, printable, say
 from mage.cli.policies import Changes, changed, policy_changes
 from mage.cli.stores import opened
+from mage.effects import BadEnvironment
 from mage.session import OtherTask, Session
 from mage.stores import Conflict, JournalStore, MemoryStore, UnknownJournal
 from mage.tokens import MissingTokenizer
@@ -64,7 +63,7 @@ def run(
     task_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Read the task from a file.", readable=False)
     ] = None,
-    env: Annotated[
+    environment: Annotated[
         str | None,
         typer.Option(
             metavar="NAME[:ARGS]",
@@ -104,7 +103,7 @@ def run(
     status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
     """
     changes = policy_changes(policy, max_steps=max_steps, max_tokens=max_tokens)
-    asked = asked_of(env, model, judge_model, base_url, mode, is_offline=is_offline)
+    asked = asked_of(environment, model, judge_model, base_url, mode, is_offline=is_offline)
     text = task_of(task, task_file)
     kept = where_kept(session, is_offline=is_offline)
     if text is None and not kept.is_there:
@@ -131,23 +130,19 @@ def _no_task(kept: Kept) -> NoReturn:
 
 
 def _agent(stack: ExitStack, asked: Asked) -> Agent:
-    environment = environment_named(asked.env)
-    try:
-        world = guarded(environment)
-        if asked.model is None:
-            answerers = offline()
-        else:
-            answerers = live(
-                stack,
-                asked.model,
-                judge_model=asked.judge_model,
-                base_url=asked.base_url,
-                mode=asked.mode,
-                environment=environment,
-            )
-    except (BadEnvironment, BadTool) as error:
-        raise Refused(f"environment {asked.env}: {error}") from None
-    return Agent(model=answerers.model, world=world, judge=answerers.judge, summarizer=answerers.summarizer)
+    environment = environment_named(asked.environment)
+    if asked.model is None:
+        answerers = offline()
+    else:
+        answerers = live(
+            stack, asked.model, judge_model=asked.judge_model, base_url=asked.base_url, mode=asked.mode
+        )
+    return Agent(
+        model=answerers.model,
+        environment=environment,
+        judge=answerers.judge,
+        summarizer=answerers.summarizer,
+    )
 
 
 def _leave(outcome: Outcome) -> None:
@@ -176,10 +171,12 @@ def _ran(
         raise Refused(f"{kept}: {BESIDE}") from None
     except KeyboardInterrupt:
         return RunStopped("interrupted", "from the keyboard", _totals(store, kept.name))
-    except WorldRaised as raised:
+    except EnvironmentRaised as raised:
         if with_traceback:
             sys.stderr.write(told_traceback(raised.error))
-        return RunFailed("world: raised", str(raised), _totals(store, kept.name))
+        return RunFailed("environment: raised", str(raised), _totals(store, kept.name))
+    except BadEnvironment as bad:
+        return RunFailed("environment: bad", str(bad), _totals(store, kept.name))
     except OtherTask:
         raise Refused(
             f"{kept}: this session is for another task; leave the task out to go on with it, or name another session"

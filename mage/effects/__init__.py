@@ -1,37 +1,17 @@
-"""What the core and the agent ask of the world, as frozen values, and the Protocols of who answers.
+"""What the core and the agent ask for, as frozen values, and the Protocols of what answers: model, judge, environment.
 
 Nothing here performs anything. Any function of the right signature is a judge, a summarizer or a model; an
 `async def` one is its awaitable twin. An answer may come as it is or as `Metered`, with what it took.
 `mage.testing` has scripted ones for tests.
 
-    asked             of whom       answered by
-    Decide            Model         Decision
-    Begin, Act        World         Observed
-    Restore           World         Restored | NotRestored
-    JudgeRequest      Judge         Verdict
-    SummaryRequest    Summarizer    str
+    asked             of             answered by
+    Decide            Model          Decision
+    Begin, Act        Environment    Observed
+    Restore           Environment    Restored | NotRestored
+    JudgeRequest      Judge          Verdict
+    SummaryRequest    Summarizer     str
 """
 
-from mage.effects.acting import (
-    Act,
-    AsyncWorld,
-    Begin,
-    Compensable,
-    Divergence,
-    Foresight,
-    Irreversible,
-    NoEffect,
-    NotRestored,
-    Observed,
-    Restore,
-    Restored,
-    Reversible,
-    Undo,
-    World,
-    WorldEffect,
-    foresight_of,
-    lasts,
-)
 from mage.effects.answers import EFFECT_FAULTS, EffectError, EffectFault, Metered, Usage, metered
 from mage.effects.deciding import (
     Action,
@@ -42,29 +22,66 @@ from mage.effects.deciding import (
     Model,
     Notice,
     NoticeKind,
+    PromptedModel,
     Then,
 )
+from mage.effects.environment import (
+    ACTION_EFFECTS,
+    RESET,
+    Act,
+    ActionEffect,
+    AsyncEnvironment,
+    BadEnvironment,
+    Begin,
+    Capabilities,
+    Compensable,
+    CustomRestore,
+    Divergence,
+    Environment,
+    Foresight,
+    Irreversible,
+    NoEffect,
+    NotRestored,
+    Observed,
+    Restore,
+    Restored,
+    Restoring,
+    Reversible,
+    Snapshots,
+    Undo,
+    lasts,
+)
 from mage.effects.judging import AsyncJudge, AsyncSummarizer, Judge, Summarizer, SummaryRequest
+from mage.effects.tools import BadTool, JsonValue, Schema, Tool
 from mage.engine import JudgeRequest, Verdict
 
 __all__ = [
+    "ACTION_EFFECTS",
     "EFFECT_FAULTS",
+    "RESET",
     "Act",
     "Action",
+    "ActionEffect",
+    "AsyncEnvironment",
     "AsyncJudge",
     "AsyncModel",
     "AsyncSummarizer",
-    "AsyncWorld",
+    "BadEnvironment",
+    "BadTool",
     "Begin",
+    "Capabilities",
     "Compensable",
+    "CustomRestore",
     "Decide",
     "Decision",
     "Divergence",
     "EffectError",
     "EffectFault",
+    "Environment",
     "Finish",
     "Foresight",
     "Irreversible",
+    "JsonValue",
     "Judge",
     "JudgeRequest",
     "Metered",
@@ -74,18 +91,20 @@ __all__ = [
     "Notice",
     "NoticeKind",
     "Observed",
+    "PromptedModel",
     "Restore",
     "Restored",
+    "Restoring",
     "Reversible",
+    "Schema",
+    "Snapshots",
     "Summarizer",
     "SummaryRequest",
     "Then",
+    "Tool",
     "Undo",
     "Usage",
     "Verdict",
-    "World",
-    "WorldEffect",
-    "foresight_of",
     "lasts",
     "metered",
 ]

@@ -106,7 +106,7 @@ EffectFault: TypeAlias = Literal[
     "dropped",
     "unreachable",
     "rejected",
-    "world",
+    "environment",
 ]
 """How an effect can fail.
 
@@ -116,7 +116,7 @@ EffectFault: TypeAlias = Literal[
     rate_limit, server, timeout, dropped,     nobody has answered, also not when asked again
     unreachable
     rejected                                  the provider takes no such request: key, model or parameters
-    world                                     the environment could not carry out an action
+    environment                               the environment could not carry out an action
 """
 
 EFFECT_FAULTS: Final[tuple[EffectFault, ...]] = (
@@ -134,7 +134,7 @@ EFFECT_FAULTS: Final[tuple[EffectFault, ...]] = (
     "dropped",
     "unreachable",
     "rejected",
-    "world",
+    "environment",
 )
 _UNUSABLE: Final = frozenset(EFFECT_FAULTS[:7])
 

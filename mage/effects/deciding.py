@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Literal, Protocol, TypeAlias, final
+from typing import Literal, Protocol, TypeAlias, final, runtime_checkable
 
 import attrs
 from attrs.validators import deep_iterable, instance_of, optional
 
 from mage.effects.answers import Metered
+from mage.effects.tools import Tool
 from mage.engine import Compress, ExecutionState, Revise, StepId
-
-__all__ = ["Action", "AsyncModel", "Decide", "Decision", "Finish", "Model", "Notice", "NoticeKind", "Then"]
 
 NoticeKind: TypeAlias = Literal[
     "refused",
@@ -25,13 +24,13 @@ NoticeKind: TypeAlias = Literal[
     "left_behind",
     "tokens",
     "judge",
-    "world",
+    "environment",
     "changed",
 ]
 """What a notice is about: a refused command, an unusable reply, a step walked into again (D10), an action that
 was tried and left at this very place, a summary that has failed, an action of which nobody knows whether it was
-performed, a world that is not as it was, an action that cannot be undone, instructions that a revise left behind,
-a segment that grows too long, a judge that is down, a world that is over, somebody else who has written."""
+performed, an environment that is not as it was, an action that cannot be undone, instructions that a revise left behind,
+a segment that grows too long, a judge that is down, an environment that is over, somebody else who has written."""
 
 
 @final
@@ -64,6 +63,9 @@ class Decide:
         may_compress: whether there is an open segment to summarize, or a summary that wants a new text.
         room: tokens that the open segment may still take before it is summarized without being asked; None
             where there is no mark.
+        tools: the environment's tools, whose calls are its actions; none if any text is an action. The same in
+            every question of a run, as is `manual`: so a prompt that begins with them has a constant beginning.
+        manual: what the environment says of itself and its actions.
     """
 
     shown: ExecutionState
@@ -71,6 +73,8 @@ class Decide:
     notices: tuple[Notice, ...] = ()
     may_compress: bool = True
     room: int | None = None
+    tools: tuple[Tool, ...] = ()
+    manual: str = ""
 
 
 @final
@@ -150,4 +154,16 @@ class AsyncModel(Protocol):
 
     def __call__(self, request: Decide, /) -> Awaitable[Decision | Metered[Decision]]:
         """See `Model`."""
+        ...
+
+
+@runtime_checkable
+class PromptedModel(Protocol):
+    """A model that says how long its prompts are before anything is shown. Without this they count as empty.
+
+    A run counts that text into its mark (`Policy.high_water`) once, when it is begun.
+    """
+
+    def prompt_text(self, tools: tuple[Tool, ...], manual: str) -> str:
+        """Return the fixed text that goes with every call in an environment with these tools and this manual."""
         ...

@@ -4,9 +4,10 @@
 
     from mage.llm import ChatJudge, ChatModel, ChatSummarizer, client
     with client() as ours:                       # OPENAI_API_KEY, OPENAI_BASE_URL
-        model = ChatModel(ours, "gpt-5-mini", manual="Actions: search[words], click[name].")
+        model = ChatModel(ours, "gpt-5-mini")
         judge = ChatJudge(ours, "gpt-5-mini")
         summarizer = ChatSummarizer(ours, "gpt-5-mini")
+        agent = Agent(model=model, environment=MyEnvironment(), judge=judge, summarizer=summarizer)
 
 Each has an awaitable twin that runs the same program. What goes wrong is an `EffectError` with its fault; a
 key is never in one, nor in a repr or a log.

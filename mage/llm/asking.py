@@ -9,8 +9,8 @@ from typing import Final, final
 
 import attrs
 
-from mage.chat import ChatMessage, Schema, Tool, ToolCall
-from mage.effects import EffectError, Usage
+from mage.chat import ChatMessage, ToolCall
+from mage.effects import EffectError, Schema, Tool, Usage
 from mage.effects.program import Ask
 from mage.engine import MageError
 

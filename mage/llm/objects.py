@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, cast, final
 
-from mage.chat import JsonValue
+from mage.effects import JsonValue
 
 __all__ = ["objects_in"]
 

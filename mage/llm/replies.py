@@ -14,20 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from mage.chat import (
-    ACT,
-    COMPRESS,
-    FINISH,
-    REVISE,
-    BadAction,
-    JsonValue,
-    Tool,
-    ToolCall,
-    action_text,
-    misfit,
-    read_arguments,
-)
-from mage.effects import Action, Decision, EffectError, EffectFault, Finish, Then
+from mage.chat import ACT, COMPRESS, FINISH, REVISE, BadAction, ToolCall, action_text, misfit, read_arguments
+from mage.effects import Action, Decision, EffectError, EffectFault, Finish, JsonValue, Then, Tool
 from mage.engine import Compress, Failed, Passed, Revise, Verdict
 from mage.llm.asking import Reply
 from mage.llm.objects import objects_in

@@ -14,14 +14,12 @@ import attrs
 import httpx2
 import openai
 from openai import Omit, omit
-from openai.types.chat import (
-    ChatCompletionFunctionToolParam,
-    ChatCompletionMessageParam,
-)
+from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessageParam
 from openai.types.shared_params import ResponseFormatJSONSchema
 
 from mage.chat import declared, is_strict, written
 from mage.effects import EffectError
+from mage.engine import UnknownName
 from mage.llm.asking import Call, NotEnforced, Reply
 from mage.llm.bounds import calling
 from mage.llm.completions import Gathering, read_json_completion
@@ -53,6 +51,14 @@ class Sampling(TypedDict, total=False):
     extra: Mapping[str, object]
 
 
+def _require_known(_line: object, _field: attrs.Attribute[Any], given: Sampling) -> None:
+    """Refuse a setting that would be left out in silence: `max_token`, or the tools of an environment."""
+    known = tuple(Sampling.__annotations__)
+    for name in given:
+        if name not in known:
+            raise UnknownName("setting of a call", name, known)
+
+
 class _Parameters(TypedDict):
     messages: list[ChatCompletionMessageParam]
     model: str
@@ -78,7 +84,7 @@ class Line:
 
     client: openai.OpenAI = attrs.field(repr=False)
     model: str
-    sampling: Sampling
+    sampling: Sampling = attrs.field(validator=_require_known)
     counter: TokenCounter = attrs.field(factory=default_counter, repr=False)
 
     def send(self, call: Call) -> Reply:
@@ -121,7 +127,7 @@ class AsyncLine:
 
     client: openai.AsyncOpenAI = attrs.field(repr=False)
     model: str
-    sampling: Sampling
+    sampling: Sampling = attrs.field(validator=_require_known)
     counter: TokenCounter = attrs.field(factory=default_counter, repr=False)
 
     async def send(self, call: Call) -> Reply:

@@ -19,13 +19,12 @@ from mage.chat import (
     REVISE,
     AssistantReply,
     BadAction,
-    JsonValue,
     ToolCall,
     action_text,
     misfit,
     read_arguments,
 )
-from mage.effects import Decide, Observed, WorldEffect
+from mage.effects import ActionEffect, Decide, JsonValue, Observed
 from mage.effects.program import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
@@ -326,7 +325,7 @@ async def instruct(run: Run, text: str, *, standing: bool) -> None:
         raise ValueError(str(result))
 
 
-def observed_in(result: object, effect: WorldEffect | None = None) -> Observed:
+def observed_in(result: object, effect: ActionEffect | None = None) -> Observed:
     """Return what a host says came back.
 
     Raises:

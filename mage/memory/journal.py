@@ -10,14 +10,7 @@ from typing import Final, final
 
 import attrs
 
-from mage.effects import (
-    Compensable,
-    Irreversible,
-    NoEffect,
-    Observed,
-    Reversible,
-    WorldEffect,
-)
+from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Observed, Reversible
 from mage.engine import Command, Grow, Retext, Revise, State, StepId, SummaryId, apply
 from mage.engine.errors import MageError
 from mage.memory.requests import Counts
@@ -34,7 +27,7 @@ CALL: Final = "call"
 REPLY: Final = "reply"
 """The key in a command's meta under which stands the digest of the reply that it came of."""
 
-_EFFECTS: Final[Mapping[str, type[WorldEffect]]] = {
+_EFFECTS: Final[Mapping[str, type[ActionEffect]]] = {
     kind.__name__: kind for kind in (NoEffect, Reversible, Compensable, Irreversible)
 }
 
@@ -69,7 +62,7 @@ def observed_meta(observed: Observed) -> dict[str, object]:
     return {OBSERVED: said}
 
 
-def effect_of(command: Command, meta: Mapping[str, object]) -> WorldEffect | None:
+def effect_of(command: Command, meta: Mapping[str, object]) -> ActionEffect | None:
     """Return what a command has done to the world; None where it is no step, or nobody said.
 
     Raises:
@@ -99,12 +92,12 @@ class Tally:
     """
 
     def __init__(
-        self, counts: Counts | None = None, effects: Mapping[StepId, WorldEffect] | None = None
+        self, counts: Counts | None = None, effects: Mapping[StepId, ActionEffect] | None = None
     ) -> None:
         self._revisions: dict[StepId, int] = {} if counts is None else dict(counts.revisions)
         self._retexts: dict[SummaryId, int] = {} if counts is None else dict(counts.retexts)
         self.counts = Counts(self._revisions, self._retexts)
-        self.effects: dict[StepId, WorldEffect] = dict(effects or {})
+        self.effects: dict[StepId, ActionEffect] = dict(effects or {})
         self.reply = ""
         self.calls: set[str] = set()
         self.commands = 0

@@ -36,6 +36,7 @@ from mage.chat import (
 )
 from mage.chat.wording import MEMORY
 from mage.effects import (
+    ActionEffect,
     AsyncJudge,
     AsyncSummarizer,
     Decide,
@@ -49,7 +50,6 @@ from mage.effects import (
     Summarizer,
     SummaryRequest,
     Verdict,
-    WorldEffect,
     metered,
 )
 from mage.effects.program import Ask, Program, drive, drive_awaited
@@ -367,7 +367,7 @@ class Memory(_Memory[Session]):
         action: str,
         result: str | Observed,
         *,
-        effect: WorldEffect | None = None,
+        effect: ActionEffect | None = None,
         meta: Mapping[str, object] | None = None,
     ) -> None:
         """Record an action and what came back, for agents without tool calls.
@@ -551,7 +551,7 @@ class AsyncMemory(_Memory[AsyncSession]):
         action: str,
         result: str | Observed,
         *,
-        effect: WorldEffect | None = None,
+        effect: ActionEffect | None = None,
         meta: Mapping[str, object] | None = None,
     ) -> None:
         """See `Memory.record`."""

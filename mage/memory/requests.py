@@ -14,6 +14,7 @@ import attrs
 
 from mage.effects import (
     Act,
+    ActionEffect,
     Begin,
     Decide,
     Decision,
@@ -26,7 +27,6 @@ from mage.effects import (
     Restored,
     SummaryRequest,
     Verdict,
-    WorldEffect,
 )
 from mage.effects.program import Ask
 from mage.engine import Digest, Refusal, State, StepId, SummaryId
@@ -77,7 +77,7 @@ class Seen:
     counts: Counts
     news: tuple[Notice, ...] = ()
     followed: bool = False
-    effects: Mapping[StepId, WorldEffect] = attrs.field(factory=dict)
+    effects: Mapping[StepId, ActionEffect] = attrs.field(factory=dict)
 
 
 @final
@@ -116,7 +116,7 @@ class Uncertain:
         effect: `Irreversible` where it would last, so that it is not done again later either; else None.
     """
 
-    effect: WorldEffect | None = None
+    effect: ActionEffect | None = None
 
 
 @final

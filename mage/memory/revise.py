@@ -8,6 +8,7 @@ from typing import Final, assert_never
 from returns.pipeline import is_successful
 
 from mage.effects import (
+    ActionEffect,
     Compensable,
     EffectError,
     Irreversible,
@@ -17,7 +18,6 @@ from mage.effects import (
     Restored,
     Reversible,
     Undo,
-    WorldEffect,
     lasts,
 )
 from mage.engine import Instruct, Instruction, Revise, Revised, State, Step, StepId, Tree, revise
@@ -209,7 +209,7 @@ async def place_again(run: Run, left_behind: Sequence[Instruction]) -> None:
 _LONGEST: Final = 120
 
 
-def plan(abandoned: Iterable[Step], effects: Mapping[StepId, WorldEffect]) -> tuple[Undo, ...]:
+def plan(abandoned: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> tuple[Undo, ...]:
     """Return the plan for leaving these steps behind.
 
     Args:
@@ -236,7 +236,7 @@ def leaves_no_trace(undoing: Iterable[Undo]) -> bool:
     return all(isinstance(undo.effect, NoEffect) for undo in undoing)
 
 
-def lasting_of(effects: Mapping[StepId, WorldEffect]) -> frozenset[StepId]:
+def lasting_of(effects: Mapping[StepId, ActionEffect]) -> frozenset[StepId]:
     """Return the steps whose actions were declared compensable or irreversible. Cost: O(declared effects)."""
     return frozenset(step for step, effect in effects.items() if lasts(effect))
 
@@ -266,7 +266,7 @@ def undo_line(undo: Undo) -> str:
     return f"Step {undo.step.id}, {_one_line(undo.step.action)}: {_fate(undo.effect)}"
 
 
-def _fate(effect: WorldEffect | None) -> str:
+def _fate(effect: ActionEffect | None) -> str:
     match effect:
         case NoEffect():
             return "had no effect"

@@ -11,7 +11,7 @@ from typing import TypeVar, final
 
 import attrs
 
-from mage.effects import EffectError, Metered, Notice, NoticeKind, Observed, Usage, Verdict, WorldEffect
+from mage.effects import ActionEffect, EffectError, Metered, Notice, NoticeKind, Observed, Usage, Verdict
 from mage.effects.program import Program
 from mage.engine import (
     Active,
@@ -98,7 +98,7 @@ class Run:
         self.overhead = overhead
         self.totals = Totals()
         self.notices: list[Notice] = []
-        self.effects: Mapping[StepId, WorldEffect] = {}
+        self.effects: Mapping[StepId, ActionEffect] = {}
         self.began = False
         self.over = False
         self.judging: Digest | None = None

@@ -5,8 +5,8 @@
 - **Strategies** for Hypothesis: `texts`, `contents`, `verdicts`, `kinds`; `commands(state)`, what may come next;
   `histories()`, `journals()`, `states()`.
 - **A stateful test**: `VersionMachine`, which goes on from any version that ever was; yours to build on.
-- **Answers from a script**: `ScriptedModel`, `ScriptedWorld`, `ScriptedJudge`, `ScriptedSummarizer`, for programs
-  that ask; `Recording` and `RecordingWorld` keep what real ones were asked and answered.
+- **Answers from a script**: `ScriptedModel`, `ScriptedEnvironment`, `ScriptedJudge`, `ScriptedSummarizer`, for programs
+  that ask; `Recording` and `RecordingEnvironment` keep what real ones were asked and answered.
 - **A store of journals of yours**: `mage.testing.stores` asks it for everything that it promises.
 
 A failing example prints Python to paste below `from mage.engine import *`: the commands that made its state.
@@ -36,13 +36,14 @@ from mage.testing.canonical import canonical, differences
 from mage.testing.edges import Edge, carry_out, state_after
 from mage.testing.machine import Version, Versioned, VersionMachine
 from mage.testing.scripted import (
+    AwaitedEnvironment,
     Recording,
-    RecordingWorld,
+    RecordingEnvironment,
     Scripted,
+    ScriptedEnvironment,
     ScriptedJudge,
     ScriptedModel,
     ScriptedSummarizer,
-    ScriptedWorld,
     ScriptEnded,
 )
 from mage.testing.strategies import (
@@ -60,16 +61,17 @@ from mage.testing.strategies import (
 
 __all__ = [
     "HOSTILE",
+    "AwaitedEnvironment",
     "Edge",
     "History",
     "Recording",
-    "RecordingWorld",
+    "RecordingEnvironment",
     "ScriptEnded",
     "Scripted",
+    "ScriptedEnvironment",
     "ScriptedJudge",
     "ScriptedModel",
     "ScriptedSummarizer",
-    "ScriptedWorld",
     "Version",
     "VersionMachine",
     "Versioned",

@@ -1,36 +1,36 @@
-"""Models, worlds, judges and summarizers from a script, and recordings of real ones, for tests of what asks them.
+"""Models, environments, judges and summarizers from a script, and recordings of real ones, for tests of what asks them.
 
     model = ScriptedModel(Decision.act("look"), TimeoutError(), Decision.finish("done"))
-    world = ScriptedWorld("a lamp", opening="a dark room")
+    environment = ScriptedEnvironment("a lamp", opening="a dark room")
     judge = ScriptedJudge(Passed(), Failed("the chair does not fit"))
-    Agent(model=model, world=world, judge=judge).run("memory:", "test", task="Buy a chair")
+    Agent(model=model, environment=environment, judge=judge).run("memory:", "test", task="Buy a chair")
     assert [request.shown.raw for request in model.asked] == [...]
 
-What awaits takes `model.awaited`, `world.awaited`. What was recorded once can be a script: `Scripted(*recording.answers)`.
+What awaits takes `model.awaited`, `environment.awaited`. What was recorded once can be a script: `Scripted(*recording.answers)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Generic, TypeAlias, TypeVar, cast, final
+from typing import Any, Generic, TypeAlias, TypeVar, cast, final
 
 from mage.effects import (
-    Act,
-    AsyncWorld,
-    Begin,
+    RESET,
+    ActionEffect,
+    AsyncEnvironment,
+    Capabilities,
+    CustomRestore,
     Decide,
     Decision,
-    Foresight,
+    Environment,
     Metered,
     NotRestored,
     Observed,
     Restore,
     Restored,
     SummaryRequest,
-    World,
-    WorldEffect,
-    foresight_of,
+    Tool,
 )
 from mage.engine import JudgeRequest, Verdict
 
@@ -82,40 +82,46 @@ class Scripted(Generic[Request, Answer]):
 ScriptedJudge: TypeAlias = Scripted[JudgeRequest, Verdict]
 ScriptedSummarizer: TypeAlias = Scripted[SummaryRequest, str]
 ScriptedModel: TypeAlias = Scripted[Decide, Decision | Metered[Decision]]
-_Restoring: TypeAlias = Restored | NotRestored
 
 
 @final
-class ScriptedWorld:
-    """A `World` from a script: each action is answered by the next observation, whatever it is.
+class ScriptedEnvironment:
+    """An `Environment` from a script: each action is answered by the next observation, whatever it is.
 
     Attributes:
-        asked: every request so far, in order.
-        repeatable: whether it says that it can always be brought back.
-        foresees: what it says beforehand that an action would do.
+        asked: every request so far, in order: `RESET` for a reset, an action as its text, a `Restore`.
+        capabilities: see the arguments.
 
     Args:
         observations: of the actions, in order; an exception in it is raised.
         opening: what it shows first.
         restored: what each restoring comes to, in order; when these are used up, `Restored("replay")`.
-        repeatable: see above.
+        repeatable: whether it says that it can always be brought back.
         foreseen: by action, what it says beforehand; of all others nothing.
+        tools: its tools.
+        manual: its manual.
     """
 
     def __init__(
         self,
         *observations: Observed | str | Exception,
         opening: Observed | str = "",
-        restored: Iterable[_Restoring | Exception] = (),
+        restored: Iterable[Restored | NotRestored | Exception] = (),
         repeatable: bool = True,
-        foreseen: Mapping[str, WorldEffect] | None = None,
+        foreseen: Mapping[str, ActionEffect] | None = None,
+        tools: Iterable[Tool] = (),
+        manual: str = "",
     ) -> None:
-        self.asked: list[Begin | Act | Restore] = []
-        self.repeatable = repeatable
-        self.foresees: Foresight = dict(foreseen or {}).get
-        self._opening = _observed(opening)
-        self._observations: Scripted[Act, Observed | str] = Scripted(*observations)
-        self._restored: Scripted[Restore, _Restoring] = Scripted(*restored)
+        self.asked: list[str | Restore] = []
+        self.capabilities = Capabilities(
+            CustomRestore(self._restore, repeatable),
+            foresees=dict(foreseen or {}).get,
+            tools=tools,
+            manual=manual,
+        )
+        self._opening = opening
+        self._observations: Scripted[str, Observed | str] = Scripted(*observations)
+        self._restored: Scripted[Restore, Restored | NotRestored] = Scripted(*restored)
 
     @property
     def left(self) -> int:
@@ -125,29 +131,28 @@ class ScriptedWorld:
     @property
     def actions(self) -> list[str]:
         """The actions that were asked for, in order."""
-        return [request.action for request in self._observations.asked]
+        return self._observations.asked
 
     @property
-    def awaited(self) -> AsyncWorld:
-        """The same script, where a world is awaited."""
-        return _AwaitedWorld(self)
+    def awaited(self) -> AsyncEnvironment:
+        """The same script, where an environment is awaited."""
+        return AwaitedEnvironment(self)
 
-    def begin(self, request: Begin, /) -> Observed:
+    def reset(self) -> Observed | str:
         """Return the opening."""
-        self.asked.append(request)
+        self.asked.append(RESET)
         return self._opening
 
-    def act(self, request: Act, /) -> Observed:
+    def act(self, action: str, /) -> Observed | str:
         """Return the next observation, or raise it.
 
         Raises:
             ScriptEnded: there is none.
         """
-        self.asked.append(request)
-        return _observed(self._observations(request))
+        self.asked.append(action)
+        return self._observations(action)
 
-    def restore(self, request: Restore, /) -> Restored | NotRestored:
-        """Return what the next restoring comes to, or raise it."""
+    def _restore(self, request: Restore, /) -> Restored | NotRestored:
         self.asked.append(request)
         return self._restored(request) if self._restored.left else Restored("replay")
 
@@ -201,74 +206,65 @@ class _Keeping(Generic[Answer]):
 
 
 @final
-class RecordingWorld:
-    """A `World` that asks another, and keeps what was asked and answered.
+class RecordingEnvironment:
+    """An `Environment` that asks another, and keeps what was asked and answered.
 
     Attributes:
-        begins, acts, restores: the recordings of what was asked.
+        resets, acts, restores: the recordings of what was asked; of restores those by `CustomRestore`, or what was
+            put back of `Snapshots`.
+        capabilities: those of the other.
     """
 
-    def __init__(self, world: World) -> None:
-        self.begins: Recording[Begin, Observed] = Recording(world.begin)
-        self.acts: Recording[Act, Observed] = Recording(world.act)
-        self.restores: Recording[Restore, _Restoring] = Recording(world.restore)
-        self._world = world
+    def __init__(self, environment: Environment) -> None:
+        self.resets: Recording[str, Observed | str] = Recording(lambda _reset: environment.reset())
+        self.acts: Recording[str, Observed | str] = Recording(environment.act)
+        self.restores: Recording[Any, Any] = Recording(lambda _request: None)  # Any: see `Snapshots.put_back`
+        self.capabilities = environment.capabilities.around(self._recorded)
 
-    @property
-    def repeatable(self) -> bool:
-        """What the other says."""
-        return self._world.repeatable
-
-    @property
-    def foresees(self) -> Foresight:
-        """What the other says beforehand."""
-        return foresight_of(self._world)
+    def _recorded(self, name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+        if name not in ("restore", "put_back"):
+            return operation
+        self.restores = Recording(operation)
+        return self.restores
 
     @property
     def actions(self) -> list[str]:
         """The actions that were asked for, in order."""
-        return [request.action for request in self.acts.asked]
+        return self.acts.asked
 
     @property
-    def awaited(self) -> AsyncWorld:
-        """The same, where a world is awaited."""
-        return _AwaitedWorld(self)
+    def awaited(self) -> AsyncEnvironment:
+        """The same, where an environment is awaited."""
+        return AwaitedEnvironment(self)
 
-    def begin(self, request: Begin, /) -> Observed:
+    def reset(self) -> Observed | str:
         """Ask the other, and keep what comes back."""
-        return self.begins(request)
+        return self.resets(RESET)
 
-    def act(self, request: Act, /) -> Observed:
+    def act(self, action: str, /) -> Observed | str:
         """Ask the other, and keep what comes back."""
-        return self.acts(request)
-
-    def restore(self, request: Restore, /) -> Restored | NotRestored:
-        """Ask the other, and keep what comes back."""
-        return self.restores(request)
+        return self.acts(action)
 
 
 @final
-class _AwaitedWorld:
-    def __init__(self, world: World) -> None:
-        self._world = world
+class AwaitedEnvironment:
+    """An `Environment` as an `AsyncEnvironment` that never really waits."""
 
-    @property
-    def repeatable(self) -> bool:
-        return self._world.repeatable
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self.capabilities = environment.capabilities.around(_awaited)
 
-    @property
-    def foresees(self) -> Foresight:
-        return foresight_of(self._world)
+    async def reset(self) -> Observed | str:
+        """See `Environment`."""
+        return self._environment.reset()
 
-    async def begin(self, request: Begin, /) -> Observed:
-        return self._world.begin(request)
-
-    async def act(self, request: Act, /) -> Observed:
-        return self._world.act(request)
-
-    async def restore(self, request: Restore, /) -> Restored | NotRestored:
-        return self._world.restore(request)
+    async def act(self, action: str, /) -> Observed | str:
+        """See `Environment`."""
+        return self._environment.act(action)
 
 
-def _observed(given: Observed | str) -> Observed:
-    return Observed(given) if isinstance(given, str) else given
+def _awaited(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+    async def awaited(*given: object) -> object:
+        return operation(*given)
+
+    return operation if name == "foresees" else awaited

@@ -9,31 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from types import coroutine
-from typing import Any, TypeVar, cast, final
+from typing import Any, ParamSpec, TypeVar, cast, final
 
 from mage.agent import Outcome
-from mage.effects import (
-    Act,
-    AsyncJudge,
-    AsyncModel,
-    AsyncSummarizer,
-    AsyncWorld,
-    Begin,
-    NotRestored,
-    Observed,
-    Restore,
-    Restored,
-    World,
-    foresight_of,
-)
+from mage.agent.restore import Restorable
+from mage.effects import AsyncJudge, AsyncModel, AsyncSummarizer, Environment, Observed
 from mage.stores import AsyncJournalStore, Head, JournalStore, MemoryStore, Record, Snapshot
 from tests.agent.toys import TASK, Parts
-from tests.agent.twins import NAME, awaited_agent, called_agent, constant, plain, world_for
+from tests.agent.twins import NAME, awaited_agent, called_agent, constant, plain
 
 __all__ = ["Interrupted", "Places", "interrupt_awaited", "interrupt_called", "one_turn"]
 
 Answer = TypeVar("Answer")
-Request = TypeVar("Request")
+Asked = ParamSpec("Asked")
 
 
 class Interrupted(BaseException):
@@ -60,23 +48,23 @@ class Places:
         if number == self._at:
             self.interrupt()
 
-    def around(self, call: Callable[[Request], Answer]) -> Callable[[Request], Answer]:
+    def around(self, call: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
         """Return a function that comes to a place before it does what it does, and after."""
 
-        def called(request: Request) -> Answer:
+        def called(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
             self.come()
-            answer = call(request)
+            answer = call(*args, **kwargs)
             self.come()
             return answer
 
         return called
 
-    def around_awaited(self, call: Callable[[Request], Answer]) -> Callable[[Request], Awaitable[Answer]]:
+    def around_awaited(self, call: Callable[Asked, Answer]) -> Callable[Asked, Awaitable[Answer]]:
         """Return the same as an `async` function, which waits at each place."""
 
-        async def awaited(request: Request) -> Answer:
+        async def awaited(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
             await self.wait()
-            answer = call(request)
+            answer = call(*args, **kwargs)
             await self.wait()
             return answer
 
@@ -99,25 +87,27 @@ def one_turn() -> Generator[None, None, None]:
 
 
 @final
-class _World:
-    def __init__(self, world: World, places: Places) -> None:
-        self.repeatable = world.repeatable
-        self.foresees = foresight_of(world)
-        self.begin: Callable[[Begin], Observed] = places.around(world.begin)
-        self.act: Callable[[Act], Observed] = places.around(world.act)
-        self.restore: Callable[[Restore], Restored | NotRestored] = places.around(world.restore)
+class InterruptedEnvironment:
+    """An environment with a place before and after whatever it does."""
+
+    def __init__(self, environment: Environment, places: Places) -> None:
+        self.capabilities = environment.capabilities.around(
+            lambda name, operation: operation if name == "foresees" else places.around(operation)
+        )
+        self.reset: Callable[[], Observed | str] = places.around(environment.reset)
+        self.act: Callable[[str], Observed | str] = places.around(environment.act)
 
 
 @final
-class _AwaitedWorld:
-    def __init__(self, world: World, places: Places) -> None:
-        self.repeatable = world.repeatable
-        self.foresees = foresight_of(world)
-        self.begin: Callable[[Begin], Awaitable[Observed]] = places.around_awaited(world.begin)
-        self.act: Callable[[Act], Awaitable[Observed]] = places.around_awaited(world.act)
-        self.restore: Callable[[Restore], Awaitable[Restored | NotRestored]] = places.around_awaited(
-            world.restore
+class InterruptedAsyncEnvironment:
+    """The same, awaited."""
+
+    def __init__(self, environment: Environment, places: Places) -> None:
+        self.capabilities = environment.capabilities.around(
+            lambda name, operation: operation if name == "foresees" else places.around_awaited(operation)
         )
+        self.reset: Callable[[], Awaitable[Observed | str]] = places.around_awaited(environment.reset)
+        self.act: Callable[[str], Awaitable[Observed | str]] = places.around_awaited(environment.act)
 
 
 @final
@@ -195,7 +185,7 @@ def interrupt_called(parts: Parts, store: MemoryStore, places: Places) -> Outcom
     agent = called_agent(
         Parts(
             places.around(parts.model),
-            cast("Any", _World(world_for(parts), places)),  # as agents take it: a World
+            InterruptedEnvironment(Restorable(parts.environment), places),
             None if parts.judge is None else places.around(parts.judge),
             None if parts.summarizer is None else places.around(parts.summarizer),
             parts.policy,
@@ -224,7 +214,7 @@ async def _cancelled(parts: Parts, store: MemoryStore, places: Places) -> Outcom
     plain_agent = awaited_agent(parts)
     agent = type(plain_agent)(
         model=cast("AsyncModel", places.around_awaited(parts.model)),
-        world=cast("AsyncWorld", _AwaitedWorld(world_for(parts), places)),
+        environment=InterruptedAsyncEnvironment(Restorable(parts.environment), places),
         judge=None if parts.judge is None else cast("AsyncJudge", places.around_awaited(parts.judge)),
         summarizer=None
         if parts.summarizer is None

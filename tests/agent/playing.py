@@ -20,18 +20,18 @@ from mage.agent.durable import Durable
 from mage.agent.loop import program
 from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
 from mage.agent.reel import Recorded
+from mage.agent.restore import Restorable
 from mage.agent.tape import TapeEntry, encoded
 from mage.effects import (
     Act,
     Begin,
     Decide,
     Decision,
+    Environment,
     JudgeRequest,
     Metered,
     Restore,
     SummaryRequest,
-    World,
-    foresight_of,
 )
 from mage.effects.program import Ask, drive
 from mage.engine.journal import Operation
@@ -41,7 +41,7 @@ from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Conflict, Entry
 from mage.stores import Head
-from mage.testing import Scripted, ScriptedWorld
+from mage.testing import Scripted, ScriptedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK
 
@@ -64,7 +64,7 @@ class Played:
 
     Attributes:
         decisions, verdicts, texts: the scripts of model, judge and summarizer; `asked` says what they were asked.
-        world: whatever answers for the world.
+        environment: where the actions are performed.
         journal: the commands, with what goes with them.
         tape: the entries.
         events: what the hooks heard.
@@ -78,7 +78,7 @@ class Played:
         *decisions: Deciding,
         verdicts: Iterable[Judging] = (),
         texts: Iterable[Writing] = (),
-        world: World | None = None,
+        environment: Environment | None = None,
         policy: Policy | None = None,
         state: State | None = None,
         counts: Counts | None = None,
@@ -88,7 +88,9 @@ class Played:
         self.decisions: Scripted[Decide, Decision | Metered[Decision]] = Scripted(*decisions)
         self.verdicts: Scripted[JudgeRequest, Verdict | Metered[Verdict]] = Scripted(*verdicts)
         self.texts: Scripted[SummaryRequest, str | Metered[str]] = Scripted(*texts)
-        self.world: World = ScriptedWorld(*["seen"] * 99) if world is None else world
+        self.environment: Environment = (
+            ScriptedEnvironment(*["seen"] * 99) if environment is None else environment
+        )
         self.first = Policy() if policy is None else policy
         self.given: Policy | None = policy
         self.start = start(TASK) if state is None else state
@@ -102,15 +104,18 @@ class Played:
         self._commits = 0
         self._later: JudgeRequest | None = None
         self.durable: Durable
+        self._restorable: Restorable
 
     def run(self, *, live: bool = True) -> Outcome:
         """Run to the end."""
         found = Recorded(1, self.start, self.counts, tuple(self.journal), tuple(self.tape), self.first)
+        self._restorable = Restorable(self.environment)
+        capabilities = self._restorable.capabilities
         self.durable = Durable(
             found,
             policy=self.given,
-            repeatable=self.world.repeatable,
-            foresees=foresight_of(self.world),
+            repeatable=capabilities.repeatable,
+            foresees=capabilities.foresees,
             live=live,
         )
         run = Run(Meter(EstimateCounter()), 0)
@@ -121,13 +126,18 @@ class Played:
         *decisions: Deciding,
         verdicts: Iterable[Judging] = (),
         texts: Iterable[Writing] = (),
-        world: World | None = None,
+        environment: Environment | None = None,
         policy: Policy | None = None,
         others: Mapping[int, Sequence[Command]] | None = None,
     ) -> Played:
         """Return the same run in another process: with its tape and journal, and scripts for what is new."""
         new = Played(
-            *decisions, verdicts=verdicts, texts=texts, world=world, state=self.start, counts=self.counts
+            *decisions,
+            verdicts=verdicts,
+            texts=texts,
+            environment=environment,
+            state=self.start,
+            counts=self.counts,
         )
         new.first, new.given = self.first, policy
         new.journal, new.tape = list(self.journal), list(self.tape)
@@ -199,11 +209,11 @@ class Played:
             case SummaryRequest():
                 return self.texts(request)
             case Begin():
-                return self.world.begin(request)
-            case Act():
-                return self.world.act(request)
+                return self._restorable.reset()
+            case Act(action):
+                return self._restorable.act(action)
             case Restore():
-                return self.world.restore(request)
+                return self._restorable.restore(request)
             case _:
                 raise TypeError(request)
 

@@ -8,14 +8,12 @@ from typing import Final, TypeVar
 import pytest
 from hypothesis import strategies as st
 
-from mage.agent import (
-    Policy,
-)
-from mage.agent.environment import Restoring
+from mage.agent import Policy
 from mage.effects import Decide, Decision, Metered
 from mage.stores import MemoryStore
 from tests.agent.toys import Mistake, model_of, parts_of
 from tests.agent.twins import TWINS
+from tests.agent.ways import RestoredBy
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -46,7 +44,7 @@ def a_run(
     policy: Policy | None = None,
     *,
     goals: int = 4,
-    restoring: Restoring = "replay",
+    restoring: RestoredBy = "replay",
 ) -> MemoryStore:
     """Return a store with a run in it."""
     store = MemoryStore()
@@ -65,7 +63,7 @@ def counting(answers: Callable[[Request], Answer]) -> tuple[Callable[[Request], 
     return counted, asked
 
 
-def interrupted_after(decisions: int, restoring: Restoring = "replay") -> MemoryStore:
+def interrupted_after(decisions: int, restoring: RestoredBy = "replay") -> MemoryStore:
     """Return a store with a run whose model has gone after so many decisions."""
     store, (model, asked) = MemoryStore(), counting(model_of(4, ALL_MISTAKES))
 

@@ -15,22 +15,16 @@ from mage import Compress, Failed, JudgeRequest, Revise, Session, Unverified, Ve
 from mage.agent import Policy
 from mage.effects import (
     EFFECT_FAULTS,
-    Act,
     Action,
-    Begin,
     Decide,
     Decision,
     EffectError,
+    Environment,
     Finish,
     Metered,
-    NotRestored,
     Observed,
-    Restore,
-    Restored,
     SummaryRequest,
     Then,
-    World,
-    foresight_of,
 )
 from mage.session import Conflict, Refused
 from mage.stores import Head, JournalStore, Record, StoreFull, StoreUnavailable
@@ -38,7 +32,7 @@ from tests.agent.interrupting import Interrupted
 from tests.agent.toys import Mistake, judge, model_of, summarizer
 from tests.agent.twins import NAME, constant, plain
 
-__all__ = ["Chance", "Faults", "FaultyStore", "FaultyWorld", "Wild", "policy_by", "write_from_outside"]
+__all__ = ["Chance", "Faults", "FaultyEnvironment", "FaultyStore", "Wild", "policy_by", "write_from_outside"]
 
 Answer = TypeVar("Answer")
 ACTIONS: Final = (
@@ -207,36 +201,36 @@ class Wild:
 
 
 @final
-class FaultyWorld:
-    """A world that fails, dies in the act, and counts what it did for the agent itself.
+class FaultyEnvironment:
+    """An environment that fails, dies in the act, and counts what it did for the agent itself.
 
     Attributes:
         performed: the actions that it was asked for and carried out, without replays and inverses.
     """
 
-    def __init__(self, world: World, chance: Chance, performed: list[str]) -> None:
-        self.repeatable = world.repeatable
-        self.foresees = foresight_of(world)
+    def __init__(self, environment: Environment, chance: Chance, performed: list[str]) -> None:
         self.performed = performed
-        self._world = world
+        self.capabilities = environment.capabilities.around(self._faulty)
+        self._environment = environment
         self._chance = chance
 
-    def begin(self, request: Begin, /) -> Observed:
+    def _faulty(self, name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+        if name == "foresees":
+            return operation
+        return lambda *given: self._chance.around(lambda: operation(*given), fault="environment")
+
+    def reset(self) -> Observed | str:
         """Begin."""
-        return self._chance.around(lambda: self._world.begin(request), fault="world")
+        return self._chance.around(self._environment.reset, fault="environment")
 
-    def act(self, request: Act, /) -> Observed:
+    def act(self, action: str, /) -> Observed | str:
         """Perform an action."""
-        return self._chance.around(lambda: self._act(request), fault="world")
+        return self._chance.around(lambda: self._act(action), fault="environment")
 
-    def _act(self, request: Act) -> Observed:
-        seen = self._world.act(request)
-        self.performed.append(request.action)
+    def _act(self, action: str) -> Observed | str:
+        seen = self._environment.act(action)
+        self.performed.append(action)
         return seen
-
-    def restore(self, request: Restore, /) -> Restored | NotRestored:
-        """Go back; now and then something came back differently, or it raises."""
-        return self._chance.around(lambda: self._world.restore(request), fault="world")
 
 
 @final

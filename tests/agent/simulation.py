@@ -17,9 +17,8 @@ from typing import Any, Final, cast, final
 
 from mage import Compress, Grow, Revise, State, apply, check
 from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals, tape_name
-from mage.agent.environment import RESET, Restoring
 from mage.codec import encode_tree
-from mage.effects import Decide, Usage
+from mage.effects import RESET, Decide, Usage
 from mage.effects.program import Ask
 from mage.engine import Command, check_change
 from mage.memory.journal import UNCERTAIN
@@ -30,14 +29,15 @@ from tests.agent.interrupting import Interrupted, one_turn
 from tests.agent.simulating import (
     Chance,
     Faults,
+    FaultyEnvironment,
     FaultyStore,
-    FaultyWorld,
     Wild,
     policy_by,
     write_from_outside,
 )
 from tests.agent.toys import TASK, Ground, Mistake, Parts, world_of
 from tests.agent.twins import NAME, Left, awaited_agent, called_agent, constant, left_by, plain, rerun
+from tests.agent.ways import RestoredBy
 
 __all__ = ["Simulation", "simulate"]
 
@@ -105,8 +105,8 @@ class Simulation:
         self._store = MemoryStore()
         self._faulty = FaultyStore(self._store, self._chance)
         self._ground = Ground()
-        ways: tuple[Restoring, ...] = ("replay", "replay", "snapshot", "none")
-        self._restoring: Restoring = rng.choice(ways)
+        ways: tuple[RestoredBy, ...] = ("replay", "replay", "snapshot", "inverses")
+        self._restoring: RestoredBy = rng.choice(ways)
         self._padding = " And so on." * rng.choice((0, 5))
         self._goals = rng.randrange(1, 4)
         drawn: dict[int, Mistake | None] = {goal: rng.choice(MISTAKES) for goal in range(self._goals)}
@@ -154,13 +154,13 @@ class Simulation:
     def _live(self) -> Outcome | str:
         """Live once, and return how the run ended, or why it did not."""
         wild = Wild(self._chance, self._goals, self._mistakes)
-        world = FaultyWorld(
+        environment = FaultyEnvironment(
             world_of(self._ground, self._restoring, padding=self._padding), self._chance, self.performed
         )
         judged = self._rng.random() < 0.95
         parts = Parts(
             wild.model,
-            cast("Any", world),  # as agents take it: a World
+            environment,
             wild.judge if judged else None,
             wild.summarizer if self._rng.random() < 0.8 else None,
             self._policy,
@@ -236,7 +236,7 @@ class Simulation:
     def _tape_follows(self, left: Left, ended: Outcome | str) -> None:
         """Run again offline, the program comes to where its own last command has led, and to the same outcome."""
         asked: list[Ask[Any]] = []
-        durable, outcome = rerun(self._store, repeatable=self._restoring != "none", asked=asked)
+        durable, outcome = rerun(self._store, repeatable=self._restoring != "inverses", asked=asked)
         shown = [
             each.request for each in asked if isinstance(each, Effect) and isinstance(each.request, Decide)
         ]
@@ -251,7 +251,7 @@ class Simulation:
     def _nothing_is_done_twice(self, left: Left) -> None:
         certain, doubtful = _performed(left)
         assert certain <= len(self.performed), "a step says more than was done"
-        if self._restoring == "none":
+        if self._restoring == "inverses":
             assert len(self.performed) <= certain + doubtful + 1, "an action was performed twice in silence"
         assert doubtful <= self._chance.endings
 

@@ -34,7 +34,7 @@ def following(*decisions: Decision | Callable[[], Decision]) -> Model:
 def test_another_life_of_the_run_at_the_same_time_harms_nothing() -> None:
     """The one that acts first is overtaken or fails by name; the run goes on, and is run again to the same state."""
     store = MemoryStore()
-    last = Agent(model=ScriptedModel(Decision.act("turn 1"), Decision.finish()), world=Dial())
+    last = Agent(model=ScriptedModel(Decision.act("turn 1"), Decision.finish()), environment=Dial())
 
     class Slow(Dial):
         """While it acts, another life of the same run goes all the way."""
@@ -44,12 +44,12 @@ def test_another_life_of_the_run_at_the_same_time_harms_nothing() -> None:
                 raise AssertionError("the other life has not finished")
             return super().act(action)
 
-    first = Agent(model=ScriptedModel(Decision.act("turn 2")), world=Slow())
+    first = Agent(model=ScriptedModel(Decision.act("turn 2")), environment=Slow())
     outcome = first.run(store, NAME, task=TASK)
     assert isinstance(outcome, RunFailed)
     assert outcome.reason == "store: Conflict"
     assert rerun(store, NAME).same
-    assert isinstance(Agent(model=ScriptedModel(), world=Dial()).run(store, NAME), RunFinished)
+    assert isinstance(Agent(model=ScriptedModel(), environment=Dial()).run(store, NAME), RunFinished)
 
 
 def test_what_is_redacted_beside_a_run_is_gone_for_the_run_too() -> None:
@@ -69,7 +69,9 @@ def test_what_is_redacted_beside_a_run_is_gone_for_the_run_too() -> None:
         shown.append(request)
         return script(request)
 
-    outcome = Agent(model=decide, world=Dial(), policy=Policy(point_out=False)).run(store, NAME, task=TASK)
+    outcome = Agent(model=decide, environment=Dial(), policy=Policy(point_out=False)).run(
+        store, NAME, task=TASK
+    )
     assert isinstance(outcome, RunFinished)
     assert shown[-1].shown == Session.open(store, NAME).state()
 
@@ -86,7 +88,7 @@ def test_a_summary_that_is_redacted_while_its_judge_thinks_is_asked_about_again(
     model = following(
         Decision.act("look"), Decision.compress("a secret"), Decision.act("look"), Decision.finish()
     )
-    outcome = Agent(model=model, world=Dial(), judge=thinking).run(store, NAME, task=TASK)
+    outcome = Agent(model=model, environment=Dial(), judge=thinking).run(store, NAME, task=TASK)
     assert isinstance(outcome, RunFinished)
     assert "secret" not in str(Session.open(store, NAME).state())
 
@@ -102,7 +104,7 @@ def test_a_session_that_is_deleted_and_made_anew_is_not_written_to() -> None:
                 other.grow("theirs", str(number))
         return Decision.act("look")
 
-    outcome = Agent(model=following(Decision.act("look"), replacing), world=Dial()).run(
+    outcome = Agent(model=following(Decision.act("look"), replacing), environment=Dial()).run(
         store, NAME, task=TASK
     )
     assert isinstance(outcome, RunFailed)
@@ -144,11 +146,11 @@ def test_a_counter_of_ones_own_is_kept() -> None:
 
     store = MemoryStore()
     broken = ScriptedModel(EffectError("timeout", "late"))
-    Agent(model=broken, world=Dial(), counter=Words()).run(store, NAME, task=TASK)
+    Agent(model=broken, environment=Dial(), counter=Words()).run(store, NAME, task=TASK)
     done = ScriptedModel(Decision.finish())
     with pytest.raises(BadTape, match="'words'"):
-        Agent(model=done, world=Dial(), counter=EstimateCounter()).run(store, NAME)
-    assert isinstance(Agent(model=done, world=Dial(), counter=Words()).run(store, NAME), RunFinished)
+        Agent(model=done, environment=Dial(), counter=EstimateCounter()).run(store, NAME)
+    assert isinstance(Agent(model=done, environment=Dial(), counter=Words()).run(store, NAME), RunFinished)
 
 
 RUBBISH: list[object] = [None, "text", 5, {"action": "x"}, True, ["x"]]

@@ -20,8 +20,8 @@ from mage import (
     start,
 )
 from mage.agent import Policy, RunFinished, RunStopped
-from mage.agent.environment import RESET
 from mage.effects import (
+    RESET,
     Divergence,
     EffectError,
     Irreversible,
@@ -34,22 +34,22 @@ from mage.effects import (
 )
 from mage.engine import Step
 from mage.memory.requests import Counts
-from mage.testing import ScriptedWorld
+from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise
 from tests.agent.toys import TASK
 
 
-def restores(world: ScriptedWorld) -> list[Restore]:
+def restores(world: ScriptedEnvironment) -> list[Restore]:
     """Return what the world was asked to restore."""
     return [request for request in world.asked if isinstance(request, Restore)]
 
 
 def test_a_revise_restores_the_world_by_a_plan() -> None:
     """The world is asked to become what it was at the boundary: the path, and what to undo, newest first (D14)."""
-    world = ScriptedWorld(
+    world = ScriptedEnvironment(
         Observed("on", effect=Reversible("off")), Observed("it is on", effect=NoEffect()), "seen"
     )
-    played = Played(acts("switch"), acts("look"), revise(0, "no"), acts("b"), DONE, world=world)
+    played = Played(acts("switch"), acts("look"), revise(0, "no"), acts("b"), DONE, environment=world)
     played.run()
     (asked,) = restores(world)
     assert asked.path == ()
@@ -62,8 +62,10 @@ def test_a_revise_restores_the_world_by_a_plan() -> None:
 
 def test_a_revise_with_nothing_to_undo_leaves_the_world_alone() -> None:
     """A revise to where the agent stands leaves a lesson, and asks nothing of the world."""
-    world = ScriptedWorld("seen")
-    Played(acts("a"), compress("did a"), revise(1, "careful"), DONE, verdicts=[Passed()], world=world).run()
+    world = ScriptedEnvironment("seen")
+    Played(
+        acts("a"), compress("did a"), revise(1, "careful"), DONE, verdicts=[Passed()], environment=world
+    ).run()
     assert restores(world) == []
 
 
@@ -77,17 +79,17 @@ def step(number: int) -> Step:
     [
         Restored("replay", (Divergence(step(1), "something else"),)),
         NotRestored("no way back"),
-        EffectError("world", "it is gone"),
+        EffectError("environment", "it is gone"),
     ],
 )
 def test_a_world_that_is_not_as_it_was_is_reported(answer: Restored | NotRestored | EffectError) -> None:
     """Divergence, refusal and failure of the world are told, or stop the run, as the policy says; never hidden."""
     script = (acts("a"), revise(0, "no"), acts("b"), DONE)
-    played = Played(*script, world=ScriptedWorld("seen", "seen", restored=[answer]))
+    played = Played(*script, environment=ScriptedEnvironment("seen", "seen", restored=[answer]))
     assert isinstance(played.run(), RunFinished)
     assert played.told[2] == ["diverged"]
     stopping = Policy(on_divergence="stop")
-    stopped = Played(*script, world=ScriptedWorld("seen", restored=[answer]), policy=stopping)
+    stopped = Played(*script, environment=ScriptedEnvironment("seen", restored=[answer]), policy=stopping)
     outcome = stopped.run()
     assert isinstance(outcome, RunStopped)
     assert outcome.reason == "diverged"
@@ -100,8 +102,8 @@ def test_a_world_that_is_not_as_it_was_is_reported(answer: Restored | NotRestore
 )
 def test_instructions_left_behind_are_placed_again(answer: Restored | NotRestored, *, placed: bool) -> None:
     """A world that was not reset will not ask again for what it asked for, so that is placed again, and told (D7)."""
-    world = ScriptedWorld(Observed("seen", instructions=("hurry",)), "seen", restored=[answer])
-    played = Played(acts("a"), revise(0, "no"), acts("b"), DONE, world=world)
+    world = ScriptedEnvironment(Observed("seen", instructions=("hurry",)), "seen", restored=[answer])
+    played = Played(acts("a"), revise(0, "no"), acts("b"), DONE, environment=world)
     played.run()
     assert (played.commands[3:4] == [Instruct("hurry")]) == placed
     assert ("left_behind" in played.told[2]) == placed
@@ -110,7 +112,7 @@ def test_instructions_left_behind_are_placed_again(answer: Restored | NotRestore
 
 def test_a_world_that_is_over_again_after_going_back() -> None:
     """Whether the world takes actions after it was restored is what it says."""
-    world = ScriptedWorld("seen", "seen", restored=[Restored("replay", over=True)])
+    world = ScriptedEnvironment("seen", "seen", restored=[Restored("replay", over=True)])
     played = Played(
         acts("a"),
         compress("did a"),
@@ -119,18 +121,20 @@ def test_a_world_that_is_over_again_after_going_back() -> None:
         acts("c"),
         DONE,
         verdicts=[Passed()],
-        world=world,
+        environment=world,
     )
     played.run()
-    assert played.told[5] == ["world"]
+    assert played.told[5] == ["environment"]
     assert world.actions == ["a", "b"]
 
 
 def test_a_failed_verdict_may_not_cross_what_is_irreversible() -> None:
     """Where going back is forbidden the failed summary is given up instead."""
-    world = ScriptedWorld(Observed("sold", effect=Irreversible()))
+    world = ScriptedEnvironment(Observed("sold", effect=Irreversible()))
     policy = Policy(cross_irreversible=False)
-    played = Played(acts("sell"), compress("sold"), DONE, verdicts=[Failed("no")], world=world, policy=policy)
+    played = Played(
+        acts("sell"), compress("sold"), DONE, verdicts=[Failed("no")], environment=world, policy=policy
+    )
     played.run()
     assert isinstance(played.commands[-1], Accept)
 
@@ -140,8 +144,8 @@ def test_a_failed_verdict_may_not_cross_what_is_irreversible() -> None:
 
 def test_what_others_wrote_between_turns_is_taken() -> None:
     """A command of somebody else right before ours: ours is not recorded, theirs is taken, the world follows."""
-    world = ScriptedWorld("seen", "seen")
-    played = Played(acts("a"), acts("b"), DONE, world=world, others={1: [Instruct("hurry")]})
+    world = ScriptedEnvironment("seen", "seen")
+    played = Played(acts("a"), acts("b"), DONE, environment=world, others={1: [Instruct("hurry")]})
     assert isinstance(played.run(), RunFinished)
     assert played.commands == [Grow("a", "seen"), Instruct("hurry")]
     assert played.kinds[-5:] == ["taken", "restoring", "restored", "decided", "ended"]
@@ -153,9 +157,9 @@ def test_what_others_wrote_between_turns_is_taken() -> None:
 
 def test_the_world_follows_a_revise_of_somebody_else() -> None:
     """Steps that somebody else has left behind are what the world is asked to undo."""
-    world = ScriptedWorld(Observed("on", effect=Reversible("off")), "seen", "seen")
+    world = ScriptedEnvironment(Observed("on", effect=Reversible("off")), "seen", "seen")
     played = Played(
-        acts("switch"), acts("b"), acts("c"), DONE, world=world, others={1: [Revise(0, "not so")]}
+        acts("switch"), acts("b"), acts("c"), DONE, environment=world, others={1: [Revise(0, "not so")]}
     )
     played.run()
     (asked,) = restores(world)
@@ -166,8 +170,8 @@ def test_the_world_follows_a_revise_of_somebody_else() -> None:
 
 def test_the_world_follows_a_step_of_somebody_else() -> None:
     """A step that somebody else has added is on the path that the world is asked to become."""
-    world = ScriptedWorld("seen", "seen")
-    Played(acts("a"), acts("b"), DONE, world=world, others={1: [Grow("by hand", "done")]}).run()
+    world = ScriptedEnvironment("seen", "seen")
+    Played(acts("a"), acts("b"), DONE, environment=world, others={1: [Grow("by hand", "done")]}).run()
     (asked,) = restores(world)
     assert [each.action for each in asked.path] == ["a", "by hand"]
 
@@ -198,8 +202,8 @@ def test_a_judge_who_thinks_is_asked_again_after_somebody_else_wrote() -> None:
 
 def test_the_opening_is_not_forced_on_a_session_that_somebody_has_moved() -> None:
     """Overtaken at the very first step, the run goes on from where the other has led."""
-    world = ScriptedWorld("seen", opening="a room")
-    played = Played(acts("a"), DONE, world=world, others={0: [Grow("by hand", "done")]})
+    world = ScriptedEnvironment("seen", opening="a room")
+    played = Played(acts("a"), DONE, environment=world, others={0: [Grow("by hand", "done")]})
     assert isinstance(played.run(), RunFinished)
     assert played.commands == [Grow("by hand", "done"), Grow("a", "seen")]
 
@@ -224,10 +228,10 @@ def test_a_finished_run_goes_on_after_somebody_wrote() -> None:
 def test_a_run_begun_on_a_session_with_steps() -> None:
     """Nothing begins: the world is asked to become what the path says, and the agent goes on from there."""
     state = grow(grow(start(TASK), RESET, "a room"), "a", "seen")
-    world = ScriptedWorld("seen")
-    played = Played(acts("b"), DONE, world=world, state=state)
+    world = ScriptedEnvironment("seen")
+    played = Played(acts("b"), DONE, environment=world, state=state)
     assert isinstance(played.run(), RunFinished)
-    assert [type(request).__name__ for request in world.asked] == ["Restore", "Act"]
+    assert [type(request) for request in world.asked] == [Restore, str]
     assert [each.action for each in restores(world)[0].path] == [RESET, "a"]
     assert played.kinds == ["restoring", "restored", "decided", "acting", "decided", "ended"]
 
@@ -246,7 +250,7 @@ def test_a_run_begun_on_a_session_that_is_pending() -> None:
 def test_a_session_at_its_root_begins() -> None:
     """A session that has instructions and no step begins as a new one."""
     state = instruct(start(TASK), "be brief", standing=True).unwrap()
-    played = Played(acts("a"), DONE, state=state, world=ScriptedWorld("seen", opening="a room"))
+    played = Played(acts("a"), DONE, state=state, environment=ScriptedEnvironment("seen", opening="a room"))
     played.run()
     assert played.commands == [Grow(RESET, "a room"), Grow("a", "seen")]
     assert played.decisions.asked[0].shown.instructions == ("be brief",)

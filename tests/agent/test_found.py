@@ -227,7 +227,7 @@ def test_the_plain_twin_is_not_awaited() -> None:
     """An `AsyncAgent` that was given what is called says so, by who."""
     made = awaited_agent(scripted(Decision.finish()))
     wrong: Any = ScriptedModel(Decision.finish())
-    broken = AsyncAgent(model=wrong, world=made.world)
+    broken = AsyncAgent(model=wrong, environment=made.environment)
     with pytest.raises(TypeError, match="the model of an AsyncAgent is awaited"):
         asyncio.run(broken.run(MemoryStore(), NAME, task=TASK))
 
@@ -243,7 +243,9 @@ def test_a_closed_store_is_raised() -> None:
 def test_an_agent_counts_with_what_is_installed() -> None:
     """Without a counter the run takes the one that is there, and keeps its name."""
     store = MemoryStore()
-    Agent(model=model_of(1), world=Dial(), judge=judge, summarizer=summarizer).run(store, NAME, task=TASK)
+    Agent(model=model_of(1), environment=Dial(), judge=judge, summarizer=summarizer).run(
+        store, NAME, task=TASK
+    )
     assert left_by(store).tape[0].data["counter"] in ("o200k_base", "estimate")
 
 

@@ -7,8 +7,17 @@ from typing import Any, Literal, TypeAlias  # Any: what is given here is wrong o
 
 import pytest
 
-from mage.agent import Agent, AsyncAgent, BadEnvironment, Outcome, Policy, RunFailed, RunFinished, RunStopped
-from mage.effects import Begin, Decide, Decision, JudgeRequest, Observed, SummaryRequest, Verdict
+from mage.agent import Agent, AsyncAgent, Outcome, Policy, RunFailed, RunFinished, RunStopped
+from mage.effects import (
+    BadEnvironment,
+    Capabilities,
+    Decide,
+    Decision,
+    JudgeRequest,
+    Snapshots,
+    SummaryRequest,
+    Verdict,
+)
 from mage.engine import MageError, Passed
 from mage.memory.guards import BadAgent, NotAwaitable
 from mage.stores import MemoryStore
@@ -21,7 +30,7 @@ Who: TypeAlias = Literal["model", "judge", "summarizer"]
 class Lamp:
     """The environment of the docstring."""
 
-    restoring: Literal["replay"] = "replay"
+    capabilities = Capabilities("replay")
 
     def reset(self) -> str:
         """Begin in the dark."""
@@ -35,7 +44,7 @@ class Lamp:
 class AwaitedLamp:
     """Its awaited twin."""
 
-    restoring: Literal["replay"] = "replay"
+    capabilities = Capabilities("replay")
 
     async def reset(self) -> str:
         """Begin in the dark."""
@@ -55,17 +64,13 @@ class HalfAwaitedLamp(AwaitedLamp):
 class Still:
     """One that does nothing."""
 
-    restoring: Literal["none"] = "none"
+    capabilities = Capabilities()
 
 
-class CalledWorld:
-    """A world of one's own that is called."""
+class CalledRestore(AwaitedLamp):
+    """One whose snapshots were forgotten to be awaited."""
 
-    repeatable = True
-
-    def begin(self, _request: Begin) -> Observed:
-        """Begin in the dark."""
-        return Observed("A dark room, a lamp.")
+    capabilities = Capabilities(Snapshots(lambda: 0, lambda _: None))
 
 
 def model(request: Decide) -> Decision:
@@ -93,9 +98,9 @@ def run(agent: AsyncAgent) -> Outcome:
 
 def test_what_a_newcomer_writes_runs() -> None:
     """The environment of the docstring, a function and a task are an agent, in both twins."""
-    assert isinstance(Agent(model=model, world=Lamp()).run("memory:", "lamp", task=TASK), RunFinished)
+    assert isinstance(Agent(model=model, environment=Lamp()).run("memory:", "lamp", task=TASK), RunFinished)
     assert isinstance(
-        run(AsyncAgent(model=awaited_model, world=AwaitedLamp(), judge=awaited_judge)), RunFinished
+        run(AsyncAgent(model=awaited_model, environment=AwaitedLamp(), judge=awaited_judge)), RunFinished
     )
 
 
@@ -104,21 +109,21 @@ def test_what_a_newcomer_writes_runs() -> None:
 def test_a_name_is_nobody(twin: Any, who: Who) -> None:
     """The name of a model in place of one is refused when the agent is made; the message says what to give."""
     with pytest.raises(BadAgent, match=f"{who} is a str.*mage.llm.Chat{who.capitalize()}"):
-        twin(**{"model": model, "world": Lamp(), who: "gpt-5-mini"})
+        twin(**{"model": model, "environment": Lamp(), who: "gpt-5-mini"})
 
 
 @pytest.mark.parametrize("twin", [Agent, AsyncAgent])
 def test_no_model_is_refused(twin: Any) -> None:
     """None stands for no judge and no summarizer, and for no model."""
     with pytest.raises(BadAgent, match="model is a NoneType"):
-        twin(model=None, world=Lamp())
+        twin(model=None, environment=Lamp())
 
 
 @pytest.mark.parametrize("twin", [Agent, AsyncAgent])
 def test_a_dictionary_is_no_policy(twin: Any) -> None:
     """Settings in a dict are refused in our words, when the agent is made."""
     with pytest.raises(BadAgent, match=r"policy is a dict.*Policy\("):
-        twin(model=model, world=Lamp(), policy={"max_steps": 1})
+        twin(model=model, environment=Lamp(), policy={"max_steps": 1})
 
 
 @pytest.mark.parametrize("twin", [Agent, AsyncAgent])
@@ -126,8 +131,8 @@ def test_a_dictionary_is_no_policy(twin: Any) -> None:
 def test_what_counts_nothing_is_refused(twin: Any, wrong: Any) -> None:
     """The name of an encoding, a function and a class are no counters; the message says what one has."""
     with pytest.raises(BadAgent, match=r"counter is a .*`name` and a `count`"):
-        twin(model=model, world=Lamp(), counter=wrong)
-    assert twin(model=model, world=Lamp(), counter=EstimateCounter()).counter == EstimateCounter()
+        twin(model=model, environment=Lamp(), counter=wrong)
+    assert twin(model=model, environment=Lamp(), counter=EstimateCounter()).counter == EstimateCounter()
 
 
 @pytest.mark.parametrize("wrong", [3, [3], "print"])
@@ -137,7 +142,7 @@ def test_what_is_no_hook_is_refused(wrong: Any) -> None:
     with pytest.raises(
         TypeError, match=r"a hook is called with each event: give a function, not a (int|str)"
     ):
-        Agent(model=model, world=Lamp()).run(store, "lamp", task=TASK, on_event=wrong)
+        Agent(model=model, environment=Lamp()).run(store, "lamp", task=TASK, on_event=wrong)
     assert not list(store.journals())
 
 
@@ -149,18 +154,22 @@ def test_what_is_no_environment(wrong: Any, said: str) -> None:
     """A class in place of its object, and what cannot act, are named, and no tape is begun."""
     store = MemoryStore()
     with pytest.raises(BadEnvironment, match=said):
-        Agent(model=model, world=wrong).run(store, "lamp", task=TASK)
-    assert isinstance(Agent(model=model, world=Lamp()).run(store, "lamp", task=TASK), RunFinished)
+        Agent(model=model, environment=wrong).run(store, "lamp", task=TASK)
+    assert isinstance(Agent(model=model, environment=Lamp()).run(store, "lamp", task=TASK), RunFinished)
 
 
 @pytest.mark.parametrize(
     ("wrong", "who"),
-    [(Lamp(), "world's reset"), (HalfAwaitedLamp(), "world's act"), (CalledWorld(), "world")],
+    [
+        (Lamp(), "environment's reset"),
+        (HalfAwaitedLamp(), "environment's act"),
+        (CalledRestore(), "environment's take"),
+    ],
 )
 def test_a_world_that_is_called_is_not_awaited(wrong: Any, who: str) -> None:
     """An `AsyncAgent` whose world is not awaited says who is meant and what to do: `async def`, or `Agent`."""
     with pytest.raises(NotAwaitable, match=f"the {who} of an AsyncAgent is awaited.*or use Agent") as caught:
-        run(AsyncAgent(model=awaited_model, world=wrong))
+        run(AsyncAgent(model=awaited_model, environment=wrong))
     assert isinstance(caught.value, MageError)
 
 
@@ -170,7 +179,7 @@ def test_a_world_that_is_awaited_is_not_called() -> None:
     with pytest.raises(
         BadEnvironment, match="reset returned a coroutine; an `async def` belongs to AsyncAgent"
     ):
-        Agent(model=model, world=wrong).run("memory:", "lamp", task=TASK)
+        Agent(model=model, environment=wrong).run("memory:", "lamp", task=TASK)
 
 
 async def _cancelled(_: object) -> Any:
@@ -187,7 +196,9 @@ async def _waits_for_what_is_cancelled(_: object) -> Any:
 @pytest.mark.parametrize("wait", [True, False])
 def test_a_judge_that_cancels_itself_is_down(cancelled: Any, *, wait: bool) -> None:
     """A judge whose own work was cancelled is one that gives no verdict: the run ends as its policy says."""
-    agent = AsyncAgent(model=awaited_model, world=AwaitedLamp(), judge=cancelled, policy=Policy(wait=wait))
+    agent = AsyncAgent(
+        model=awaited_model, environment=AwaitedLamp(), judge=cancelled, policy=Policy(wait=wait)
+    )
     outcome = run(agent)
     assert isinstance(outcome, RunStopped)
     assert outcome.reason == "judge_down"
@@ -196,7 +207,7 @@ def test_a_judge_that_cancels_itself_is_down(cancelled: Any, *, wait: bool) -> N
 
 def test_a_model_that_cancels_itself_fails() -> None:
     """A model whose own work was cancelled is one that gives no answer."""
-    outcome = run(AsyncAgent(model=_cancelled, world=AwaitedLamp()))
+    outcome = run(AsyncAgent(model=_cancelled, environment=AwaitedLamp()))
     assert isinstance(outcome, RunFailed)
     assert outcome.reason == "model: dropped"
 
@@ -213,7 +224,9 @@ def test_a_run_that_is_cancelled_stays_so(*, wait: bool) -> None:
             await asyncio.Event().wait()
             raise AssertionError("nobody sets that")
 
-        agent = AsyncAgent(model=awaited_model, world=AwaitedLamp(), judge=never, policy=Policy(wait=wait))
+        agent = AsyncAgent(
+            model=awaited_model, environment=AwaitedLamp(), judge=never, policy=Policy(wait=wait)
+        )
         running = asyncio.ensure_future(agent.run(MemoryStore(), "lamp", task=TASK))
         await thinking.wait()
         running.cancel()
@@ -232,7 +245,7 @@ def test_a_summarizer_that_cancels_itself_is_reported() -> None:
         raise asyncio.CancelledError
 
     agent = AsyncAgent(
-        model=awaited_model, world=AwaitedLamp(), summarizer=summarizer, policy=Policy(high_water=1)
+        model=awaited_model, environment=AwaitedLamp(), summarizer=summarizer, policy=Policy(high_water=1)
     )
     assert isinstance(run(agent), RunFinished)
     assert asked

@@ -21,20 +21,12 @@ from mage.agent.reel import TapeEnds
 from mage.agent.rerunning import policy_of
 from mage.agent.spelling import require_sound
 from mage.agent.tape import TAPE_TASK, TapeDiverged, TapeEntry, encoded
-from mage.effects import (
-    EffectError,
-    Irreversible,
-    Metered,
-    NotRestored,
-    Observed,
-    Restored,
-    Reversible,
-)
+from mage.effects import EffectError, Irreversible, Metered, NotRestored, Observed, Restored, Reversible, Tool
 from mage.engine import MageError
 from mage.stores import MemoryStore
-from mage.testing import ScriptedModel, ScriptedWorld
+from mage.testing import ScriptedEnvironment, ScriptedModel
 from tests.agent.playing import DONE, Played, acts, compress, revise
-from tests.agent.toys import TASK, Ground, judge, model_of, summarizer, world_of
+from tests.agent.toys import TASK, Dial, Ground, judge, model_of, summarizer, world_of
 from tests.agent.twins import NAME, entries_of
 
 Place: TypeAlias = tuple[object, ...]
@@ -74,26 +66,26 @@ def runs() -> tuple[Played, ...]:
         attrs.evolve(acts("a", "b", thought="hm"), then=Compress("did ab")), acts("c"), revise(0, "not so"), acts("d"),
         EffectError("unreachable", "nobody", retry_after=2.0),
         verdicts=[Passed()], policy=Policy(max_steps=99), others={1: [Instruct("hurry")]},
-        world=ScriptedWorld(observed, "seen", "seen", "seen", restored=[NotRestored("gone")], opening="a room"),
+        environment=ScriptedEnvironment(observed, "seen", "seen", "seen", restored=[NotRestored("gone")], opening="a room"),
     )  # fmt: skip
     first.run()
     second = first.again(
         acts("e"),
         DONE,
         policy=Policy(max_steps=98),
-        world=ScriptedWorld("seen", restored=[Restored("nothing")] * 9),
+        environment=ScriptedEnvironment("seen", restored=[Restored("nothing")] * 9),
     )
     second.run()
     third = Played(
         acts("a"), compress("did a"), acts("b"), acts("c"), compress("did c"), acts("d"), acts("f"), acts("e"),
         verdicts=[Failed("no", "summary"), Passed(), Passed()], texts=["did it"], policy=Policy(wait=False), late=1,
-        world=ScriptedWorld("seen", "seen", "seen", EffectError("world", "jammed")),
+        environment=ScriptedEnvironment("seen", "seen", "seen", EffectError("environment", "jammed")),
     )  # fmt: skip
     third.run()
-    dying = third.again(acts("g"), world=ScriptedWorld(Dying()))
+    dying = third.again(acts("g"), environment=ScriptedEnvironment(Dying()))
     with pytest.raises(Dying):
         dying.run()
-    again = dying.again(DONE, verdicts=[Passed()] * 3, world=ScriptedWorld("seen"))
+    again = dying.again(DONE, verdicts=[Passed()] * 3, environment=ScriptedEnvironment("seen"))
     again.run()
     judged = Played(acts("a"), compress("did a"), DONE, verdicts=[Passed()])
     judged.run()
@@ -125,7 +117,10 @@ def changed(document: Any, place: Place, instead: object) -> Any:
 def cut(whole: Played, length: int) -> Played:
     """Return a run that died when its tape was so long: with the commands that were given by then."""
     part = whole.again(
-        *[DONE] * 9, verdicts=[Passed()] * 9, texts=["did"] * 9, world=ScriptedWorld(*["seen"] * 99)
+        *[DONE] * 9,
+        verdicts=[Passed()] * 9,
+        texts=["did"] * 9,
+        environment=ScriptedEnvironment(*["seen"] * 99),
     )
     part.tape = whole.tape[:length]
     answers = sum(entry.kind != "resumed" for entry in part.tape)
@@ -156,8 +151,8 @@ def check_nothing_wrong_is_done(whole: Played, length: int, at: int, place: Plac
     entry = part.tape[at]
     part.tape[at] = TapeEntry(entry.kind, changed(entry.data, place, instead))
     resumed(part)
-    world = part.world
-    assert isinstance(world, ScriptedWorld)
+    world = part.environment
+    assert isinstance(world, ScriptedEnvironment)
     assert all(type(action) is str for action in world.actions)
     assert set(world.actions) <= intended([whole])
     again = part.again()
@@ -226,7 +221,7 @@ def test_an_action_that_is_no_text_is_refused(instead: object) -> None:
     place = ("value", "actions", 0, "text")
     part.tape[1] = TapeEntry("decided", changed(part.tape[1].data, place, instead))
     assert isinstance(resumed(part), BadTape)
-    assert part.world.actions == []  # type: ignore[attr-defined]  # a ScriptedWorld
+    assert part.environment.actions == []  # type: ignore[attr-defined]  # a ScriptedEnvironment
 
 
 @pytest.mark.parametrize("field", ["action", "after"])
@@ -237,7 +232,7 @@ def test_a_tape_that_was_about_to_do_something_else_is_refused(field: str) -> No
     assert noted.kind == "acting"
     part.tape[2] = TapeEntry("acting", {**noted.data, field: {"action": "b", "after": 7}[field]})
     assert isinstance(resumed(part), TapeDiverged)
-    assert part.world.actions == []  # type: ignore[attr-defined]  # a ScriptedWorld
+    assert part.environment.actions == []  # type: ignore[attr-defined]  # a ScriptedEnvironment
 
 
 @pytest.mark.parametrize("place", range(1, 7))
@@ -257,7 +252,7 @@ def test_what_is_kept_beside_a_step(data: st.DataObject) -> None:
         Observed("seen", instructions=("go",), effect=Reversible("undo a")),
         Observed("seen", over=True, effect=Irreversible("gone")),
     )
-    whole = Played(acts("a"), acts("b"), DONE, world=ScriptedWorld(*seen))
+    whole = Played(acts("a"), acts("b"), DONE, environment=ScriptedEnvironment(*seen))
     whole.run()
     part = cut(whole, len(whole.tape) - 2)
     kept = [at for at, entry in enumerate(part.journal) if entry.meta.get("observed")]
@@ -267,7 +262,7 @@ def test_what_is_kept_beside_a_step(data: st.DataObject) -> None:
     instead = data.draw(st.sampled_from(instead_of(at_place(meta, place))))
     part.journal[at] = attrs.evolve(part.journal[at], meta=changed(meta, place, instead))
     resumed(part)
-    assert set(part.world.actions) <= intended([whole])  # type: ignore[attr-defined]  # a ScriptedWorld
+    assert set(part.environment.actions) <= intended([whole])  # type: ignore[attr-defined]  # a ScriptedEnvironment
 
 
 # -- in a store ------------------------------------------------------------------------------------------
@@ -277,8 +272,12 @@ def test_what_is_kept_beside_a_step(data: st.DataObject) -> None:
 def kept() -> tuple[MemoryStore, Ground]:
     """Return a store with a run of an agent that went back, and was judged."""
     store, ground = MemoryStore(), Ground()
+    dial = Dial(ground)
+    dial.capabilities = attrs.evolve(
+        dial.capabilities, tools=[Tool.of("turn", "Turn it.", by={"type": "integer"})], manual="Turn it."
+    )
     agent = Agent(
-        model=model_of(2, {0: "wrong"}), world=world_of(ground), judge=judge, summarizer=summarizer,
+        model=model_of(2, {0: "wrong"}), environment=dial, judge=judge, summarizer=summarizer,
         policy=Policy(max_steps=8),
     )  # fmt: skip
     assert isinstance(agent.run(store, NAME, task=TASK), RunStopped)
@@ -315,7 +314,7 @@ def test_a_damaged_tape_in_a_store(damage: tuple[int, str, str]) -> None:
     """Resumed, run again, changed or asked for its policy: it goes on as decided, or says by name why it does not."""
     store, ground = damaged(*damage), Ground()
     agent = Agent(
-        model=ScriptedModel(*[DONE] * 9), world=world_of(ground), judge=judge, summarizer=summarizer
+        model=ScriptedModel(*[DONE] * 9), environment=world_of(ground), judge=judge, summarizer=summarizer
     )
     known = {"look", *(f"turn {number}" for number in (1, 2, 3, 5))}
     for doing in (
@@ -347,7 +346,7 @@ def test_a_failure_that_could_not_be_read_again_is_not_written(error: EffectErro
     with pytest.raises(BadAnswer):
         played.run()
     assert isinstance(played.again(DONE).run(), RunFinished)
-    acting = Played(acts("a"), world=ScriptedWorld(error))
+    acting = Played(acts("a"), environment=ScriptedEnvironment(error))
     with pytest.raises(BadAnswer):
         acting.run()
     assert acting.kinds[-1] == "acting"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import attrs
 import pytest
@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from mage import Grow
 from mage.agent import Outcome, Policy, RunFinished
-from mage.agent.environment import RESET, Restoring
-from mage.effects import Decide, Decision, Metered
+from mage.effects import RESET, Decide, Decision, Metered
 from mage.memory.journal import UNCERTAIN
 from mage.stores import MemoryStore
-from mage.testing import RecordingWorld
+from mage.testing import RecordingEnvironment
 from tests.agent.interrupting import Interrupted, Places, interrupt_awaited, interrupt_called
 from tests.agent.toys import GOAL, Ground, Mistake, Parts, model_of, parts_of
-from tests.agent.twins import Left, left_by, rerun, world_for
+from tests.agent.twins import Left, left_by, rerun
+from tests.agent.ways import RestoredBy
 
 Way: TypeAlias = Callable[[Parts, MemoryStore, Places], Outcome]
 
@@ -47,7 +47,7 @@ class Ran:
     left: Left
     ground: Ground
     notices: tuple[str, ...]
-    lives: tuple[RecordingWorld, ...]
+    lives: tuple[RecordingEnvironment, ...]
 
     @property
     def actions(self) -> list[str]:
@@ -55,7 +55,7 @@ class Ran:
         return [action for life in self.lives for action in life.actions]
 
 
-def ran(way: Way, restoring: Restoring, at: tuple[int, ...], *, wait: bool) -> Ran:
+def ran(way: Way, restoring: RestoredBy, at: tuple[int, ...], *, wait: bool) -> Ran:
     """Run, interrupted at these places one after the other, and then to the end: all the features in one run."""
     store, ground, heard = MemoryStore(), Ground(), list[str]()
     inner = model_of(GOALS, MISTAKES)
@@ -65,20 +65,19 @@ def ran(way: Way, restoring: Restoring, at: tuple[int, ...], *, wait: bool) -> R
         return inner(request)
 
     outcome: Outcome | None = None
-    lives: list[RecordingWorld] = []
+    lives: list[RecordingEnvironment] = []
     for place in (*at, None):
         policy = Policy(wait=wait, high_water=90)
         parts = parts_of(inner, policy, ground=ground, restoring=restoring, padding=" And so on." * 5)
-        lives.append(RecordingWorld(world_for(parts)))
-        world = cast("Any", lives[-1])  # as agents take it: a World
+        lives.append(RecordingEnvironment(parts.environment))
         with suppress(Interrupted):
-            outcome = way(attrs.evolve(parts, model=model, world=world), store, Places(place))
+            outcome = way(attrs.evolve(parts, model=model, environment=lives[-1]), store, Places(place))
     assert outcome is not None
     return Ran(outcome, left_by(store), ground, tuple(heard), tuple(lives))
 
 
 @cache
-def unbroken(way: Way, restoring: Restoring, wait: bool) -> tuple[Ran, int]:  # a key of the cache
+def unbroken(way: Way, restoring: RestoredBy, wait: bool) -> tuple[Ran, int]:  # a key of the cache
     """Return the run that nobody interrupts, and how many places it comes to."""
     places = Places()
     policy = Policy(wait=wait, high_water=90)
@@ -100,7 +99,7 @@ def done(outcome: Outcome) -> tuple[object, ...]:
     return getattr(outcome, "answer", None), outcome.totals.steps, outcome.totals.revisions
 
 
-def check_it_ends_the_same(way: Way, restoring: Restoring, at: tuple[int, ...], *, wait: bool) -> None:
+def check_it_ends_the_same(way: Way, restoring: RestoredBy, at: tuple[int, ...], *, wait: bool) -> None:
     """Fail unless a run that was interrupted at these places ends as the unbroken one does."""
     (whole, _), broken = unbroken(way, restoring, wait), ran(way, restoring, at, wait=wait)
     assert (type(broken.outcome), *done(broken.outcome)) == (type(whole.outcome), *done(whole.outcome)), at
@@ -114,7 +113,7 @@ def check_it_ends_the_same(way: Way, restoring: Restoring, at: tuple[int, ...], 
     assert "uncertain" not in broken.notices, at
     assert len(broken.actions) <= len(whole.actions) + len(at), "more was repeated than was interrupted"
     for life in broken.lives:
-        back = life.begins.asked or life.restores.asked
+        back = life.resets.asked or life.restores.asked
         assert back or not life.actions, "an action was performed in a world that was not brought back"
 
 
@@ -132,7 +131,7 @@ def test_the_run_has_all_the_features() -> None:
 
 @pytest.mark.parametrize("restoring", ["replay", "snapshot"])
 @pytest.mark.parametrize(("way", "wait"), WAYS)
-def test_some_places(way: Way, wait: bool, restoring: Restoring) -> None:  # a parameter
+def test_some_places(way: Way, wait: bool, restoring: RestoredBy) -> None:  # a parameter
     """Interrupted at places all over the run, it ends with the same state, outcome, totals and world."""
     for place in places_of(unbroken(way, restoring, wait)[1], FEW):
         check_it_ends_the_same(way, restoring, (place,), wait=wait)
@@ -141,7 +140,7 @@ def test_some_places(way: Way, wait: bool, restoring: Restoring) -> None:  # a p
 @pytest.mark.slow
 @pytest.mark.parametrize("restoring", ["replay", "snapshot"])
 @pytest.mark.parametrize(("way", "wait"), WAYS)
-def test_every_place(way: Way, wait: bool, restoring: Restoring) -> None:  # a parameter
+def test_every_place(way: Way, wait: bool, restoring: RestoredBy) -> None:  # a parameter
     """Interrupted at every single place, it ends with the same state and world; and totals, if it waits for the judge."""
     for place in places_of(unbroken(way, restoring, wait)[1], ALL):
         check_it_ends_the_same(way, restoring, (place,), wait=wait)
@@ -161,14 +160,14 @@ def test_twice(first: int, second: int, *, awaited: bool) -> None:
     way=st.sampled_from([(CALLED, True), (AWAITED, True), (AWAITED, False)]),
     restoring=st.sampled_from(["replay", "snapshot"]),
 )
-def test_several_times(at: tuple[int, ...], way: tuple[Way, bool], restoring: Restoring) -> None:
+def test_several_times(at: tuple[int, ...], way: tuple[Way, bool], restoring: RestoredBy) -> None:
     """Interrupted two to four times, it ends the same."""
     check_it_ends_the_same(way[0], restoring, at, wait=way[1])
 
 
 def check_nothing_is_done_twice(way: Way, at: tuple[int, ...], *, wait: bool) -> None:
     """Fail unless each action was performed once, or stands as uncertain in a step of which the model was told."""
-    broken = ran(way, "none", at, wait=wait)
+    broken = ran(way, "inverses", at, wait=wait)
     grown = [
         command for command in broken.left.commands if isinstance(command, Grow) and command.action != RESET
     ]
@@ -185,7 +184,7 @@ def check_nothing_is_done_twice(way: Way, at: tuple[int, ...], *, wait: bool) ->
 @pytest.mark.parametrize(("way", "wait"), WAYS)
 def test_some_places_of_a_world_that_cannot_be_restored(way: Way, wait: bool) -> None:
     """What was interrupted while it was done is not done again: its step says so, and the model is told."""
-    for place in places_of(unbroken(way, "none", wait)[1], FEW):
+    for place in places_of(unbroken(way, "inverses", wait)[1], FEW):
         check_nothing_is_done_twice(way, (place,), wait=wait)
 
 
@@ -193,7 +192,7 @@ def test_some_places_of_a_world_that_cannot_be_restored(way: Way, wait: bool) ->
 @pytest.mark.parametrize(("way", "wait"), WAYS)
 def test_every_place_of_a_world_that_cannot_be_restored(way: Way, wait: bool) -> None:
     """The same at every single place; and at some of them there is doubt."""
-    for place in places_of(unbroken(way, "none", wait)[1], ALL):
+    for place in places_of(unbroken(way, "inverses", wait)[1], ALL):
         check_nothing_is_done_twice(way, (place,), wait=wait)
 
 
@@ -204,14 +203,14 @@ def test_twice_in_a_world_that_cannot_be_restored(first: int, second: int, *, aw
     check_nothing_is_done_twice(AWAITED if awaited else CALLED, (first, second), wait=True)
 
 
-@pytest.mark.parametrize("restoring", ["replay", "none"])
-def test_an_action_that_was_interrupted(restoring: Restoring) -> None:
+@pytest.mark.parametrize("restoring", ["replay", "inverses"])
+def test_an_action_that_was_interrupted(restoring: RestoredBy) -> None:
     """Died in the act: what can be restored does it again, what cannot says that nobody knows."""
     doubts = []
     for place in range(8, 20):
         broken = ran(CALLED, restoring, (place,), wait=True)
         doubts.append("uncertain" in broken.notices)
-    assert any(doubts) == (restoring == "none")
+    assert any(doubts) == (restoring == "inverses")
 
 
 @pytest.mark.parametrize("place", [20, 91, 202, 330])

@@ -8,17 +8,28 @@ import attrs
 import pytest
 
 from mage import Failed, JudgeRequest, Passed, Session, Verdict
-from mage.agent import Agent, EnvironmentWorld, Policy, Restoring, RunFailed, RunFinished, RunStopped, what_if
-from mage.agent.environment import BadEnvironment
-from mage.cli.environments import WorldRaised, guarded
-from mage.effects import Compensable, Decision, Finish, Irreversible, Observed, Reversible, WorldEffect
+from mage.agent import Agent, Policy, RunFailed, RunFinished, RunStopped, what_if
+from mage.agent.restore import Restorable, foreseen
+from mage.cli.environments import EnvironmentRaised, GuardedEnvironment
+from mage.effects import (
+    ActionEffect,
+    BadEnvironment,
+    Capabilities,
+    Compensable,
+    Decision,
+    Finish,
+    Irreversible,
+    Observed,
+    Reversible,
+)
 from mage.memory.journal import UNCERTAIN
 from mage.stores import MemoryStore
-from mage.testing import RecordingWorld, ScriptedModel
+from mage.testing import RecordingEnvironment, ScriptedModel
 from tests.agent.toys import TASK, Parts
 from tests.agent.twins import NAME, Running, both, left_by, rerun
+from tests.agent.ways import RestoredBy, restored_by
 
-kinds = pytest.mark.parametrize("restoring", ["snapshot", "replay", "none"])
+kinds = pytest.mark.parametrize("restoring", ["snapshot", "replay", "inverses"])
 
 
 class Dying(Exception):
@@ -29,9 +40,9 @@ class Bank:
     """Notes are the world's own; what is paid is gone, and stands in a ledger that no reset reaches."""
 
     def __init__(
-        self, restoring: Restoring, ledger: list[str], effect: WorldEffect, *, dies: bool = False
+        self, restoring: RestoredBy, ledger: list[str], effect: ActionEffect, *, dies: bool = False
     ) -> None:
-        self.restoring: Restoring = restoring
+        self.capabilities = Capabilities(restored_by(restoring, self), foresees=self.effect_of)
         self._ledger = ledger
         self._effect = effect
         self._dies = dies
@@ -50,23 +61,26 @@ class Bank:
             raise Dying
         return Observed("paid", effect=self._effect)
 
-    def snapshot(self) -> list[str]:
+    def effect_of(self, action: str) -> ActionEffect | None:
+        return None
+
+    def save(self) -> list[str]:
         return list(self._notes)
 
-    def restore(self, snapshot: list[str]) -> None:
+    def load(self, snapshot: list[str]) -> None:
         self._notes = list(snapshot)
 
 
 class Foreseeing(Bank):
     """A bank that knows beforehand what a payment is."""
 
-    def effect_of(self, action: str) -> WorldEffect | None:
+    def effect_of(self, action: str) -> ActionEffect | None:
         return self._effect if action.startswith("pay") else None
 
 
 def parts(bank: Bank, *decisions: Decision | Exception, policy: Policy | None = None) -> Parts:
     """Return an agent whose model follows a script, with a judge who fails what is called bad."""
-    return Parts(ScriptedModel(*decisions), EnvironmentWorld(bank), judge=severe, policy=policy)
+    return Parts(ScriptedModel(*decisions), Restorable(bank), judge=severe, policy=policy)
 
 
 def severe(request: JudgeRequest, /) -> Verdict:
@@ -77,23 +91,25 @@ def severe(request: JudgeRequest, /) -> Verdict:
 @kinds
 @pytest.mark.parametrize("effect", [Irreversible("it is gone"), Compensable("ask for it back")])
 def test_it_is_not_done_again_when_the_run_is_resumed(
-    run: Running, restoring: Restoring, effect: WorldEffect
+    run: Running, restoring: RestoredBy, effect: ActionEffect
 ) -> None:
     """A new process does not pay again to bring the world back; where that is missing, the model is told."""
     store, ledger = MemoryStore(), list[str]()
     with pytest.raises(Dying):
         run(parts(Bank(restoring, ledger, effect), Decision.act("note"), Decision.act("pay"), Dying()), store)
     model = ScriptedModel(Decision.act("note again"), Decision.finish())
-    resumed = Parts(model, EnvironmentWorld(Bank(restoring, ledger, effect)), judge=severe)
+    resumed = Parts(model, Restorable(Bank(restoring, ledger, effect)), judge=severe)
     assert isinstance(run(resumed, store), RunFinished)
     assert ledger == ["pay"]
     told = [notice.kind for notice in model.asked[0].notices]
-    assert told == ([] if restoring == "none" else ["diverged"])
+    assert told == ([] if restoring == "inverses" else ["diverged"])
 
 
 @both
 @pytest.mark.parametrize("restoring", ["snapshot", "replay"])
-def test_where_a_world_that_differs_stops_the_run_nothing_is_done(run: Running, restoring: Restoring) -> None:
+def test_where_a_world_that_differs_stops_the_run_nothing_is_done(
+    run: Running, restoring: RestoredBy
+) -> None:
     """With `on_divergence="stop"` a run that cannot have its world back stops before anybody is asked."""
     store, ledger, effect = MemoryStore(), list[str](), Irreversible()
     policy = Policy(on_divergence="stop")
@@ -106,7 +122,7 @@ def test_where_a_world_that_differs_stops_the_run_nothing_is_done(run: Running, 
 
 @both
 @kinds
-def test_it_is_not_done_again_on_the_way_back(run: Running, restoring: Restoring) -> None:
+def test_it_is_not_done_again_on_the_way_back(run: Running, restoring: RestoredBy) -> None:
     """A revise to a boundary behind the payment does not pay again."""
     store, ledger = MemoryStore(), list[str]()
     script = parts(
@@ -126,7 +142,7 @@ def test_it_is_not_done_again_on_the_way_back(run: Running, restoring: Restoring
 
 @both
 @kinds
-def test_what_is_foreseen_to_last_is_not_repeated(run: Running, restoring: Restoring) -> None:
+def test_what_is_foreseen_to_last_is_not_repeated(run: Running, restoring: RestoredBy) -> None:
     """A run that died while paying does not know whether it has paid, and does not pay to find out."""
     store, ledger, effect = MemoryStore(), list[str](), Irreversible()
     with pytest.raises(Dying):
@@ -140,14 +156,14 @@ def test_what_is_foreseen_to_last_is_not_repeated(run: Running, restoring: Resto
 
 @both
 @kinds
-def test_what_has_lasted_before_is_not_repeated(run: Running, restoring: Restoring) -> None:
+def test_what_has_lasted_before_is_not_repeated(run: Running, restoring: RestoredBy) -> None:
     """An action that was once declared to last is taken to last again, also by a world that does not foresee."""
     store, ledger, effect = MemoryStore(), list[str](), Irreversible()
     dying = Bank(restoring, ledger, effect)
     with pytest.raises(Dying):
         run(parts(dying, Decision.act("pay"), Dying()), store)
     with pytest.raises(Dying):
-        run(parts(Bank("none", ledger, effect, dies=True), Decision.act("pay")), store)
+        run(parts(Bank("inverses", ledger, effect, dies=True), Decision.act("pay")), store)
     assert isinstance(run(parts(Bank(restoring, ledger, effect), Decision.finish()), store), RunFinished)
     assert ledger == ["pay", "pay"]  # as the model decided, twice
 
@@ -176,25 +192,25 @@ repeatable = pytest.mark.parametrize("restoring", ["snapshot", "replay"])
 
 
 @repeatable
-@pytest.mark.parametrize("wrap", [guarded, RecordingWorld])
-def test_what_is_foreseen_is_not_repeated_behind_a_wrapper(restoring: Restoring, wrap: Any) -> None:
+@pytest.mark.parametrize("wrap", [GuardedEnvironment, RecordingEnvironment])
+def test_what_is_foreseen_is_not_repeated_behind_a_wrapper(restoring: RestoredBy, wrap: Any) -> None:
     """A world that `mage run` guards, or a test records, is asked beforehand as it is by itself."""
     store, ledger, effect = MemoryStore(), list[str](), Irreversible()
     dying = Foreseeing(restoring, ledger, effect, dies=True)
-    with pytest.raises((Dying, WorldRaised)):
-        Agent(model=ScriptedModel(Decision.act("pay")), world=wrap(EnvironmentWorld(dying))).run(
+    with pytest.raises((Dying, EnvironmentRaised)):
+        Agent(model=ScriptedModel(Decision.act("pay")), environment=wrap(Restorable(dying))).run(
             store, NAME, task=TASK
         )
-    world = wrap(EnvironmentWorld(Foreseeing(restoring, ledger, effect)))
+    world = wrap(Restorable(Foreseeing(restoring, ledger, effect)))
     assert isinstance(
-        Agent(model=ScriptedModel(Decision.finish()), world=world).run(store, NAME), RunFinished
+        Agent(model=ScriptedModel(Decision.finish()), environment=world).run(store, NAME), RunFinished
     )
     assert ledger == ["pay"]
 
 
 @both
 @repeatable
-def test_what_was_foreseen_is_remembered(run: Running, restoring: Restoring) -> None:
+def test_what_was_foreseen_is_remembered(run: Running, restoring: RestoredBy) -> None:
     """It was noted before the action was performed, so a world that has forgotten it does not do it again either."""
     store, ledger, effect = MemoryStore(), list[str](), Irreversible()
     with pytest.raises(Dying):
@@ -209,7 +225,7 @@ def test_what_was_foreseen_is_remembered(run: Running, restoring: Restoring) -> 
 
 @both
 @repeatable
-def test_after_a_world_has_said_so_only_afterwards_it_asks(run: Running, restoring: Restoring) -> None:
+def test_after_a_world_has_said_so_only_afterwards_it_asks(run: Running, restoring: RestoredBy) -> None:
     """Where something lasted that nobody had foreseen, another action that was interrupted is not repeated."""
     store, ledger, effect = MemoryStore(), list[str](), Irreversible()
     paid = parts(
@@ -220,7 +236,7 @@ def test_after_a_world_has_said_so_only_afterwards_it_asks(run: Running, restori
     with pytest.raises(Dying):
         run(parts(Bank(restoring, ledger, effect, dies=True), Decision.act("pay 2")), store)
     model = ScriptedModel(Decision.finish())
-    resumed = Parts(model, EnvironmentWorld(Bank(restoring, ledger, effect)), judge=severe)
+    resumed = Parts(model, Restorable(Bank(restoring, ledger, effect)), judge=severe)
     assert isinstance(run(resumed, store), RunFinished)
     assert ledger == ["pay 1", "pay 2"]
     assert "uncertain" in [notice.kind for notice in model.asked[0].notices]
@@ -230,14 +246,16 @@ def test_after_a_world_has_said_so_only_afterwards_it_asks(run: Running, restori
 
 @both
 @repeatable
-def test_the_first_that_nobody_could_foresee_is_repeated_and_told(run: Running, restoring: Restoring) -> None:
+def test_the_first_that_nobody_could_foresee_is_repeated_and_told(
+    run: Running, restoring: RestoredBy
+) -> None:
     """Where it turns out only in the repetition that an action lasts, the model is told, and the rest waits for it."""
     store, ledger, effect = MemoryStore(), list[str](), Irreversible()
     batch = attrs.evolve(Decision.act("pay"), then=Finish("paid"))
     with pytest.raises(Dying):
         run(parts(Bank(restoring, ledger, effect, dies=True), batch), store)
     model = ScriptedModel(Dying(), Decision.finish("Ask whether it was paid twice."))
-    resumed = Parts(model, EnvironmentWorld(Bank(restoring, ledger, effect)), judge=severe)
+    resumed = Parts(model, Restorable(Bank(restoring, ledger, effect)), judge=severe)
     with pytest.raises(Dying):
         run(resumed, store)
     assert isinstance(run(resumed, store), RunFinished)  # told again, by what is on the tape
@@ -253,7 +271,7 @@ def test_the_first_that_nobody_could_foresee_is_repeated_and_told(run: Running, 
 
 @both
 @repeatable
-def test_what_is_foreseen_is_not_done_to_bring_a_world_back(run: Running, restoring: Restoring) -> None:
+def test_what_is_foreseen_is_not_done_to_bring_a_world_back(run: Running, restoring: RestoredBy) -> None:
     """A step of which nobody has declared anything, as of one that was grown by hand, is not replayed if it would last."""
     store, ledger = MemoryStore(), list[str]()
     with Session.open(store, NAME, task=TASK) as session:
@@ -261,14 +279,14 @@ def test_what_is_foreseen_is_not_done_to_bring_a_world_back(run: Running, restor
         session.grow("pay", "paid")
     model = ScriptedModel(Decision.finish())
     bank = Foreseeing(restoring, ledger, Irreversible())
-    assert isinstance(run(Parts(model, EnvironmentWorld(bank), judge=severe), store), RunFinished)
+    assert isinstance(run(Parts(model, Restorable(bank), judge=severe), store), RunFinished)
     assert ledger == []
     assert [notice.kind for notice in model.asked[0].notices] == ["diverged"]
 
 
 @both
 @repeatable
-def test_what_turns_out_to_last_in_a_replay_is_told(run: Running, restoring: Restoring) -> None:
+def test_what_turns_out_to_last_in_a_replay_is_told(run: Running, restoring: RestoredBy) -> None:
     """Where neither the record nor the world knew it beforehand, it is done again, but not in silence."""
     store, ledger = MemoryStore(), list[str]()
     with Session.open(store, NAME, task=TASK) as session:
@@ -277,25 +295,25 @@ def test_what_turns_out_to_last_in_a_replay_is_told(run: Running, restoring: Res
         session.grow("note", "1 notes")
     model = ScriptedModel(Decision.finish())
     bank = Bank(restoring, ledger, Irreversible())
-    assert isinstance(run(Parts(model, EnvironmentWorld(bank), judge=severe), store), RunFinished)
+    assert isinstance(run(Parts(model, Restorable(bank), judge=severe), store), RunFinished)
     assert ledger == ["pay"]
     (told,) = model.asked[0].notices
     assert (told.kind, "at steps 2, as nobody knew" in told.text) == ("diverged", True)
 
 
 @repeatable
-def test_a_live_world_of_what_if_does_not_do_again_what_lasts(restoring: Restoring) -> None:
+def test_a_live_world_of_what_if_does_not_do_again_what_lasts(restoring: RestoredBy) -> None:
     """Brought to where the record ends, a world does not pay what was paid: the changed run fails, and says why."""
     store, ledger, effect = MemoryStore(), list[str](), Irreversible("it is gone")
     script = (Decision.act("pay"), Decision.act("note"), Decision.finish())
-    agent = Agent(model=ScriptedModel(*script), world=Bank(restoring, ledger, effect))
+    agent = Agent(model=ScriptedModel(*script), environment=Bank(restoring, ledger, effect))
     assert isinstance(agent.run(store, NAME, task=TASK), RunFinished)
     model = ScriptedModel(Decision.act("pay"), Decision.act("note otherwise"))
     found = what_if(
         store,
         NAME,
         model=model,
-        world=Bank(restoring, ledger, effect),
+        environment=Bank(restoring, ledger, effect),
         policy=Policy(max_steps=9),
         anew=["model"],
     )
@@ -313,8 +331,8 @@ def test_what_is_no_effect_is_no_foresight(given: object) -> None:
         def effect_of(self, action: str) -> Any:
             return given
 
-    agent = Agent(model=ScriptedModel(Decision.act("pay")), world=Odd("replay", ledger, Irreversible()))
-    with pytest.raises(BadEnvironment, match="effect_of returned a"):
+    agent = Agent(model=ScriptedModel(Decision.act("pay")), environment=Odd("replay", ledger, Irreversible()))
+    with pytest.raises(BadEnvironment, match="foresees returned a"):
         agent.run(MemoryStore(), NAME, task=TASK)
     assert ledger == []
 
@@ -324,11 +342,11 @@ def test_foresight_is_not_awaited() -> None:
     ledger = list[str]()
 
     class Odd(Bank):
-        async def effect_of(self, action: str) -> None:
+        async def effect_of(self, action: str) -> Any:  # type: ignore[override]  # that is the mistake
             return None
 
     with pytest.raises(BadEnvironment, match="must be no `async def`"):
-        EnvironmentWorld(Odd("replay", ledger, Irreversible())).foresees("pay")
+        foreseen(Odd("replay", ledger, Irreversible()).capabilities.foresees, "pay")
 
 
 @pytest.mark.parametrize("made", [Reversible, Compensable, Irreversible])

@@ -25,9 +25,8 @@ from mage import (
 )
 from mage import compress as compressed
 from mage.agent import Policy, RunFinished, RunStopped
-from mage.agent.environment import RESET
-from mage.effects import NotRestored, Observed, Restore, Restored, Reversible
-from mage.testing import ScriptedWorld
+from mage.effects import RESET, NotRestored, Observed, Restore, Restored, Reversible
+from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise
 from tests.agent.toys import TASK
 
@@ -46,8 +45,8 @@ def same_again(played: Played) -> bool:
 )
 def test_an_instruction_of_the_world_is_placed_after_all(written: Sequence[Command], *, placed: bool) -> None:
     """What came with a step is placed when somebody wrote before that, unless the step was left meanwhile."""
-    world = ScriptedWorld("seen", Observed("seen", instructions=("pay by card", "pay soon")))
-    played = Played(acts("a"), acts("b"), DONE, world=world, others={2: written})
+    world = ScriptedEnvironment("seen", Observed("seen", instructions=("pay by card", "pay soon")))
+    played = Played(acts("a"), acts("b"), DONE, environment=world, others={2: written})
     assert isinstance(played.run(), RunFinished)
     assert (played.commands[-2:] == [Instruct("pay by card"), Instruct("pay soon")]) == placed
     assert ("pay soon" in played.decisions.asked[-1].shown.instructions) == placed
@@ -57,8 +56,8 @@ def test_an_instruction_of_the_world_is_placed_after_all(written: Sequence[Comma
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_what_the_world_asks_for_first_is_placed_after_all(number: int) -> None:
     """So it is with the opening, whichever of its commands was overtaken."""
-    world = ScriptedWorld(opening=Observed("a room", instructions=("go", "and hurry")))
-    played = Played(DONE, world=world, others={number: [Grow("by hand", "done")]})
+    world = ScriptedEnvironment(opening=Observed("a room", instructions=("go", "and hurry")))
+    played = Played(DONE, environment=world, others={number: [Grow("by hand", "done")]})
     assert isinstance(played.run(), RunFinished)
     assert {Instruct("go"), Instruct("and hurry")} < set(played.commands)
     assert same_again(played)
@@ -67,8 +66,10 @@ def test_what_the_world_asks_for_first_is_placed_after_all(number: int) -> None:
 @pytest.mark.parametrize("number", [3, 4])
 def test_what_was_left_behind_is_placed_after_all(number: int) -> None:
     """So it is with what a revise has left behind."""
-    world = ScriptedWorld(Observed("seen", instructions=("pay", "soon")), restored=[NotRestored("no")] * 2)
-    played = Played(acts("a"), revise(0, "no"), DONE, world=world, others={number + 1: [NEVER]})
+    world = ScriptedEnvironment(
+        Observed("seen", instructions=("pay", "soon")), restored=[NotRestored("no")] * 2
+    )
+    played = Played(acts("a"), revise(0, "no"), DONE, environment=world, others={number + 1: [NEVER]})
     assert isinstance(played.run(), RunFinished)
     assert set(played.decisions.asked[-1].shown.instructions) == {"pay", "soon", NEVER.text}
     assert "left_behind" in played.told[-1]
@@ -80,10 +81,10 @@ def test_an_instruction_that_is_owed_where_the_judge_goes_back() -> None:
     pending = compressed(grow(start(TASK), "a", "seen"), "theirs").unwrap()
     assert isinstance(pending, Unverified)
     failed: list[Command] = [Compress("theirs"), ApplyVerdict(Failed("no"), pending.digest)]
-    world = ScriptedWorld(
+    world = ScriptedEnvironment(
         Observed("seen", instructions=("pay",)), restored=[Restored("nothing"), NotRestored("no")]
     )
-    played = Played(acts("a"), DONE, world=world, others={1: failed})
+    played = Played(acts("a"), DONE, environment=world, others={1: failed})
     assert isinstance(played.run(), RunFinished)
     assert played.commands == [Grow("a", "seen"), *failed, Revise(0, "no"), Instruct("pay")]
     assert same_again(played)
@@ -92,13 +93,13 @@ def test_an_instruction_that_is_owed_where_the_judge_goes_back() -> None:
 @pytest.mark.parametrize("how", ["replay", "snapshot", "nothing", "inverses"])
 def test_an_instruction_of_a_user_outlives_a_revise(how: str) -> None:
     """A world that was reset brings again what it has asked for itself, and nothing else: that is placed again (D7)."""
-    world = ScriptedWorld(
+    world = ScriptedEnvironment(
         "seen", "seen", Observed("seen", instructions=("pay",)), "seen",
         restored=[Restored("replay"), Restored(how)],  # type: ignore[arg-type]  # one of the names
     )  # fmt: skip
     played = Played(
         acts("a"), acts("b"), acts("b"), compress("did"), acts("c"), DONE,
-        verdicts=[Failed("no")], world=world, others={1: [NEVER, Instruct("hurry")]},
+        verdicts=[Failed("no")], environment=world, others={1: [NEVER, Instruct("hurry")]},
     )  # fmt: skip
     assert isinstance(played.run(), RunFinished)
     last = played.commands.index(Revise(0, "no"))
@@ -155,10 +156,10 @@ def test_somebody_who_writes_often_does_not_stop_a_run_that_gets_on() -> None:
 
 def test_the_world_follows_out_of_a_failed_summary() -> None:
     """Somebody else has gone back where the run was about to: what is to be undone is known."""
-    world = ScriptedWorld(Observed("on", effect=Reversible("off")))
+    world = ScriptedEnvironment(Observed("on", effect=Reversible("off")))
     others: dict[int, list[Command]] = {3: [Revise(0, "theirs")]}
     played = Played(
-        acts("switch"), compress("did"), DONE, verdicts=[Failed("no")], world=world, others=others
+        acts("switch"), compress("did"), DONE, verdicts=[Failed("no")], environment=world, others=others
     )
     assert isinstance(played.run(), RunFinished)
     (asked,) = [request for request in world.asked if isinstance(request, Restore)]
@@ -218,10 +219,10 @@ def test_a_verdict_on_what_somebody_has_left_is_not_recorded(written: Command, *
 
 def test_what_is_owed_is_placed_before_a_late_verdict_is_looked_for() -> None:
     """A verdict that came while the mark was relieved comes, when the run is run again, where it is first asked for."""
-    world = ScriptedWorld("seen", Observed("word " * 100, instructions=("go",)))
+    world = ScriptedEnvironment("seen", Observed("word " * 100, instructions=("go",)))
     played = Played(
         acts("a"), compress("did a"), acts("b"), DONE, verdicts=[Passed(), Passed()], texts=["did b"],
-        world=world, policy=Policy(wait=False, high_water=100), late=9, others={3: [NEVER]},
+        environment=world, policy=Policy(wait=False, high_water=100), late=9, others={3: [NEVER]},
     )  # fmt: skip
     assert isinstance(played.run(), RunFinished)
     assert played.commands[3:5] == [NEVER, Instruct("go")]
@@ -230,8 +231,8 @@ def test_what_is_owed_is_placed_before_a_late_verdict_is_looked_for() -> None:
 
 def test_what_follows_an_action_that_was_overtaken_is_told() -> None:
     """Where somebody was faster than one action of several, the rest is not performed, and that is told."""
-    world = ScriptedWorld(*["seen"] * 9)
-    played = Played(acts("a", "b", "c"), DONE, world=world, others={1: [NEVER]})
+    world = ScriptedEnvironment(*["seen"] * 9)
+    played = Played(acts("a", "b", "c"), DONE, environment=world, others={1: [NEVER]})
     assert isinstance(played.run(), RunFinished)
     assert world.actions == ["a", "b"]
     assert played.told[1] == ["changed", "refused", "changed"]

@@ -12,7 +12,7 @@ def test_an_action_that_was_tried_here_is_pointed_out_once() -> None:
     played = Played(acts("a"), revise(0, "not a"), acts("a"), acts("a"), DONE)
     played.run()
     assert played.told == [[], [], [], ["tried"], ["merged"]]
-    assert played.world.actions == ["a", "a"]  # type: ignore[attr-defined]  # a scripted world
+    assert played.environment.actions == ["a", "a"]  # type: ignore[attr-defined]  # a scripted world
 
 
 def test_the_action_that_a_way_ended_with_is_pointed_out_below_the_boundary() -> None:
@@ -30,7 +30,7 @@ def test_in_one_reply_the_action_that_a_way_ended_with_is_not_performed_unseen()
     played.run()
     assert played.told[3] == ["tried"]
     assert played.told[4] == ["merged", "tried"]
-    assert played.world.actions == ["a", "b", "a"]  # type: ignore[attr-defined]  # a scripted world
+    assert played.environment.actions == ["a", "b", "a"]  # type: ignore[attr-defined]  # a scripted world
 
 
 def test_a_way_that_was_left_without_a_lesson_is_not_pointed_out() -> None:

@@ -9,7 +9,7 @@ from mage import Accept, ApplyVerdict, Compress, Failed, Grow, Passed, Retext, s
 from mage.agent import Asked, Policy, RunFailed, RunFinished
 from mage.effects import EffectError, Finish, Metered, Usage
 from mage.render import Meter
-from mage.testing import ScriptedWorld
+from mage.testing import ScriptedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.playing import DONE, Played, acts, compress, finish, revise
 
@@ -17,15 +17,15 @@ LONG = "word " * 40
 MARK = 100
 
 
-def long_world() -> ScriptedWorld:
+def long_world() -> ScriptedEnvironment:
     """Return a world that talks much."""
-    return ScriptedWorld(*[LONG] * 999)
+    return ScriptedEnvironment(*[LONG] * 999)
 
 
 def played_long(*decisions: object, **named: object) -> Played:
     """Return a run in a world that talks much, with a low mark."""
     policy = named.pop("policy", Policy(high_water=MARK))
-    return Played(*decisions, world=long_world(), policy=policy, **named)  # type: ignore[arg-type]  # passed on
+    return Played(*decisions, environment=long_world(), policy=policy, **named)  # type: ignore[arg-type]  # passed on
 
 
 def test_a_long_segment_is_summarized_unasked() -> None:
@@ -51,7 +51,7 @@ def test_the_bound_holds(mark: int, batch: int) -> None:
     script = [acts(*[f"a{number}"] * batch) for number in range(count)]
     played = Played(
         *script, DONE,
-        world=long_world(), texts=["did it"] * count, verdicts=[Passed()] * count, policy=Policy(high_water=mark),
+        environment=long_world(), texts=["did it"] * count, verdicts=[Passed()] * count, policy=Policy(high_water=mark),
     )  # fmt: skip
     played.run()
     meter = Meter(EstimateCounter())
@@ -208,8 +208,8 @@ def test_what_no_summary_wins_back(*, fixed: int, fallbacks: bool) -> None:
     count, room = 8, MARK // 4
     state = start("word " * (fixed - 20))
     script = [*[acts("a")] * count, DONE]
-    world = ScriptedWorld(*["seen"] * count)
-    played = Played(*script, world=world, state=state, texts=["did it"] * count,
+    world = ScriptedEnvironment(*["seen"] * count)
+    played = Played(*script, environment=world, state=state, texts=["did it"] * count,
         verdicts=[Passed()] * count, policy=Policy(high_water=MARK))  # fmt: skip
     assert isinstance(played.run(), RunFinished)
     made = [command for command in played.commands if isinstance(command, Compress)]
@@ -225,7 +225,9 @@ def test_what_no_summary_wins_back(*, fixed: int, fallbacks: bool) -> None:
 def test_without_a_mark_nothing_is_summarized_unasked() -> None:
     """No mark, or the ablation without Compress: there is no fallback."""
     for policy in (Policy(high_water=None), Policy(high_water=MARK, compress=False)):
-        played = Played(*[acts(f"a{number}") for number in range(5)], DONE, world=long_world(), policy=policy)
+        played = Played(
+            *[acts(f"a{number}") for number in range(5)], DONE, environment=long_world(), policy=policy
+        )
         played.run()
         assert all(isinstance(command, Grow) for command in played.commands)
 

@@ -9,15 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mage import Session
-from mage.agent import (
-    BadTape,
-    Policy,
-    RunFinished,
-    TapeDiverged,
-    rerun,
-    tape_name,
-    what_if,
-)
+from mage.agent import BadTape, Policy, RunFinished, TapeDiverged, rerun, tape_name, what_if
 from mage.agent.rerunning import has_tape, policy_of
 from mage.agent.tape import TAPE_TASK
 from mage.codec import encode_tree
@@ -87,7 +79,7 @@ def test_a_run_on_a_session_that_was_there_is_rerun_from_there() -> None:
     TWINS[0](parts_of(model_of(1), Policy(max_steps=1)), store)
     again = rerun(store, NAME)
     assert again.same
-    assert what_if(store, NAME).recorded.world == again.totals.steps + 1
+    assert what_if(store, NAME).recorded.environment == again.totals.steps + 1
 
 
 def test_what_is_no_run_is_refused() -> None:

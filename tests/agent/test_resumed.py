@@ -15,6 +15,7 @@ from mage.agent.spelling import failure_document, failure_of, metered_document, 
 from mage.agent.tape import TapeEntry
 from mage.effects import (
     Action,
+    ActionEffect,
     Compensable,
     Decision,
     Divergence,
@@ -25,10 +26,10 @@ from mage.effects import (
     NoEffect,
     NotRestored,
     Observed,
+    Restore,
     Restored,
     Reversible,
     Usage,
-    WorldEffect,
 )
 from mage.engine import Revise, Step, StepId
 from mage.engine.ids import ROOT_STEP
@@ -36,7 +37,7 @@ from mage.memory.journal import UNCERTAIN, observed_meta
 from mage.memory.requests import Counts
 from mage.session.asks import Append
 from mage.stores import Head
-from mage.testing import ScriptedWorld
+from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise
 
 
@@ -114,9 +115,9 @@ def test_a_changed_policy_is_in_force_from_the_next_turn() -> None:
     assert isinstance(third.again().run(live=False), RunStopped)
 
 
-def died_in_the_act(world: ScriptedWorld | None = None) -> Played:
+def died_in_the_act(world: ScriptedEnvironment | None = None) -> Played:
     """Return a run that died while its second action was performed."""
-    played = Played(acts("a"), acts("b"), world=world)
+    played = Played(acts("a"), acts("b"), environment=world)
     with pytest.raises(AssertionError, match="asked"):
         played.run()
     return played
@@ -124,36 +125,36 @@ def died_in_the_act(world: ScriptedWorld | None = None) -> Played:
 
 def test_an_interrupted_action_is_repeated_in_a_restored_world() -> None:
     """The world is brought back to the path, the action performed again, and its step is as any other."""
-    played = died_in_the_act(ScriptedWorld("seen"))
+    played = died_in_the_act(ScriptedEnvironment("seen"))
     assert played.kinds[-1] == "acting"
-    world = ScriptedWorld("seen b")
-    later = played.again(DONE, world=world)
+    world = ScriptedEnvironment("seen b")
+    later = played.again(DONE, environment=world)
     assert isinstance(later.run(), RunFinished)
-    assert [type(request).__name__ for request in world.asked] == ["Restore", "Act"]
+    assert [type(request) for request in world.asked] == [Restore, str]
     assert later.commands[-1] == Grow("b", "seen b")
     assert later.told == [[]]
 
 
 def test_an_interrupted_action_is_uncertain_in_a_world_that_cannot_be_restored() -> None:
     """It is not performed again: the step says that nobody knows, the model is told, and so it stays."""
-    played = died_in_the_act(ScriptedWorld("seen", repeatable=False))
-    world = ScriptedWorld(repeatable=False)
-    later = played.again(DONE, world=world)
+    played = died_in_the_act(ScriptedEnvironment("seen", repeatable=False))
+    world = ScriptedEnvironment(repeatable=False)
+    later = played.again(DONE, environment=world)
     assert isinstance(later.run(), RunFinished)
     assert world.asked == []
     assert later.commands[-1] == Grow("b", UNCERTAIN)
     assert later.told == [["uncertain"]]
-    again = later.again(world=ScriptedWorld(repeatable=False))
+    again = later.again(environment=ScriptedEnvironment(repeatable=False))
     assert isinstance(again.run(), RunFinished)
     assert again.commands == later.commands
 
 
 def test_an_interrupted_action_is_uncertain_where_somebody_wrote_since() -> None:
     """Whatever the world: the action was meant for a head that is no more."""
-    played = died_in_the_act(ScriptedWorld("seen"))
+    played = died_in_the_act(ScriptedEnvironment("seen"))
     played.write(Instruct("hurry"))
-    world = ScriptedWorld("seen")
-    later = played.again(DONE, world=world)
+    world = ScriptedEnvironment("seen")
+    later = played.again(DONE, environment=world)
     assert isinstance(later.run(), RunFinished)
     assert world.actions == []
     assert "uncertain" in later.told[0]
@@ -163,14 +164,14 @@ def test_an_interrupted_action_is_uncertain_where_somebody_wrote_since() -> None
 
 @pytest.mark.parametrize(
     "answer",
-    [NotRestored("gone"), EffectError("world", "gone"), Restored("replay", (Divergence(Step(StepId(1), ROOT_STEP, "a", "seen"), "else"),))],
+    [NotRestored("gone"), EffectError("environment", "gone"), Restored("replay", (Divergence(Step(StepId(1), ROOT_STEP, "a", "seen"), "else"),))],
 )  # fmt: skip
 def test_a_world_that_cannot_be_brought_back_is_reported(
     answer: NotRestored | EffectError | Restored,
 ) -> None:
     """Resumed in a world that is not as it was, the model is told at its next turn, also when it is run again."""
-    played = died_in_the_act(ScriptedWorld("seen"))
-    later = played.again(DONE, world=ScriptedWorld("seen b", restored=[answer]))
+    played = died_in_the_act(ScriptedEnvironment("seen"))
+    later = played.again(DONE, environment=ScriptedEnvironment("seen b", restored=[answer]))
     assert isinstance(later.run(), RunFinished)
     assert later.told == [["uncertain", "diverged"]]  # nor is the action repeated there
     assert isinstance(later.again().run(), RunFinished)
@@ -178,25 +179,27 @@ def test_a_world_that_cannot_be_brought_back_is_reported(
 
 def test_a_world_that_cannot_be_brought_back_stops_the_run_if_the_policy_says_so() -> None:
     """With `on_divergence="stop"` nothing is decided in such a world, until somebody says that it goes on."""
-    played = Played(acts("a"), EffectError("unreachable", "no"), world=ScriptedWorld("seen"))
+    played = Played(acts("a"), EffectError("unreachable", "no"), environment=ScriptedEnvironment("seen"))
     played.run()
     stopping = Policy(on_divergence="stop")
-    later = played.again(world=ScriptedWorld(restored=[NotRestored("gone")]), policy=stopping)
+    later = played.again(environment=ScriptedEnvironment(restored=[NotRestored("gone")]), policy=stopping)
     outcome = later.run()
     assert isinstance(outcome, RunStopped)
     assert outcome.reason == "diverged"
     assert later.again().run(live=False) == outcome
-    told = later.again(DONE, world=ScriptedWorld(restored=[NotRestored("gone")]), policy=Policy())
+    told = later.again(DONE, environment=ScriptedEnvironment(restored=[NotRestored("gone")]), policy=Policy())
     assert isinstance(told.run(), RunFinished)
     assert set(told.told[0]) == {"diverged"}
 
 
 def test_what_follows_an_uncertain_action_waits() -> None:
     """The rest of a reply was meant for the case that the action succeeds: it is not done, and that is told."""
-    played = Played(attrs.evolve(acts("a", "b"), then=Finish("done")), world=ScriptedWorld(repeatable=False))
+    played = Played(
+        attrs.evolve(acts("a", "b"), then=Finish("done")), environment=ScriptedEnvironment(repeatable=False)
+    )
     with pytest.raises(AssertionError, match="asked"):
         played.run()
-    later = played.again(DONE, world=ScriptedWorld(repeatable=False))
+    later = played.again(DONE, environment=ScriptedEnvironment(repeatable=False))
     assert isinstance(later.run(), RunFinished)
     assert later.commands == [Grow("a", UNCERTAIN)]
     assert later.told == [["uncertain", "refused"]]
@@ -209,17 +212,17 @@ def test_a_restoring_that_was_interrupted_may_be_half_way() -> None:
     class Dying(Exception):
         pass
 
-    world = ScriptedWorld("seen", restored=[Dying()], repeatable=False)
-    played = Played(acts("a"), revise(0, "no"), world=world)
+    world = ScriptedEnvironment("seen", restored=[Dying()], repeatable=False)
+    played = Played(acts("a"), revise(0, "no"), environment=world)
     with pytest.raises(Dying):
         played.run()
     assert played.kinds[-1] == "restoring"
-    later = played.again(DONE, world=ScriptedWorld(repeatable=False))
+    later = played.again(DONE, environment=ScriptedEnvironment(repeatable=False))
     assert isinstance(later.run(), RunFinished)
     assert later.told == [["diverged"]]
     assert "half way" in later.decisions.asked[0].notices[0].said
-    assert isinstance(later.again(world=ScriptedWorld(repeatable=False)).run(), RunFinished)
-    repeated = played.again(DONE, world=ScriptedWorld())
+    assert isinstance(later.again(environment=ScriptedEnvironment(repeatable=False)).run(), RunFinished)
+    repeated = played.again(DONE, environment=ScriptedEnvironment())
     assert isinstance(repeated.run(), RunFinished)
     assert repeated.told == [[]]
 
@@ -230,14 +233,15 @@ def test_died_between_the_commands_of_one_moment() -> None:
     """
     script = (acts("a"), revise(0, "no"), acts("b"), DONE)
     opening = Observed("a room", instructions=("go", "and hurry"))
-    whole = Played(*script, world=ScriptedWorld("seen", "seen", opening=opening))
+    whole = Played(*script, environment=ScriptedEnvironment("seen", "seen", opening=opening))
     outcome = whole.run()
     for cut in range(1, len(whole.journal) + 1):
         part = whole.again()
         part.journal = whole.journal[:cut]
         part.tape = whole.tape[: int(str(part.journal[-1].meta["tape"]))]
         later = part.again(
-            *script[part.kinds.count("decided") :], world=ScriptedWorld("seen", "seen", opening="unasked")
+            *script[part.kinds.count("decided") :],
+            environment=ScriptedEnvironment("seen", "seen", opening="unasked"),
         )
         assert later.run() == outcome, cut
         assert later.commands == whole.commands, cut
@@ -245,8 +249,8 @@ def test_died_between_the_commands_of_one_moment() -> None:
 
 def test_overtaken_behind_a_step_that_was_recorded() -> None:
     """Where the instruction that came with a step was overtaken, the step stays the answer of its action."""
-    world = ScriptedWorld(Observed("seen", instructions=("go",)), "seen")
-    played = Played(acts("a"), DONE, world=world, others={1: [Grow("by hand", "done")]})
+    world = ScriptedEnvironment(Observed("seen", instructions=("go",)), "seen")
+    played = Played(acts("a"), DONE, environment=world, others={1: [Grow("by hand", "done")]})
     outcome = played.run()
     assert played.kinds.count("overtaken") == 1
     again = played.again()
@@ -323,7 +327,7 @@ def test_a_failure_is_read_as_it_was_written(error: EffectError) -> None:
 @pytest.mark.parametrize(
     "effect", [None, NoEffect(), Reversible("off"), Compensable("pay"), Irreversible("gone")]
 )
-def test_an_observation_is_read_from_its_step(effect: WorldEffect | None) -> None:
+def test_an_observation_is_read_from_its_step(effect: ActionEffect | None) -> None:
     """What came back from the world is told by the step and what is kept beside it; a step of others tells nothing."""
     seen = Observed("seen", over=effect is None, instructions=("go",), effect=effect)
     assert observed_of("seen", observed_meta(seen)) == seen

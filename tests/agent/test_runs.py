@@ -10,29 +10,14 @@ import attrs
 import pytest
 
 from mage import Accepted, Passed, Session
-from mage.agent import (
-    Outcome,
-    Policy,
-    RunFailed,
-    RunFinished,
-    RunStopped,
-    Totals,
-    outcome_document,
-)
-from mage.agent.environment import Restoring
-from mage.effects import Decide, Decision, EffectError, JudgeRequest, Usage, Verdict
+from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals, outcome_document
+from mage.effects import Decide, Decision, EffectError, JudgeRequest, Tool, Usage, Verdict
 from mage.stores import MemoryStore
 from mage.testing import ScriptedModel
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK, Dial, Ground, Mistake, Parts, judge, model_of, parts_of
-from tests.agent.twins import (
-    NAME,
-    TWINS,
-    Running,
-    both,
-    left_by,
-    rerun,
-)
+from tests.agent.twins import NAME, TWINS, Running, both, left_by, rerun
+from tests.agent.ways import RestoredBy
 
 MISTAKES: dict[int, Mistake] = {0: "wrong", 1: "noticed", 2: "vague", 3: "batch"}
 
@@ -42,9 +27,9 @@ def scripted(*decisions: Decision | Exception, **named: Any) -> Parts:
     return Parts(ScriptedModel(*decisions), Dial(), **named)
 
 
-@pytest.mark.parametrize("restoring", ["replay", "snapshot", "none"])
+@pytest.mark.parametrize("restoring", ["replay", "snapshot", "inverses"])
 @pytest.mark.parametrize("high_water", [None, 60, 90])
-def test_the_twins_leave_the_same_behind(restoring: Restoring, high_water: int | None) -> None:
+def test_the_twins_leave_the_same_behind(restoring: RestoredBy, high_water: int | None) -> None:
     """Both twins come to the same outcome, tree, journal and tape; and so does each of them offline."""
     lefts = []
     for run in TWINS:
@@ -274,7 +259,7 @@ def test_the_prompt_counts_against_the_mark(run: Running) -> None:
         parts = Parts(model, dial, judge=None, policy=Policy(high_water=200))
         assert isinstance(run(parts, store), RunFinished)
         left = left_by(store)
-        assert left.tape[0].data["overhead"] == EstimateCounter().count(model.prompt_text) >= words
+        assert left.tape[0].data["overhead"] == EstimateCounter().count(model.prompt_text((), "")) >= words
         assert (left.kinds.count("summarized") > 0) == (fallbacks > 0)
 
 
@@ -282,8 +267,11 @@ class Prompting:
     """A model that says what it sends with every call."""
 
     def __init__(self, words: int, *decisions: Decision) -> None:
-        self.prompt_text = "word " * words
+        self._words = words
         self._decisions = ScriptedModel(*decisions)
+
+    def prompt_text(self, _tools: tuple[Tool, ...], _manual: str) -> str:
+        return "word " * self._words
 
     def __call__(self, request: Decide, /) -> Any:
         return self._decisions(request)

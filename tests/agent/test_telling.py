@@ -22,7 +22,7 @@ from mage.effects import (
     Observed,
 )
 from mage.memory.notices import LINES, QUOTED, quoted, told_once
-from mage.testing import ScriptedWorld
+from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, revise
 
 _MARK: Final = "FOREIGN"
@@ -52,7 +52,7 @@ def test_what_is_quoted_is_short_and_can_be_seen(text: str) -> None:
 @example(said=[_HOSTILE])
 def test_a_quotation_stands_below_our_words_and_at_no_margin(said: list[str]) -> None:
     """One line at the margin is the notice, and it is ours to the letter; every line of what is quoted is indented."""
-    notice = told_once("world", "Our words.", *said)
+    notice = told_once("environment", "Our words.", *said)
     lines = _told(Decide(view(start("Task")), (), (notice,)))
     own = [line for line in lines if not line.startswith(" ")]
     assert own == ["Notice: Our words.", "Your turn."]
@@ -66,28 +66,34 @@ def _told(request: Decide) -> list[str]:
 
 
 def _played(kind: str) -> Played:
-    jammed = EffectError("world", _HOSTILE)
+    jammed = EffectError("environment", _HOSTILE)
     lasting = Policy(cross_irreversible=False)
     unknown = EffectError("unknown_tool", f"there is no tool {_HOSTILE}")
     back = [NotRestored(_HOSTILE)]
     match kind:
         case "an error of the world":
-            played = Played(acts("a", _HOSTILE), world=ScriptedWorld(jammed))
+            played = Played(acts("a", _HOSTILE), environment=ScriptedEnvironment(jammed))
             played.run()
             return played.again(DONE)
         case "a world that is not brought back":
-            return Played(acts("a"), revise(0, "no"), DONE, world=ScriptedWorld("seen", restored=back))
+            return Played(
+                acts("a"), revise(0, "no"), DONE, environment=ScriptedEnvironment("seen", restored=back)
+            )
         case "what was done there":
             seen = Observed("seen", effect=Compensable(_HOSTILE))
-            return Played(acts("a"), revise(0, "no"), DONE, world=ScriptedWorld(seen, restored=back))
+            return Played(
+                acts("a"), revise(0, "no"), DONE, environment=ScriptedEnvironment(seen, restored=back)
+            )
         case "what cannot be undone":
             seen = Observed("seen", effect=Irreversible(_HOSTILE))
-            return Played(acts("a"), revise(0, "no"), DONE, world=ScriptedWorld(seen), policy=lasting)
+            return Played(
+                acts("a"), revise(0, "no"), DONE, environment=ScriptedEnvironment(seen), policy=lasting
+            )
         case "a reply that cannot be used":
             return Played(unknown, DONE)
         case _:
-            world = ScriptedWorld("seen", Observed("over", over=True))
-            return Played(Decision.act("a", "b", "c", _HOSTILE), DONE, world=world)
+            world = ScriptedEnvironment("seen", Observed("over", over=True))
+            return Played(Decision.act("a", "b", "c", _HOSTILE), DONE, environment=world)
 
 
 @pytest.mark.parametrize(

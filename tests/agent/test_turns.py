@@ -7,8 +7,8 @@ import pytest
 
 from mage import Compress, Grow, Instruct, Passed, Revise, StepId
 from mage.agent import Asked, AskFailed, Noticed, Policy, RunEnded, RunFailed, RunFinished, RunStopped
-from mage.agent.environment import RESET
 from mage.effects import (
+    RESET,
     Action,
     Compensable,
     Decision,
@@ -21,7 +21,7 @@ from mage.effects import (
     Usage,
 )
 from mage.memory.notices import LINES, LONGEST, QUOTED
-from mage.testing import ScriptedWorld
+from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise
 
 UNUSABLE = EffectError("not_json", "no JSON", usage=Usage(9, 3))
@@ -29,8 +29,8 @@ UNUSABLE = EffectError("not_json", "no JSON", usage=Usage(9, 3))
 
 def test_what_the_world_shows_first_is_the_first_step() -> None:
     """The reset's observation is grown before anything is decided, and its instruction pinned."""
-    world = ScriptedWorld(opening=Observed("a room", instructions=("be quick",)))
-    played = Played(DONE, world=world)
+    world = ScriptedEnvironment(opening=Observed("a room", instructions=("be quick",)))
+    played = Played(DONE, environment=world)
     played.run()
     assert played.commands == [Grow(RESET, "a room"), Instruct("be quick")]
     shown = played.decisions.asked[0].shown
@@ -41,15 +41,17 @@ def test_what_the_world_shows_first_is_the_first_step() -> None:
 
 def test_a_silent_world_has_no_first_step() -> None:
     """A blank opening is no step; an instruction of it stands at the root all the same."""
-    played = Played(acts("a"), DONE, world=ScriptedWorld("seen", opening=Observed(" ", instructions=("go",))))
+    played = Played(
+        acts("a"), DONE, environment=ScriptedEnvironment("seen", opening=Observed(" ", instructions=("go",)))
+    )
     played.run()
     assert played.commands == [Instruct("go"), Grow("a", "seen")]
 
 
 def test_the_opening_is_grown_again_after_going_back_to_the_root() -> None:
     """Back at the root the world begins anew: the same first step, and its instruction, which counts once."""
-    world = ScriptedWorld("seen", "seen", opening=Observed("a room", instructions=("go",)))
-    played = Played(acts("a"), revise(0, "not a"), acts("b"), DONE, world=world)
+    world = ScriptedEnvironment("seen", "seen", opening=Observed("a room", instructions=("go",)))
+    played = Played(acts("a"), revise(0, "not a"), acts("b"), DONE, environment=world)
     outcome = played.run()
     assert [type(command) for command in played.commands] == [Grow, Instruct, Grow, Revise, Grow, Grow]
     assert played.state.tree.next_step == StepId(4)
@@ -140,48 +142,45 @@ def test_a_merged_step_is_reported() -> None:
 
 def test_a_world_that_is_over_takes_no_actions() -> None:
     """After the world is over, actions are held back and the model is told; going back takes that back."""
-    world = ScriptedWorld(Observed("lost", over=True), "seen")
-    played = Played(acts("a"), acts("b"), revise(0, "not a"), acts("b"), DONE, world=world)
+    world = ScriptedEnvironment(Observed("lost", over=True), "seen")
+    played = Played(acts("a"), acts("b"), revise(0, "not a"), acts("b"), DONE, environment=world)
     assert isinstance(played.run(), RunFinished)
     assert world.actions == ["a", "b"]
-    assert played.told == [[], ["world"], ["world"], [], []]
+    assert played.told == [[], ["environment"], ["environment"], [], []]
 
 
 def test_a_world_that_fails_an_action_fails_the_run() -> None:
     """An action that cannot be carried out fails the run; resumed, the model is told and decides again."""
-    world = ScriptedWorld(EffectError("world", "jammed"))
-    played = Played(acts("a"), world=world)
+    world = ScriptedEnvironment(EffectError("environment", "jammed"))
+    played = Played(acts("a"), environment=world)
     outcome = played.run()
     assert isinstance(outcome, RunFailed)
-    assert outcome.reason == "world: world"
+    assert outcome.reason == "environment: environment"
     assert played.commands == []
     later = played.again(acts("b"), DONE)
     assert isinstance(later.run(), RunFinished)
     assert later.commands == [Grow("b", "seen")]
-    assert later.told[0] == ["world"]
+    assert later.told[0] == ["environment"]
 
 
 def test_a_world_that_could_not_begin_begins_when_the_run_is_resumed() -> None:
     """The world's first words are not lost because it failed the first time."""
 
     class Late:
-        repeatable = True
-
         def __init__(self, *, fails: bool) -> None:
-            self._world = ScriptedWorld("seen", opening="a room")
+            self._script = ScriptedEnvironment("seen", opening="a room")
             self._fails = fails
-            self.foresees = self._world.foresees
-            self.act = self._world.act
-            self.restore = self._world.restore
+            self.capabilities = self._script.capabilities
+            self.act = self._script.act
 
-        def begin(self, request: object) -> Observed:
+        def reset(self) -> Observed | str:
             if self._fails:
-                raise EffectError("world", "not now")
-            return self._world.begin(request)  # type: ignore[arg-type]  # a Begin
+                raise EffectError("environment", "not now")
+            return self._script.reset()
 
-    played = Played(world=Late(fails=True))
+    played = Played(environment=Late(fails=True))
     assert isinstance(played.run(), RunFailed)
-    later = played.again(acts("a"), DONE, world=Late(fails=False))
+    later = played.again(acts("a"), DONE, environment=Late(fails=False))
     assert isinstance(later.run(), RunFinished)
     assert later.commands == [Grow(RESET, "a room"), Grow("a", "seen")]
 
@@ -228,9 +227,9 @@ def test_lessons_without_end_are_not_left() -> None:
 
 def test_an_irreversible_action_is_not_left_behind_where_the_policy_forbids() -> None:
     """With `cross_irreversible` off, going back over such an action is refused, and told, by model and by judge."""
-    world = ScriptedWorld(Observed("sold", effect=Irreversible("it is sold")))
+    world = ScriptedEnvironment(Observed("sold", effect=Irreversible("it is sold")))
     policy = Policy(cross_irreversible=False)
-    played = Played(acts("sell"), revise(0, "no"), DONE, world=world, policy=policy)
+    played = Played(acts("sell"), revise(0, "no"), DONE, environment=world, policy=policy)
     played.run()
     assert played.told[2] == ["irreversible"]
     assert "it is sold" in played.decisions.asked[2].notices[0].said
@@ -239,10 +238,10 @@ def test_an_irreversible_action_is_not_left_behind_where_the_policy_forbids() ->
 
 def test_what_is_left_behind_is_reported_where_it_cannot_be_undone() -> None:
     """With `cross_irreversible` on it is left, and the model is told what stands."""
-    world = ScriptedWorld(
+    world = ScriptedEnvironment(
         Observed("paid", effect=Compensable("ask for the money")), restored=[NotRestored("no way back")]
     )
-    played = Played(acts("pay"), revise(0, "no"), DONE, world=world)
+    played = Played(acts("pay"), revise(0, "no"), DONE, environment=world)
     played.run()
     assert played.told[2] == ["diverged"]
     text = played.decisions.asked[2].notices[0].said
@@ -304,7 +303,7 @@ def test_limits_hold_between_the_actions_of_one_reply() -> None:
     outcome = played.run()
     assert isinstance(outcome, RunStopped)
     assert (outcome.reason, outcome.totals.steps) == ("max_steps", 3)
-    assert played.world.actions == names[:3]  # type: ignore[attr-defined]  # a scripted world
+    assert played.environment.actions == names[:3]  # type: ignore[attr-defined]  # a scripted world
     later = played.again(DONE, policy=Policy(max_steps=9))
     assert isinstance(later.run(), RunFinished)
     assert later.told == [["refused"]]
@@ -313,28 +312,30 @@ def test_limits_hold_between_the_actions_of_one_reply() -> None:
 
 def test_after_the_world_is_over_the_rest_of_a_reply_waits() -> None:
     """What follows the action that ended the world is not performed, and that is told."""
-    world = ScriptedWorld(Observed("won", over=True))
-    played = Played(attrs.evolve(acts("a", "b", "c"), then=Compress("did all")), DONE, world=world)
+    world = ScriptedEnvironment(Observed("won", over=True))
+    played = Played(attrs.evolve(acts("a", "b", "c"), then=Compress("did all")), DONE, environment=world)
     assert isinstance(played.run(), RunFinished)
     assert played.commands == [Grow("a", "won")]
-    assert played.told[1] == ["world", "world", "refused"]
+    assert played.told[1] == ["environment", "environment", "refused"]
     assert played.decisions.asked[1].notices[2].said == "c\ncompress"
 
 
 def test_the_last_action_may_end_the_world() -> None:
     """An action that ends the world, and what the model does to its own state after it, go together."""
-    world = ScriptedWorld(Observed("won", over=True))
-    outcome = Played(attrs.evolve(acts("a"), then=Finish("won")), world=world).run()
+    world = ScriptedEnvironment(Observed("won", over=True))
+    outcome = Played(attrs.evolve(acts("a"), then=Finish("won")), environment=world).run()
     assert isinstance(outcome, RunFinished)
 
 
 @pytest.mark.parametrize("action", ["x", "word " * 5_000])
 def test_what_is_told_does_not_grow_with_what_it_quotes(action: str) -> None:
     """Actions, reasons and plans are cut where a notice quotes them."""
-    world = ScriptedWorld(*["seen"] * 60, EffectError("world", "no " * 5_000), restored=[NotRestored("no")])
+    world = ScriptedEnvironment(
+        *["seen"] * 60, EffectError("environment", "no " * 5_000), restored=[NotRestored("no")]
+    )
     names = [f"{action}{number}" for number in range(50)]
     script = [*map(acts, names), revise(0, "no"), acts(names[0]), revise(9, "no"), acts(names[0])]
-    played = Played(*script, UNUSABLE, DONE, world=world, policy=Policy(high_water=None))
+    played = Played(*script, UNUSABLE, DONE, environment=world, policy=Policy(high_water=None))
     played.run()
     told = [notice for request in played.decisions.asked for notice in request.notices]
     assert {notice.kind for notice in told} == {"diverged", "tried", "refused", "merged", "unusable"}
@@ -347,9 +348,11 @@ def test_what_is_told_does_not_grow_with_what_it_quotes(action: str) -> None:
 
 def test_what_follows_an_action_that_failed_is_told() -> None:
     """Where an action of several cannot be carried out, the resumed run tells the model what was not done."""
-    played = Played(acts("a", "b", "c"), world=ScriptedWorld("seen", EffectError("world", "jammed")))
+    played = Played(
+        acts("a", "b", "c"), environment=ScriptedEnvironment("seen", EffectError("environment", "jammed"))
+    )
     assert isinstance(played.run(), RunFailed)
     later = played.again(DONE)
     assert isinstance(later.run(), RunFinished)
-    assert later.told == [["world", "refused"]]
+    assert later.told == [["environment", "refused"]]
     assert later.decisions.asked[0].notices[1].said == "c"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import pytest
@@ -10,24 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mage import Failed, Grow, JudgeRequest, Passed, Session, Start, Verdict
-from mage.agent import (
-    Agent,
-    BadEnvironment,
-    Outcome,
-    Policy,
-    RunFinished,
-    RunStopped,
-    extracted,
-    rerun,
-    what_if,
-)
-from mage.agent.environment import Restoring
+from mage.agent import Agent, Outcome, Policy, RunFinished, RunStopped, extracted, rerun, what_if
 from mage.codec import encode_tree
-from mage.effects import Act, Begin, Decide, Decision, EffectError, Metered, Observed, Restore
+from mage.effects import BadEnvironment, Decide, Decision, EffectError, Metered, Tool
 from mage.stores import MemoryStore, NameTaken
+from mage.testing import RecordingEnvironment, ScriptedEnvironment, ScriptedModel
 from tests.agent.recorded import ALL_MISTAKES, MISTAKES, POLICIES, a_run, counting, interrupted_after
 from tests.agent.toys import TASK, Dial, Ground, Mistake, judge, model_of, parts_of, summarizer, world_of
 from tests.agent.twins import NAME, TWINS, left_by
+from tests.agent.ways import RestoredBy
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -53,8 +44,8 @@ def test_with_nothing_changed_nobody_is_asked(
 
 
 @settings(max_examples=15, deadline=None)
-@given(decisions=st.integers(0, 20), restoring=st.sampled_from(["replay", "snapshot", "none"]))
-def test_what_was_interrupted_and_resumed_is_answered_too(decisions: int, restoring: Restoring) -> None:
+@given(decisions=st.integers(0, 20), restoring=st.sampled_from(["replay", "snapshot", "inverses"]))
+def test_what_was_interrupted_and_resumed_is_answered_too(decisions: int, restoring: RestoredBy) -> None:
     """An interruption leaves nothing on the record that asks somebody again."""
     store = interrupted_after(decisions, restoring)
     TWINS[0](parts_of(model_of(4, ALL_MISTAKES), ground=Ground()), store)
@@ -126,13 +117,15 @@ def test_another_judge_is_asked_about_each_summary_until_the_runs_part() -> None
 def test_who_is_given_goes_on_where_the_record_ends() -> None:
     """With a model and a world the new run comes to its own end, and its world is brought there first."""
     store, ground = a_run({1: "wrong"}), Ground()
-    found = what_if(store, NAME, judge=lenient, model=model_of(4, {1: "wrong"}), world=world_of(ground))
+    found = what_if(store, NAME, judge=lenient, model=model_of(4, {1: "wrong"}), environment=world_of(ground))
     assert isinstance(found.outcome, RunFinished)
     assert found.parted.startswith("the model is asked")
     assert found.recorded.model
     assert found.asked.model
     assert ground.value == 13  # 3, 4 in place of 3, and twice 3
-    assert found.asked.world == len(ground.performed) - found.recorded.world + 1  # the beginning was recorded
+    assert (
+        found.asked.environment == len(ground.performed) - found.recorded.environment + 1
+    )  # the beginning was recorded
 
 
 def test_a_judge_may_be_asked_only_what_is_new() -> None:
@@ -161,44 +154,20 @@ def test_a_world_that_is_another_one_is_not_acted_in() -> None:
     store = a_run({1: "wrong"})
     model = model_of(4, {1: "wrong"})
     for world, said in (
-        (world_of(Ground(), "none"), "cannot be brought"),
+        (world_of(Ground(), "inverses"), "cannot be brought"),
         (world_of(Ground(), padding="!"), "answers otherwise"),
     ):
-        found = what_if(store, NAME, judge=lenient, model=model, world=world)
-        assert found.outcome.reason == "world: world"  # type: ignore[union-attr]  # it has failed
+        found = what_if(store, NAME, judge=lenient, model=model, environment=world)
+        assert found.outcome.reason == "environment: environment"  # type: ignore[union-attr]  # it has failed
         assert said in found.outcome.detail  # type: ignore[union-attr]  # as above
-
-
-class Moved:
-    """A world that remembers what it was asked."""
-
-    repeatable: Final = True
-
-    def __init__(self) -> None:
-        self.inner = world_of(Ground())
-        self.foresees = self.inner.foresees
-        self.asked: list[Begin | Act | Restore] = []
-
-    def begin(self, request: Begin) -> Observed:
-        self.asked.append(request)
-        return self.inner.begin(request)
-
-    def act(self, request: Act) -> Observed:
-        self.asked.append(request)
-        return self.inner.act(request)
-
-    def restore(self, request: Restore) -> Any:  # as World has it
-        self.asked.append(request)
-        return self.inner.restore(request)
 
 
 def test_a_world_is_brought_where_the_run_stands_once() -> None:
     """It is restored to the path before its first action, and not again while it alone acts."""
-    world = Moved()
-    what_if(a_run({1: "wrong"}), NAME, judge=lenient, model=model_of(4), world=world)
-    kinds = [type(request) for request in world.asked]
-    assert kinds[0] is Restore
-    assert set(kinds[1:]) == {Act}
+    world = RecordingEnvironment(world_of(Ground()))
+    what_if(a_run({1: "wrong"}), NAME, judge=lenient, model=model_of(4), environment=world)
+    assert (len(world.restores.asked), world.resets.asked) == (1, [])
+    assert world.actions
 
 
 def test_a_strict_judge_sends_a_world_back_that_did_not_act_yet() -> None:
@@ -207,14 +176,12 @@ def test_a_strict_judge_sends_a_world_back_that_did_not_act_yet() -> None:
     def strict(request: JudgeRequest) -> Verdict:
         return Failed("Not like this.") if len(request.steps) == 3 else Passed()
 
-    world = Moved()
+    world = RecordingEnvironment(world_of(Ground()))
     found = what_if(
-        a_run({}), NAME, judge=strict, model=model_of(4), world=world, policy=Policy(max_revisions=1)
+        a_run({}), NAME, judge=strict, model=model_of(4), environment=world, policy=Policy(max_revisions=1)
     )
     assert isinstance(found.outcome, RunFinished)
-    first = world.asked[0]
-    assert isinstance(first, Restore)
-    assert first.plan == ()
+    assert world.restores.asked[0].plan == ()
 
 
 def test_the_new_run_is_a_run_like_any_other() -> None:
@@ -223,13 +190,28 @@ def test_the_new_run_is_a_run_like_any_other() -> None:
     found = what_if(store, NAME, judge=lenient, into=store)
     assert found.name == f"{NAME}.what-if"
     assert rerun(store, found.name).same
-    outcome: Outcome = Agent(model=model_of(4), world=Dial(Ground()), judge=judge, summarizer=summarizer).run(
-        store, found.name
-    )
+    outcome: Outcome = Agent(
+        model=model_of(4), environment=Dial(Ground()), judge=judge, summarizer=summarizer
+    ).run(store, found.name)
     assert isinstance(outcome, RunFinished)
     assert rerun(store, found.name).same
     with pytest.raises(NameTaken):
         what_if(store, NAME, into=store)
+
+
+def test_a_model_is_told_what_the_run_was_begun_with() -> None:
+    """Without a live environment another model is offered the recorded tools, and so is it in a what-if of that."""
+    tools, manual = (Tool.of("look", "Look.", at={"type": "string"}),), "Look, then stop."
+    environment = ScriptedEnvironment("seen", tools=tools, manual=manual)
+    store = MemoryStore()
+    model = ScriptedModel(Decision.act("look {}"), Decision.finish())
+    assert isinstance(Agent(model=model, environment=environment).run(store, NAME, task=TASK), RunFinished)
+    for name in (NAME, f"{NAME}.what-if"):
+        other = ScriptedModel(Decision.act("look {}"), Decision.finish("otherwise"))
+        found = what_if(store, name, model=other, anew=["model"], into=store)
+        assert isinstance(found.outcome, RunFinished)
+        assert {(asked.tools, asked.manual) for asked in other.asked} == {(tools, manual)}
+        assert found.asked.environment == 0
 
 
 def test_the_name_of_its_tape_must_be_free_too() -> None:
@@ -249,7 +231,7 @@ def test_the_name_of_its_tape_must_be_free_too() -> None:
         ({"summarizer": 3}, "summarizer is a int"),
         ({"policy": {"max_steps": 3}}, "policy is a dict"),
         ({"anew": ["jugde"]}, "anew names 'jugde', and may name judge, model, summarizer"),
-        ({"world": Dial}, "is the class Dial"),
+        ({"environment": Dial}, "is the class Dial"),
         ({"on_event": 3}, "a hook is called with each event"),
     ],
 )
@@ -257,7 +239,7 @@ def test_who_is_given_is_looked_at_first(wrong: Any, said: str) -> None:
     """What cannot be a judge, a policy and so on is told in words, and no half of a new run is left."""
     store = a_run({})
     before = [journal.name for journal in store.journals()]
-    with pytest.raises(TypeError if "world" not in wrong else BadEnvironment, match=said):
+    with pytest.raises(TypeError if "environment" not in wrong else BadEnvironment, match=said):
         what_if(store, NAME, into=store, **wrong)
     assert [journal.name for journal in store.journals()] == before
 
@@ -279,7 +261,7 @@ def test_urls_name_stores(tmp_path: Any) -> None:
     pytest.importorskip("sqlalchemy")
     url = f"sqlite:///{tmp_path / 'runs.db'}"
     parts = parts_of(model_of(2, {0: "wrong"}))
-    Agent(model=parts.model, world=parts.world, judge=judge).run(url, NAME, task=TASK)
+    Agent(model=parts.model, environment=parts.environment, judge=judge).run(url, NAME, task=TASK)
     assert rerun(url, NAME).same
     assert what_if(url, NAME, into=url, into_name="other").asked.all == 0
     assert rerun(url, "other").same

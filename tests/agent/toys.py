@@ -13,13 +13,16 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 
 from mage import Failed, JudgeRequest, Passed, Step, Verdict
-from mage.agent import EnvironmentWorld, Policy
-from mage.agent.environment import Restoring
+from mage.agent import Policy
+from mage.agent.restore import Restorable
 from mage.effects import (
+    ActionEffect,
+    Capabilities,
     Compensable,
     Decide,
     Decision,
     EffectError,
+    Environment,
     Irreversible,
     Judge,
     Metered,
@@ -30,8 +33,8 @@ from mage.effects import (
     Summarizer,
     SummaryRequest,
     Usage,
-    WorldEffect,
 )
+from tests.agent.ways import RestoredBy, restored_by
 
 __all__ = [
     "GOAL",
@@ -40,7 +43,6 @@ __all__ = [
     "Ground",
     "Mistake",
     "Parts",
-    "SnapshotDial",
     "judge",
     "model_of",
     "parts_of",
@@ -78,10 +80,10 @@ class Dial:
     """The environment. `turn N` can be undone, `look` does nothing, `hit` declares nothing, `jam` cannot be done."""
 
     def __init__(
-        self, ground: Ground | None = None, restoring: Restoring = "replay", *, padding: str = ""
+        self, ground: Ground | None = None, restoring: RestoredBy = "replay", *, padding: str = ""
     ) -> None:
         self.ground = Ground() if ground is None else ground
-        self.restoring: Restoring = restoring
+        self.capabilities = Capabilities(restored_by(restoring, self))
         self._padding = padding
 
     def reset(self) -> Observed | str:
@@ -91,7 +93,7 @@ class Dial:
 
     def act(self, action: str) -> Observed | str:
         if action == "jam":
-            raise EffectError("world", "it is jammed")
+            raise EffectError("environment", "it is jammed")
         ground = self.ground
         ground.performed.append(action)
         found = _TURN.fullmatch(action)
@@ -102,26 +104,21 @@ class Dial:
         asked = (f"Bring it to {ground.value + GOAL}.",) if found and ground.value % GOAL == 0 else ()
         return Observed(self._shown(), over=action == "stop", instructions=asked, effect=_effect(action))
 
+    def save(self) -> int:
+        return self.ground.value
+
+    def load(self, snapshot: int) -> None:
+        self.ground.value = snapshot
+
     def _shown(self) -> str:
         return f"The dial shows {self.ground.value}.{self._padding}"
 
 
-@final
-class SnapshotDial(Dial):
-    """The same with snapshots."""
-
-    def snapshot(self) -> int:
-        return self.ground.value
-
-    def restore(self, snapshot: int) -> None:
-        self.ground.value = snapshot
-
-
-def _effect(action: str) -> WorldEffect | None:
+def _effect(action: str) -> ActionEffect | None:
     found = _TURN.fullmatch(action)
     if found:
         return Reversible(f"turn {-int(found[1])}")
-    known: dict[str, WorldEffect] = {
+    known: dict[str, ActionEffect] = {
         "look": NoEffect(),
         "paint": Compensable("wash it"),
         "break": Irreversible("it broke"),
@@ -129,10 +126,9 @@ def _effect(action: str) -> WorldEffect | None:
     return known.get(action)
 
 
-def world_of(ground: Ground, restoring: Restoring = "replay", *, padding: str = "") -> EnvironmentWorld:
+def world_of(ground: Ground, restoring: RestoredBy = "replay", *, padding: str = "") -> Restorable:
     """Return the world of a new process on what is out there."""
-    kind = SnapshotDial if restoring == "snapshot" else Dial
-    return EnvironmentWorld(kind(ground, restoring, padding=padding))
+    return Restorable(Dial(ground, restoring, padding=padding))
 
 
 def turned(steps: Iterable[Step]) -> int:
@@ -212,7 +208,7 @@ class Parts:
     """What an agent is made of."""
 
     model: Model
-    world: EnvironmentWorld | Dial
+    environment: Environment
     judge: Judge | None = judge
     summarizer: Summarizer | None = summarizer
     policy: Policy | None = None
@@ -223,7 +219,7 @@ def parts_of(
     policy: Policy | None = None,
     *,
     ground: Ground | None = None,
-    restoring: Restoring = "replay",
+    restoring: RestoredBy = "replay",
     padding: str = "",
 ) -> Parts:
     """Return what an agent in the world of the dial is made of."""

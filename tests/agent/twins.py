@@ -16,33 +16,20 @@ from mage.agent.loop import program
 from mage.agent.opening import begun, recorded, tape_entries
 from mage.agent.performing import TellHooks
 from mage.agent.reel import TapeEnds
-from mage.agent.sync import world_of
 from mage.agent.tape import TapeEntry
 from mage.codec import encode_tree
-from mage.effects import (
-    Act,
-    AsyncWorld,
-    Begin,
-    NotRestored,
-    Observed,
-    Restore,
-    Restored,
-    World,
-    WorldEffect,
-    foresight_of,
-)
 from mage.effects.program import Ask, Program, drive
 from mage.engine import Command, MageError
 from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Entry
 from mage.stores import AsyncJournalStore, JournalStore
+from mage.testing import AwaitedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK, Parts
 
 __all__ = [
     "TWINS",
-    "AwaitedWorld",
     "Left",
     "Running",
     "awaited_agent",
@@ -74,66 +61,17 @@ def _awaitable(call: Callable[[Request], Answer]) -> Callable[[Request], Awaitab
     async def awaited(request: Request) -> Answer:
         return call(request)
 
-    awaited.__dict__.update(getattr(call, "__dict__", {}))  # what a model says of itself
+    said = getattr(call, "prompt_text", None)
+    if said is not None:  # what a model says of itself
+        awaited.__dict__["prompt_text"] = said
     return awaited
-
-
-def _awaitable_method(call: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
-    async def awaited(*given: Any) -> Answer:
-        return call(*given)
-
-    return awaited
-
-
-@final
-class AwaitedWorld:
-    """A `World` that is awaited."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    @property
-    def repeatable(self) -> bool:
-        return self._world.repeatable
-
-    def foresees(self, action: str) -> WorldEffect | None:
-        return foresight_of(self._world)(action)
-
-    async def begin(self, request: Begin) -> Observed:
-        return self._world.begin(request)
-
-    async def act(self, request: Act) -> Observed:
-        return self._world.act(request)
-
-    async def restore(self, request: Restore) -> Restored | NotRestored:
-        return self._world.restore(request)
-
-
-class _AwaitedEnvironment:
-    """An `Environment` that is awaited, with all that it has beyond `reset` and `act`."""
-
-    def __init__(self, environment: Any) -> None:  # Any: what it has differs
-        self._environment = environment
-        self.restoring = environment.restoring
-
-    def __getattr__(self, name: str) -> Any:
-        had = getattr(self._environment, name)
-        return _awaitable_method(had) if name in ("snapshot", "restore") else had
-
-    async def reset(self) -> Observed | str:
-        shown: Observed | str = self._environment.reset()
-        return shown
-
-    async def act(self, action: str) -> Observed | str:
-        seen: Observed | str = self._environment.act(action)
-        return seen
 
 
 def called_agent(parts: Parts) -> Agent:
     """Return the agent that calls."""
     return Agent(
         model=parts.model,
-        world=parts.world,
+        environment=parts.environment,
         judge=parts.judge,
         summarizer=parts.summarizer,
         policy=parts.policy,
@@ -143,11 +81,9 @@ def called_agent(parts: Parts) -> Agent:
 
 def awaited_agent(parts: Parts) -> AsyncAgent:
     """Return the agent that awaits, of the same parts."""
-    given: Any = parts.world
-    world: Any = AwaitedWorld(given) if hasattr(given, "begin") else _AwaitedEnvironment(given)
     return AsyncAgent(
         model=_awaitable(parts.model),
-        world=cast("AsyncWorld", world),
+        environment=AwaitedEnvironment(parts.environment),
         judge=None if parts.judge is None else _awaitable(parts.judge),
         summarizer=None if parts.summarizer is None else _awaitable(parts.summarizer),
         policy=parts.policy,
@@ -266,8 +202,3 @@ def _nobody(asked: Ask[Any]) -> object:
     if isinstance(asked, TellHooks):
         return None
     raise AssertionError(f"asked for {asked} offline")
-
-
-def world_for(parts: Parts) -> World:
-    """Return the world of an agent's parts."""
-    return world_of(parts.world)

@@ -14,7 +14,6 @@ from mage.chat import (
     Form,
     Style,
     System,
-    Tool,
     User,
     canonical,
     decide_messages,
@@ -22,7 +21,7 @@ from mage.chat import (
     system_prompt,
     written,
 )
-from mage.effects import Decide
+from mage.effects import Decide, Tool
 from mage.engine import ExecutionState
 from tests.render.states import execution_states
 

@@ -17,7 +17,6 @@ from mage.chat import (
     Mode,
     Prompt,
     System,
-    Tool,
     ToolResult,
     User,
     decide_messages,
@@ -29,7 +28,7 @@ from mage.chat import (
 )
 from mage.chat.messages import merged
 from mage.chat.wording import JUDGE_FALLBACK, JUDGE_SUBGOAL
-from mage.effects import Decide, JudgeRequest, Notice, SummaryRequest
+from mage.effects import Decide, JudgeRequest, Notice, SummaryRequest, Tool
 from mage.engine import Accept, Command, Compress, Digest, Earlier, Grow, Start, Step, StepId, replay, view
 from mage.render import DEFAULT_CAPS, render_body, render_hints
 from tests.llm.requests import DECIDE
@@ -56,7 +55,7 @@ OURS: Final = (
 )  # fmt: skip
 SEARCH: Final = Tool.of("search", "Search.", query={"type": "string"})
 modes = st.sampled_from(MODES)
-notices = st.lists(st.builds(Notice, st.sampled_from(["refused", "world"]), hostile_texts), max_size=2)
+notices = st.lists(st.builds(Notice, st.sampled_from(["refused", "environment"]), hostile_texts), max_size=2)
 decides = st.builds(
     Decide,
     execution_states,

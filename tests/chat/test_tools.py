@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.chat import (
-    ACT,
-    OWN_TOOLS,
-    BadAction,
-    BadTool,
-    Tool,
-    action_text,
-    offered,
-    parse_action,
-)
+from mage.chat import ACT, OWN_TOOLS, BadAction, action_text, offered, parse_action
+from mage.effects import BadTool, Tool
 
 names = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)
 values = st.recursive(

@@ -57,10 +57,14 @@ def child(*arguments: str, **how: Any) -> subprocess.Popen[str]:  # Any: as Pope
     return subprocess.Popen(command, env=environment, text=True, **piped)
 
 
-def interrupted(gate: Path, action: int, how: signal.Signals, *arguments: str) -> Ran:
+def interrupted(
+    gate: Path, action: int, how: signal.Signals, *arguments: str, environment: str = "Gated"
+) -> Ran:
     """Run until an action is begun, and then interrupt the process, inside of it."""
     session = ["--offline", "--session", "sqlite:///w.db#a"]
-    with child(*session, "--env", f"tests.cli.gated:Gated:{gate}={action}", *arguments) as process:
+    with child(
+        *session, "--environment", f"tests.cli.gated:{environment}:{gate}={action}", *arguments
+    ) as process:
         (gate / ARRIVED).read_text()  # to its end: the action is begun
         process.send_signal(how)
         out, err = process.communicate(timeout=60)

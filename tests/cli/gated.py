@@ -7,21 +7,25 @@ import sys
 from pathlib import Path
 from typing import Final, final
 
+import attrs
+
 from mage import Session
 from mage.agent.shop import Shop
-from mage.chat import Tool
-from mage.effects import Observed
+from mage.effects import Capabilities, Irreversible, Observed, Tool
 
 __all__ = [
     "ARRIVED",
     "NEVER",
+    "PAID",
     "Beside",
     "Broken",
     "Claiming",
+    "Counting",
     "Gated",
     "Greedy",
     "Leaving",
     "Misread",
+    "Posting",
     "Silent",
     "Talking",
     "Unfinished",
@@ -29,9 +33,9 @@ __all__ = [
 
 ARRIVED: Final = "arrived"
 NEVER: Final = "never"
+PAID: Final = "paid"
 
 
-@final
 class Gated:
     """The shop, as an environment that is made of `FOLDER=N`: at the N-th action it comes to the gate.
 
@@ -39,8 +43,7 @@ class Gated:
     not finished; nobody ever writes to `never`.
     """
 
-    restoring: Final = "replay"
-    manual: Final = Shop.manual
+    capabilities = Shop.capabilities
 
     def __init__(self, arguments: str) -> None:
         folder, _, number = arguments.rpartition("=")
@@ -59,16 +62,39 @@ class Gated:
         return self._shop.act(action)
 
 
+@final
+class Posting(Gated):
+    """The same, which knows beforehand that what is bought was paid for; each payment is a line of a file there."""
+
+    capabilities = attrs.evolve(
+        Shop.capabilities,
+        foresees=lambda action: Irreversible("it is paid") if action.startswith("buy") else None,
+    )
+
+    def act(self, action: str) -> Observed:
+        if action.startswith("buy"):
+            with (self._folder / PAID).open("a") as paid:
+                paid.write(f"{action}\n")
+        return super().act(action)
+
+
 class Broken:
     """An environment that raises something of its own when it acts; its message would draw on a terminal."""
 
-    restoring: Final = "replay"
+    capabilities = Capabilities("replay")
 
     def reset(self) -> str:
         return "A dark room."
 
     def act(self, action: str) -> str:
         raise KeyError(f"no \x1b[31mlamp, {action}")
+
+
+class Counting(Broken):
+    """An environment that answers with something else than an observation."""
+
+    def act(self, action: str) -> str:
+        return len(action)  # type: ignore[return-value]  # that is the mistake
 
 
 class Leaving(Broken):
@@ -126,9 +152,11 @@ class Beside(Broken):
 
 
 class Claiming:
-    """An environment that has no snapshots, and says it had."""
+    """An environment that names a way to be restored that there is not."""
 
-    restoring: Final = "snapshot"
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities("snapshot")  # type: ignore[arg-type]  # that is the mistake
 
     def reset(self) -> str:
         return ""
@@ -140,7 +168,7 @@ class Claiming:
 class Greedy(Broken):
     """An environment whose tool has a name of ours."""
 
-    tools: Final = (Tool.of("finish", "End it."),)
+    capabilities = Capabilities(tools=(Tool.of("finish", "End it."),))
 
 
 class Unfinished:

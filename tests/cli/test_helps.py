@@ -120,8 +120,12 @@ main()
 @pytest.mark.parametrize(
     ("missing", "options", "said"),
     [
-        (("openai", "sqlalchemy"), ("task", "--env", "shop", "--model", "m"), "'mage-state[openai,sql]'"),
-        (("openai",), ("task", "--env", "shop", "--model", "m"), "'mage-state[openai]'"),
+        (
+            ("openai", "sqlalchemy"),
+            ("task", "--environment", "shop", "--model", "m"),
+            "'mage-state[openai,sql]'",
+        ),
+        (("openai",), ("task", "--environment", "shop", "--model", "m"), "'mage-state[openai]'"),
         (("sqlalchemy",), ("--offline", "--session", "sqlite:///w.db#a"), "'mage-state[sql]'"),
         (("psycopg",), ("--offline", "--session", "postgresql://h/d#a"), "'mage-state[postgres]'"),
     ],

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.children import KEY, child, exported, gate, interrupted, place
+from tests.cli.gated import PAID
 from tests.cli.runner import mage
 from tests.llm.server import Answer, Request, ScriptedServer, Silent, calls
 
@@ -28,6 +29,18 @@ def test_a_killed_run_comes_to_the_same_end(gate: Path, action: int) -> None:
     mage("run", "--offline", "--session", "sqlite:///w.db#whole")
     assert exported("sqlite:///w.db#a") == exported("sqlite:///w.db#whole")
     assert mage("rerun", "sqlite:///w.db#a").status == 0
+
+
+def test_what_is_known_to_last_is_done_once(gate: Path) -> None:
+    """Killed inside a payment, and resumed by the command, a run has paid once: its environment says so beforehand."""
+    paying = "tests.cli.gated:Posting"
+    options = ("run", "--offline", "--session", "sqlite:///w.db#a", "--environment", f"{paying}:{gate}=0")
+    interrupted(gate, 3, signal.SIGKILL, "--max-steps", "3", environment="Posting")
+    assert (gate / PAID).read_text() == "buy[D-2041]\n"
+    ran = mage(*options, "--max-steps", "3", "--json")
+    assert (json.loads(ran.out)["reason"], json.loads(ran.out)["steps"]) == ("max_steps", 3)
+    assert (gate / PAID).read_text() == "buy[D-2041]\n"
+    assert "Nobody knows" in mage("show", "sqlite:///w.db#a").out
 
 
 @pytest.mark.parametrize("line", [1, 9, 20])
@@ -49,7 +62,7 @@ def test_an_interrupted_run_says_how_to_go_on(gate: Path) -> None:
     assert (ran.status, ran.err) == (130, "")
     assert "stopped, interrupted" in ran.out
     assert (
-        f"go on with: mage run --session 'sqlite:///w.db#a' --offline --env tests.cli.gated:Gated:{gate}=6"
+        f"go on with: mage run --session 'sqlite:///w.db#a' --offline --environment tests.cli.gated:Gated:{gate}=6"
         in (ran.out.replace("'" + f"tests.cli.gated:Gated:{gate}=6" + "'", f"tests.cli.gated:Gated:{gate}=6"))
     )
     assert mage("run", "--offline", "--session", "sqlite:///w.db#a").status == 0
@@ -79,7 +92,7 @@ def test_a_run_is_interrupted_while_it_waits_for_its_model() -> None:
         asked.set()
         return Silent()
 
-    options = ["--env", "shop", "--model", "m", "--session", "sqlite:///w.db#a"]
+    options = ["--environment", "shop", "--model", "m", "--session", "sqlite:///w.db#a"]
     with ScriptedServer(answering=answering) as server:
         options += ["--base-url", server.url]
         with child("Find a desk.", *options) as process:
@@ -127,7 +140,7 @@ def test_a_judge_that_is_not_waited_for_does_not_hold_the_command_up() -> None:
         return calls(name, **named[name])
 
     with ScriptedServer(answering=answering) as server:
-        options = ["--env", "shop", "--model", "m", "--judge-model", "j", "--base-url", server.url]
+        options = ["--environment", "shop", "--model", "m", "--judge-model", "j", "--base-url", server.url]
         with child("Find a desk.", *options, "--policy", "wait=false") as process:
             assert all(each.wait(60) for each in asked)
             process.send_signal(signal.SIGINT)

@@ -102,7 +102,7 @@ def test_a_terminal_is_shown_task_tree_and_tokens() -> None:
         drawn.append(captured.get())
 
     with view:
-        Agent(model=shop.shopper, world=shop.Shop(), judge=shop.judge).run(
+        Agent(model=shop.shopper, environment=shop.Shop(), judge=shop.judge).run(
             store, "s", task=shop.TASK, on_event=hear
         )
     assert all(len(picture.splitlines()) <= 16 for picture in drawn)

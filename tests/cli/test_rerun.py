@@ -66,7 +66,7 @@ def test_it_says_where_an_interrupted_run_stands(gate: Path) -> None:
     os.remove("w.db")
     interrupted(gate, 6, signal.SIGKILL)
     ran = mage("rerun", RUN)
-    assert (ran.status, "ends there, where the world has not answered yet" in ran.out) == (0, True)
+    assert (ran.status, "ends there, where the environment has not answered yet" in ran.out) == (0, True)
     assert json.loads(mage("rerun", RUN, "--json").out)["outcome"] is None
 
 
@@ -84,7 +84,7 @@ def test_another_policy_shows_what_it_changes() -> None:
     assert "  + [Step 3] Product 2 purchased: C-1180" in ran.out
     assert "  - [Step 3] Product 2 purchased: C-2214" in ran.out
     assert "the two part where the model is asked at step 3" in ran.out
-    assert "from the record: model 4, world 7; asked: model 9, world 3" in ran.out
+    assert "from the record: model 4, environment 7; asked: model 9, environment 3" in ran.out
     assert mage("rerun", "sqlite:///w.db#b").status == 0
     compared = mage("diff", RUN, "sqlite:///w.db#b")
     assert ran.out.startswith(compared.out)
@@ -97,8 +97,8 @@ def test_where_nobody_is_given_it_stops() -> None:
     assert ran.status == 1
     assert told["outcome"]["reason"] == "unanswered"
     assert told["outcome"]["detail"] == "the model would have to be asked at step 3"
-    assert told["recorded"] == {"model": 4, "judge": 0, "summarizer": 0, "world": 4}
-    assert told["asked"] == {"model": 0, "judge": 0, "summarizer": 0, "world": 0}
+    assert told["recorded"] == {"model": 4, "judge": 0, "summarizer": 0, "environment": 4}
+    assert told["asked"] == {"model": 0, "judge": 0, "summarizer": 0, "environment": 0}
     assert told["differ"]
     assert told["into"] is None
 
@@ -132,8 +132,8 @@ def test_with_a_judge_the_script_goes_on() -> None:
 
 def test_a_world_that_raises_is_told() -> None:
     """What an environment of one's own raises where the record ends is no traceback."""
-    options = ("--policy", "maintain=false", "--offline", "--env", "tests.cli.gated:Broken")
-    assert in_one_line(mage("rerun", RUN, *options), "KeyError", "go back")
+    options = ("--policy", "maintain=false", "--offline", "--environment", "tests.cli.gated:Broken")
+    assert in_one_line(mage("rerun", RUN, *options), "KeyError", "asked to act")
     ran = mage("rerun", RUN, *options, "--into", "sqlite:///w.db#b")
     assert in_one_line(ran, "KeyError", "mage run --session 'sqlite:///w.db#b' goes on")
     assert mage("run", "--offline", "--session", "sqlite:///w.db#b").status == 0
@@ -155,7 +155,7 @@ def test_what_cannot_be_rerun_is_refused() -> None:
     assert in_one_line(mage("rerun", "sqlite:///w.db#a.run"), "that is the tape of the session")
     assert in_one_line(mage("rerun", "a.jsonl"), "a file holds no run")
     assert in_one_line(mage("rerun", RUN, "--policy", "nope=1"), "'nope'")
-    assert in_one_line(mage("rerun", RUN, "--env", "attic"), "attic")
+    assert in_one_line(mage("rerun", RUN, "--environment", "attic"), "attic")
     assert in_one_line(mage("rerun", RUN, "--policy", "wait=false", "--into", RUN), f"{RUN} is there already")
     assert in_one_line(mage("rerun", RUN, "--policy", "wait=false", "--into", "b.jsonl"), "--into")
     assert exported(RUN)

@@ -103,7 +103,7 @@ def test_a_run_with_a_model_is_kept_in_a_file_of_its_own() -> None:
     """Over HTTP: its calls are counted, the file is named, and the key is nowhere."""
     script = (calls("act", action="search[oak desk]"), calls("finish", answer="There is one."))
     with ScriptedServer(*script) as server:
-        ran = mage("run", "Find a desk.", "--env", "shop", "--model", "m", "--base-url", server.url)
+        ran = mage("run", "Find a desk.", "--environment", "shop", "--model", "m", "--base-url", server.url)
         assert [request.body["model"] for request in server.requests] == ["m", "m"]
     (file,) = Path.cwd().glob("mage-run-*.db")
     assert (ran.status, ran.err) == (0, "")
@@ -130,7 +130,7 @@ def test_judge_and_summarizer_are_models_too() -> None:
         )[asked.count("m") - 1]
 
     with ScriptedServer(answering=answering) as server:
-        options = ("--env", "shop", "--model", "m", "--judge-model", "j", "--base-url", server.url)
+        options = ("--environment", "shop", "--model", "m", "--judge-model", "j", "--base-url", server.url)
         ran = mage("run", "Find a desk.", *options, "--json")
     told = json.loads(ran.out)
     assert asked == ["m", "m", "j", "m"]
@@ -142,7 +142,7 @@ def test_judge_and_summarizer_are_models_too() -> None:
 def test_a_model_that_is_not_there_fails_the_run() -> None:
     """404: status 1, failed and why, for people and for machines; the run can go on with another model."""
     with ScriptedServer(Status(404), Status(404), calls("finish", answer="yes")) as server:
-        options = ("--env", "shop", "--base-url", server.url, "--session", "sqlite:///w.db#a")
+        options = ("--environment", "shop", "--base-url", server.url, "--session", "sqlite:///w.db#a")
         ran = mage("run", "Find a desk.", *options, "--model", "nope", "--json")
         told = json.loads(ran.out)
         assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "model: rejected")
@@ -157,7 +157,7 @@ def test_nobody_at_an_address_fails_the_run() -> None:
     """An address where nobody listens: unreachable."""
     with ScriptedServer() as server:
         gone = server.url
-    ran = mage("run", "Find a desk.", "--env", "shop", "--model", "m", "--base-url", gone, "--json")
+    ran = mage("run", "Find a desk.", "--environment", "shop", "--model", "m", "--base-url", gone, "--json")
     assert (ran.status, json.loads(ran.out)["reason"]) == (1, "model: unreachable")
 
 
@@ -167,7 +167,7 @@ def test_nobody_at_an_address_fails_the_run() -> None:
 def test_without_a_key_it_says_which_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line, and no file is made."""
     monkeypatch.delenv("OPENAI_API_KEY")
-    ran = mage("run", "task", "--env", "shop", "--model", "m")
+    ran = mage("run", "task", "--environment", "shop", "--model", "m")
     assert in_one_line(ran, "OPENAI_API_KEY", "--offline")
     assert list(Path.cwd().iterdir()) == []
 
@@ -177,7 +177,7 @@ def test_a_proxy_that_cannot_be_used_is_refused(proxy: str, monkeypatch: pytest.
     """In one line that says where it was found and quotes nothing of it, before a file is made."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-sesame")
     monkeypatch.setenv("ALL_PROXY", proxy)
-    ran = mage("run", "task", "--env", "shop", "--model", "m")
+    ran = mage("run", "task", "--environment", "shop", "--model", "m")
     assert in_one_line(ran, "ALL_PROXY", "socks")
     assert "geheim" not in ran.err
     assert list(Path.cwd().iterdir()) == []
@@ -186,7 +186,7 @@ def test_a_proxy_that_cannot_be_used_is_refused(proxy: str, monkeypatch: pytest.
 def test_a_key_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line that names the variable and quotes nothing of it."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-s\u00e9same\n")
-    ran = mage("run", "task", "--env", "shop", "--model", "m")
+    ran = mage("run", "task", "--environment", "shop", "--model", "m")
     assert in_one_line(ran, "OPENAI_API_KEY", "not ASCII")
     assert "same" not in ran.err.replace("sk-", "")
     assert list(Path.cwd().iterdir()) == []
@@ -198,7 +198,7 @@ def test_a_key_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -
 )
 def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the option or the variable, named by where it stands; it is not repeated, it may hold a password."""
-    options = ("run", "task", "--env", "shop", "--model", "m")
+    options = ("run", "task", "--environment", "shop", "--model", "m")
     ran = mage(*options, "--base-url", address)
     assert in_one_line(ran, "--base-url", "http://")
     monkeypatch.setenv("OPENAI_BASE_URL", address)
@@ -217,7 +217,7 @@ class Beaten:
 def test_who_runs_a_session_beside_another_is_told_so() -> None:
     """Whether both began it at once or the other came later: somebody else is running it."""
     env = "tests.cli.gated:Beside:sqlite:///w.db#a.run"
-    ran = mage("run", "--offline", "--env", env, "--session", "sqlite:///w.db#a", "--json")
+    ran = mage("run", "--offline", "--environment", env, "--session", "sqlite:///w.db#a", "--json")
     told = json.loads(ran.out)
     assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "store: Conflict")
     assert "somebody else is running this session" in told["detail"]
@@ -311,10 +311,10 @@ def test_a_task_that_is_none_is_refused() -> None:
     "arguments",
     [
         ["task"],
-        ["task", "--env", "shop"],
+        ["task", "--environment", "shop"],
         ["task", "--model", "m"],
-        ["--env", "shop", "--model", "m"],
-        ["--env", "shop", "--model", "m", "--session", "sqlite:///w.db#new"],
+        ["--environment", "shop", "--model", "m"],
+        ["--environment", "shop", "--model", "m", "--session", "sqlite:///w.db#new"],
         ["task", "--task-file", "f", "--offline"],
         ["--offline", "--model", "m"],
         ["--offline", "--base-url", "http://localhost"],

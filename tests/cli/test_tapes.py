@@ -45,7 +45,7 @@ def telling(request: Decide, /) -> Decision:
 def a_run_with_a_secret(name: str) -> None:
     """Have a run that has told a secret to the shop, and to its tape."""
     with open_store(STORE) as store:
-        agent = Agent(model=telling, world=Shop(), policy=Policy(max_steps=3))
+        agent = Agent(model=telling, environment=Shop(), policy=Policy(max_steps=3))
         assert isinstance(agent.run(store, name, task="Tell."), RunStopped)
 
 

@@ -103,7 +103,7 @@ COMMANDS: Final = {
     "no pattern": (["redact", "{session}", "({bidi}"], 1),
     "no name": (["gc", "{url}", "--name", "{bidi}"], 1),
     "no store": (["sessions", "{bidi}"], 1),
-    "no environment": (["run", "--offline", "--env", "{bidi}"], 1),
+    "no environment": (["run", "--offline", "--environment", "{bidi}"], 1),
 }
 BIDI: Final = "x\u202ey\x9b1m\x1b[31m\u200bz"
 

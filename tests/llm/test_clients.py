@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import httpx2
 import openai
 import pytest
@@ -256,9 +257,9 @@ def test_the_key_and_the_texts_stay_in(caplog: pytest.LogCaptureFixture) -> None
 def test_async_twins_say_what_they_are() -> None:
     """Each one's repr names its model, and the fixed text is there to be counted."""
     ours = async_client(base_url="http://127.0.0.1:1/v1", environment={})
-    model = AsyncChatModel(ours, "m", mode="text", manual="A shop.")
+    model = AsyncChatModel(ours, "m", mode="text")
     assert repr(model) == "AsyncChatModel('m', mode='text')"
-    assert model.prompt_text == system_prompt("text", manual="A shop.").text + "\n"
+    assert model.prompt_text(manual="A shop.") == system_prompt("text", manual="A shop.").text + "\n"
     assert repr(AsyncChatJudge(ours, "m")) == "AsyncChatJudge('m')"
     assert repr(AsyncChatSummarizer(ours, "m")) == "AsyncChatSummarizer('m')"
     asyncio.run(ours.close())
@@ -270,7 +271,7 @@ def test_the_answer_says_who_gave_it() -> None:
     with ScriptedServer(*script) as server, client(base_url=server.url, environment={}) as ours:
         decided = ChatModel(ours, "m")(DECIDE)
         text = ChatSummarizer(ours, "m")(SUMMARY)
-        other = ChatModel(ours, "m", manual="Another world.")(DECIDE)
+        other = ChatModel(ours, "m")(attrs.evolve(DECIDE, manual="Another world."))
     assert decided.model == text.model == "scripted-1"
     assert len(decided.prompt_hash) == len(text.prompt_hash) == 12
     assert decided.prompt_hash != text.prompt_hash

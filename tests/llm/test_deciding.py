@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from mage.chat import ACT, OWN_TOOLS, BadTool, Tool, misfit, system_prompt
-from mage.effects import Action, Decide, Decision, Finish, Notice
+from mage.chat import ACT, OWN_TOOLS, misfit, system_prompt
+from mage.effects import Action, BadTool, Decide, Decision, Finish, Notice, Tool
 from mage.engine import Compress, MageError, Revise, UnknownName
 from mage.llm import ChatModel, client
 from tests.llm.requests import DECIDE, deciding
@@ -227,7 +227,7 @@ def test_settings_reach_the_server_and_what_is_left_out_does_not() -> None:
 
 def test_a_lone_surrogate_can_be_sent() -> None:
     """What UTF-8 cannot spell is replaced on the way out, and does not break the call."""
-    (body,) = decided(calls("act", action="x"), request=deciding(Notice("world", "a\ud800b"))).bodies
+    (body,) = decided(calls("act", action="x"), request=deciding(Notice("environment", "a\ud800b"))).bodies
     assert "Notice: a\ufffdb\n" in body["messages"][-1]["content"]
 
 
@@ -243,8 +243,8 @@ def test_a_page_in_an_error_is_one_short_line() -> None:
 def test_the_prompt_text_is_all_that_is_sent_beside_the_state(mode: Any) -> None:
     """What the loop counts into its mark has the system prompt, the manual and every tool."""
     with client(base_url="http://127.0.0.1:9/v1", environment={}) as ours:
-        model = ChatModel(ours, "m", mode=mode, tools=(SEARCH,), manual="The shop closes at 8.")
-    text = model.prompt_text
+        model = ChatModel(ours, "m", mode=mode)
+    text = model.prompt_text((SEARCH,), "The shop closes at 8.")
     assert text.startswith(system_prompt(mode, tools=(SEARCH,), manual="The shop closes at 8.").text)
     named = [SEARCH] if mode == "text" else [SEARCH, *OWN_TOOLS]
     assert all(tool.name in text and tool.description in text for tool in named if mode != "json")
@@ -253,12 +253,15 @@ def test_the_prompt_text_is_all_that_is_sent_beside_the_state(mode: Any) -> None
 
 
 def test_what_cannot_be_offered_is_said_at_once() -> None:
-    """A mode that is none, and tools that could not be told apart, are mistakes of the program."""
+    """A mode and a setting that are none, and tools that could not be told apart, are mistakes of the program."""
     with client(base_url="http://127.0.0.1:9/v1", environment={}) as ours:
         wrong: Any = "telepathy"
         with pytest.raises(UnknownName, match="telepathy"):
             ChatModel(ours, "m", mode=wrong)
+        settings: Any = {"tools": (SEARCH,)}
+        with pytest.raises(UnknownName, match="'tools' is no setting of a call"):
+            ChatModel(ours, "m", **settings)
         for tools in ((SEARCH, SEARCH), (Tool.of("finish", ""),), (Tool.of("act", ""),)):
             with pytest.raises(BadTool) as caught:
-                ChatModel(ours, "m", tools=tools)
+                ChatModel(ours, "m").prompt_text(tools)
             assert isinstance(caught.value, MageError)

@@ -91,7 +91,7 @@ def test_a_providers_words_are_found_wherever_they_stand(body: dict[str, object]
 def test_every_fault_of_a_model_has_a_case() -> None:
     """No fault is without a case here, but for the world's and a server that is not there."""
     cases = {fault for fault, _ in [*USELESS.values(), *UNANSWERED.values(), *STREAMS.values()]}
-    assert cases | {"world", "unreachable"} == set(EFFECT_FAULTS)
+    assert cases | {"environment", "unreachable"} == set(EFFECT_FAULTS)
 
 
 @pytest.mark.parametrize(

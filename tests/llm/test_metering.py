@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent import Agent, EnvironmentWorld, Policy, RunStopped
+from mage.agent import Agent, Policy, RunStopped
 from mage.chat import ACT, Assistant, System, ToolCall, User
 from mage.effects import Usage
 from mage.llm import ChatModel, client
@@ -104,10 +104,9 @@ def test_a_run_stops_at_its_limit_whatever_is_reported(usage: dict[str, Any] | N
         ScriptedServer(answering=lambda request: Completion(turn, usage=usage)) as server,
         client(base_url=server.url, environment={"OPENAI_API_KEY": KEY}) as ours,
     ):
-        world = EnvironmentWorld(Dial())
         agent = Agent(
             model=ChatModel(ours, "m"),
-            world=world,
+            environment=Dial(),
             judge=judge,
             policy=Policy(max_tokens=5_000, max_steps=50),
         )

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mage.chat import Tool, ToolCall, offered
-from mage.effects import Decision, EffectError, Finish, Usage
+from mage.chat import ToolCall, offered
+from mage.effects import Decision, EffectError, Finish, Tool, Usage
 from mage.engine import Compress, Failed, Passed, Revise
 from mage.llm.asking import Reply
 from mage.llm.completions import read_completion, read_json_completion, read_streamed_completion

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, final
 import attrs
 import openai
 
-from mage.effects import Decision, EffectError, EffectFault, Metered, Usage, Verdict
+from mage.effects import Decision, EffectError, EffectFault, Metered, Tool, Usage, Verdict
 from mage.llm import (
     AsyncChatJudge,
     AsyncChatModel,
@@ -61,8 +61,15 @@ class Outcome:
     left: int
 
 
-def decided(*script: Answer, request: Any = DECIDE, retries: int = 0, **settings: Any) -> Outcome:
+def decided(
+    *script: Answer,
+    request: Any = DECIDE,
+    tools: Sequence[Tool] = (),
+    retries: int = 0,
+    **settings: Any,
+) -> Outcome:
     """Ask a model for a decision, both ways, and return what both have come to."""
+    request = attrs.evolve(request, tools=tuple(tools))
 
     def ask(client: openai.OpenAI) -> Metered[Decision]:
         return ChatModel(client, "m", **settings)(request)

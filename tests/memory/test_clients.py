@@ -9,7 +9,8 @@ from typing import Any, Final
 import openai
 import pytest
 
-from mage.chat import Steps, Tool, declared
+from mage.chat import Steps, declared
+from mage.effects import Tool
 from mage.engine import ApplyVerdict, Compress, Failed, Revise
 from mage.llm import AsyncChatJudge, ChatJudge
 from mage.memory import AsyncMemory, Memory

@@ -148,7 +148,7 @@ _RUN = (
     _CHILD
     + """
 from mage.agent import Agent
-from mage.effects import Decision, Observed
+from mage.effects import Capabilities, Decision, Observed
 
 decisions = iter([Decision.act("look"), Decision.act("go"), Decision.finish("done")])
 
@@ -156,7 +156,7 @@ decisions = iter([Decision.act("look"), Decision.act("go"), Decision.finish("don
 class Forks:
     '''An environment that comes back from its second action twice: in a child too.'''
 
-    restoring = "none"
+    capabilities = Capabilities()
 
     def reset(self):
         return Observed("here")
@@ -172,7 +172,7 @@ class Forks:
 
 
 world = Forks()
-outcome = Agent(model=lambda request: next(decisions), world=world).run(url, "a", task="t")
+outcome = Agent(model=lambda request: next(decisions), environment=world).run(url, "a", task="t")
 print(type(outcome).__name__, getattr(outcome, "reason", ""), flush=True)
 if world.is_child:
     os._exit(0)

@@ -21,18 +21,20 @@ from mage import (
 )
 from mage.effects import (
     EFFECT_FAULTS,
-    Act,
+    RESET,
     Action,
+    ActionEffect,
+    AsyncEnvironment,
     AsyncJudge,
     AsyncModel,
     AsyncSummarizer,
-    AsyncWorld,
-    Begin,
     Compensable,
+    CustomRestore,
     Decide,
     Decision,
     EffectError,
     EffectFault,
+    Environment,
     Finish,
     Irreversible,
     Judge,
@@ -47,18 +49,16 @@ from mage.effects import (
     Summarizer,
     SummaryRequest,
     Usage,
-    World,
-    WorldEffect,
+    lasts,
 )
-from mage.effects.acting import foresight_of, lasts
 from mage.testing import (
     Recording,
-    RecordingWorld,
+    RecordingEnvironment,
     Scripted,
+    ScriptedEnvironment,
     ScriptedJudge,
     ScriptedModel,
     ScriptedSummarizer,
-    ScriptedWorld,
     ScriptEnded,
 )
 
@@ -136,43 +136,46 @@ def test_a_scripted_model() -> None:
     assert scripted.asked == [question(), question()]
 
 
-def test_a_scripted_world() -> None:
-    """A world shows its opening and its observations in order, and comes back as its script says, else by replay."""
-    scripted = ScriptedWorld(
+def test_a_scripted_environment() -> None:
+    """It shows its opening and its observations in order, and comes back as its script says, else by replay."""
+    scripted = ScriptedEnvironment(
         "a lamp",
-        EffectError("world", "no"),
+        EffectError("environment", "no"),
         Observed("lit", over=True),
         opening="dark",
         restored=[NotRestored("no")],
     )
-    world: World = scripted
-    assert world.repeatable
-    assert world.begin(Begin()) == Observed("dark")
-    assert world.act(Act("look", StepId(0))) == Observed("a lamp")
+    environment: Environment = scripted
+    restoring = scripted.capabilities.restoring
+    assert isinstance(restoring, CustomRestore)
+    assert environment.reset() == "dark"
+    assert environment.act("look") == "a lamp"
     with pytest.raises(EffectError, match="no"):
-        world.act(Act("jump", StepId(1)))
+        environment.act("jump")
     assert scripted.left == 1
-    assert world.act(Act("light", StepId(1))) == Observed("lit", over=True)
-    assert world.restore(Restore(())) == NotRestored("no")
-    assert world.restore(Restore(())) == Restored("replay")
+    assert environment.act("light") == Observed("lit", over=True)
+    assert restoring.restore(Restore(())) == NotRestored("no")
+    assert restoring.restore(Restore(())) == Restored("replay")
     with pytest.raises(ScriptEnded):
-        world.act(Act("again", StepId(2)))
+        environment.act("again")
     assert scripted.actions == ["look", "jump", "light", "again"]
-    assert [type(request) for request in scripted.asked] == [Begin, Act, Act, Act, Restore, Restore, Act]
+    assert scripted.asked == [RESET, "look", "jump", "light", Restore(()), Restore(()), "again"]
 
 
-def test_the_awaited_half_of_a_scripted_world() -> None:
-    """`awaited` is an `AsyncWorld` of the same script, as repeatable as it is."""
-    scripted = ScriptedWorld("a lamp", repeatable=False)
-    world: AsyncWorld = scripted.awaited
+def test_the_awaited_half_of_a_scripted_environment() -> None:
+    """`awaited` is an `AsyncEnvironment` of the same script, as repeatable as it is."""
+    scripted = ScriptedEnvironment("a lamp", repeatable=False)
+    environment: AsyncEnvironment = scripted.awaited
+    restoring = environment.capabilities.restoring
+    assert isinstance(restoring, CustomRestore)
 
     async def story() -> None:
-        assert await world.begin(Begin()) == Observed("")
-        assert await world.act(Act("look", StepId(0))) == Observed("a lamp")
-        assert await world.restore(Restore(())) == Restored("replay")
+        assert await environment.reset() == ""
+        assert await environment.act("look") == "a lamp"
+        assert await restoring.restore(Restore(())) == Restored("replay")
 
     asyncio.run(story())
-    assert not world.repeatable
+    assert not environment.capabilities.repeatable
     assert scripted.actions == ["look"]
 
 
@@ -206,22 +209,23 @@ def test_an_awaited_recording() -> None:
     assert len(recording.asked) == len(recording.answers) == 2
 
 
-def test_a_recorded_world() -> None:
-    """A recorded world is the one that it records, and keeps actions and restorings; awaited it is the same."""
-    recording = RecordingWorld(ScriptedWorld("a lamp", "lit", opening="dark"))
-    world: World = recording
-    assert world.repeatable
-    assert world.begin(Begin()) == Observed("dark")
-    assert world.act(Act("look", StepId(0))) == Observed("a lamp")
-    assert world.restore(Restore(())) == Restored("replay")
+def test_a_recorded_environment() -> None:
+    """A recorded environment is the one that it records, and keeps actions and restorings; awaited it is the same."""
+    recording = RecordingEnvironment(ScriptedEnvironment("a lamp", "lit", opening="dark"))
+    environment: Environment = recording
+    restoring = environment.capabilities.restoring
+    assert isinstance(restoring, CustomRestore)
+    assert environment.reset() == "dark"
+    assert environment.act("look") == "a lamp"
+    assert restoring.restore(Restore(())) == Restored("replay")
 
     async def story() -> None:
-        assert await recording.awaited.act(Act("light", StepId(1))) == Observed("lit")
+        assert await recording.awaited.act("light") == "lit"
 
     asyncio.run(story())
-    assert recording.begins.answers == [Observed("dark")]
+    assert recording.resets.answers == ["dark"]
     assert recording.actions == ["look", "light"]
-    assert recording.acts.answers == [Observed("a lamp"), Observed("lit")]
+    assert recording.acts.answers == ["a lamp", "lit"]
     assert recording.restores.answers == [Restored("replay")]
 
 
@@ -248,7 +252,7 @@ def test_which_faults_a_model_can_be_told_of(fault: EffectFault) -> None:
 
 def test_what_lasts_is_what_was_declared_so() -> None:
     """What nobody can take back, or only by another action, lasts; what is not declared does not."""
-    lasting: dict[WorldEffect, bool] = {
+    lasting: dict[ActionEffect, bool] = {
         Compensable("pay back"): True,
         Irreversible(): True,
         Reversible("undo"): False,
@@ -256,15 +260,3 @@ def test_what_lasts_is_what_was_declared_so() -> None:
     }
     assert {effect: lasts(effect) for effect in lasting} == lasting
     assert not lasts(None)
-
-
-def test_of_a_world_that_foresees_nothing_nobody_knows() -> None:
-    """Foresight is the world's own, where it has some; else it knows of no action."""
-
-    class Foreseeing:
-        def foresees(self, action: str) -> Irreversible | None:
-            return Irreversible() if action == "send" else None
-
-    assert foresight_of(object())("send") is None
-    assert foresight_of(Foreseeing())("send") == Irreversible()
-    assert foresight_of(Foreseeing())("look") is None

@@ -1,6 +1,6 @@
 """Who answers in a run of what-if: the record, where it has the question; else somebody live, else nobody.
 
-They are a model, a judge, a summarizer and a world like any other, for an ordinary `Agent`.
+They are a model, a judge, a summarizer and an environment like any other, for an ordinary `Agent`.
 """
 
 from __future__ import annotations
@@ -11,28 +11,27 @@ from typing import Any, Final, TypeVar, cast, final
 import attrs
 
 from mage.agent.rerunning.record import Paths, Record, question
+from mage.agent.restore import Restorable
 from mage.effects import (
     Act,
     Begin,
+    Capabilities,
+    CustomRestore,
     Decide,
     EffectError,
-    Foresight,
+    Environment,
     JudgeRequest,
     NotRestored,
     Observed,
     Restore,
     Restored,
     SummaryRequest,
-    World,
-    foresight_of,
 )
 from mage.engine import Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.requests import Request
 from mage.memory.revise import differing
-
-__all__ = ["Answerer", "Answering", "RecordedWorld", "Tally", "Unanswered"]
 
 Asked = TypeVar("Asked", bound=Request)
 Answer = TypeVar("Answer")
@@ -41,26 +40,26 @@ _WHO: Final[dict[type[object], str]] = {
     Decide: "model",
     JudgeRequest: "judge",
     SummaryRequest: "summarizer",
-    Begin: "world",
-    Act: "world",
-    Restore: "world",
+    Begin: "environment",
+    Act: "environment",
+    Restore: "environment",
 }
 
 
 @final
 @attrs.frozen
 class Tally:
-    """How often who was asked: `model`, `judge`, `summarizer` and `world`."""
+    """How often who was asked: `model`, `judge`, `summarizer` and `environment`."""
 
     model: int = 0
     judge: int = 0
     summarizer: int = 0
-    world: int = 0
+    environment: int = 0
 
     @property
     def all(self) -> int:
         """Questions to anybody."""
-        return self.model + self.judge + self.summarizer + self.world
+        return self.model + self.judge + self.summarizer + self.environment
 
     def one_more(self, who: str) -> Tally:
         """Return the tally with one more question to `who`."""
@@ -107,7 +106,7 @@ class Answering:
         who = _WHO[type(request)]
         found = None
         if who not in self._anew:
-            found = self._record.take(question(request, self.tree(), self._paths), again=who == "world")
+            found = self._record.take(question(request, self.tree(), self._paths), again=who == "environment")
             if found is None and not self.parted:
                 self.parted = " is asked ".join(self._where(request))
         if found is None:
@@ -131,9 +130,9 @@ class Answering:
             case SummaryRequest(steps=steps):
                 return "the summarizer", f"about {len(steps)} steps {place}"
             case Restore(path=path):
-                return "the world", f"to go back to step {path[-1].id if path else ROOT_STEP}"
+                return "the environment", f"to go back to step {path[-1].id if path else ROOT_STEP}"
             case _:
-                return "the world", f"to act {place}"
+                return "the environment", f"to act {place}"
 
 
 @final
@@ -161,81 +160,79 @@ class Answerer:
 
 
 @final
-class RecordedWorld:
-    """A `World` over a record. A live one is brought to where the run stands before it is asked to act there.
+class RecordedEnvironment:
+    """An `Environment` over a record. A live one is brought to where the run stands before it acts there.
 
     Args:
         answering: has the record.
-        live: acts where the record does not say what came of it; None for nobody.
+        live: acts where the record does not say what came of it; None: nothing does.
         lasting: returns which steps of a path the record declares to last. They are never done again, so a live
-            world is not brought past them.
+            environment is not brought past them.
+        recorded: what the model is told of the environment where there is no live one.
+
+    Attributes:
+        capabilities: those of the live one, but for how it is restored.
     """
 
     def __init__(
-        self, answering: Answering, live: World | None, lasting: Callable[[Sequence[Step]], frozenset[StepId]]
+        self,
+        answering: Answering,
+        live: Environment | None,
+        lasting: Callable[[Sequence[Step]], frozenset[StepId]],
+        recorded: Capabilities,
     ) -> None:
         self._answering = answering
-        self._live = live
+        self._live = None if live is None else Restorable(live)
         self._lasting = lasting
         self._is_here = False
+        said = attrs.evolve(recorded, restoring="replay") if self._live is None else self._live.capabilities
+        self.capabilities = attrs.evolve(said, restoring=CustomRestore(self._restore, said.repeatable))
 
-    @property
-    def repeatable(self) -> bool:
-        """See `World`."""
-        return self._live is None or self._live.repeatable
+    def reset(self) -> Observed:
+        """See `Environment`."""
+        return self._answer(Begin(), lambda live: live.reset())
 
-    @property
-    def foresees(self) -> Foresight:
-        """See `World`."""
-        return foresight_of(self._live)
-
-    def begin(self, request: Begin, /) -> Observed:
-        """See `World`."""
-        return self._answer(request, lambda live: live.begin(request))
-
-    def act(self, request: Act, /) -> Observed:
-        """See `World`."""
+    def act(self, action: str, /) -> Observed:
+        """See `Environment`."""
+        request = Act(action, self._answering.tree().step_head)
         return self._answer(request, lambda live: self._act(live, request))
 
-    def restore(self, request: Restore, /) -> Restored | NotRestored:
-        """See `World`."""
-        return self._answer(request, lambda live: self._restore(live, request))
+    def _restore(self, request: Restore, /) -> Restored | NotRestored:
+        # A live one that did not perform what is left behind cannot undo it: it is brought there from the start.
+        plan = request.plan if self._is_here else ()
+        return self._answer(request, lambda live: live.restore(attrs.evolve(request, plan=plan)))
 
-    def _answer(self, request: Request, how: Callable[[World], Answer]) -> Answer:
-        live, before = self._live, self._answering.asked.world
+    def _answer(self, request: Request, how: Callable[[Restorable], Answer]) -> Answer:
+        live, before = self._live, self._answering.asked.environment
         was_here, self._is_here = self._is_here, False
         answer = self._answering.answer(
             request, None if live is None else lambda: self._live_answer(live, how, was_here)
         )
-        self._is_here = self._answering.asked.world > before
+        self._is_here = self._answering.asked.environment > before
         return answer
 
-    def _live_answer(self, live: World, how: Callable[[World], Answer], was_here: bool) -> Answer:
+    def _live_answer(self, live: Restorable, how: Callable[[Restorable], Answer], was_here: bool) -> Answer:
         self._is_here = was_here
         return how(live)
 
-    def _act(self, live: World, request: Act) -> Observed:
+    def _act(self, live: Restorable, request: Act) -> Observed:
         if not self._is_here:
             path = tuple(trace(self._answering.tree(), ROOT_STEP, request.after))
             _require_same(live.restore(Restore(path, lasting=self._lasting(path))))
-        return live.act(request)
-
-    def _restore(self, live: World, request: Restore) -> Restored | NotRestored:
-        # A world that did not perform what is left behind cannot undo it: it is brought there from the start.
-        return live.restore(request if self._is_here else attrs.evolve(request, plan=()))
+        return live.act(request.action)
 
 
 def _require_same(answer: Restored | NotRestored) -> None:
-    """Refuse to act in a world that is not what the record says.
+    """Refuse to act in an environment that is not what the record says.
 
     Raises:
         EffectError: it is not.
     """
     if isinstance(answer, NotRestored):
-        raise EffectError("world", f"it cannot be brought to where the record ends: {answer.reason}")
+        raise EffectError("environment", f"it cannot be brought to where the record ends: {answer.reason}")
     if answer.divergences:
         steps = ", ".join(str(divergence.step.id) for divergence in answer.divergences)
-        raise EffectError("world", f"it answers otherwise than it did in the record, at steps {steps}")
+        raise EffectError("environment", f"it answers otherwise than it did in the record, at steps {steps}")
     told = differing(answer)
     if told is not None:
-        raise EffectError("world", f"brought to where the record ends, {told}")
+        raise EffectError("environment", f"brought to where the record ends, {told}")

@@ -4,13 +4,14 @@ Two questions are the same
 
     to the model        if S, the boundaries, the notices and whether there is something to compress are; the room
                         that a mark leaves is left out, so that another mark alone asks nobody; so is the notice
-                        that the run was interrupted at an action
+                        that the run was interrupted at an action, and so are tools and manual, which are the same
+                        in every question of a run
     to judge, summarizer   if the whole requests are
-    to the world        if the paths from the root are, as actions and observations, and so is the action; for
+    to the environment  if the paths from the root are, as actions and observations, and so is the action; for
                         going back, if also the steps that are left are
 
 Answers come in the order in which they were given. Those of a model, a judge or a summarizer each come once,
-for it may answer otherwise when it is asked again; a world goes on giving the last that it gave at this place.
+for it may answer otherwise when it is asked again; an environment goes on giving the last that it gave at this place.
 """
 
 from __future__ import annotations
@@ -21,16 +22,7 @@ from hashlib import sha256
 from typing import Any, Final, assert_never, final
 
 from mage.agent.durable import Durable
-from mage.effects import (
-    Act,
-    Begin,
-    Decide,
-    EffectError,
-    JudgeRequest,
-    Observed,
-    Restore,
-    SummaryRequest,
-)
+from mage.effects import Act, Begin, Decide, EffectError, JudgeRequest, Observed, Restore, SummaryRequest
 from mage.effects.program import Ask
 from mage.engine import Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
@@ -171,7 +163,7 @@ class Recording:
 
 
 def _as_answer(answer: object) -> object:
-    """Return an answer as a world gives it: of what is known of an action beside that, nothing."""
+    """Return an answer as an environment gives it: of what is known of an action beside that, nothing."""
     match answer:
         case Uncertain(effect):
             return Observed(UNCERTAIN, effect=effect)

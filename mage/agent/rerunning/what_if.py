@@ -9,15 +9,16 @@ from typing import Final, final
 import attrs
 
 from mage.agent.durable import Durable
-from mage.agent.environment import Environment
 from mage.agent.opening import BEGAN, began, tally_of
-from mage.agent.rerunning.answerers import Answerer, Answering, RecordedWorld, Tally, Unanswered
+from mage.agent.rerunning.answerers import Answerer, Answering, RecordedEnvironment, Tally, Unanswered
 from mage.agent.rerunning.exact import Found, Rerun, found_run, rerun, rerun_found, store_at
 from mage.agent.rerunning.record import Record, Recording
-from mage.agent.sync import Agent, world_of
+from mage.agent.restore import capabilities_of
+from mage.agent.setting_out import fixed_prompt
+from mage.agent.sync import Agent
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
 from mage.diff import Difference, compare_states
-from mage.effects import Judge, Model, Summarizer, World
+from mage.effects import Capabilities, Environment, Judge, Model, Summarizer
 from mage.engine import State, Step, StepId, view
 from mage.memory.events import AgentHook, heard_by
 from mage.memory.guards import BadAgent, require_asked, require_policy
@@ -66,7 +67,7 @@ def what_if(
     judge: Judge | None = None,
     model: Model | None = None,
     summarizer: Summarizer | None = None,
-    world: World | Environment | None = None,
+    environment: Environment | None = None,
     policy: Policy | None = None,
     anew: Collection[KindOfCall] = _ANEW,
     into: str | JournalStore = "memory:",
@@ -78,7 +79,7 @@ def what_if(
     A question that the run has answered gets the recorded answer (`mage.agent.rerunning.record` says when two are
     the same, and in which order answers come). Any other is put to whom is given here; where nobody is, the new
     run stops there. So with `judge`, that judge is asked about each summary, and all else comes from the record,
-    until the two runs part; with `model` and `world` too, the new run goes on from there.
+    until the two runs part; with `model` and `environment` too, the new run goes on from there.
 
     What others wrote to the session while it ran is not part of the new run. One whose policy does not wait for
     its judge is told verdicts as soon as they are there, which may be earlier than in the record, and then parts.
@@ -87,9 +88,10 @@ def what_if(
         store: where the run is: a URL or a store.
         name: its session.
         judge: asked about each summary, also those that the record has a verdict on (see `anew`).
-        model: asked what the record does not answer.
+        model: asked what the record does not answer. It is told the tools and the manual of `environment`, else those
+            that the run was begun with.
         summarizer: the same. (`mage.agent.extracted` asks nobody.)
-        world: acts where the record does not say what came of it; it is brought there first.
+        environment: acts where the record does not say what came of it; it is brought there first.
         policy: of the new run; None for the one that the run ended with.
         anew: which of the three are asked even what the record answers, where they are given.
         into: where the new run is kept: a URL or a store.
@@ -99,27 +101,32 @@ def what_if(
     Raises:
         UnknownJournal, BadTape, TapeDiverged: as from `rerun`.
         NameTaken: there is a session of the new name, or something of the name of its tape.
-        BadAgent, BadEnvironment: somebody who is given is none, before anything is kept.
+        BadAgent, BadEnvironment, BadTool: something that is given is of a wrong kind, before anything is kept.
 
     What anybody who is given raises, but for `EffectError`, is passed on.
     """
     given: dict[KindOfCall, object] = {"judge": judge, "model": model, "summarizer": summarizer}
     _require_sound(given, policy, anew)
+    live = None if environment is None else capabilities_of(environment)
     asked_anew = frozenset(who for who in anew if given[who] is not None)
     new_name = f"{name}.what-if" if into_name is None else into_name
-    live = None if world is None else world_of(world)
     hooks = heard_by(on_event)
     with ExitStack() as stack:
         source = stack.enter_context(store_at(store))
         target = stack.enter_context(store_at(into))
         found = stack.enter_context(found_run(source, name))
         record, before = _record(found)
-        _begin(source, target, new_name, found, before.policy if policy is None else policy, model)
+        said = _introduced(found, model, live)
+        told = fixed_prompt(model, said)
+        overhead = found.first.counter.count(told) if told else found.first.overhead
+        _begin(source, target, new_name, found, before.policy if policy is None else policy, overhead, said)
         looking = stack.enter_context(Session.open(target, new_name, wait=False))
         answering = Answering(record, lambda: _now(looking).tree, asked_anew)
         agent = Agent(
             model=Answerer(answering, model),
-            world=RecordedWorld(answering, live, lambda path: _lasting(looking, path)),
+            environment=RecordedEnvironment(
+                answering, environment, lambda path: _lasting(looking, path), said
+            ),
             judge=Answerer(answering, judge),
             summarizer=Answerer(answering, summarizer),
         )
@@ -167,12 +174,25 @@ def _record(found: Found) -> tuple[Record, Rerun]:
     return made[0].record, before
 
 
+def _introduced(found: Found, model: Model | None, live: Capabilities | None) -> Capabilities:
+    """Return what a model is told of the environment."""
+    if live is not None:
+        return live
+    return Capabilities() if model is None else found.first.introduced
+
+
 def _begin(
-    source: JournalStore, target: JournalStore, name: str, found: Found, policy: Policy, model: Model | None
+    source: JournalStore,
+    target: JournalStore,
+    name: str,
+    found: Found,
+    policy: Policy,
+    overhead: int,
+    said: Capabilities,
 ) -> None:
     """Begin the new run where the old one was begun: a copy of the session up to there, and a tape.
 
-    Its tokens are counted as they were, the system prompt of a new model with them.
+    Its tokens are counted as they were; `overhead` are those of the prompt that goes with every call.
 
     Raises:
         NameTaken: there is a session of this name, or something of the name of its tape.
@@ -182,10 +202,10 @@ def _begin(
         if _is_taken(target, each):
             raise NameTaken(each)
     target.create(name, list(verify(NOTHING, source.read(found.session.name, upto=first.version), None)))
-    told = getattr(model, "prompt_text", None)
-    overhead = first.overhead if told is None else first.counter.count(told)
     with Session.open(target, tape_name(name), task=TAPE_TASK) as tape:
-        tape.grow(BEGAN, encoded(began(first.version, policy, first.counter, overhead, judged=first.judged)))
+        tape.grow(
+            BEGAN, encoded(began(first.version, policy, first.counter, overhead, said, judged=first.judged))
+        )
 
 
 def _is_taken(store: JournalStore, name: str) -> bool:

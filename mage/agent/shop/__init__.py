@@ -1,4 +1,4 @@
-"""The demo's shop: a small world, and who plays the story in it. `mage demo` tells it, `mage run --offline` runs it."""
+"""The demo's shop: a small environment, and who plays the story in it. `mage demo` tells it, `mage run --offline` runs it."""
 
 from mage.agent.shop.environment import Shop
 from mage.agent.shop.goods import TASK

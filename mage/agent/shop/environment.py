@@ -1,16 +1,18 @@
-"""The demo's world: a shop with ten products, where what was bought can be returned."""
+"""The demo's environment: a shop with ten products, where what was bought can be returned."""
 
 from __future__ import annotations
 
 import re
 from typing import Final, final
 
-from mage.agent.environment import Restoring
 from mage.agent.shop.goods import BUDGET, GOODS, KINDS, SUBTASKS, Product
-from mage.effects import NoEffect, Observed, Reversible
+from mage.effects import Capabilities, NoEffect, Observed, Reversible
 
 __all__ = ["Shop"]
 
+_MANUAL: Final = (
+    "search[words] lists products; open[code] shows one; buy[code] buys it; return[code] gives it back."
+)
 _ACTION: Final = re.compile(r"(search|open|buy|return)\[(.+)\]", re.DOTALL)
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _BY_CODE: Final = {product.code: product for product in GOODS}
@@ -27,10 +29,7 @@ class Shop:
         bought: the codes of what was bought and not returned, oldest first.
     """
 
-    restoring: Restoring = "replay"
-    manual: Final = (
-        "search[words] lists products; open[code] shows one; buy[code] buys it; return[code] gives it back."
-    )
+    capabilities: Final = Capabilities("replay", manual=_MANUAL)
 
     def __init__(self) -> None:
         self.bought: tuple[str, ...] = ()
@@ -49,7 +48,7 @@ class Shop:
         """Perform an action; one that cannot be understood says what can."""
         understood = _ACTION.fullmatch(action.strip())
         if understood is None:
-            return _looked(f"There is no such action. {self.manual}")
+            return _looked(f"There is no such action. {_MANUAL}")
         verb, what = understood[1], understood[2].strip()
         if verb == "search":
             return _looked(_results(what))

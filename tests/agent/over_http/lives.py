@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, final
 
 import attrs
 
 from mage.agent import Agent, AsyncAgent, Outcome, Policy
-from mage.effects import AsyncWorld, Usage
+from mage.effects import Usage
 from mage.engine import Tree
 from mage.llm import (
     AsyncChatJudge,
@@ -30,11 +30,12 @@ from mage.llm import (
 )
 from mage.memory.outcomes import KindOfCall
 from mage.stores import JournalStore, MemoryStore
+from mage.testing import AwaitedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.over_http.mind import KINDS, is_meant
 from tests.agent.over_http.provider import HEALTHY, Fault, Provider, check_billed
 from tests.agent.toys import TASK, Ground, world_of
-from tests.agent.twins import NAME, AwaitedWorld, Left, constant, left_by, plain
+from tests.agent.twins import NAME, Left, constant, left_by, plain
 from tests.llm.server import ScriptedServer, Silent
 from tests.llm.twins import KEY
 
@@ -82,7 +83,7 @@ def _called(url: str, place: Place, life: Life, policy: Policy) -> Outcome:
     with client(base_url=url, **life.client) as ours:
         agent = Agent(
             model=ChatModel(ours, "model", stream=life.stream),
-            world=world_of(place.ground),
+            environment=world_of(place.ground),
             judge=ChatJudge(ours, "judge", stream=life.stream),
             summarizer=ChatSummarizer(ours, "summarizer", stream=life.stream),
             policy=policy,
@@ -100,7 +101,7 @@ async def awaiting(url: str, place: Place, life: Life, policy: Policy) -> Outcom
     async with async_client(base_url=url, **life.client) as ours:
         agent = AsyncAgent(
             model=AsyncChatModel(ours, "model", stream=life.stream),
-            world=cast("AsyncWorld", AwaitedWorld(world_of(place.ground))),
+            environment=AwaitedEnvironment(world_of(place.ground)),
             judge=AsyncChatJudge(ours, "judge", stream=life.stream),
             summarizer=AsyncChatSummarizer(ours, "summarizer", stream=life.stream),
             policy=policy,

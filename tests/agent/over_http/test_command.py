@@ -16,7 +16,7 @@ from tests.llm.server import ScriptedServer, Status
 
 __all__ = ["dial", "place"]
 
-RUN: Final = ("run", "--env", "tests.agent.over_http.test_command:dial", "--model", "model", "--json")
+RUN: Final = ("run", "--environment", "tests.agent.over_http.test_command:dial", "--model", "model", "--json")
 BROKEN: Final = "sqlite:///work.db#broken"
 WHOLE: Final = "sqlite:///work.db#whole"
 

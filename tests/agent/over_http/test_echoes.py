@@ -17,7 +17,7 @@ from tests.llm.server import Answer, Completion, Request, ScriptedServer, Status
 
 __all__ = ["dial", "place"]
 
-RUN: Final = ("run", "--env", "tests.agent.over_http.test_echoes:dial", "--model", "model")
+RUN: Final = ("run", "--environment", "tests.agent.over_http.test_echoes:dial", "--model", "model")
 PASSWORD: Final = "geheim42"
 TOKEN: Final = base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
 

@@ -13,9 +13,8 @@ import pytest
 
 from mage import Session
 from mage.agent import Agent, Outcome, Policy, RunFailed, RunStopped
-from mage.agent.environment import Restoring
-from mage.chat import Tool, parse_action
-from mage.effects import EFFECT_FAULTS, Usage
+from mage.chat import parse_action
+from mage.effects import EFFECT_FAULTS, Capabilities, Tool, Usage
 from mage.llm import ChatJudge, ChatModel, ChatSummarizer
 from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
 from mage.stores import JournalStore, MemoryStore
@@ -43,11 +42,12 @@ POLICY: Final = Policy(
 class Shelves:
     """Three shelves, two tools."""
 
-    restoring: Restoring = "replay"
     tools = (
         Tool.of("look", "Look at a shelf.", shelf={"type": "string", "enum": list(ITEMS)}),
         Tool.of("take", "Take what lies on a shelf.", shelf={"type": "string", "enum": list(ITEMS)}),
     )
+
+    capabilities = Capabilities("replay", tools=tools)
 
     def __init__(self) -> None:
         self.taken: set[str] = set()
@@ -100,13 +100,11 @@ def address() -> Iterator[str]:
 def _run(url: str, store: JournalStore, bill: Bill, world: Shelves) -> Outcome:
     http = openai.DefaultHttpxClient(event_hooks={"response": [bill.came]})
     with openai.OpenAI(base_url=url, api_key="none", http_client=http, max_retries=0, timeout=120) as client:
-        model = ChatModel(
-            client, NAME, mode="json", tools=world.tools, longest=60, max_tokens=250, temperature=0.8, seed=7
-        )
+        model = ChatModel(client, NAME, mode="json", longest=60, max_tokens=250, temperature=0.8, seed=7)
         counter = EstimateCounter()
         agent = Agent(
             model=model,
-            world=world,
+            environment=world,
             judge=ChatJudge(client, NAME, longest=80, max_tokens=200, temperature=0.0),
             summarizer=ChatSummarizer(client, NAME, max_tokens=100, temperature=0.5, seed=7),
             policy=attrs.evolve(POLICY, high_water=4 * OPEN),

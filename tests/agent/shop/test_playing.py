@@ -6,10 +6,10 @@ import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mage.agent.restore import Restorable
 from mage.agent.shop import TASK, Shop, judge, shopper, summarize
 from mage.agent.shop.goods import SUBTASKS
-from mage.agent.world import EnvironmentWorld, plan
-from mage.effects import Act, Begin, Decide, Finish, Observed, Restore, Restored, SummaryRequest, Undo
+from mage.effects import Decide, Finish, Observed, Restore, Restored, SummaryRequest, Undo
 from mage.engine import (
     Active,
     Digest,
@@ -33,6 +33,7 @@ from mage.engine import (
 )
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.memory.revise import plan
 
 
 class Playing:
@@ -48,9 +49,9 @@ class Playing:
     def restart(self, *, begin: bool = False) -> None:
         """Go on in another shop."""
         self.shop = Shop()
-        self.world = EnvironmentWorld(self.shop)
+        self.world = Restorable(self.shop)
         if begin:
-            self._instruct(self.world.begin(Begin()))
+            self._instruct(self.world.reset())
         else:
             self._restore(())
 
@@ -58,7 +59,7 @@ class Playing:
         """Do what the model decides; False once it has finished."""
         decision = shopper(Decide(self.shown(), ()))
         for action in decision.actions:
-            seen = self.world.act(Act(action.text, self.state.tree.step_head))
+            seen = self.world.act(action.text)
             self.state = grow(self.state, action.text, seen.text)
             self._instruct(seen)
         if decision.then is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent.environment import manual_of
 from mage.agent.shop import Shop
 from mage.agent.shop.goods import BUDGET, GOODS
 from mage.cli.episode import EPISODE
@@ -66,7 +65,7 @@ def test_what_cannot_be_done_says_why() -> None:
         shop.act(action).text
         for action in ("dance", "open[X-1]", "return[D-2041]", "buy[D-2041]", "buy[D-2041]")
     ]
-    assert said[0].endswith(manual_of(shop))
+    assert said[0].endswith(shop.capabilities.manual)
     assert said[1:] == [
         "There is no product X-1.",
         "D-2041 was not bought.",

@@ -17,8 +17,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from mage.agent.environment import RESET, Restoring
-from mage.effects import Decide, Decision, EffectError, Observed, SummaryRequest
+from mage.effects import RESET, Capabilities, Decide, Decision, EffectError, Observed, SummaryRequest
 from mage.engine import ExecutionState, Failed, JudgeRequest, Passed, Verdict
 
 __all__ = [
@@ -104,10 +103,10 @@ class CookingGame:
         played: how many actions were performed, those performed again included.
     """
 
-    restoring: Restoring = "replay"
-    manual: Final = (
-        "Actions are sentences: look, inventory, go north, open fridge, take carrot, cook carrot with BBQ,"
-        " slice carrot with knife, drop knife, examine cookbook, prepare meal, eat meal."
+    capabilities: Final = Capabilities(
+        "replay",
+        manual="Actions are sentences: look, inventory, go north, open fridge, take carrot, cook carrot with BBQ,"
+        " slice carrot with knife, drop knife, examine cookbook, prepare meal, eat meal.",
     )
 
     def __init__(self, game: Game) -> None:
@@ -129,7 +128,7 @@ class CookingGame:
 
     def act(self, action: str) -> Observed:
         if self.won or self.lost:
-            raise EffectError("world", "the game is over")
+            raise EffectError("environment", "the game is over")
         self.played += 1
         state, _, _ = self._machine.step(action)
         self.won, self.lost = bool(state.won), bool(state.lost)

@@ -13,7 +13,11 @@ pytestmark = pytest.mark.worlds
 
 def agent(game: Game, environment: CookingGame, policy: Policy) -> Agent:
     return Agent(
-        model=Cook(game.walkthrough), world=environment, judge=judge, summarizer=summarize, policy=policy
+        model=Cook(game.walkthrough),
+        environment=environment,
+        judge=judge,
+        summarizer=summarize,
+        policy=policy,
     )
 
 

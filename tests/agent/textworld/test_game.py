@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from mage.agent.environment import RESET
-from mage.agent.world import EnvironmentWorld, plan
-from mage.effects import Act, Begin, Restore, Restored
+from mage.agent.restore import Restorable
+from mage.effects import RESET, Restore, Restored
 from mage.engine import Digest, Failed, JudgeRequest, Passed, Step, StepId
 from mage.engine.nodes import ROOT
+from mage.memory.revise import plan
 from tests.agent.textworld.game import LOST, MISTAKES, CookingGame, Game, judge, mistaken, subgoals
 
 pytestmark = pytest.mark.worlds
@@ -24,14 +24,14 @@ def cooking(game: Game) -> Iterator[CookingGame]:
     environment.close()
 
 
-def played(world: EnvironmentWorld, actions: Sequence[str], path: Sequence[Step] = ()) -> list[Step]:
+def played(world: Restorable, actions: Sequence[str], path: Sequence[Step] = ()) -> list[Step]:
     """Perform actions, from the start or from the end of a path, and return the whole path."""
     done = list(path)
     if not done:
-        done = [ROOT, Step(StepId(1), ROOT.id, RESET, world.begin(Begin()).text)]
+        done = [ROOT, Step(StepId(1), ROOT.id, RESET, world.reset().text)]
     for action in actions:
         head = done[-1].id
-        done.append(Step(StepId(head + 1), head, action, world.act(Act(action, head)).text))
+        done.append(Step(StepId(head + 1), head, action, world.act(action).text))
     return done
 
 
@@ -41,13 +41,13 @@ def test_the_walkthrough_wins_and_its_subgoals_are_all_of_it(game: Game, cooking
     parts = subgoals(game.walkthrough)
     assert [action for part in parts for action in part.actions] == list(game.walkthrough)
     assert len(parts) == 8
-    played(EnvironmentWorld(cooking), game.walkthrough)
+    played(Restorable(cooking), game.walkthrough)
     assert cooking.won
 
 
 def test_a_replay_is_the_same_to_the_byte(game: Game, cooking: CookingGame) -> None:
     """From any tenth step back to any before it: each observation is as recorded, the machine's memory too."""
-    world = EnvironmentWorld(cooking)
+    world = Restorable(cooking)
     states: list[bytes] = []
     path = played(world, ())
     for action in game.walkthrough[:41]:
@@ -66,7 +66,7 @@ def test_a_spoilt_dish_loses_and_going_back_to_before_it_wins(
     game: Game, cooking: CookingGame, at: str
 ) -> None:
     """Burned or wrongly cooked, the game is over; restored to before that and played right, it is won."""
-    world = EnvironmentWorld(cooking)
+    world = Restorable(cooking)
     before = game.walkthrough.index(at)
     path = played(world, game.walkthrough[:before])
     spoilt = played(world, MISTAKES[at], path)
@@ -81,9 +81,9 @@ def test_a_spoilt_dish_loses_and_going_back_to_before_it_wins(
 
 def test_a_run_goes_on_in_a_new_process(game: Game, cooking: CookingGame) -> None:
     """Another machine is brought to where the first one stood, from the steps alone."""
-    path = played(EnvironmentWorld(cooking), game.walkthrough[:30])
+    path = played(Restorable(cooking), game.walkthrough[:30])
     other = CookingGame(game)
-    world = EnvironmentWorld(other)
+    world = Restorable(other)
     assert world.restore(Restore(tuple(path))) == Restored("replay")
     assert other.state() == cooking.state()
     played(world, game.walkthrough[30:], path)
@@ -93,7 +93,7 @@ def test_a_run_goes_on_in_a_new_process(game: Game, cooking: CookingGame) -> Non
 
 def test_the_judge_fails_exactly_the_spoilt_subgoals(game: Game, cooking: CookingGame) -> None:
     """It reads the steps: of the eight subgoals done right all pass, with its mistake each spoilt one fails."""
-    world = EnvironmentWorld(cooking)
+    world = Restorable(cooking)
     path = played(world, ())
     for subgoal in subgoals(game.walkthrough):
         wrong = list(mistaken(subgoal.actions))

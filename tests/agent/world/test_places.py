@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mage.agent.world.places import Kept, KeptSnapshots, Place, trails
+from mage.agent.restore import Kept, KeptSnapshots, Place, trails
 from mage.engine import Step, StepId
 
 contents = st.lists(st.tuples(st.text("ab1:", max_size=3), st.text("ab1:", max_size=3)), max_size=4)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from mage.memory.revise import crosses_irreversible, plan, plan_lines
 
-from mage.agent.world import crosses_irreversible, plan, plan_lines
-from mage.effects import Compensable, Irreversible, NoEffect, Reversible, Undo, WorldEffect
+from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Reversible, Undo
 from mage.engine import Step, StepId
 
 texts = st.text(max_size=150)
-effects: st.SearchStrategy[WorldEffect | None] = st.one_of(
+effects: st.SearchStrategy[ActionEffect | None] = st.one_of(
     st.none(),
     st.just(NoEffect()),
     st.builds(Reversible, texts),
@@ -27,7 +27,7 @@ def steps(actions: list[str]) -> tuple[Step, ...]:
 
 @given(st.lists(st.tuples(texts, effects), max_size=8))
 def test_a_plan_has_each_abandoned_step_with_what_was_declared(
-    done: list[tuple[str, WorldEffect | None]],
+    done: list[tuple[str, ActionEffect | None]],
 ) -> None:
     """In the order given, newest first; what nobody declared is None."""
     abandoned = steps([action for action, _ in done])
@@ -38,7 +38,7 @@ def test_a_plan_has_each_abandoned_step_with_what_was_declared(
 
 
 @given(st.lists(effects, max_size=8))
-def test_the_newest_irreversible_action_is_found(done: list[WorldEffect | None]) -> None:
+def test_the_newest_irreversible_action_is_found(done: list[ActionEffect | None]) -> None:
     """Only what was declared irreversible counts, and of several the newest."""
     undoing = tuple(Undo(step, effect) for step, effect in zip(steps(["go"] * len(done)), done, strict=True))
     irreversible = [undo for undo in undoing if isinstance(undo.effect, Irreversible)]
@@ -46,7 +46,7 @@ def test_the_newest_irreversible_action_is_found(done: list[WorldEffect | None])
 
 
 @given(st.lists(st.tuples(texts, effects), max_size=8))
-def test_a_plan_is_told_in_a_line_for_each_step(done: list[tuple[str, WorldEffect | None]]) -> None:
+def test_a_plan_is_told_in_a_line_for_each_step(done: list[tuple[str, ActionEffect | None]]) -> None:
     """One line, whatever actions and declared words contain, and none is long."""
     undoing = tuple(
         Undo(step, effect)
@@ -62,7 +62,7 @@ def test_a_plan_is_told_in_a_line_for_each_step(done: list[tuple[str, WorldEffec
 
 def test_each_effect_is_told_in_its_own_words() -> None:
     """What can be undone says how; what cannot says why, or what would make it good."""
-    told: list[WorldEffect | None] = [
+    told: list[ActionEffect | None] = [
         NoEffect(),
         Reversible("return[C-1180]"),
         Compensable("write to them"),

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent.environment import RESET, Restoring
-from mage.agent.world import EnvironmentWorld, plan
-from mage.effects import Act, Begin, Divergence, NoEffect, NotRestored, Restore, Restored
+from mage.agent.restore import Restorable
+from mage.effects import RESET, Capabilities, Divergence, NoEffect, NotRestored, Restore, Restored
 from mage.engine import Step, StepId
 from mage.engine.nodes import ROOT
-from tests.agent.world.toy import Doing, SnapshotToy, Spec, Toy, specs
+from mage.memory.revise import plan
+from tests.agent.ways import RestoredBy
+from tests.agent.world.toy import Doing, Spec, Toy, specs
 from tests.agent.world.walking import Back, Go, Interrupted, Move, Restart, Walk, walks
 
-RESTORABLE: Final[tuple[Restoring, ...]] = ("snapshot", "replay")
+RESTORABLE: Final[tuple[RestoredBy, ...]] = ("snapshot", "replay")
 LOOK: Final[Doing] = ("look", (0, 1, 2, 3, 4, 5))
 TURN: Final[Doing] = ("turn", (1, 2, 3, 4, 5, 0))
 BREAK: Final[Doing] = ("break", (5, 5, 5, 5, 5, 5))
@@ -25,7 +26,7 @@ SPEC = Spec("a room", (LOOK, TURN, BREAK, PUSH))
 
 
 def walked(
-    spec: Spec, restoring: Restoring, moves: list[Move], *, awaited: bool = False, keep: int = 4
+    spec: Spec, restoring: RestoredBy, moves: list[Move], *, awaited: bool = False, keep: int = 4
 ) -> Walk:
     walk = Walk(spec, restoring, awaited=awaited, keep=keep)
     for move in moves:
@@ -36,7 +37,7 @@ def walked(
 @pytest.mark.parametrize("restoring", ["snapshot", "replay"])
 @given(spec=specs, moves=walks, keep=st.integers(0, 5))
 def test_a_restored_world_is_a_fresh_one_that_performed_the_path(
-    restoring: Restoring, spec: Spec, moves: list[Move], keep: int
+    restoring: RestoredBy, spec: Spec, moves: list[Move], keep: int
 ) -> None:
     """After any walk with deaths and restarts the state is that of the path, hidden half included; no divergence."""
     walk = Walk(spec, restoring, keep=keep)
@@ -50,7 +51,7 @@ def test_a_restored_world_is_a_fresh_one_that_performed_the_path(
 @given(spec=specs, moves=walks)
 def test_a_world_that_cannot_be_restored_never_pretends(spec: Spec, moves: list[Move]) -> None:
     """It says that it is what the path says only where it is; once it is not, it says so ever after."""
-    walk = Walk(spec, "none")
+    walk = Walk(spec, "inverses")
     for move in moves:
         walk.make(move)
         if walk.known:
@@ -60,9 +61,9 @@ def test_a_world_that_cannot_be_restored_never_pretends(spec: Spec, moves: list[
     assert all(ending.reason.strip() for ending in walk.endings if isinstance(ending, NotRestored))
 
 
-@pytest.mark.parametrize("restoring", ["snapshot", "replay", "none"])
+@pytest.mark.parametrize("restoring", ["snapshot", "replay", "inverses"])
 @given(spec=specs, moves=walks)
-def test_both_twins_do_the_same(restoring: Restoring, spec: Spec, moves: list[Move]) -> None:
+def test_both_twins_do_the_same(restoring: RestoredBy, spec: Spec, moves: list[Move]) -> None:
     """Called or awaited, the environment is asked for the same in the same order, and the answers are equal."""
     called, awaited = (walked(spec, restoring, moves, awaited=each) for each in (False, True))
     assert called.called == awaited.called
@@ -80,15 +81,15 @@ def test_each_way_of_going_back_is_used() -> None:
     assert hows(walked(SPEC, "snapshot", acted)) == ["snapshot"]
     assert hows(walked(SPEC, "snapshot", [*acted, Restart()])) == ["snapshot", "replay"]
     assert hows(walked(SPEC, "replay", acted)) == ["replay"]
-    assert hows(walked(SPEC, "none", acted)) == ["inverses"]
-    assert hows(walked(SPEC, "none", [Go(1), Go(2), Go(1), Back(2)])) == [
-        "Step 3, 2: cannot be undone: it broke"
+    assert hows(walked(SPEC, "inverses", acted)) == ["inverses"]
+    assert hows(walked(SPEC, "inverses", [Go(1), Go(2), Go(1), Back(2)])) == [
+        "[Step 3] 2: cannot be undone: it broke"
     ]
-    assert hows(walked(SPEC, "none", [Go(3), Back(1)])) == ["Step 2, 3: not known whether it can be undone"]
+    assert hows(walked(SPEC, "inverses", [Go(3), Back(1)])) == ["[Step 2] 3: nobody has declared what it did"]
 
 
-@pytest.mark.parametrize("restoring", ["snapshot", "replay", "none"])
-def test_nothing_is_done_where_nothing_was_changed(restoring: Restoring) -> None:
+@pytest.mark.parametrize("restoring", ["snapshot", "replay", "inverses"])
+def test_nothing_is_done_where_nothing_was_changed(restoring: RestoredBy) -> None:
     """What only looked needs no undoing, nor does going on where one stands, nor leaving the opening behind."""
     walk = walked(SPEC, restoring, [Go(1), Go(0), Go(0)])
     called = [call for call in walk.called if call != "snapshot!"]
@@ -103,7 +104,7 @@ def test_nothing_is_done_where_nothing_was_changed(restoring: Restoring) -> None
 
 def test_leaving_the_opening_behind_too_is_no_obstacle() -> None:
     """Back at the root only actions are to be undone; what the world showed first is neither action nor loss."""
-    assert hows(walked(SPEC, "none", [Go(1), Back(9)])) == ["inverses"]
+    assert hows(walked(SPEC, "inverses", [Go(1), Back(9)])) == ["inverses"]
     again = walked(SPEC, "replay", [Go(1), Restart(), Back(9), Go(0), Back(1)])
     assert hows(again) == ["replay", "replay", "nothing"]
 
@@ -117,24 +118,24 @@ def test_a_world_that_is_over_is_told_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("restoring", "how"), [("replay", "replay"), ("snapshot", "snapshot"), ("none", "inverses")]
+    ("restoring", "how"), [("replay", "replay"), ("snapshot", "snapshot"), ("inverses", "inverses")]
 )
-def test_what_ended_the_world_was_not_without_effect(restoring: Restoring, how: str) -> None:
+def test_what_ended_the_world_was_not_without_effect(restoring: RestoredBy, how: str) -> None:
     """Whatever was declared: a world that can be restored is; one that cannot is still over, and says so."""
-    toy = SnapshotToy(Spec("", (LOOK,), over=frozenset({0})), restoring)
-    world = EnvironmentWorld(toy)
-    world.begin(Begin())
-    step = Step(StepId(1), StepId(0), "0", world.act(Act("0", StepId(0))).text)
+    toy = Toy(Spec("", (LOOK,), over=frozenset({0})), restoring)
+    world = Restorable(toy)
+    world.reset()
+    step = Step(StepId(1), StepId(0), "0", world.act("0").text)
     ending = world.restore(Restore((ROOT,), plan([step], {step.id: NoEffect()})))
     assert isinstance(ending, Restored)
-    assert (ending.how, ending.over) == (how, restoring == "none")
+    assert (ending.how, ending.over) == (how, restoring == "inverses")
 
 
 def test_an_action_named_reset_is_not_taken_for_the_opening() -> None:
     """Further down it is an action like any other, and stands in the way of going back."""
-    world = EnvironmentWorld(Named())
-    opening = Step(StepId(1), StepId(0), RESET, str(world.begin(Begin()).text))
-    reset = Step(StepId(2), StepId(1), RESET, world.act(Act(RESET, StepId(1))).text)
+    world = Restorable(Named())
+    opening = Step(StepId(1), StepId(0), RESET, str(world.reset().text))
+    reset = Step(StepId(2), StepId(1), RESET, world.act(RESET).text)
     ending = world.restore(Restore((ROOT, opening), plan([reset], {})))
     assert ending == NotRestored("Step 2, reset: not known whether it can be undone")
 
@@ -143,7 +144,7 @@ def test_an_action_named_reset_is_not_taken_for_the_opening() -> None:
 class Named:
     """A world that cannot be restored, and takes any action."""
 
-    restoring: Restoring = "none"
+    capabilities = Capabilities()
 
     def reset(self) -> str:
         return "a room"
@@ -155,8 +156,8 @@ class Named:
 def test_inverses_are_performed_newest_first_and_all_or_none() -> None:
     """Nothing is undone in front of what cannot be undone; what can be is undone in reverse order."""
     spec = Spec("", (TURN, ("turn", (1, 0, 3, 2, 5, 4)), BREAK))
-    assert walked(spec, "none", [Go(0), Go(1), Go(0), Back(3)]).called[-3:] == ["un0", "un1", "un0"]
-    stuck = walked(spec, "none", [Go(0), Go(2), Go(1), Back(3)])
+    assert walked(spec, "inverses", [Go(0), Go(1), Go(0), Back(3)]).called[-3:] == ["un0", "un1", "un0"]
+    stuck = walked(spec, "inverses", [Go(0), Go(2), Go(1), Back(3)])
     assert stuck.called == ["reset!", "0", "2", "1"]
     assert not stuck.known
 
@@ -166,7 +167,7 @@ def test_an_interrupted_action_leaves_a_world_that_only_a_restore_can_find_again
     for performed in (False, True):
         died: list[Move] = [Go(1), Interrupted(1, performed)]
         assert hows(walked(SPEC, "replay", died)) == ["replay"]
-        (reason,) = hows(walked(SPEC, "none", died))
+        (reason,) = hows(walked(SPEC, "inverses", died))
         assert "nobody knows whether it was performed" in reason
 
 
@@ -181,13 +182,13 @@ def test_divergences_are_the_steps_that_differ(noise: list[int], back: int, open
     They are reported again as long as the agent stands on them, also where nothing had to be done.
     """
     toy = Toy(Spec(opening, (LOOK, PUSH)), "replay", iter(noise))
-    world = EnvironmentWorld(toy)
-    begun = world.begin(Begin())
+    world = Restorable(toy)
+    begun = world.reset()
     path = [ROOT]
     if begun.text:
         path.append(Step(StepId(1), StepId(0), RESET, begun.text))
     for _ in range(5):
-        seen = world.act(Act("1", path[-1].id))
+        seen = world.act("1")
         path.append(Step(StepId(len(path)), path[-1].id, "1", seen.text))
     kept, left = path[: len(path) - 1 - back], path[len(path) - 1 - back :]
     ending = world.restore(Restore(tuple(kept), plan(left[::-1], {})))

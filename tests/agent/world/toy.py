@@ -8,16 +8,17 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 from hypothesis import strategies as st
 
-from mage.agent.environment import Restoring
 from mage.effects import (
+    ActionEffect,
+    Capabilities,
     Compensable,
     EffectError,
     Irreversible,
     NoEffect,
     Observed,
     Reversible,
-    WorldEffect,
 )
+from tests.agent.ways import RestoredBy, restored_by
 
 STATES: Final = 6
 Kind: TypeAlias = Literal["look", "turn", "break", "pay", "push"]
@@ -74,9 +75,11 @@ specs: Final = st.builds(
 class Toy:
     """The world of a spec. `noise` is added to what it shows: the n-th number to the n-th answer, then nothing."""
 
-    def __init__(self, spec: Spec, restoring: Restoring = "replay", noise: Iterable[int] = ()) -> None:
+    def __init__(
+        self, spec: Spec, restoring: RestoredBy = "replay", noise: Iterable[int] = (), keep: int = 64
+    ) -> None:
         self.spec = spec
-        self.restoring: Restoring = restoring
+        self.capabilities = Capabilities(restored_by(restoring, self, keep))
         self.state = 0
         self.called: list[str] = []
         self._noise = iter(noise)
@@ -92,7 +95,7 @@ class Toy:
         number = int(action.removeprefix("un"))
         kind, to = self.spec.moves[number]
         if self.state in self.spec.refusing and number == len(self.spec.moves) - 1:
-            raise EffectError("world", "it does not move")
+            raise EffectError("environment", "it does not move")
         self.state = to.index(self.state) if undo else to[self.state]
         return Observed(
             f"{action}: {self.state % 2}" + "." * next(self._noise, 0),
@@ -101,7 +104,15 @@ class Toy:
             effect=self._effect(kind, action),
         )
 
-    def _effect(self, kind: Kind, action: str) -> WorldEffect | None:
+    def save(self) -> int:
+        self.called.append("snapshot!")
+        return self.state
+
+    def load(self, snapshot: int) -> None:
+        self.called.append("restore!")
+        self.state = snapshot
+
+    def _effect(self, kind: Kind, action: str) -> ActionEffect | None:
         match kind:
             case "look":
                 return NoEffect()
@@ -113,37 +124,3 @@ class Toy:
                 return Compensable("ask for the money")
             case "push":
                 return None
-
-
-class SnapshotToy(Toy):
-    """The same with snapshots."""
-
-    def snapshot(self) -> int:
-        self.called.append("snapshot!")
-        return self.state
-
-    def restore(self, snapshot: int) -> None:
-        self.called.append("restore!")
-        self.state = snapshot
-
-
-class AsyncToy:
-    """The awaited twin of a toy."""
-
-    def __init__(self, toy: Toy) -> None:
-        self.toy = toy
-        self.restoring = toy.restoring
-
-    async def reset(self) -> Observed | str:
-        return self.toy.reset()
-
-    async def act(self, action: str) -> Observed | str:
-        return self.toy.act(action)
-
-    async def snapshot(self) -> int:
-        assert isinstance(self.toy, SnapshotToy)
-        return self.toy.snapshot()
-
-    async def restore(self, snapshot: int) -> None:
-        assert isinstance(self.toy, SnapshotToy)
-        self.toy.restore(snapshot)

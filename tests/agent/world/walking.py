@@ -9,23 +9,16 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 import attrs
 from hypothesis import strategies as st
 
-from mage.agent.environment import RESET, Restoring
-from mage.agent.world import AsyncEnvironmentWorld, EnvironmentWorld, plan
-from mage.effects import (
-    Act,
-    Begin,
-    EffectError,
-    NotRestored,
-    Observed,
-    Restore,
-    Restored,
-    WorldEffect,
-)
+from mage.agent.restore import AsyncRestorable, Restorable
+from mage.effects import RESET, ActionEffect, EffectError, NotRestored, Observed, Restore, Restored
 from mage.engine import Step, StepId
 from mage.engine.ids import ROOT_STEP
 from mage.engine.nodes import ROOT
 from mage.engine.text import as_text, is_blank
-from tests.agent.world.toy import AsyncToy, SnapshotToy, Spec, Toy
+from mage.memory.revise import plan
+from mage.testing import AwaitedEnvironment
+from tests.agent.ways import RestoredBy
+from tests.agent.world.toy import Spec, Toy
 
 Answer = TypeVar("Answer")
 
@@ -42,21 +35,20 @@ def finished(awaited: Coroutine[Any, Any, Answer]) -> Answer:
 
 @final
 class Awaited:
-    """An `AsyncWorld` as a `World`."""
+    """An `AsyncRestorable` that is called."""
 
-    def __init__(self, world: AsyncEnvironmentWorld) -> None:
-        self._world = world
-        self.repeatable = world.repeatable
-        self.foresees = world.foresees
+    def __init__(self, environment: AsyncRestorable) -> None:
+        self._environment = environment
+        self.capabilities = environment.capabilities
 
-    def begin(self, request: Begin) -> Observed:
-        return finished(self._world.begin(request))
+    def reset(self) -> Observed:
+        return finished(self._environment.reset())
 
-    def act(self, request: Act) -> Observed:
-        return finished(self._world.act(request))
+    def act(self, action: str) -> Observed:
+        return finished(self._environment.act(action))
 
     def restore(self, request: Restore) -> Restored | NotRestored:
-        return finished(self._world.restore(request))
+        return finished(self._environment.restore(request))
 
 
 @final
@@ -108,11 +100,11 @@ class Stop(BaseException):
 
 
 @final
-class Interruptible(SnapshotToy):
+class Interruptible(Toy):
     """A toy in which one can die."""
 
-    def __init__(self, spec: Spec, restoring: Restoring) -> None:
-        super().__init__(spec, restoring)
+    def __init__(self, spec: Spec, restoring: RestoredBy, keep: int) -> None:
+        super().__init__(spec, restoring, keep=keep)
         self.dying: Interrupted | None = None
 
     def act(self, action: str) -> Observed | str:
@@ -134,7 +126,7 @@ class Walk:
         known: whether the world was said to be what the path says.
     """
 
-    def __init__(self, spec: Spec, restoring: Restoring, *, awaited: bool = False, keep: int = 4) -> None:
+    def __init__(self, spec: Spec, restoring: RestoredBy, *, awaited: bool = False, keep: int = 4) -> None:
         self.spec = spec
         self.restoring = restoring
         self.path: tuple[Step, ...] = (ROOT,)
@@ -145,18 +137,16 @@ class Walk:
         self._awaited = awaited
         self._keep = keep
         self._ids: dict[tuple[StepId, str, str], StepId] = {}
-        self._effects: dict[StepId, WorldEffect] = {}
+        self._effects: dict[StepId, ActionEffect] = {}
         self._new_process()
-        self._opening = self.world.begin(Begin())
+        self._opening = self.world.reset()
         self._open()
 
     def _new_process(self) -> None:
-        self.toy = Interruptible(self.spec, self.restoring)
+        self.toy = Interruptible(self.spec, self.restoring, self._keep)
         self.toy.called = self.called
         self.world = (
-            Awaited(AsyncEnvironmentWorld(AsyncToy(self.toy), keep=self._keep))
-            if self._awaited
-            else EnvironmentWorld(self.toy, keep=self._keep)
+            Awaited(AsyncRestorable(AwaitedEnvironment(self.toy))) if self._awaited else Restorable(self.toy)
         )
 
     def make(self, move: Move) -> None:
@@ -175,7 +165,7 @@ class Walk:
         if self.over:
             return
         try:
-            seen = self.world.act(Act(action, self.path[-1].id))
+            seen = self.world.act(action)
         except EffectError:
             return
         self.over = seen.over
@@ -192,7 +182,7 @@ class Walk:
             return
         self.toy.dying = dying
         with contextlib.suppress(Stop, EffectError):
-            self.world.act(Act(action, self.path[-1].id))
+            self.world.act(action)
         self.toy.dying = None
         self._restore(())
 
