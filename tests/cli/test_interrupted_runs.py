@@ -15,8 +15,6 @@ from tests.cli.children import KEY, child, exported, gate, interrupted, place
 from tests.cli.runner import mage
 from tests.llm.server import Answer, Request, ScriptedServer, Silent, calls
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["gate", "place"]
 
 
