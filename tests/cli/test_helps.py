@@ -68,10 +68,10 @@ def test_the_overview_says_what_each_command_says_of_itself() -> None:
 @pytest.mark.parametrize(
     ("arguments", "needless"),
     [
-        (["--help"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "sqlite3"]),
-        (["--version"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "sqlite3"]),
-        (["sessions", "--help"], ["mage.agent", "sqlite3"]),
-        (["nope"], ["mage.agent", "sqlite3"]),
+        (["--help"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "psycopg"]),
+        (["--version"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "psycopg"]),
+        (["sessions", "--help"], ["mage.agent", "psycopg"]),
+        (["nope"], ["mage.agent", "psycopg"]),
     ],
 )
 def test_nobody_waits_for_what_a_command_does_without(arguments: list[str], needless: list[str]) -> None:
