@@ -96,13 +96,12 @@ package: .venv/dev          ## Build, install into a new environment, run.
 	$(PYTHON) -m venv .venv/fresh
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	.venv/fresh/bin/mage 2>&1 | grep -q "pip install 'mage-state\[cli\]'"
-	.venv/fresh/bin/python -c "import mage.testing" 2>&1 | grep -q "pip install 'mage-state\[testing\]'"
-	.venv/fresh/bin/python -c "import mage.agent" 2>&1 | grep -q "pip install 'mage-state\[agent\]'"
-	.venv/fresh/bin/python -c "import mage.llm" 2>&1 | grep -q "pip install 'mage-state\[openai\]'"
-	.venv/fresh/bin/python -c "import mage.stores; mage.stores.open_store('postgresql:///x')" 2>&1 | grep -q "pip install 'mage-state\[postgres\]'"
-	rm -f .venv/fresh/work.db
-	.venv/fresh/bin/python -c "import mage; mage.Session.open('sqlite:///.venv/fresh/work.db', 'x', task='t').grow('act', 'seen')"
-	.venv/fresh/bin/python -c "import mage; print(mage.Session.open('sqlite:///.venv/fresh/work.db', 'x').state())" | grep -q "action='act'"
+	.venv/fresh/bin/python -I -c "import mage.testing" 2>&1 | grep -q "pip install 'mage-state\[testing\]'"
+	.venv/fresh/bin/python -I -c "import mage.agent" 2>&1 | grep -q "pip install 'mage-state\[agent\]'"
+	.venv/fresh/bin/python -I -c "import mage.llm" 2>&1 | grep -q "pip install 'mage-state\[openai\]'"
+	.venv/fresh/bin/python -I -c "import mage.stores; mage.stores.open_store('postgresql:///x')" 2>&1 | grep -q "pip install 'mage-state\[postgres\]'"
+	.venv/fresh/bin/python -I -c "import mage; mage.Session.open('sqlite:///.venv/fresh/work.db', 'x', task='t').grow('act', 'seen')"
+	.venv/fresh/bin/python -I -c "import mage; print(mage.Session.open('sqlite:///.venv/fresh/work.db', 'x').state())" | grep -q "action='act'"
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[all]"
 	.venv/fresh/bin/mage demo --pace 0 > /dev/null
 
