@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sqlite3
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from mage.stores import DamagedStore, StoreError, StoreFull, StoreUnavailable
+from mage.stores import NOTHING, DamagedStore, StoreError, StoreFull, StoreUnavailable, errors
 from mage.stores.postgres import Postgres, postgres_at
 from mage.stores.sqlite import Sqlite, sqlite_at
 
@@ -104,3 +106,38 @@ def test_a_write_that_fails_is_a_lack_of_room_once_it_is_sure(sqlite: Sqlite) ->
 def test_a_transaction_that_another_got_ahead_of_is_a_busy_store(postgres: Postgres) -> None:
     """A serialization failure says that another writer was there, as a lock does."""
     assert "another writer" in str(postgres.fault_of(postgres_error("40001")))
+
+
+HANDED_ON: list[StoreError] = [
+    errors.BadName("a", "why"),
+    errors.NameTaken("a"),
+    errors.UnknownJournal("a"),
+    errors.UnknownVersion("a", 1, 2),
+    errors.Conflict(NOTHING, NOTHING),
+    errors.HasForks("a", ("b",)),
+    errors.DamagedRecord(1, "why"),
+    errors.OtherRecord(1),
+    errors.OutdatedTexts("a"),
+    errors.BadMeta("why"),
+    errors.BadSource("clock", "why"),
+    errors.BadAddress("a", "why"),
+    errors.MissingExtra("a", "b"),
+    errors.UnknownSchema("a", "why"),
+    errors.DamagedStore("why"),
+    errors.DamagedJournals((), ("a",)),
+    errors.StoreFull("why"),
+    errors.StoreUnavailable("why", in_doubt=True),
+    errors.WrongProcess("a", 1, 2, advice="do"),
+]
+
+
+def test_each_error_of_a_store_can_be_handed_on() -> None:
+    """Pickled or copied, an error comes back with all that it had: another process, or a task group, hands it on."""
+    kinds = {
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, StoreError)
+    }
+    assert {type(error) for error in HANDED_ON} == kinds - {StoreError}
+    for error in HANDED_ON:
+        for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+            assert (type(again), str(again)) == (type(error), str(error))
+            assert getattr(again, "in_doubt", None) == getattr(error, "in_doubt", None)
