@@ -52,7 +52,7 @@ specs-full: specs           ## And every mutant of the engine, which takes half 
 slow: .venv/dev             ## The tests that are too slow for a first run.
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
-postgres: .venv/dev         ## Stores and sessions on a private PostgreSQL; needs postgresql from apt.
+postgres: .venv/dev         ## Stores and sessions on a private PostgreSQL, and through PgBouncer; needs both from apt.
 	$(BIN)/python -m pytest -n $(WORKERS) -m "postgres and not slow"
 
 .venv/worlds: .venv/dev
@@ -95,10 +95,12 @@ package: .venv/dev          ## Build, install into a new environment, run.
 	$(PYTHON) -m venv .venv/fresh
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	.venv/fresh/bin/mage 2>&1 | grep -q "pip install 'mage-state\[cli\]'"
-	.venv/fresh/bin/python -c "import mage.testing" 2>&1 | grep -q "pip install 'mage-state\[testing\]'"
-	.venv/fresh/bin/python -c "import mage.agent" 2>&1 | grep -q "pip install 'mage-state\[agent\]'"
-	.venv/fresh/bin/python -c "import mage.llm" 2>&1 | grep -q "pip install 'mage-state\[openai\]'"
-	.venv/fresh/bin/python -c "import mage; mage.Session.open('sqlite:///x', 'x')" 2>&1 | grep -q "pip install 'mage-state\[sql\]'"
+	.venv/fresh/bin/python -I -c "import mage.testing" 2>&1 | grep -q "pip install 'mage-state\[testing\]'"
+	.venv/fresh/bin/python -I -c "import mage.agent" 2>&1 | grep -q "pip install 'mage-state\[agent\]'"
+	.venv/fresh/bin/python -I -c "import mage.llm" 2>&1 | grep -q "pip install 'mage-state\[openai\]'"
+	.venv/fresh/bin/python -I -c "import mage.stores; mage.stores.open_store('postgresql:///x')" 2>&1 | grep -q "pip install 'mage-state\[postgres\]'"
+	.venv/fresh/bin/python -I -c "import mage; mage.Session.open('sqlite:///.venv/fresh/work.db', 'x', task='t').grow('act', 'seen')"
+	.venv/fresh/bin/python -I -c "import mage; print(mage.Session.open('sqlite:///.venv/fresh/work.db', 'x').state())" | grep -q "action='act'"
 	.venv/fresh/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[all]"
 	.venv/fresh/bin/mage demo --pace 0 > /dev/null
 

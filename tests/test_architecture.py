@@ -44,7 +44,11 @@ ENGINE_MAY_IMPORT: Final = {
     "rpds",
     "returns.result",
 }
-DATABASES: Final = {"sqlalchemy", "psycopg", "sqlite3"}
+DATABASES: Final = {
+    "sqlite3": ("mage/stores/sqlite.py", "mage/stores/doctor/sqlite.py"),
+    "psycopg": ("mage/stores/postgres.py",),
+}
+"""Where each database's driver is imported."""
 CLIENTS: Final = {"openai", "httpx", "httpx2", "httpcore", "httpcore2"}
 CAN_FAIL: Final = ("assert", "pytest.raises", "check", "run_state_machine")
 MODULES: Final = sorted((ROOT / "mage").rglob("*.py"))
@@ -127,15 +131,14 @@ def test_the_engine_imports_little() -> None:
     )
 
 
-def test_only_the_sql_stores_import_a_database() -> None:
-    """Databases are an extra: what else imports one would load it for everybody."""
-    rooms = (ROOT / "mage" / "stores" / "sql", ROOT / "mage" / "stores" / "doctor")
+def test_only_a_databases_own_module_imports_its_driver() -> None:
+    """PostgreSQL's driver is an extra, and SQLite is loaded by those who use it: what else imports one would load it for everybody."""
     none_of(
         f"{place(path, line)}: {module}"
         for path in MODULES
-        if not any(room in path.parents for room in rooms)
         for line, module in imports(path)
-        if module.split(".")[0] in DATABASES
+        if str(path.relative_to(ROOT))
+        not in DATABASES.get(module.split(".")[0], (str(path.relative_to(ROOT)),))
     )
 
 

@@ -140,7 +140,6 @@ def test_the_command_repairs_a_cut_bundle(tmp_path: Path) -> None:
     bundle = decode_bundle(out.read_bytes()).unwrap()
     assert [journal.head.version for journal in bundle.journals] == [9, 7, 7]
     assert mage("doctor", out).status == 0
-    pytest.importorskip("sqlalchemy")
     url = f"sqlite:///{tmp_path / 'new.db'}"
     assert mage("doctor", path, "--repair", url).status == 1
     assert mage("doctor", url, "--expect-head", "main@9", "--expect-head", "deep@7").status == 0

@@ -10,9 +10,8 @@ from mage.cli.output import Refused
 
 __all__ = ["require_extras"]
 
-_NEEDED: Final = {"openai": ("openai",), "sql": ("sqlalchemy",), "postgres": ("sqlalchemy", "psycopg")}
-"""The packages that each extra brings."""
-_OF_STORES: Final = {"sqlite": "sql", "postgresql": "postgres"}
+_NEEDED: Final = {"openai": "openai", "postgres": "psycopg"}
+"""The package that each extra brings."""
 
 
 def require_extras(store: StoreName | None, *, asks_model: bool) -> None:
@@ -26,8 +25,7 @@ def require_extras(store: StoreName | None, *, asks_model: bool) -> None:
         Refused: something is not; it says how to install it.
     """
     wanted = ["openai"] * asks_model
-    if store is not None:
-        wanted += [extra for kind, extra in _OF_STORES.items() if store.url.startswith(f"{kind}:")]
-    missing = [extra for extra in wanted if any(find_spec(package) is None for package in _NEEDED[extra])]
+    wanted += ["postgres"] * (store is not None and store.url.startswith("postgresql:"))
+    missing = [extra for extra in wanted if find_spec(_NEEDED[extra]) is None]
     if missing:
         raise Refused(f"this run needs more: pip install 'mage-state[{','.join(missing)}]'")

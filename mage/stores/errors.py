@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+import attrs
+
 from mage.codec.problems import short
 from mage.engine.errors import MageError
 
@@ -11,35 +13,13 @@ if TYPE_CHECKING:
     from mage.stores.protocol import JournalInfo
     from mage.stores.records import Head
 
-__all__ = [
-    "BadAddress",
-    "BadMeta",
-    "BadName",
-    "BadSource",
-    "Conflict",
-    "DamagedJournals",
-    "DamagedRecord",
-    "DamagedStore",
-    "HasForks",
-    "MissingExtra",
-    "NameTaken",
-    "OtherRecord",
-    "OutdatedTexts",
-    "StoreError",
-    "StoreFull",
-    "StoreUnavailable",
-    "UnknownJournal",
-    "UnknownSchema",
-    "UnknownVersion",
-    "WrongProcess",
-]
-
 
 class StoreError(MageError):
     """The root of everything that a store raises on purpose."""
 
 
 @final
+@attrs.define
 class BadName(StoreError, ValueError):
     """A journal cannot have this name.
 
@@ -48,40 +28,37 @@ class BadName(StoreError, ValueError):
         reason: what is wrong with it.
     """
 
-    def __init__(self, name: str, reason: str) -> None:
-        self.name = name
-        self.reason = reason
-        super().__init__(name, reason)
+    name: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{_shown(self.name)} cannot be a journal's name: {self.reason}"
 
 
 @final
+@attrs.define
 class NameTaken(StoreError):
     """A journal of this name is there already; open it, or choose another name."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(name)
+    name: str
 
     def __str__(self) -> str:
         return f"a journal {_shown(self.name)} is there already: open it, or choose another name"
 
 
 @final
+@attrs.define
 class UnknownJournal(StoreError, LookupError):
     """No journal has this name: it was never created, or it was deleted."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(name)
+    name: str
 
     def __str__(self) -> str:
         return f"there is no journal {_shown(self.name)}: `journals()` lists those that are"
 
 
 @final
+@attrs.define
 class UnknownVersion(StoreError, LookupError):
     """A journal does not have this version.
 
@@ -91,17 +68,16 @@ class UnknownVersion(StoreError, LookupError):
         head: its last version; the first is 1.
     """
 
-    def __init__(self, name: str, version: int, head: int) -> None:
-        self.name = name
-        self.version = version
-        self.head = head
-        super().__init__(name, version, head)
+    name: str
+    version: int
+    head: int
 
     def __str__(self) -> str:
         return f"journal {_shown(self.name)} has no version {self.version}: its versions are 1 to {self.head}"
 
 
 @final
+@attrs.define
 class Conflict(StoreError):
     """The head is not the one that was expected: somebody else has written. Nothing was written.
 
@@ -110,10 +86,8 @@ class Conflict(StoreError):
         found: the head that it should look at before it tries again.
     """
 
-    def __init__(self, expected: Head, found: Head) -> None:
-        self.expected = expected
-        self.found = found
-        super().__init__(expected, found)
+    expected: Head
+    found: Head
 
     def __str__(self) -> str:
         return (
@@ -123,6 +97,7 @@ class Conflict(StoreError):
 
 
 @final
+@attrs.define
 class HasForks(StoreError):
     """A journal cannot be deleted while forks read through it.
 
@@ -131,10 +106,8 @@ class HasForks(StoreError):
         forks: the journals that start at a version of it.
     """
 
-    def __init__(self, name: str, forks: tuple[str, ...]) -> None:
-        self.name = name
-        self.forks = forks
-        super().__init__(name, forks)
+    name: str
+    forks: tuple[str, ...]
 
     def __str__(self) -> str:
         forks = ", ".join(_shown(fork) for fork in self.forks[:8]) + ", ..." * (len(self.forks) > 8)
@@ -142,6 +115,7 @@ class HasForks(StoreError):
 
 
 @final
+@attrs.define
 class DamagedRecord(StoreError):
     """A record is not what was written, or not where it was written.
 
@@ -150,10 +124,8 @@ class DamagedRecord(StoreError):
         reason: what is wrong.
     """
 
-    def __init__(self, version: int, reason: str) -> None:
-        self.version = version
-        self.reason = reason
-        super().__init__(version, reason)
+    version: int
+    reason: str
 
     def __str__(self) -> str:
         before = "none" if self.version <= 1 else f"1 to {self.version - 1}"
@@ -161,12 +133,11 @@ class DamagedRecord(StoreError):
 
 
 @final
+@attrs.define
 class OtherRecord(StoreError, ValueError):
     """What should take a record's place is not that record with texts redacted. Nothing was replaced."""
 
-    def __init__(self, version: int) -> None:
-        self.version = version
-        super().__init__(version)
+    version: int
 
     def __str__(self) -> str:
         return (
@@ -176,6 +147,7 @@ class OtherRecord(StoreError, ValueError):
 
 
 @final
+@attrs.define
 class OutdatedTexts(StoreError):
     """Texts were taken out of a journal since the state was read that a snapshot was made of. It is not kept.
 
@@ -183,9 +155,7 @@ class OutdatedTexts(StoreError):
         name: the journal.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(name)
+    name: str
 
     def __str__(self) -> str:
         return (
@@ -195,18 +165,18 @@ class OutdatedTexts(StoreError):
 
 
 @final
+@attrs.define
 class BadMeta(StoreError, ValueError):
     """What should go with a record is no JSON object."""
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
+    reason: str
 
     def __str__(self) -> str:
         return f"what goes with a record is a JSON object: {self.reason}"
 
 
 @final
+@attrs.define
 class BadSource(StoreError, ValueError):
     """What should give times or salts gave something else. Nothing was written.
 
@@ -215,16 +185,15 @@ class BadSource(StoreError, ValueError):
         reason: what it should give, and what it gave.
     """
 
-    def __init__(self, source: str, reason: str) -> None:
-        self.source = source
-        self.reason = reason
-        super().__init__(source, reason)
+    source: str
+    reason: str
 
     def __str__(self) -> str:
         return f"the {self.source} cannot be used: {self.reason}; nothing was written"
 
 
 @final
+@attrs.define
 class BadAddress(StoreError, ValueError):
     """A store's URL says no store.
 
@@ -233,16 +202,15 @@ class BadAddress(StoreError, ValueError):
         reason: what is wrong with it.
     """
 
-    def __init__(self, url: str, reason: str) -> None:
-        self.url = url
-        self.reason = reason
-        super().__init__(url, reason)
+    url: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{_shown(self.url)} is no store: {self.reason}"
 
 
 @final
+@attrs.define
 class MissingExtra(StoreError, ImportError):
     """A store needs a package that is not installed.
 
@@ -251,16 +219,15 @@ class MissingExtra(StoreError, ImportError):
         extra: the extra that brings what it needs.
     """
 
-    def __init__(self, what: str, extra: str) -> None:
-        self.what = what
-        self.extra = extra
-        super().__init__(what, extra)
+    what: str
+    extra: str
 
     def __str__(self) -> str:
         return f"{self.what} needs its extra: pip install 'mage-state[{self.extra}]'"
 
 
 @final
+@attrs.define
 class UnknownSchema(StoreError):
     """A file or a database is no store of mage, or one of a newer mage. It was left as it is.
 
@@ -269,15 +236,14 @@ class UnknownSchema(StoreError):
         reason: what was found.
     """
 
-    def __init__(self, url: str, reason: str) -> None:
-        self.url = url
-        self.reason = reason
-        super().__init__(url, reason)
+    url: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{_shown(self.url)} was left as it is: {self.reason}"
 
 
+@attrs.define
 class DamagedStore(StoreError):
     """The database itself cannot be read where it should be: its file was torn or overwritten.
 
@@ -285,9 +251,7 @@ class DamagedStore(StoreError):
         reason: what the database says.
     """
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
+    reason: str
 
     def __str__(self) -> str:
         return f"the database is damaged: {self.reason}; work on a copy, and see what can be read of it"
@@ -297,7 +261,7 @@ class DamagedStore(StoreError):
 class DamagedJournals(DamagedStore):
     """Of some journals it cannot be told what they are; the others are as sound as ever.
 
-    Whoever only looks may go on with these. Who deletes must not: nothing says what the damaged ones read through.
+    Reading may go on with these. Deleting must not: nothing says what the damaged ones read through.
 
     Attributes:
         sound: the others, in order of names.
@@ -313,6 +277,7 @@ class DamagedJournals(DamagedStore):
 
 
 @final
+@attrs.define
 class StoreFull(StoreError):
     """There is no room to write. Nothing of the operation was written; make room and try again.
 
@@ -320,15 +285,14 @@ class StoreFull(StoreError):
         reason: what the database says.
     """
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
+    reason: str
 
     def __str__(self) -> str:
         return f"there is no room to write: {self.reason}; nothing was written, make room and try again"
 
 
 @final
+@attrs.define
 class StoreUnavailable(StoreError):
     """The store cannot be reached or written now.
 
@@ -338,10 +302,8 @@ class StoreUnavailable(StoreError):
             nothing was written.
     """
 
-    def __init__(self, reason: str, *, in_doubt: bool = False) -> None:
-        self.reason = reason
-        self.in_doubt = in_doubt
-        super().__init__(reason)
+    reason: str
+    in_doubt: bool = False
 
     def __str__(self) -> str:
         if self.in_doubt:
@@ -350,6 +312,7 @@ class StoreUnavailable(StoreError):
 
 
 @final
+@attrs.define
 class WrongProcess(StoreError):
     """Something is used in a fork of the process that it was opened in, which has none of its locks. Nothing was done.
 
@@ -360,14 +323,10 @@ class WrongProcess(StoreError):
         advice: what to do.
     """
 
-    def __init__(
-        self, what: str, opened_in: int, used_in: int, advice: str = "open it here, after the fork"
-    ) -> None:
-        self.what = what
-        self.opened_in = opened_in
-        self.used_in = used_in
-        self.advice = advice
-        super().__init__(what, opened_in, used_in, advice)
+    what: str
+    opened_in: int
+    used_in: int
+    advice: str = "open it here, after the fork"
 
     def __str__(self) -> str:
         return (

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mage.stores.errors import BadAddress, MissingExtra
 from mage.stores.memory import MemoryStore
 from mage.stores.protocol import JournalStore
 from mage.stores.sources import Clock, checked_clock, now
 
-__all__ = ["KNOWN_URLS", "open_store", "without_password"]
+if TYPE_CHECKING:
+    from mage.stores.transactions import Database
 
 KNOWN_URLS: Final = "memory:, sqlite:///work.db, sqlite:////var/lib/work.db, postgresql://user@host/database"
 """One URL of each kind, for messages."""
-
-_EXTRAS: Final = {
-    "sqlite": ("a SQLite store", "sql", ("sqlalchemy",)),
-    "postgresql": ("a PostgreSQL store", "postgres", ("sqlalchemy", "psycopg")),
-}
 
 _QUERY: Final = re.compile(r"\?[A-Za-z_]+=")
 
@@ -48,16 +43,33 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         if rest:
             raise BadAddress(without_password(url), "a store in memory has no name: use memory:")
         return MemoryStore(clock=clock)
-    if scheme not in _EXTRAS:
+    if scheme not in ("sqlite", "postgresql"):
         raise BadAddress(without_password(url), f"unknown kind; known are {KNOWN_URLS}")
     if scheme == "sqlite" and _QUERY.search(rest):
         raise BadAddress(url, "a SQLite store takes no parameters: end the URL with the file's name")
-    what, extra, needed = _EXTRAS[scheme]
-    if any(find_spec(package) is None for package in needed):
-        raise MissingExtra(what, extra)
-    from mage.stores.sql import open_sql  # noqa: PLC0415  # an extra, loaded by those who use it
+    from mage.stores.sql import SqlStore  # noqa: PLC0415  # a database is loaded by those who use it
+    from mage.stores.transactions import in_transaction  # noqa: PLC0415
 
-    return open_sql(url, clock=checked_clock(clock), patience=patience)
+    checked = checked_clock(clock)
+    with in_transaction():  # no fork while SQLite opens the file
+        return SqlStore(database_at(url, patience=patience), clock=checked)
+
+
+def database_at(url: str, *, patience: float) -> Database:
+    """Return the database at a URL that begins with `sqlite:` or `postgresql:`; nothing is connected yet.
+
+    Raises:
+        BadAddress, MissingExtra, UnknownSchema, StoreUnavailable: see `open_store`.
+    """
+    if url.startswith("sqlite:"):
+        from mage.stores.sqlite import sqlite_at  # noqa: PLC0415
+
+        return sqlite_at(url, patience=patience)
+    try:
+        from mage.stores.postgres import postgres_at  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("a PostgreSQL store", "postgres") from error
+    return postgres_at(url, patience=patience)
 
 
 def without_password(url: str) -> str:

@@ -29,7 +29,7 @@ import attrs
 from mage.codec.problems import Problem
 from mage.codec.shapes import DIGEST
 from mage.codec.strict_json import read_json, write_json
-from mage.engine.text import is_blank
+from mage.engine.text import as_text, is_blank
 from mage.stores.errors import DamagedRecord
 from mage.stores.sources import SALT, Salts, salt_of
 
@@ -136,12 +136,15 @@ class Record:
         body: the command without its texts, in canonical JSON (see `mage.stores.folding`).
         parts: the texts in order, then what goes with the record (meta, a JSON object).
         digest: the chain up to here.
+        sealed_behind: the digest that `seal` computed this one from; None for a record that was read or made otherwise.
+            A store need not compute it again: no attribute of a record can be changed.
     """
 
     version: int
     body: str
     parts: tuple[Part, ...]
     digest: str
+    sealed_behind: str | None = attrs.field(default=None, init=False, eq=False, repr=False)
 
     @property
     def head(self) -> Head:
@@ -169,9 +172,12 @@ def seal(before: Head, draft: Draft, salts: Salts) -> Record:
     Raises:
         BadSource: what `salts` gives is no salt.
     """
-    parts = tuple(Plain(text, salt_of(salts)) for text in draft.texts)
+    parts = tuple([Plain(text, salt_of(salts)) for text in draft.texts])
     version = before.version + 1
-    return Record(version, draft.body, parts, chained(before.digest, version, draft.body, parts))
+    record = Record(version, draft.body, parts, chained(before.digest, version, draft.body, parts))
+    if all(as_text(text) is text for text in draft.texts):  # else it is no record that a store takes
+        object.__setattr__(record, "sealed_behind", before.digest)
+    return record
 
 
 def chained(before: str, version: int, body: str, parts: Sequence[Part]) -> str:

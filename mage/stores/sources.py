@@ -66,6 +66,8 @@ def salt_of(salts: Salts) -> str:
         BadSource: what was given is no salt. It is not repeated: it may be a secret that stands in its place.
     """
     given: object = salts()  # other people's code
+    if isinstance(salts, _Salts):  # which has looked at it
+        return cast("str", given)
     if not is_salt(given):
         what = f"{len(given)} characters" if isinstance(given, str) else f"a {type(given).__name__}"
         raise BadSource("salts", f"a salt is {SALT} characters of ASCII, and it gave {what}")

@@ -258,7 +258,6 @@ def test_a_run_that_was_begun_later_is_begun_there_again() -> None:
 
 def test_urls_name_stores(tmp_path: Any) -> None:
     """Both take a store by its URL, and close it."""
-    pytest.importorskip("sqlalchemy")
     url = f"sqlite:///{tmp_path / 'runs.db'}"
     parts = parts_of(model_of(2, {0: "wrong"}))
     Agent(model=parts.model, environment=parts.environment, judge=judge).run(url, NAME, task=TASK)

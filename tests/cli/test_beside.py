@@ -21,8 +21,6 @@ from mage.codec import encode_journal
 from mage.stores import BadAddress, open_store
 from tests.cli.runner import mage
 
-pytest.importorskip("sqlalchemy")
-
 SECRET = "hunter2"
 
 

@@ -14,8 +14,6 @@ from mage.testing.stores import state_of
 from tests.cli.runner import mage
 from tests.cli.test_sessions import story
 
-pytest.importorskip("sqlalchemy")
-
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:

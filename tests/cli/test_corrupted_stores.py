@@ -15,8 +15,6 @@ from mage.stores import DamagedStore, open_store
 from tests.cli.runner import mage
 from tests.stores.corrupted import FAULTS, sql, write
 
-pytest.importorskip("sqlalchemy")
-
 LOOKING = (
     ["sessions", "{url}"],
     ["sessions", "{url}", "--json"],

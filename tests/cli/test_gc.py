@@ -78,7 +78,6 @@ def test_nothing_is_dropped_that_a_session_left_needs(drawn: tuple[list[JournalI
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """Return the URL of a store with an old session and its fork, and a newer one."""
-    pytest.importorskip("sqlalchemy")
     url = f"sqlite:///{tmp_path / 'work.db'}"
     with open_store(url, clock=lambda: HOUR) as store:
         store.create("old", chain(400))

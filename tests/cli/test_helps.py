@@ -68,10 +68,10 @@ def test_the_overview_says_what_each_command_says_of_itself() -> None:
 @pytest.mark.parametrize(
     ("arguments", "needless"),
     [
-        (["--help"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "sqlalchemy"]),
-        (["--version"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "sqlalchemy"]),
-        (["sessions", "--help"], ["mage.agent", "sqlalchemy"]),
-        (["nope"], ["mage.agent", "sqlalchemy"]),
+        (["--help"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "psycopg"]),
+        (["--version"], ["mage.agent", "mage.session", "mage.stores", "mage.codec", "psycopg"]),
+        (["sessions", "--help"], ["mage.agent", "psycopg"]),
+        (["nope"], ["mage.agent", "psycopg"]),
     ],
 )
 def test_nobody_waits_for_what_a_command_does_without(arguments: list[str], needless: list[str]) -> None:
@@ -121,12 +121,11 @@ main()
     ("missing", "options", "said"),
     [
         (
-            ("openai", "sqlalchemy"),
-            ("task", "--environment", "shop", "--model", "m"),
-            "'mage-state[openai,sql]'",
+            ("openai", "psycopg"),
+            ("task", "--environment", "shop", "--model", "m", "--session", "postgresql://h/d#a"),
+            "'mage-state[openai,postgres]'",
         ),
         (("openai",), ("task", "--environment", "shop", "--model", "m"), "'mage-state[openai]'"),
-        (("sqlalchemy",), ("--offline", "--session", "sqlite:///w.db#a"), "'mage-state[sql]'"),
         (("psycopg",), ("--offline", "--session", "postgresql://h/d#a"), "'mage-state[postgres]'"),
     ],
 )
@@ -143,6 +142,6 @@ def test_all_that_is_missing_is_told_at_once(
 
 def test_a_run_that_needs_nothing_more_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Offline and kept nowhere, the extra of the command is enough."""
-    for package in ("openai", "sqlalchemy", "psycopg"):
+    for package in ("openai", "psycopg"):
         monkeypatch.setitem(sys.modules, package, None)
     assert mage("run", "--offline").status == 0

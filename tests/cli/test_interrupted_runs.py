@@ -16,8 +16,6 @@ from tests.cli.gated import PAID
 from tests.cli.runner import mage
 from tests.llm.server import Answer, Request, ScriptedServer, Silent, calls
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["gate", "place"]
 
 

@@ -60,7 +60,6 @@ def test_what_is_written_is_private_from_its_first_byte(
     old.write_bytes(b"".join(encode_journal(story())))
     url = "sqlite:///none"
     if "{url}" in WRITERS[command][1]:
-        pytest.importorskip("sqlalchemy")
         url = f"sqlite:///{tmp_path / 'work.db'}"
         assert mage("import", old, f"{url}#main").status == 0
         assert mage("fork", f"{url}#main", "try", "--at", 5).status == 0

@@ -56,7 +56,6 @@ def test_a_printed_name_is_one_plain_word_that_says_it_exactly(name: str) -> Non
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return a store whose sessions have all of these names, each with two versions and a fork."""
-    pytest.importorskip("sqlalchemy")
     url = f"sqlite:///{tmp_path_factory.mktemp('names') / 'work.db'}"
     with open_store(url) as store:
         for number, name in enumerate(NAMES):

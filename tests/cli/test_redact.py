@@ -53,7 +53,6 @@ def bytes_of(folder: Path) -> bytes:
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """Return the URL of a store into which a secret got by every way, in a folder of its own."""
-    pytest.importorskip("sqlalchemy")
     (tmp_path / "store").mkdir()
     url = f"sqlite:///{tmp_path / 'store' / 'work.db'}"
     with Session.open(url, "main", task=f"log in with {SECRET}", snapshot_every=2) as session:
@@ -239,7 +238,6 @@ def test_only_the_family_is_redacted_where_a_session_is_named(url: str) -> None:
 
 def test_a_secret_is_found_in_meta_however_it_is_spelled(tmp_path: Path) -> None:
     """JSON escapes some characters: what goes with a record is looked at string by string."""
-    pytest.importorskip("sqlalchemy")
     url = f"sqlite:///{tmp_path / 'work.db'}"
     with Session.open(url, "main", task="t") as session:
         session.grow("a", "o", meta={"usage": {'quo"te\n': 1}, "list": [["tab\there"]]})

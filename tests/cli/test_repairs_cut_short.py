@@ -16,13 +16,12 @@ from mage.stores.doctor import UNFINISHED, examine, kept_at, private_folder
 from tests.cli.runner import mage
 from tests.stores.corrupted import acknowledged, write
 
-pytest.importorskip("sqlalchemy")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there a process is ended otherwise")
 
 STOPPED: Final = """
 import os, pathlib, signal, sys
 from mage.__main__ import main
-from mage.stores.sql.store import SqlStore
+from mage.stores.sql import SqlStore
 
 kind, left, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 

@@ -220,7 +220,6 @@ def test_a_bundle_shows_the_session_that_was_exported(tmp_path: Path) -> None:
 
 def test_a_bundle_from_a_store_is_replayed(tmp_path: Path) -> None:
     """What the command exports the command replays, from one store and its forks, as the session itself."""
-    pytest.importorskip("sqlalchemy")
     url, out = f"sqlite:///{tmp_path / 'work.db'}", tmp_path / "out.jsonl"
     path = tmp_path / "pond.jsonl"
     path.write_bytes(JOURNAL)

@@ -16,8 +16,6 @@ from tests.cli.children import exported, gate, in_one_line, interrupted, place
 from tests.cli.runner import mage
 from tests.llm.server import ScriptedServer, says
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["gate", "place"]
 
 RUN: Final = "sqlite:///w.db#a"

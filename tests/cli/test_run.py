@@ -20,8 +20,6 @@ from tests.cli.children import KEY, exported, in_one_line, place
 from tests.cli.runner import mage
 from tests.llm.server import Answer, Request, ScriptedServer, Status, calls, says
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["place"]
 
 KINDS: Final = {"model", "judge", "summarizer"}

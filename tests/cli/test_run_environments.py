@@ -10,8 +10,6 @@ import pytest
 from tests.cli.children import in_one_line, place
 from tests.cli.runner import mage
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["place"]
 
 

@@ -27,8 +27,6 @@ from tests.cli.runner import Ran, mage
 from tests.cli.test_sessions import story
 from tests.stores.corrupted import sql
 
-pytest.importorskip("sqlalchemy")
-
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
@@ -274,14 +272,15 @@ def test_a_store_that_somebody_else_writes_is_revised_behind_them(url: str) -> N
 
 
 def test_without_its_extra_a_store_says_what_to_install(url: str) -> None:
-    """Where SQLAlchemy is missing, one line names the extra; the doctor needs none."""
-    code = (
-        "import sys, importlib.util as u; find = u.find_spec\n"
-        "u.find_spec = lambda name, *rest: None if name == 'sqlalchemy' else find(name, *rest)\n"
-        "sys.modules['sqlalchemy'] = None\nfrom mage.__main__ import main\nsys.argv[0] = 'mage'\nmain()"
-    )
-    for command, status, said in (("sessions", 1, "pip install 'mage-state[sql]'"), ("doctor", 0, "")):
-        ran = subprocess.run([sys.executable, "-c", code, command, url], check=False, capture_output=True)
+    """Where PostgreSQL's driver is missing, one line names the extra; a SQLite store needs none."""
+    code = "import sys; sys.modules['psycopg'] = None\nfrom mage.__main__ import main\nsys.argv[0] = 'mage'\nmain()"
+    for command, where, status, said in (
+        ("sessions", "postgresql://h/d", 1, "pip install 'mage-state[postgres]'"),
+        ("doctor", "postgresql://h/d", 1, "pip install 'mage-state[postgres]'"),
+        ("sessions", url, 0, ""),
+        ("doctor", url, 0, ""),
+    ):
+        ran = subprocess.run([sys.executable, "-c", code, command, where], check=False, capture_output=True)
         assert (ran.returncode, said in ran.stderr.decode()) == (status, True)
         assert len(ran.stderr.decode().splitlines()) == status
 

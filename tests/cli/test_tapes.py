@@ -16,8 +16,6 @@ from mage.stores import open_store
 from tests.cli.children import exported, in_one_line, place
 from tests.cli.runner import mage
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["place"]
 
 STORE: Final = "sqlite:///w.db"

@@ -111,7 +111,6 @@ BIDI: Final = "x\u202ey\x9b1m\x1b[31m\u200bz"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a hostile store, a bundle of it and a hostile trace."""
-    pytest.importorskip("sqlalchemy")
     folder = tmp_path_factory.mktemp("terminal")
     with open_store(evil(folder)) as store:
         (folder / "bundle.jsonl").write_bytes(b"".join(encode_bundle(pack(store, NAME))))

@@ -114,7 +114,6 @@ def test_what_was_packed_comes_back(commands: tuple[Command, ...]) -> None:
 
 def test_a_snapshot_whose_steps_form_a_loop_harms_nobody(tmp_path: Path) -> None:
     """With the right digest, as whoever can write the store can make it: `show` passes it over, `doctor` names it."""
-    pytest.importorskip("sqlalchemy")
     url = f"sqlite:///{tmp_path / 'work.db'}"
     with open_store(url) as store:
         head = store.create("a", chain(7))

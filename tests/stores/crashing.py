@@ -18,8 +18,6 @@ from functools import partial
 from itertools import count
 from typing import Final
 
-from sqlalchemy import Engine, event
-
 from mage.engine import State
 from mage.stores import (
     NOTHING,
@@ -33,7 +31,9 @@ from mage.stores import (
     verify,
 )
 from mage.stores import open_store as open_hastily
+from mage.stores.opening import database_at
 from mage.testing.stores import chain, expect, expect_equal, following, state_of
+from tests.stores.moments import MOMENTS, Moments, opened
 
 MAIN: Final = "main"
 
@@ -183,9 +183,10 @@ def kill_at_random(url: str, kills: int, seed: int) -> None:
 
 def write_once(url: str, turn: int, tell: Callable[[str], None]) -> None:
     """Do everything once that a store does, telling each that was acknowledged; die at moment `turn`."""
-    die_at(turn)
+    moments = Moments(database_at(url, patience=60))
+    die_at(turn, moments)
     name = f"journal {turn}"
-    with open_store(url) as store:
+    with opened(moments) as store:
         records = chain(3)
         head = store.create(name, records)
         tell("created 3")
@@ -201,16 +202,15 @@ def write_once(url: str, turn: int, tell: Callable[[str], None]) -> None:
         tell("deleted 0")
 
 
-def die_at(statement: int) -> None:
+def die_at(number: int, moments: Moments) -> None:
     """Let this process kill itself at its so-many-th moment around a statement, a begin or a commit."""
-    moments = count(1)
+    numbers = count(1)
 
     def moment(*_: object) -> None:
-        if next(moments) == statement:
+        if next(numbers) == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    for what in ("begin", "before_cursor_execute", "after_cursor_execute", "commit"):
-        event.listen(Engine, what, moment)
+    moments.hear(moment, *MOMENTS)
 
 
 def kill_at_each(url: str) -> None:

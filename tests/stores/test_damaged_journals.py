@@ -12,8 +12,6 @@ import pytest
 from mage.stores import DamagedJournals, JournalInfo, StoreError, open_store
 from tests.stores.corrupted import sql, write
 
-pytest.importorskip("sqlalchemy")
-
 COLUMNS = ("name", "parent", "forked_at", "head", "digest", "created", "changed", "payload", "grows")
 VALUES = ("-1", "0", "4611686018427387904", "1.5", "'x'", "x'00'", "x'ff'")
 

@@ -25,7 +25,6 @@ from tests.cli.runner import mage
 from tests.stores.corrupted import FAULTS, acknowledged, write
 from tests.stores.lost_locks import LOST_LOCKS
 
-pytest.importorskip("sqlalchemy")
 HISTORY = acknowledged()
 EVERY = {**FAULTS, **LOST_LOCKS}
 
@@ -264,10 +263,3 @@ def test_a_snapshot_that_leads_elsewhere_is_named(copy: Path) -> None:
     assert lines == [
         "session 'try again', record 43: snapshot: it leads to another state than the records do"
     ]
-
-
-def test_the_doctor_knows_the_schema_that_stores_write(copy: Path) -> None:
-    """Its own constants, which need no extra, are those of the tables."""
-    from mage.stores.sql.sqlite import APPLICATION_ID, MIGRATIONS
-
-    assert (APPLICATION_ID, len(MIGRATIONS)) == (reading._APPLICATION_ID, reading._NEWEST)

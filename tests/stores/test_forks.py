@@ -280,16 +280,16 @@ _HELD = (
     + """
 from threading import Event, Thread
 from mage.stores import open_store
-from mage.stores.sql import forks
+from mage.stores import transactions
 
-forks._LONGEST = 0.05
+transactions._LONGEST = 0.05
 store = open_store(url)
 inside, end = Event(), Event()
 
 
 def hold():
     def work(connection):
-        connection.exec_driver_sql("SELECT 1")
+        connection.execute("SELECT 1")
         inside.set()
         end.wait()
 
@@ -371,7 +371,7 @@ inside, end = Event(), Event()
 
 def hold():
     def work(connection):
-        connection.exec_driver_sql("SELECT 1")
+        connection.execute("SELECT 1")
         inside.set()
         end.wait()
 

@@ -8,21 +8,20 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
 
 from mage import Start
 from mage.stores import DamagedStore, JournalStore, open_store, redacted, snapshot_digest
-from mage.stores.sql.lineage import lineage_of, readers_of
-from mage.stores.sql.store import SqlStore
+from mage.stores.sql import SqlStore, lineage_of, readers_of
 from mage.testing.stores import following, recorded
 from tests.stores.corrupted import sql
+from tests.stores.moments import Moments, heard
 
 
 @contextmanager
 def chain(url: str, depth: int) -> Iterator[SqlStore]:
     """Open a store with "0", its fork "1", a fork of that, and so on; each adds a record of its own."""
-    with open_store(url) as store:
-        assert isinstance(store, SqlStore)
+    store, _ = heard(url)
+    with store:
         head = store.create("0", recorded([Start("t")]))
         for number in range(1, depth):
             head = store.fork(f"{number - 1}", f"{number}", head.version)
@@ -33,15 +32,11 @@ def chain(url: str, depth: int) -> Iterator[SqlStore]:
 def statements(store: SqlStore, use: Callable[[JournalStore, str], object], name: str) -> int:
     """Return how many statements a use of a journal takes."""
     seen: list[str] = []
-
-    def note(*given: object) -> None:
-        seen.append(str(given[2]))
-
-    event.listen(store._backend.engine, "before_cursor_execute", note)
-    try:
-        use(store, name)
-    finally:
-        event.remove(store._backend.engine, "before_cursor_execute", note)
+    moments = store._database
+    assert isinstance(moments, Moments)
+    moments.hear(lambda _, statement: seen.append(statement), "statement")
+    use(store, name)
+    moments.quiet()
     return len(seen)
 
 

@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, event
-from sqlalchemy.pool.base import _ConnectionFairy
 
 from mage.stores import (
     NOTHING,
@@ -24,10 +22,11 @@ from mage.stores import (
     redacted,
     verify,
 )
-from mage.stores.sql.postgres import MIGRATIONS, open_postgres
-from mage.stores.sql.store import SqlStore
+from mage.stores.postgres import MIGRATIONS, PostgresConnection, postgres_at
+from mage.stores.sql import SqlStore
 from mage.testing.stores import chain, following
 from tests.stores.conftest import new_room
+from tests.stores.moments import Act, Moments, heard
 from tests.stores.old_schema import write_schema_1
 from tests.stores.postgres import Cluster, cluster
 
@@ -43,8 +42,8 @@ def database(server: Cluster) -> str:
 @pytest.fixture
 def store(database: str) -> Iterator[SqlStore]:
     """Open a store in an empty schema."""
-    with open_store(database) as opened:
-        assert isinstance(opened, SqlStore)
+    opened, _ = heard(database)
+    with opened:
         yield opened
 
 
@@ -88,7 +87,7 @@ def test_a_database_can_be_shared_with_others(database: str) -> None:
 def test_an_older_schema_is_brought_up_to_date(database: str) -> None:
     """A store of schema 1 is migrated: everything is still there, and what is new works."""
     records = chain(5)
-    known = write_schema_1(open_postgres(database, patience=1), records, 3)
+    known = write_schema_1(postgres_at(database, patience=1), records, 3)
     assert run(database, "SELECT version FROM mage_schema") == [(1,)]
     with open_store(database) as store:
         assert list(store.journals()) == known
@@ -109,20 +108,33 @@ def test_many_open_a_new_room_at_once(database: str) -> None:
         assert list(pool.map(use, range(6))) == [3] * 6
 
 
-def test_a_commit_is_on_disk(store: SqlStore) -> None:
-    """Whatever the server's default is, a commit waits for the disk."""
-    with store._backend.writer.connect() as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "on"
+def settings_at_a_commit(store: SqlStore, *names: str) -> list[object]:
+    """Return what settings are when a write commits."""
+    found: list[object] = []
+
+    def look(connection: PostgresConnection, _: str) -> None:
+        found.extend(connection.execute(f"SHOW {name}").fetchone()[0] for name in names)
+
+    once(store, "commit", look)
+    store.create("settings", chain(1))
+    return found
+
+
+def test_a_commit_is_on_disk(database: str) -> None:
+    """Whatever the server's default is, a commit waits for the disk, and nobody waits for ever."""
+    store, _ = heard(f"{database}%20-csynchronous_commit%3Doff", patience=7)
+    with store:
+        names = ("synchronous_commit", "lock_timeout", "idle_in_transaction_session_timeout")
+        assert settings_at_a_commit(store, *names) == ["on", "7s", "1min"]
 
 
 @pytest.mark.parametrize("default", ["serializable", "repeatable\\ read"])
 def test_a_server_of_another_isolation_serves_as_well(database: str, default: str) -> None:
     """Whatever the server's default is, a writer that comes second gets a Conflict and no other fault."""
     strict = f"{database}%20-cdefault_transaction_isolation%3D{default.replace(chr(92), '%5C').replace(' ', '%20')}"
-    with open_store(strict) as store:
-        assert isinstance(store, SqlStore)
-        with store._backend.writer.connect() as connection:
-            assert connection.exec_driver_sql("SHOW transaction_isolation").scalar_one() == "read committed"
+    store, _ = heard(strict)
+    with store:
+        assert settings_at_a_commit(store, "transaction_isolation") == ["read committed"]
         head = store.create("a", chain(1))
 
         def write(number: int) -> str:
@@ -136,33 +148,25 @@ def test_a_server_of_another_isolation_serves_as_well(database: str, default: st
             assert sorted(pool.map(write, range(6))) == ["conflict"] * 5 + ["written"]
 
 
-def lose(connection: Connection) -> None:
+def lose(connection: PostgresConnection, _: str = "") -> None:
     """Cut a connection, as a network does: neither side is told."""
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    driver.pgconn.finish()
+    connection.driver.pgconn.finish()
 
 
 Work: TypeAlias = Callable[[], object]
 
 
-def once(store: SqlStore, moment: str, act: Callable[[Connection], None]) -> None:
-    """Let something happen the next time that a connection of the store begins or commits."""
-    waiting = [act]
-
-    def happening(connection: Connection) -> None:
-        if waiting:
-            waiting.pop()(connection)
-
-    event.listen(store._backend.writer, moment, happening)
+def once(store: SqlStore, moment: str, act: Act) -> None:
+    """Let something happen the next time that a connection of the store begins, commits or rolls back."""
+    moments = store._database
+    assert isinstance(moments, Moments)
+    moments.once(act, moment)
 
 
-def commit_and_lose(connection: Connection) -> None:
+def commit_and_lose(connection: PostgresConnection, _: str = "") -> None:
     """Let the commit arrive, and lose the connection before the answer comes."""
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    driver.commit()
-    driver.pgconn.finish()
+    connection.driver.commit()
+    connection.driver.pgconn.finish()
 
 
 def test_a_connection_lost_before_commit_is_made_again(store: SqlStore) -> None:
@@ -215,17 +219,10 @@ def test_a_commit_that_is_still_on_its_way_is_waited_for(store: SqlStore, databa
     head = store.create("a", chain(2))
     late: list[Thread] = []
 
-    def lose_sight_of_it(connection: Connection) -> None:
-        fairy = connection.connection
-        server_side = fairy.driver_connection
-        assert isinstance(server_side, psycopg.Connection)
-        late.append(Thread(target=commit_when_someone_waits, args=(server_side, database)))
-        gone = psycopg.connect(database)
-        gone.close()
-        record = fairy._connection_record  # both have it, and would close it, which rolls back
-        assert isinstance(fairy, _ConnectionFairy)
-        assert record is not None
-        fairy.dbapi_connection = record.dbapi_connection = gone  # type: ignore[assignment]
+    def lose_sight_of_it(connection: PostgresConnection, _: str) -> None:
+        late.append(Thread(target=commit_when_someone_waits, args=(connection.driver, database)))
+        connection.driver = psycopg.connect(database)
+        connection.driver.close()
         late[0].start()
 
     once(store, "commit", lose_sight_of_it)
@@ -248,7 +245,7 @@ def test_others_write_while_a_commit_is_in_doubt(store: SqlStore, database: str)
     """What was written is found also behind what others have appended since."""
     head = store.create("a", chain(2))
 
-    def lose_it_and_go_on(connection: Connection) -> None:
+    def lose_it_and_go_on(connection: PostgresConnection, _: str) -> None:
         commit_and_lose(connection)
         with open_store(database) as other:
             found = other.head("a")
@@ -263,11 +260,10 @@ def test_others_write_while_a_commit_is_in_doubt(store: SqlStore, database: str)
 
 def test_what_cannot_be_found_out_is_in_doubt() -> None:
     """Where the server is gone with the answer, the error says that it may be written: it is, after a restart."""
-    with cluster() as server, open_store(server.url) as store:
-        assert isinstance(store, SqlStore)
+    with cluster() as server, heard(server.url)[0] as store:
         head = store.create("a", chain(2))
 
-        def commit_and_crash(connection: Connection) -> None:
+        def commit_and_crash(connection: PostgresConnection, _: str) -> None:
             commit_and_lose(connection)
             server.stop("immediate")
 
@@ -324,7 +320,7 @@ def test_a_writer_paused_in_the_middle_holds_up_and_hides_nothing(store: SqlStor
     head = store.create("a", chain(2))
     paused, go_on = Event(), Event()
 
-    def wait(_: Connection) -> None:
+    def wait(*_: object) -> None:
         paused.set()
         assert go_on.wait(30)
 
@@ -347,7 +343,7 @@ def test_two_who_redact_one_record_do_not_undo_each_other(store: SqlStore, datab
     store.create("a", records)
     paused, go_on = Event(), Event()
 
-    def wait(_: Connection) -> None:
+    def wait(*_: object) -> None:
         paused.set()
         assert go_on.wait(30)
 
@@ -364,7 +360,7 @@ def test_two_who_redact_one_record_do_not_undo_each_other(store: SqlStore, datab
 
 
 def test_errors_show_no_text_of_a_record(store: SqlStore, database: str) -> None:
-    """Also what SQLAlchemy and the driver say, further down the chain of causes, is without payload."""
+    """Also what the driver says, further down the chain of causes, is without payload."""
     head = store.create("a", chain(2))
     run(database, "ALTER TABLE mage_records ADD CHECK (version <> 3) NOT VALID", "SELECT 1")
     with pytest.raises(Exception, match="contradict") as caught:

@@ -9,9 +9,9 @@ from threading import Event
 import pytest
 
 from mage.stores import Conflict, JournalStore, NameTaken, StoreUnavailable, UnknownJournal, open_store
-from mage.stores.sql.store import SqlStore
 from mage.testing.stores import chain, following
 from tests.stores.conftest import new_room
+from tests.stores.moments import heard
 from tests.stores.postgres import Cluster
 from tests.stores.test_postgres import Work, lose, once, run
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.postgres
 
 def test_a_connection_lost_before_rollback_hides_nothing(server: Cluster) -> None:
     """A backend that dies before ROLLBACK takes the place of no answer and of no refusal."""
-    with open_store(new_room(server)) as store:
-        assert isinstance(store, SqlStore)
+    store, _ = heard(new_room(server))
+    with store:
         head = store.create("a", chain(2))
         works: tuple[Work, ...] = (
             lambda: store.head("a"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 
 import attrs
 import pytest
@@ -27,6 +28,7 @@ from mage.stores import (
     verify,
     write_parts,
 )
+from mage.stores.checks import following
 from mage.stores.records import _any_parts, _usual_parts
 from mage.testing import texts
 from mage.testing.stores import chain, salts
@@ -212,3 +214,35 @@ def test_one_text_twice_has_two_markers() -> None:
     first = seal(NOTHING, Draft('{"op":"start"}', ("the same",)), new_salt)
     second = seal(first.head, Draft('{"op":"start"}', ("the same",)), new_salt)
     assert redacted(first, [0]).parts[0].text != redacted(second, [0]).parts[0].text
+
+
+def test_a_record_is_believed_only_where_it_was_sealed() -> None:
+    """Only what `seal` returned is taken as it is: of any other record, of a changed one too, the digest is computed."""
+    first, second, third = chain(3)
+    assert following(first.head, [second, third]) == (second, third)
+    assert following(first.head, [pickle.loads(pickle.dumps(second))]) == (second,)
+    read = Record(second.version, second.body, second.parts, second.digest)
+    assert (read.sealed_behind, following(first.head, [read])) == (None, (second,))
+    other = Plain("other", "0" * 16)
+    for change in (
+        {"body": '{"op":"accept"}'},
+        {"parts": (other, *second.parts[1:])},
+        {"digest": third.digest},
+        {"version": 3},
+    ):
+        changed: Record = attrs.evolve(second, **change)
+        assert changed.sealed_behind is None
+        with pytest.raises(DamagedRecord):
+            following(first.head, [changed])
+    for before, records in ((NOTHING, [second]), (second.head, [second]), (first.head, [third])):
+        with pytest.raises(DamagedRecord):
+            following(before, records)
+
+
+@pytest.mark.parametrize("text", ["\ud83d\ude00", "a\ud83d\ude00b"])
+def test_what_no_store_takes_is_not_believed_because_it_was_sealed(text: str) -> None:
+    """A text whose surrogate pairs are not joined can be sealed, and is refused where it is to be written."""
+    sealed = seal(NOTHING, Draft('{"op":"start"}', (text, "{}")), salts())
+    assert sealed.sealed_behind is None
+    with pytest.raises(DamagedRecord, match="surrogate pairs"):
+        following(NOTHING, [sealed])

@@ -202,7 +202,6 @@ def test_of_rows_that_stand_twice_the_chain_tells_the_right_one(versions: set[in
 
 def test_an_orphans_descendants_are_no_circle(tmp_path: Path) -> None:
     """A fork of an orphan is told that its parent is not sound; what it has itself is proved and can be had."""
-    pytest.importorskip("sqlalchemy")
     path, rest = tmp_path / "work.db", tmp_path / "rest.jsonl"
     with open_store(f"sqlite:///{path}") as store:
         write(store)
@@ -233,7 +232,6 @@ def test_an_orphans_descendants_are_no_circle(tmp_path: Path) -> None:
 @pytest.mark.parametrize("circle", [("try", "try again"), ("try again", "deep")])
 def test_what_reads_through_a_circle_is_not_in_it(tmp_path: Path, circle: tuple[str, str]) -> None:
     """Only those that read through themselves are called a circle; another, made before or after them, has a damaged parent."""
-    pytest.importorskip("sqlalchemy")
     path = tmp_path / "work.db"
     ids = {"try": 2, "try again": 3, "deep": 4}
     with open_store(f"sqlite:///{path}") as store:
@@ -253,7 +251,6 @@ def test_what_reads_through_a_circle_is_not_in_it(tmp_path: Path, circle: tuple[
 
 def test_the_report_says_what_is_proved_and_what_is_merely_there(tmp_path: Path) -> None:
     """For people: up to where all is sound, from where on the chain proves, and which states a snapshot keeps."""
-    pytest.importorskip("sqlalchemy")
     path, out = tmp_path / "work.db", tmp_path / "repaired.db"
     with open_store(f"sqlite:///{path}") as store:
         write(store)

@@ -50,7 +50,6 @@ def test_a_clock_that_is_none_is_refused_when_a_store_is_opened(tmp_path: Path, 
         open_store("memory:", clock=clock)
     with pytest.raises(BadSource):
         MemoryStore(clock=clock)
-    pytest.importorskip("sqlalchemy")
     with pytest.raises(BadSource):
         open_store(f"sqlite:///{tmp_path / 'work.db'}", clock=clock)
     assert not any(tmp_path.iterdir())
@@ -181,7 +180,6 @@ def test_what_is_no_salt_is_never_given(value: object) -> None:
 @pytest.mark.parametrize("time_of_row", ["1700000000.5", "9223372036854775807", "'yesterday'", "-5"])
 def test_the_doctor_finds_rows_with_times_that_are_none(tmp_path: Path, time_of_row: str) -> None:
     """As an older mage may have written them: the session is named, and is sound all the same."""
-    pytest.importorskip("sqlalchemy")
     path = tmp_path / "work.db"
     with open_store(f"sqlite:///{path}") as store:
         store.create("a", chain(3))
@@ -195,7 +193,6 @@ def test_the_doctor_finds_rows_with_times_that_are_none(tmp_path: Path, time_of_
 @pytest.mark.parametrize("at", ["1.5", "9223372036854775808", '"now"', "-1", "true"])
 def test_the_doctor_finds_records_with_times_that_are_none(tmp_path: Path, at: str) -> None:
     """What goes with a record says its time; one that is none is named with its record."""
-    pytest.importorskip("sqlalchemy")
     path = tmp_path / "work.db"
     first = chain(1)
     wrong = seal(first[0].head, Draft('{"op":"grow"}', ("a", "b", f'{{"at":{at}}}')), lambda: "s" * 16)

@@ -14,16 +14,17 @@ from mage.stores import (
     NOTHING,
     BadAddress,
     NameTaken,
+    StoreError,
     UnknownSchema,
     fold,
     open_store,
     redacted,
     verify,
 )
-from mage.stores.sql.schema import migrate
-from mage.stores.sql.sqlite import APPLICATION_ID, MIGRATIONS, open_sqlite
-from mage.stores.sql.store import SqlStore
+from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS, sqlite_at
+from mage.stores.transactions import Transactions, migrate
 from mage.testing.stores import chain, recorded
+from tests.stores.moments import heard
 from tests.stores.old_schema import write_schema_1
 
 
@@ -48,13 +49,16 @@ def make(place: Path, *statements: str) -> None:
 
 def test_the_file_is_set_up_to_last(tmp_path: Path) -> None:
     """A write-ahead log, a sync for each commit, foreign keys, and a header that says whose file it is."""
-    with open_store(at(tmp_path)) as store:
-        assert isinstance(store, SqlStore)
-        with store._backend.engine.connect() as connection:
-            found = {
-                name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
-                for name in ("journal_mode", "synchronous", "foreign_keys", "application_id", "user_version")
-            }
+    names = ("journal_mode", "synchronous", "foreign_keys", "application_id", "user_version")
+    found: dict[str, object] = {}
+    store, moments = heard(at(tmp_path))
+
+    def look(connection: sqlite3.Connection, _: str) -> None:
+        found.update((name, connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in names)
+
+    with store:
+        moments.once(look, "commit")
+        store.create("a", chain(1))
     assert found == {
         "journal_mode": "wal",
         "synchronous": 2,
@@ -180,7 +184,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
 def test_an_older_schema_is_brought_up_to_date(tmp_path: Path) -> None:
     """A store of schema 1 is migrated: everything is still there, and what is new works."""
     records = chain(5)
-    known = write_schema_1(open_sqlite(at(tmp_path), patience=1), records, 3)
+    known = write_schema_1(sqlite_at(at(tmp_path), patience=1), records, 3)
     assert version_of(tmp_path) == 1
     with open_store(at(tmp_path)) as store:
         assert list(store.journals()) == known
@@ -195,11 +199,13 @@ def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
     """A migration is whole: where its last statement fails the schema is the old one, and the data too."""
     with open_store(at(tmp_path)) as store:
         store.create("a", chain(3))
-    backend = open_sqlite(at(tmp_path), patience=1)
-    broken = attrs.evolve(backend, migrations=(*MIGRATIONS, ("CREATE TABLE extra (x)", "NONSENSE")))
-    with pytest.raises(Exception, match="NONSENSE"):
+    database = sqlite_at(at(tmp_path), patience=1)
+    broken = Transactions(
+        attrs.evolve(database, migrations=(*MIGRATIONS, ("CREATE TABLE extra (x)", "NONSENSE")))
+    )
+    with pytest.raises(StoreError, match="NONSENSE"):
         migrate(broken)
-    backend.engine.dispose()
+    broken.close()
     assert version_of(tmp_path) == len(MIGRATIONS)
     with open_store(at(tmp_path)) as store:
         assert tuple(store.read("a")) == chain(3)

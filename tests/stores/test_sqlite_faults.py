@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError
 
 from mage.stores import (
     NOTHING,
@@ -24,43 +22,43 @@ from mage.stores import (
     open_store,
     verify,
 )
-from mage.stores.sql.schema import migrate
-from mage.stores.sql.sqlite import Sqlite, open_sqlite
-from mage.stores.sql.store import SqlStore
+from mage.stores.sqlite import sqlite_at
+from mage.stores.transactions import Connection, Transactions
 from mage.testing.stores import chain, following
+from tests.stores.moments import Moments, heard, opened
 from tests.stores.test_sqlite import at, make
 
 
-def test_a_log_is_kept_as_soon_as_nobody_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_kept_as_soon_as_nobody_writes(tmp_path: Path) -> None:
     """SQLite refuses to start a log while somebody writes; opening waits for them and asks again."""
-    use_log = Sqlite._use_log
-    refused: list[DBAPIError] = []
+    moments = Moments(sqlite_at(at(tmp_path), patience=10))
+    other = sqlite3.connect(tmp_path / "work.db", isolation_level=None)
+    asked: list[str] = []
 
-    def while_another_writes(backend: Sqlite) -> None:
-        if refused:
-            return use_log(backend)
-        other = sqlite3.connect(tmp_path / "work.db", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        try:
-            return use_log(backend)
-        except DBAPIError as error:
-            refused.append(error)
-            raise
-        finally:
-            other.close()
+    def write_meanwhile(_: Connection, statement: str) -> None:
+        if "journal_mode" in statement:
+            asked.append(statement)
+            if len(asked) == 1:
+                other.execute("BEGIN IMMEDIATE")
 
-    monkeypatch.setattr(Sqlite, "_use_log", while_another_writes)
-    with open_store(at(tmp_path)) as store:
+    def end(*_: object) -> None:
+        if other.in_transaction:
+            other.execute("ROLLBACK")
+
+    moments.hear(write_meanwhile, "statement")
+    moments.hear(end, "begin")
+    with opened(moments) as store:
         assert store.create("a", chain(2)).version == 2
-    assert len(refused) == 1
+    other.close()
+    assert len(asked) == 2
     assert (tmp_path / "work.db").read_bytes()[18] == 2  # the header says: write-ahead log
 
 
 def test_a_file_that_is_held_is_not_opened(tmp_path: Path) -> None:
     """Where somebody writes longer than one's patience, a new store says so, and works afterwards."""
-    backend = open_sqlite(at(tmp_path), patience=1)
-    migrate(backend)
-    backend.engine.dispose()
+    with open_store(at(tmp_path)):
+        pass
+    make(tmp_path, "PRAGMA journal_mode = DELETE")
     other = sqlite3.connect(tmp_path / "work.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="another writer"):
@@ -86,8 +84,8 @@ def test_a_writer_that_waits_too_long_says_so(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_the_old_state(tmp_path: Path) -> None:
     """Where the file may not grow the error says so; what was written before stands, and reading goes on."""
-    with open_store(at(tmp_path)) as store:
-        assert isinstance(store, SqlStore)
+    store, moments = heard(at(tmp_path))
+    with store:
         records = chain(20)
         head = store.create("a", records)
 
@@ -95,26 +93,26 @@ def test_a_full_disk_leaves_the_old_state(tmp_path: Path) -> None:
             pages = connection.execute("PRAGMA page_count").fetchone()[0]
             connection.execute(f"PRAGMA max_page_count = {pages}").close()
 
-        event.listen(store._backend.engine, "checkout", limit)
+        moments.hear(limit, "begin")
         with pytest.raises(StoreFull):
             store.append("a", head, following(head, "x" * 100_000))
         with pytest.raises(StoreFull):
             store.create("b", following(NOTHING, "y" * 100_000))
         assert tuple(verify(NOTHING, store.read("a"), head)) == records
-        event.remove(store._backend.engine, "checkout", limit)
-    with open_store(at(tmp_path)) as store:
-        assert store.append("a", head, following(head, "x" * 100_000)).version == 21
+    with open_store(at(tmp_path)) as again:
+        assert again.append("a", head, following(head, "x" * 100_000)).version == 21
 
 
 def test_a_doubt_is_settled_by_writing(tmp_path: Path) -> None:
     """Of a COMMIT that failed a frame may stand in the log, unread until a crash: what settles the doubt overwrites it."""
     with open_store(at(tmp_path)) as store:
-        assert isinstance(store, SqlStore)
         store.create("a", chain(1))
         other = sqlite3.connect(tmp_path / "work.db")
         before = other.execute("PRAGMA data_version").fetchone()
-        with store._backend.writer.begin() as connection:
-            store._backend.outlast_writers(connection)
+        database = sqlite_at(at(tmp_path), patience=1)
+        settling = Transactions(database)
+        settling.repeat(database.outlast_writers)
+        settling.close()
         assert other.execute("PRAGMA data_version").fetchone() != before
         other.close()
     with open_store(at(tmp_path)) as store:
@@ -153,10 +151,10 @@ def test_a_file_that_may_not_grow_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_file_that_is_read_only_is_a_clear_error(tmp_path: Path) -> None:
     """Where nothing may be written the error says so, and reading goes on."""
-    with open_store(at(tmp_path)) as store:
-        assert isinstance(store, SqlStore)
+    store, moments = heard(at(tmp_path))
+    with store:
         head = store.create("a", chain(2))
-        event.listen(store._backend.engine, "checkout", _read_only)
+        moments.hear(_read_only, "begin")
         with pytest.raises(StoreUnavailable, match=r"cannot be written .*readonly"):
             store.append("a", head, following(head, "x"))
         assert len(list(store.read("a"))) == 2
@@ -169,7 +167,6 @@ def _read_only(connection: sqlite3.Connection, *_: object) -> None:
 def test_an_append_that_breaks_in_the_middle_is_undone(tmp_path: Path) -> None:
     """Where the records cannot be written the head has not moved either."""
     with open_store(at(tmp_path)) as store:
-        assert isinstance(store, SqlStore)
         head = store.create("a", chain(2))
         other = sqlite3.connect(tmp_path / "work.db")
         other.execute(

@@ -9,26 +9,22 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final, TypeVar, final
+from typing import Final, final
+from urllib.parse import quote
 
-from mage.stores.doctor.foreign import set_aside
+import attrs
+
 from mage.stores.doctor.kept import Finding, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.doctor.scratch import private_folder
-from mage.stores.doctor.wal import log_problem
 from mage.stores.errors import DamagedStore, StoreUnavailable
+from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS
 
-__all__ = ["SqliteKept", "kept_in_file"]
-
-Answer = TypeVar("Answer")
-
-_APPLICATION_ID: Final = 0x6D616765
-_NEWEST: Final = 2
-"""The newest schema that is known; `mage.stores.sql` has the tables of each."""
 _MAGIC: Final = b"SQLite format 3\0"
 _BESIDE: Final = ("", "-wal", "-journal")
 _COPY: Final = """
@@ -179,12 +175,10 @@ class SqliteKept:
             self._note("no database", f"nothing can be read of it: {error}")
             return set()
         tables = {str(name) for (name,) in rows if str(name).startswith("mage_")}
-        if application != _APPLICATION_ID:
-            self._note("no store", f"its application id is {application:#x}, not {_APPLICATION_ID:#x}")
-        if version > _NEWEST:
-            reason = (
-                f"its schema has version {version}, and this mage reads up to {_NEWEST}: use a newer mage"
-            )
+        if application != APPLICATION_ID:
+            self._note("no store", f"its application id is {application:#x}, not {APPLICATION_ID:#x}")
+        if version > len(MIGRATIONS):
+            reason = f"its schema has version {version}, and this mage reads up to {len(MIGRATIONS)}: use a newer mage"
             self._note("unknown schema", reason)
             return set()
         wanted = ["mage_journals", "mage_records", *["mage_snapshots"] * (version >= 2)]
@@ -303,3 +297,162 @@ class SqliteKept:
         except sqlite3.Error:
             return ()  # told as damaged pages
         return [Stray(journal, count) for journal, count in rows if journal not in known]
+
+
+# -- the write-ahead log ---------------------------------------------------------------------------------
+#
+# A log is a header of 32 bytes and frames, each 24 bytes and a page. A frame counts where its salts are the
+# header's and the checksum, which runs on from frame to frame, is right; at the first that does not, SQLite
+# stops. Frames of an older use of the file, with other salts, may follow: that is no fault.
+
+_HEADER: Final = 32
+_FRAME: Final = 24
+_LOG_MAGIC: Final = 0x377F0682
+_FORMAT: Final = 3_007_000
+
+
+def log_problem(data: bytes) -> str | None:
+    """Return what SQLite would leave out of a log, and why; None where that is nothing. Cost: O(length)."""
+    if not data:
+        return None
+    if len(data) < _HEADER:
+        return f"{len(data)} bytes are left of it, less than its header"
+    magic, version, size = struct.unpack(">III", data[:12])
+    if magic & ~1 != _LOG_MAGIC or version != _FORMAT or not 512 <= size <= 65536 or size & (size - 1):
+        return "its first bytes are not those of a log, so nothing of it is read"
+    order = ">" if magic & 1 else "<"
+    sums = _summed(data[:24], order, (0, 0))
+    if sums != struct.unpack(">II", data[24:32]):
+        return "its header does not match its checksum, so nothing of it is read"
+    return _frames_problem(data, size, order, sums)
+
+
+def _frames_problem(data: bytes, size: int, order: str, sums: tuple[int, int]) -> str | None:
+    salts = data[16:24]
+    step = _FRAME + size
+    count = (len(data) - _HEADER) // step
+    for number in range(count):
+        start = _HEADER + number * step
+        frame = data[start : start + step]
+        sums = _summed(frame[_FRAME:], order, _summed(frame[:8], order, sums))
+        if frame[8:16] != salts:
+            if any(_salts(data, later, step) == salts for later in range(number + 1, count)):
+                return (
+                    f"frame {number + 1} of {count} is not of this log, so it and those after it are not read"
+                )
+            return None
+        if sums != struct.unpack(">II", frame[16:24]):
+            return (
+                f"frame {number + 1} of {count} does not match its checksum, so it and those after it are not"
+                " read: they were torn, or changed since"
+            )
+    if (len(data) - _HEADER) % step >= 16 and _salts(data, count, step) == salts:
+        return "its last frame is cut, by an append that was refused for lack of room or by a copy that ended early"
+    return None
+
+
+def _salts(data: bytes, number: int, step: int) -> bytes:
+    start = _HEADER + number * step + 8
+    return data[start : start + 8]
+
+
+def _summed(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
+    first, second = sums
+    words = struct.unpack(f"{order}{len(data) // 4}I", data)
+    for even, odd in zip(words[::2], words[1::2], strict=True):
+        first = (first + even + second) & 0xFFFFFFFF
+        second = (second + odd + first) & 0xFFFFFFFF
+    return first, second
+
+
+# -- a log of another file -------------------------------------------------------------------------------
+#
+# SQLite takes any log that has the right name, and mixes the two without a word. Nothing in a log says whose it
+# is. But no session is ever renamed, and no id is given twice: so what the file says by itself of a session, and
+# what it says with its log, is the same, or one of the two is another store's.
+
+_PAGE_SIZE: Final = slice(16, 18)
+_LOG_PAGE_SIZE: Final = slice(8, 12)
+
+
+@final
+@attrs.frozen
+class _Said:
+    """What a database says of the sessions that it has or had.
+
+    Attributes:
+        journals: the name of each, and when it was made, by its id.
+        newest: the newest id that was ever given.
+    """
+
+    journals: Mapping[object, tuple[object, object]]
+    newest: int
+
+
+def set_aside(copy: Path) -> str | None:
+    """Remove the log beside a copy where it is not that of its file, and return why; None where nothing tells.
+
+    Where only some of what the two say differs, one of them may as well have been damaged, and the log stays. Cost:
+    O(journals).
+    """
+    found = _foreign(copy)
+    if found is None:
+        return None
+    reason, is_sure = found
+    if not is_sure:
+        return f"it is not that of this file, or one of the two was damaged: {reason}"
+    for ending in ("-wal", "-shm"):
+        copy.with_name(copy.name + ending).unlink(missing_ok=True)
+    return f"it is not that of this file, which was looked at without it: {reason}"
+
+
+def _foreign(copy: Path) -> tuple[str, bool] | None:
+    with copy.open("rb") as file:
+        size = int.from_bytes(file.read(18)[_PAGE_SIZE], "big")
+    with copy.with_name(copy.name + "-wal").open("rb") as file:
+        log_size = int.from_bytes(file.read(12)[_LOG_PAGE_SIZE], "big")
+    if size != (1 if log_size == 1 << 16 else log_size):
+        return (
+            f"its pages have {log_size} bytes, and those of the file {1 << 16 if size == 1 else size}",
+            True,
+        )
+    alone = _said(copy, "immutable=1")  # which does without the log
+    if alone is None:
+        return None
+    both = _said(copy, "mode=ro")
+    if both is None:
+        return "the file can be read without it, and not with it", True
+    return _contradiction(alone, both)
+
+
+def _contradiction(alone: _Said, both: _Said) -> tuple[str, bool] | None:
+    common = [journal for journal in alone.journals if journal in both.journals]
+    differ = [journal for journal in common if alone.journals[journal] != both.journals[journal]]
+    for journal in differ[:1]:
+        (name, created), (other, at) = alone.journals[journal], both.journals[journal]
+        reason = (
+            f"by the file alone the session with id {journal} is {name!r}, made at {created},"
+            f" and by the log {other!r}, made at {at}"
+        )
+        return reason, len(differ) == len(common)
+    if both.newest < alone.newest:
+        return (
+            f"the file has given the ids up to {alone.newest}, and by the log only those up to {both.newest}",
+            True,
+        )
+    return None
+
+
+def _said(copy: Path, how: str) -> _Said | None:
+    """Return what a database says, None where that cannot be read: it is told elsewhere."""
+    try:
+        url = f"file:{quote(str(copy))}?{how}"  # read only: the log is not taken into the copy
+        with closing(sqlite3.connect(url, uri=True, isolation_level=None)) as connection:
+            connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+            rows = connection.execute("SELECT id, name, created FROM mage_journals").fetchall()
+            asked = "SELECT seq FROM sqlite_sequence WHERE name = 'mage_journals'"
+            newest = connection.execute(asked).fetchone()
+    except sqlite3.Error:
+        return None
+    seq = newest[0] if newest is not None and type(newest[0]) is int else 0
+    return _Said({row[0]: (row[1], row[2]) for row in rows}, seq)

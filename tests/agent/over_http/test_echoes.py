@@ -68,7 +68,6 @@ def _check(ran: Ran, folder: Path, shown: str) -> None:
 @pytest.mark.parametrize("user", ["", f"ada:{PASSWORD}@"], ids=["key", "password"])
 def test_what_a_server_echoes_is_neither_kept_nor_printed(place: Path, user: str, as_json: list[str]) -> None:
     """Steps, ids, summaries, feedback, lessons, thoughts, the model's name and the answer, by no byte of the store."""
-    pytest.importorskip("sqlalchemy")
     with ScriptedServer(answering=_Echo()) as server:
         address = server.url.replace("http://", f"http://{user}")
         ran = mage(*RUN, TASK, "--base-url", address, "--session", "sqlite:///work.db#a", *as_json)
@@ -80,7 +79,6 @@ def test_what_a_server_echoes_is_neither_kept_nor_printed(place: Path, user: str
 @pytest.mark.parametrize("user", [f"ada:{PASSWORD}@", f"{KEY}@", f":{PASSWORD}@"])
 def test_how_to_go_on_is_told_without_a_password(place: Path, user: str) -> None:
     """A run that fails prints the line that goes on, in which the address has no name and no password; errors have none."""
-    pytest.importorskip("sqlalchemy")
 
     def failing(request: Request) -> Answer:
         shown = request.authorization.rpartition(" ")[2]

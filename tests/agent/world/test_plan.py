@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mage.memory.revise import crosses_irreversible, plan, plan_lines
 
 from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Reversible, Undo
 from mage.engine import Step, StepId
+from mage.memory.revise import crosses_irreversible, plan, plan_lines
 
 texts = st.text(max_size=150)
 effects: st.SearchStrategy[ActionEffect | None] = st.one_of(

@@ -1,0 +1,237 @@
+"""PostgreSQL, through psycopg 3: many machines, one store. Tables stand in the first schema of the search path.
+
+Nothing is asked of a session that outlives its transaction, so a pooler such as PgBouncer may stand between, which hands
+each transaction to another session: limits are set for a transaction (`SET LOCAL`), the lock of those who migrate belongs
+to one, no statement is prepared on the server, and no parameter is given when a connection starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, final
+
+import attrs
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from mage.stores.errors import (
+    BadAddress,
+    DamagedStore,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    UnknownSchema,
+)
+from mage.stores.opening import without_password
+from mage.stores.transactions import Connection, Rows, words_of
+
+MIGRATIONS: Final = (
+    (
+        """CREATE TABLE mage_journals (
+            id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            parent BIGINT REFERENCES mage_journals (id),
+            forked_at BIGINT NOT NULL,
+            head BIGINT NOT NULL,
+            digest BYTEA NOT NULL,
+            created BIGINT NOT NULL,
+            changed BIGINT NOT NULL,
+            payload BIGINT NOT NULL,
+            grows BIGINT NOT NULL
+        ) WITH (fillfactor = 50)""",  # the head moves with each append: room for it on the same page
+        "CREATE INDEX mage_forks ON mage_journals (parent) WHERE parent IS NOT NULL",
+        """CREATE TABLE mage_records (
+            journal BIGINT NOT NULL REFERENCES mage_journals (id),
+            version BIGINT NOT NULL,
+            body TEXT NOT NULL,
+            parts BYTEA NOT NULL,
+            digest BYTEA NOT NULL,
+            PRIMARY KEY (journal, version)
+        )""",
+    ),
+    (
+        """CREATE TABLE mage_snapshots (
+            journal BIGINT NOT NULL REFERENCES mage_journals (id),
+            version BIGINT NOT NULL,
+            data BYTEA NOT NULL,
+            digest TEXT NOT NULL,
+            PRIMARY KEY (journal, version)
+        )""",
+        "ALTER TABLE mage_journals ADD COLUMN redactions BIGINT NOT NULL DEFAULT 0",
+    ),
+)
+_LOCK: Final = 0x6D616765
+"""The advisory lock of those who migrate."""
+_FULL: Final = "53100"
+"""The SQLSTATE of a full disk."""
+_BUSY: Final = ("55P03", "40P01", "40001", "57014")
+"""Those of a lock that was not to be had in time, a deadlock, a transaction that another one got ahead of, and a
+statement that was cancelled."""
+_TABLES: Final = (
+    "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+    " AND tablename IN ('mage_schema', 'mage_journals', 'mage_records', 'mage_snapshots')"
+)
+_COLUMNS: Final = (
+    "SELECT column_name FROM information_schema.columns"
+    " WHERE table_schema = current_schema() AND table_name = 'mage_schema'"
+)
+
+
+@final
+@attrs.define
+class PostgresConnection:
+    """A connection to a server, or to a pooler before it; see `Connection`.
+
+    Attributes:
+        driver: psycopg's.
+    """
+
+    driver: psycopg.Connection[tuple[Any, ...]]
+    _reads: bytes
+    _writes: bytes
+
+    @property
+    def is_lost(self) -> bool:
+        """See `Connection.is_lost`."""
+        return self.driver.closed
+
+    def begin(self, *, writes: bool) -> None:
+        """See `Connection.begin`: whatever the server's default is, a writer sees what was committed last."""
+        self.driver.execute(self._writes if writes else self._reads)
+
+    def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows:
+        """See `Connection.execute`."""
+        return self.driver.execute(_spelled(statement), parameters or None)
+
+    def executemany(self, statement: str, parameters: Sequence[Sequence[object]], /) -> None:
+        """See `Connection.executemany`."""
+        self.driver.cursor().executemany(_spelled(statement), parameters)
+
+    def select_held(self, statement: str, parameters: Sequence[object], *, shared: bool = False) -> Rows:
+        """See `Connection.select_held`."""
+        return self.execute(statement + (" FOR KEY SHARE" if shared else " FOR UPDATE"), parameters)
+
+    def commit(self) -> None:
+        """See `Connection.commit`."""
+        self.driver.commit()
+
+    def rollback(self) -> None:
+        """See `Connection.rollback`."""
+        self.driver.rollback()
+
+    def close(self) -> None:
+        """See `Connection.close`."""
+        self.driver.close()
+
+
+@lru_cache(maxsize=256)
+def _spelled(statement: str) -> bytes:
+    """Return a statement with parameters as psycopg has them."""
+    return statement.replace("?", "%s").encode()
+
+
+@final
+@attrs.frozen
+class Postgres:
+    """A PostgreSQL database; see `Database`."""
+
+    shown: str
+    parameters: dict[str, Any]
+    patience: float
+    migrations: tuple[tuple[str, ...], ...] = MIGRATIONS
+    errors: type[Exception] = psycopg.Error
+
+    def connect(self) -> PostgresConnection:
+        """See `Database.connect`."""
+        driver = psycopg.connect(
+            **self.parameters,
+            autocommit=True,  # transactions begin where `begin` says
+            prepare_threshold=None,  # a pooler would look for a prepared statement in another session
+        )
+        limits = (
+            f"SET LOCAL lock_timeout = {max(1, int(self.patience * 1000))};"
+            " SET LOCAL idle_in_transaction_session_timeout = 60000"
+        )
+        return PostgresConnection(
+            driver,
+            f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {limits}".encode(),
+            f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {limits}; SET LOCAL synchronous_commit = on".encode(),
+        )
+
+    def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
+        """See `Database.fault_of`."""
+        words = words_of(error)
+        if isinstance(error, psycopg.IntegrityError):
+            return DamagedStore(f"its rows contradict each other: {words}")
+        state = getattr(error, "sqlstate", None)
+        if state == _FULL:
+            return StoreFull(words)
+        if state in _BUSY:
+            return StoreUnavailable(f"another writer holds it ({words})")
+        return StoreUnavailable(words, in_doubt=committing and lost)
+
+    def require_place(self) -> None:
+        """See `Database.require_place`: the server knows."""
+
+    def lock_schema(self, connection: Connection) -> None:
+        """See `Database.lock_schema`."""
+        connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+    def version(self, connection: Connection) -> int:
+        """See `Database.version`."""
+        there = {name for (name,) in connection.execute(_TABLES).fetchall()}
+        if not there:
+            return 0
+        if "mage_schema" not in there:
+            raise UnknownSchema(self.shown, f"it has a table {min(there)} that is not mage's")
+        if connection.execute(_COLUMNS).fetchall() != [("version",)]:
+            raise UnknownSchema(self.shown, "it has a table mage_schema that is not mage's")
+        return int(connection.execute("SELECT max(version) FROM mage_schema").fetchone()[0] or 0)
+
+    def set_version(self, connection: Connection, version: int) -> None:
+        """See `Database.set_version`."""
+        connection.execute("CREATE TABLE IF NOT EXISTS mage_schema (version BIGINT PRIMARY KEY)")
+        connection.execute("INSERT INTO mage_schema (version) VALUES (?)", (version,))
+
+    def outlast_writers(self, connection: Connection) -> None:
+        """See `Database.outlast_writers`: whoever writes has changed a row of this table."""
+        connection.execute("LOCK TABLE mage_journals IN SHARE ROW EXCLUSIVE MODE")
+
+    def settle(self, connection: Connection) -> None:
+        """See `Database.settle`: nothing is left."""
+
+    def forget_traces(self, connection: Connection) -> None:
+        """See `Database.forget_traces`: old rows stay until they are vacuumed; `reclaim` writes the tables anew."""
+
+    def reclaim(self, connection: Connection) -> None:
+        """See `Database.reclaim`. It locks each table for as long as it takes to write it anew.
+
+        CLUSTER does what VACUUM FULL does, and inside a transaction, where the limit to waiting holds.
+        """
+        for name in ("mage_records", "mage_snapshots", "mage_journals"):
+            connection.begin(writes=True)
+            connection.execute(f"CLUSTER {name} USING {name}_pkey")
+            connection.commit()
+
+
+def postgres_at(url: str, *, patience: float) -> Postgres:
+    """Return the database of a URL such as `postgresql://user@host/database`; nothing is connected yet.
+
+    A writer that stops in the middle of a transaction holds up the others for a minute at most.
+
+    Raises:
+        BadAddress: the URL cannot be read.
+    """
+    shown = without_password(url)
+    reason = "it cannot be read as postgresql://user@host:port/database"
+    if not url.startswith("postgresql://"):
+        raise BadAddress(shown, reason)
+    try:
+        parameters = conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise BadAddress(shown, reason) from error
+    ports = str(parameters.get("port") or "").split(",")
+    if not all(port == "" or (port.isascii() and port.isdigit()) for port in ports):
+        raise BadAddress(shown, reason)
+    return Postgres(shown, {"connect_timeout": 10, **parameters, "client_encoding": "utf8"}, patience)

@@ -1,0 +1,654 @@
+"""The store of journals in a SQL database: one implementation for SQLite and PostgreSQL.
+
+What a row says is looked at before it is believed, so that a damaged file shows as a damaged record and never as
+an error of a conversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self, TypeAlias, final
+
+import attrs
+
+from mage.codec.problems import Problem, short
+from mage.stores.checks import as_name, beginning, following, require_range, require_same
+from mage.stores.errors import (
+    Conflict,
+    DamagedJournals,
+    DamagedRecord,
+    DamagedStore,
+    HasForks,
+    NameTaken,
+    OutdatedTexts,
+    StoreError,
+    UnknownJournal,
+    UnknownVersion,
+)
+from mage.stores.folding import GROW
+from mage.stores.protocol import JournalInfo, Snapshot
+from mage.stores.records import Head, Record, read_parts, write_parts
+from mage.stores.sources import Clock
+from mage.stores.transactions import Connection, Database, Transactions, migrate
+
+# -- statements ------------------------------------------------------------------------------------------
+
+_HEAD: Final = "SELECT head, digest FROM mage_journals WHERE name = ?"
+_JOURNAL: Final = "SELECT id, parent, forked_at, head, digest, redactions FROM mage_journals WHERE name = ?"
+_JOURNALS: Final = (
+    "SELECT id, name, parent, forked_at, head, digest, created, changed, payload, grows FROM mage_journals"
+)
+_ANCESTORS: Final = """
+    WITH RECURSIVE found (id, parent, forked_at) AS (
+        SELECT id, parent, forked_at FROM mage_journals WHERE id = ?
+        UNION ALL
+        SELECT above.id, above.parent, above.forked_at FROM mage_journals AS above, found
+        WHERE above.id = found.parent AND above.forked_at < found.forked_at AND found.forked_at > ?
+    )
+    SELECT id, parent, forked_at FROM found ORDER BY forked_at DESC"""
+"""A journal by its id, and those that it reads versions behind a given one through: newest first, all in one
+statement, for chains of forks can be hundreds long. It goes to smaller versions only, so that it ends whatever a damaged
+row says; and no further than to the journal that holds the version behind the given one."""
+_READERS: Final = """
+    WITH RECURSIVE found (id, parent, forked_at) AS (
+        SELECT id, parent, forked_at FROM mage_journals WHERE parent = ? AND forked_at >= ?
+        UNION
+        SELECT below.id, below.parent, below.forked_at FROM mage_journals AS below, found
+        WHERE below.parent = found.id AND below.forked_at >= ?
+    )
+    SELECT id, parent, forked_at FROM found ORDER BY id"""
+"""The journals that read, through whatever forks, a version from a given one on of a given journal: parents first; each
+once, so that it ends whatever a row says."""
+_BY_ID: Final = "SELECT id FROM mage_journals WHERE id = ?"
+_ADD_JOURNAL: Final = (
+    "INSERT INTO mage_journals"
+    " (name, parent, forked_at, redactions, head, digest, created, changed, payload, grows)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id"
+)
+"""Says the id; nothing where the name is taken."""
+_ADD_RECORD: Final = "INSERT INTO mage_records (journal, version, body, parts, digest) VALUES (?, ?, ?, ?, ?)"
+_MOVE_HEAD: Final = (
+    "UPDATE mage_journals SET head = ?, digest = ?, changed = ?, payload = payload + ?, grows = grows + ?"
+    " WHERE name = ? AND head = ? AND digest = ? RETURNING id"
+)
+"""Compare and swap: moves the head if it is the expected one, and says whose it was."""
+_RECORD: Final = "SELECT version, body, parts, digest FROM mage_records WHERE journal = ? AND version = ?"
+_CHUNK: Final = (
+    "SELECT version, body, parts, digest FROM mage_records"
+    " WHERE journal = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?"
+)
+_SNAPSHOT: Final = (
+    "SELECT version, data, digest FROM mage_snapshots WHERE journal = ? AND version <= ?"
+    " ORDER BY version DESC LIMIT 1"
+)
+_KEEP_SNAPSHOT: Final = (
+    "INSERT INTO mage_snapshots (journal, version, data, digest) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (journal, version) DO UPDATE SET data = excluded.data, digest = excluded.digest"
+)
+
+_FEWEST: Final = 64
+_MOST: Final = 2048
+_ROOMY: Final = 1 << 20
+"""Records that one query reads: as many as make about a megabyte, within these bounds."""
+
+Row: TypeAlias = tuple[Any, Any, Any, Any]
+"""Version, body, parts and digest, as a database gives them: of any type, so `record_of` looks."""
+
+
+# -- which journals a journal reads through --------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Piece:
+    """The records of one journal that belong to a lineage.
+
+    Attributes:
+        journal: its id.
+        after: the version before the first.
+        upto: the last.
+    """
+
+    journal: int
+    after: int
+    upto: int
+
+
+@final
+@attrs.frozen
+class Lineage:
+    """A journal and what it reads through.
+
+    Attributes:
+        name: its name.
+        head: where it ends.
+        pieces: newest first, its own before its parent's.
+        redactions: how often texts were taken out of it.
+    """
+
+    name: str
+    head: Head
+    pieces: tuple[Piece, ...]
+    redactions: int
+
+    @property
+    def journal(self) -> int:
+        """The id of the journal itself."""
+        return self.pieces[0].journal
+
+    def owner(self, version: int) -> int:
+        """Return the id of the journal that holds `version`.
+
+        Raises:
+            UnknownVersion: none does.
+        """
+        if not 1 <= version <= self.head.version:
+            raise UnknownVersion(self.name, version, self.head.version)
+        return next(piece.journal for piece in self.pieces if version > piece.after)
+
+    def between(self, after: int, upto: int) -> list[Piece]:
+        """Return the pieces that hold the versions after `after` up to `upto`, in order of versions."""
+        found = [
+            Piece(piece.journal, max(after, piece.after), min(upto, piece.upto))
+            for piece in reversed(self.pieces)
+        ]
+        return [piece for piece in found if piece.after < piece.upto]
+
+
+def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool = False) -> Lineage:
+    """Return the lineage of a journal; with `hold` nobody can delete it until the transaction ends.
+
+    Args:
+        connection: in a transaction.
+        name: the journal.
+        after: what holds only earlier versions, and this one, is left out.
+        hold: whether it must stay.
+
+    Returns:
+        The lineage. Cost: O(forks between its head and the version behind `after`).
+
+    Raises:
+        UnknownJournal: there is no such journal.
+        DamagedStore: its rows make no sense.
+    """
+    asked = (as_name(name),)
+    rows = (
+        connection.select_held(_JOURNAL, asked, shared=True) if hold else connection.execute(_JOURNAL, asked)
+    )
+    row = rows.fetchone()
+    if row is None:
+        raise UnknownJournal(name)
+    journal, parent, begin, version, digest, redactions = row
+    head = head_of(version, digest)
+    if not _is_whole(begin, head.version):
+        raise DamagedStore(f"the row of the journal {name!r} makes no sense")
+    pieces = [Piece(journal, begin, head.version)]
+    above = (
+        [] if parent is None or begin <= after else connection.execute(_ANCESTORS, (parent, after)).fetchall()
+    )
+    for number, grandparent, forked_at in above:
+        if not _is_whole(forked_at, begin - 1):
+            break
+        pieces.append(Piece(number, forked_at, begin))
+        parent, begin = grandparent, forked_at
+    if parent is not None and (begin > after or begin == 0):
+        raise DamagedStore(f"the journal that {name!r} reads its first {begin} records from is not there")
+    if begin > after:
+        raise DamagedStore(f"nothing says where the first {begin} records of {name!r} are")
+    return Lineage(name, head, tuple(pieces), redactions)
+
+
+def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Return for every journal that reads a changed record the first such version.
+
+    Args:
+        connection: in a transaction.
+        changed: the journal that holds a record, and its version, for each; all in the lineage of one journal.
+
+    Returns:
+        The versions by journal. Cost: O(forks that read behind the first such version).
+    """
+    first: dict[int, int] = {}
+    for journal, version in changed:
+        first[journal] = min(version, first.get(journal, version))
+    if not first:
+        return {}
+    oldest = min(first, key=first.__getitem__)
+    since = first[oldest]
+    for journal, parent, forked_at in connection.execute(_READERS, (oldest, since, since)).fetchall():
+        seen = first.get(parent)  # a parent is older than its forks, so its id is smaller
+        if seen is not None and seen <= forked_at:
+            first[journal] = min(seen, first.get(journal, seen))
+    return first
+
+
+def _hold_alone(connection: Connection, name: str, owners: Iterable[int]) -> None:
+    """Wait until nobody else writes, forks or deletes these journals; until the transaction ends nobody will.
+
+    Raises:
+        UnknownJournal: one of them was deleted, so the journal `name` that read it was too.
+    """
+    for owner in sorted(set(owners)):
+        if connection.select_held(_BY_ID, (owner,)).fetchone() is None:
+            raise UnknownJournal(name)
+
+
+def _is_whole(value: object, upto: int) -> bool:
+    """Tell whether a column holds an integer from 0 to `upto`."""
+    return isinstance(value, int) and 0 <= value <= upto
+
+
+# -- rows and what they say ------------------------------------------------------------------------------
+
+
+def row_of(record: Record) -> Row:
+    """Return the row of a record, but for its journal. Cost: O(length of its texts)."""
+    return record.version, record.body, write_parts(record.parts), bytes.fromhex(record.digest)
+
+
+def record_of(expected: int, row: Row) -> Record:
+    """Return the record of a row that should be of version `expected`. Cost: O(length of its texts).
+
+    Raises:
+        DamagedRecord: it is of another version, or it is no record.
+    """
+    version, body, data, digest = row
+    if version != expected:
+        raise DamagedRecord(expected, f"it is missing: the next that is there is {version}")
+    if not isinstance(body, str) or not isinstance(data, bytes) or not isinstance(digest, bytes):
+        raise DamagedRecord(expected, "a column holds something of another kind")
+    parts = read_parts(data)
+    if isinstance(parts, Problem):
+        raise DamagedRecord(expected, f"its texts cannot be read: {parts.as_error()}")
+    return Record(expected, body, parts, digest.hex())
+
+
+def head_of(version: object, digest: object) -> Head:
+    """Return the head that a row says.
+
+    Raises:
+        DamagedStore: it says none.
+    """
+    if not isinstance(version, int) or not isinstance(digest, bytes) or version < 1 or len(digest) != 32:
+        raise DamagedStore("the row of a journal says no head")
+    return Head(version, digest.hex())
+
+
+def _head_in(connection: Connection, name: str) -> Head:
+    """Return the head of a journal.
+
+    Raises:
+        UnknownJournal: there is none of this name.
+    """
+    row = connection.execute(_HEAD, (name,)).fetchone()
+    if row is None:
+        raise UnknownJournal(name)
+    return head_of(*row)
+
+
+def _infos_of(rows: Sequence[tuple[Any, ...]]) -> tuple[JournalInfo, ...]:
+    """Return what all rows say of their journals, in order of names.
+
+    Raises:
+        DamagedJournals: one makes no sense; it has what the others say.
+    """
+    names = {row[0]: row[1] for row in rows}
+    sound: list[JournalInfo] = []
+    damaged: list[str] = []
+    for row in rows:
+        try:
+            sound.append(_info_of(row, names.get(row[2])))
+        except DamagedStore as error:
+            damaged.append(f"the journal {short(repr(row[1]))}: {error.reason}")
+    sound.sort(key=lambda info: info.name)
+    if damaged:
+        raise DamagedJournals(tuple(sound), tuple(damaged))
+    return tuple(sound)
+
+
+def _info_of(row: tuple[Any, ...], parent_name: object) -> JournalInfo:
+    _, name, parent, forked_at, version, digest, *others = row
+    if not isinstance(name, str) or not all(isinstance(number, int) for number in (forked_at, *others)):
+        raise DamagedStore("a column of its row holds something of another kind")
+    head = head_of(version, digest)
+    if not _is_whole(forked_at, head.version):
+        raise DamagedStore(f"it was forked at {forked_at}, and has {head.version} versions")
+    if parent is None and forked_at == 0:
+        return JournalInfo(name, head, None, forked_at, *others)
+    if not isinstance(parent_name, str) or forked_at == 0:
+        raise DamagedStore(f"the one that it reads its first {forked_at} records from is not there")
+    return JournalInfo(name, head, parent_name, forked_at, *others)
+
+
+def _size(rows: Iterable[Row]) -> tuple[int, int]:
+    """Return the bytes of the rows' texts, and how many of them add a step."""
+    payload = grows = 0
+    for _, body, parts, _ in rows:
+        payload += len(parts)
+        grows += body == GROW
+    return payload, grows
+
+
+# -- writing ---------------------------------------------------------------------------------------------
+
+
+@final
+class _Origin(NamedTuple):
+    """What a journal begins with: the journal it reads through, up to which version, what it takes over, and when."""
+
+    parent: int | None
+    forked_at: int
+    redactions: int
+    time: int
+
+
+def _add_journal(connection: Connection, name: str, head: Head, rows: Sequence[Row], origin: _Origin) -> None:
+    """Add a journal and its records.
+
+    Raises:
+        NameTaken: there is one of this name.
+    """
+    added = connection.execute(
+        _ADD_JOURNAL,
+        (
+            name,
+            origin.parent,
+            origin.forked_at,
+            origin.redactions,
+            head.version,
+            bytes.fromhex(head.digest),
+            origin.time,
+            origin.time,
+            *_size(rows),
+        ),
+    ).fetchone()
+    if added is None:
+        raise NameTaken(name)
+    _add_records(connection, added[0], rows)
+
+
+def _add_records(connection: Connection, journal: int, rows: Sequence[Row]) -> None:
+    if len(rows) == 1:
+        connection.execute(_ADD_RECORD, (journal, *rows[0]))
+    elif rows:
+        connection.executemany(_ADD_RECORD, [(journal, *row) for row in rows])
+
+
+def _replace_record(connection: Connection, journal: int, record: Record) -> None:
+    """Put a record in the place of itself with texts redacted.
+
+    Raises:
+        OtherRecord: it is not that.
+        DamagedRecord: the one that is there cannot be read.
+    """
+    place = (journal, record.version)
+    row = connection.select_held(_RECORD, place).fetchone()
+    if row is None:
+        raise DamagedRecord(record.version, "it is missing")
+    require_same(record_of(record.version, row), record)
+    data = write_parts(record.parts)
+    connection.execute("UPDATE mage_records SET parts = ? WHERE journal = ? AND version = ?", (data, *place))
+    connection.execute(
+        "UPDATE mage_journals SET payload = payload + ? WHERE id = ?", (len(data) - len(row[2]), journal)
+    )
+
+
+def _forget(connection: Connection, readers: Mapping[int, int]) -> None:
+    """Drop the snapshots that saw a changed record, and count the change.
+
+    Args:
+        connection: in a transaction.
+        readers: each journal that reads a changed record, and the first such version.
+    """
+    if not readers:
+        return
+    # First counted, then dropped: who keeps a snapshot meanwhile is either seen here, or sees the count.
+    connection.executemany(
+        "UPDATE mage_journals SET redactions = redactions + 1 WHERE id = ?",
+        [(journal,) for journal in sorted(readers)],
+    )
+    connection.executemany(
+        "DELETE FROM mage_snapshots WHERE journal = ? AND version >= ?", sorted(readers.items())
+    )
+
+
+@final
+class SqlStore:
+    """A `JournalStore` in a SQL database. `open_store` opens one."""
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        """Open it, its tables made and of the newest schema.
+
+        Raises:
+            UnknownSchema: it is no store of mage, or one of a newer mage, or it cannot be read.
+            StoreUnavailable: it cannot be reached.
+        """
+        self._database = database
+        self._clock = clock
+        self._transactions = Transactions(database)
+        opened = False
+        try:
+            migrate(self._transactions)
+            opened = True
+        finally:
+            if not opened:
+                self._transactions.close()
+
+    def create(self, name: str, records: Iterable[Record]) -> Head:
+        """See `JournalStore.create`."""
+        name, checked = as_name(name), beginning(records)
+        head = checked[-1].head
+        rows = [row_of(record) for record in checked]
+        origin = _Origin(None, 0, 0, self._clock())  # other people's code, in no transaction
+
+        def work(connection: Connection) -> Head:
+            _add_journal(connection, name, head, rows, origin)
+            return head
+
+        return self._transactions.write(work, lambda head: self._holds(name, head))
+
+    def fork(self, source: str, name: str, at: int) -> Head:
+        """See `JournalStore.fork`."""
+        name, time = as_name(name), self._clock()
+
+        def work(connection: Connection) -> Head:
+            lineage = lineage_of(connection, source, after=max(0, at - 1), hold=True)
+            owner = lineage.owner(at)
+            row = connection.execute(_RECORD, (owner, at)).fetchone()
+            if row is None:
+                raise DamagedRecord(at, "it is missing")
+            head = head_of(at, row[3])
+            _add_journal(connection, name, head, [], _Origin(owner, at, lineage.redactions, time))
+            return head
+
+        return self._transactions.write(work, lambda head: self._holds(name, head))
+
+    def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
+        """See `JournalStore.append`."""
+        name, checked = as_name(name), following(expected, records)
+        if not checked:
+            return self._unmoved(name, expected)
+        head = checked[-1].head
+        rows = [row_of(record) for record in checked]
+        moved = (
+            head.version,
+            rows[-1][3],
+            self._clock(),
+            *_size(rows),
+            name,
+            expected.version,
+            bytes.fromhex(expected.digest),
+        )
+
+        def work(connection: Connection) -> Head:
+            journal = connection.execute(_MOVE_HEAD, moved).fetchone()
+            if journal is None:
+                raise Conflict(expected, _head_in(connection, name))
+            _add_records(connection, journal[0], rows)
+            return head
+
+        return self._transactions.write(work, lambda head: self._holds(name, head))
+
+    def _unmoved(self, name: str, expected: Head) -> Head:
+        found = self.head(name)
+        if found != expected:
+            raise Conflict(expected, found)
+        return found
+
+    def _holds(self, name: str, head: Head) -> bool:
+        """Tell whether a journal has this very version, whatever was appended since."""
+        try:
+            found = list(self.read(name, head.version - 1, head.version))
+        except (UnknownJournal, UnknownVersion):
+            return False
+        return [record.head for record in found] == [head]
+
+    def head(self, name: str) -> Head:
+        """See `JournalStore.head`."""
+        name = as_name(name)
+        return self._transactions.read(lambda connection: _head_in(connection, name))
+
+    def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+        """See `JournalStore.read`."""
+
+        def pieces(connection: Connection) -> list[Piece]:
+            lineage = lineage_of(connection, name, after=max(0, after))
+            last = require_range(name, after, upto, lineage.head.version)
+            return lineage.between(after, last)
+
+        for piece in self._transactions.read(pieces):
+            yield from self._piece(name, piece)
+
+    def _piece(self, name: str, piece: Piece) -> Iterator[Record]:
+        """Yield records of one journal, a query for each run of them: nobody waits for a slow reader."""
+        last, at_most = piece.after, _FEWEST
+        while last < piece.upto:
+            rows = self._rows(_CHUNK, piece.journal, last, piece.upto, at_most)
+            if not rows:
+                raise self._absent(name, piece.journal, last + 1)
+            size = 0
+            for row in rows:
+                last += 1
+                yield record_of(last, row)
+                size += len(row[2]) if isinstance(row[2], bytes) else 0
+            at_most = min(_MOST, at_most * 2) if size < _ROOMY // 2 else max(_FEWEST // 8, at_most // 2)
+
+    def _rows(self, statement: str, *parameters: object) -> list[Any]:
+        return self._transactions.read(
+            lambda connection: connection.execute(statement, parameters).fetchall()
+        )
+
+    def _absent(self, name: str, journal: int, version: int) -> StoreError:
+        """Return why a record is not there: the whole journal was deleted while it was read, or only this."""
+        if not self._rows(_BY_ID, journal):
+            return UnknownJournal(name)
+        return DamagedRecord(version, "it is missing, and so are those after it")
+
+    def journals(self) -> tuple[JournalInfo, ...]:
+        """See `JournalStore.journals`."""
+        return _infos_of(self._rows(_JOURNALS))
+
+    def delete(self, name: str, *, expected: Head | None = None) -> None:
+        """See `JournalStore.delete`."""
+
+        def work(connection: Connection) -> None:
+            journal = lineage_of(connection, name).journal
+            _hold_alone(connection, name, [journal])
+            if expected is not None and (head := _head_in(connection, name)) != expected:
+                raise Conflict(expected, head)
+            forks = connection.execute(
+                "SELECT name FROM mage_journals WHERE parent = ?", (journal,)
+            ).fetchall()
+            if forks:
+                raise HasForks(name, tuple(sorted(fork for (fork,) in forks)))
+            connection.execute("DELETE FROM mage_snapshots WHERE journal = ?", (journal,))
+            connection.execute("DELETE FROM mage_records WHERE journal = ?", (journal,))
+            connection.execute("DELETE FROM mage_journals WHERE id = ?", (journal,))
+
+        self._transactions.write(work, lambda _: self._is_gone(name))
+
+    def _is_gone(self, name: str) -> bool:
+        try:
+            self.head(name)
+        except UnknownJournal:
+            return True
+        return False
+
+    def replace_parts(self, name: str, records: Iterable[Record]) -> None:
+        """See `JournalStore.replace_parts`."""
+        replacing = tuple(records)
+
+        def work(connection: Connection) -> None:
+            first = min((record.version for record in replacing), default=1)
+            lineage = lineage_of(connection, name, after=max(0, first - 1))
+            changed = [(lineage.owner(record.version), record.version) for record in replacing]
+            _hold_alone(connection, name, [owner for owner, _ in changed])
+            for record, (owner, _) in zip(replacing, changed, strict=True):
+                _replace_record(connection, owner, record)
+            _forget(connection, readers_of(connection, changed))
+
+        self._transactions.repeat(work)
+        self._transactions.outside(self._database.forget_traces)
+
+    def redactions(self, name: str) -> int:
+        """See `JournalStore.redactions`."""
+        return self._transactions.read(lambda connection: lineage_of(connection, name).redactions)
+
+    def keep_snapshot(
+        self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
+    ) -> None:
+        """See `JournalStore.keep_snapshot`."""
+
+        def work(connection: Connection) -> None:
+            _hold_alone(connection, name, [lineage_of(connection, name).journal])
+            lineage = lineage_of(connection, name)  # as it is now that nobody can take out texts
+            owner = lineage.owner(version)
+            if redactions not in (None, lineage.redactions):
+                raise OutdatedTexts(name)
+            _hold_alone(connection, name, [owner])
+            connection.execute(_KEEP_SNAPSHOT, (owner, version, bytes(data), digest))
+
+        self._transactions.repeat(work)
+
+    def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
+        """See `JournalStore.snapshot`."""
+
+        def work(connection: Connection) -> Snapshot | None:
+            lineage = lineage_of(connection, name)
+            last = lineage.head.version if upto is None else upto
+            for piece in lineage.pieces:
+                row = connection.execute(_SNAPSHOT, (piece.journal, min(last, piece.upto))).fetchone()
+                if row is not None and isinstance(row[1], bytes) and isinstance(row[2], str):
+                    return Snapshot(*row)
+            return None
+
+        return self._transactions.read(work)
+
+    def drop_snapshots(self, name: str) -> None:
+        """See `JournalStore.drop_snapshots`."""
+
+        def work(connection: Connection) -> None:
+            journal = lineage_of(connection, name).journal
+            connection.execute("DELETE FROM mage_snapshots WHERE journal = ?", (journal,))
+
+        self._transactions.repeat(work)
+
+    def reclaim(self) -> None:
+        """See `JournalStore.reclaim`."""
+        self._transactions.outside(self._database.reclaim)
+
+    def close(self) -> None:
+        """See `JournalStore.close`."""
+        self._transactions.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()

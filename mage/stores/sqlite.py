@@ -1,0 +1,552 @@
+"""SQLite: one file, every write on disk before it returns (WAL, synchronous=FULL, immediate transactions).
+
+SQLite locks a file by `fcntl`. Such a lock belongs to a process and a file, so it is gone when the process
+closes *any* descriptor of the file, it does not pass to a child that is forked, and it says nothing of another
+file that takes the name. Therefore:
+
+- Nothing in mage opens a database file but SQLite itself, which keeps count of its descriptors (`first_page`
+  reads what a look at the header needs).
+- At the begin of each transaction, and after each COMMIT before it is acknowledged, the file, its write-ahead
+  log and the log's index must be the ones that were opened: what goes into others nobody will ever read. A
+  process that has lost the log cannot use the file any more, since SQLite goes on sharing the old index there.
+- A child may not open a file that was in use while its process forked (`mage.stores.transactions` sees to it that
+  this is rare), and it closes no connection of its parent's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from stat import S_IFREG
+from threading import RLock
+from typing import Final, TypeAlias, final
+from urllib.parse import quote
+from weakref import WeakSet
+
+import attrs
+
+from mage.stores.errors import (
+    BadAddress,
+    DamagedStore,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    UnknownSchema,
+    WrongProcess,
+)
+from mage.stores.processes import Home
+from mage.stores.transactions import Connection, words_of
+
+APPLICATION_ID: Final = 0x6D616765
+"""The letters "mage", in the header of the file: `file` and others know it by that."""
+
+MIGRATIONS: Final = (
+    (
+        """CREATE TABLE mage_journals (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            name TEXT NOT NULL UNIQUE,
+            parent INTEGER REFERENCES mage_journals (id),
+            forked_at INTEGER NOT NULL,
+            head INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            created INTEGER NOT NULL,
+            changed INTEGER NOT NULL,
+            payload INTEGER NOT NULL,
+            grows INTEGER NOT NULL
+        )""",
+        "CREATE INDEX mage_forks ON mage_journals (parent) WHERE parent IS NOT NULL",
+        # With a rowid: rows longer than a fourth of a page would spill out of a table without.
+        """CREATE TABLE mage_records (
+            journal INTEGER NOT NULL REFERENCES mage_journals (id),
+            version INTEGER NOT NULL,
+            body TEXT NOT NULL,
+            parts BLOB NOT NULL,
+            digest BLOB NOT NULL,
+            PRIMARY KEY (journal, version)
+        )""",
+        f"PRAGMA application_id = {APPLICATION_ID}",
+    ),
+    (
+        """CREATE TABLE mage_snapshots (
+            journal INTEGER NOT NULL REFERENCES mage_journals (id),
+            version INTEGER NOT NULL,
+            data BLOB NOT NULL,
+            digest TEXT NOT NULL,
+            PRIMARY KEY (journal, version)
+        )""",
+        "ALTER TABLE mage_journals ADD COLUMN redactions INTEGER NOT NULL DEFAULT 0",
+    ),
+)
+
+BESIDE: Final = ("-wal", "-shm", "-journal")
+"""How the names of the files end that SQLite keeps beside a database."""
+
+Identity: TypeAlias = tuple[int, int] | None
+"""Device and inode of a file; None where there is none of the name."""
+
+_MOVED: Final = "the file was moved or replaced since it was opened: move it back, or open the store anew"
+_LOG_GONE: Final = (
+    "its write-ahead log was removed or replaced while it was open: this process can use the file no more,"
+    " another one can"
+)
+_TRIES: Final = 50
+
+# -- the file in this process ----------------------------------------------------------------------------
+
+
+@final
+class Watched(sqlite3.Connection):
+    """A connection to a file whose place is watched.
+
+    Closing the last one of a file, SQLite copies its log into the file. Where these are not the ones that were
+    opened, that would overwrite what others have written: such a connection is never closed.
+    """
+
+    place: Place | None = None
+    is_lost = False
+
+    def begin(self, *, writes: bool) -> None:
+        """See `Connection.begin`: who writes is alone from now on."""
+        self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if self.place is not None:
+            self.place.require()
+
+    def select_held(
+        self, statement: str, parameters: Sequence[object], *, shared: bool = False
+    ) -> sqlite3.Cursor:
+        """See `Connection.select_held`: who writes is alone already."""
+        return self.execute(statement, parameters)
+
+    def close(self) -> None:
+        """Close it, or leave it as it is for as long as the process lives. Closing twice is no error."""
+        place, self.place = self.place, None
+        if place is None:
+            super().close()
+        else:
+            place.close(self, super().close)
+
+    def __del__(self) -> None:
+        """Leave one that nobody closed as it is, if it may not be closed: freeing it would."""
+        if self.place is not None and self.place.is_lost:
+            _keep_for_ever(self)
+
+
+@final
+@attrs.define
+class _InUse:
+    """A file that this process has open.
+
+    Attributes:
+        beside: its log and the log's index, once they are there.
+        connections: those that are open.
+        lost: whether one had to be left open: its log is not the file's any more.
+    """
+
+    beside: tuple[Identity, Identity] | None = None
+    connections: WeakSet[Watched] = attrs.field(factory=WeakSet)
+    lost: bool = False
+
+
+_LOCK: Final[list[RLock]] = [RLock()]
+_USED: Final[dict[Identity, _InUse]] = {}
+"""All files that this process has open. SQLite too keeps one record of each, for all connections."""
+_PROCESS: Final = [os.getpid()]
+"""The process that these are of."""
+_INHERITED: Final[dict[Identity, int]] = {}
+"""Files that were in use when this process was forked, and by which process: SQLite believes in their locks here."""
+
+
+@final
+class Place:
+    """Where a file is, and which one was opened there."""
+
+    def __init__(self, path: Path) -> None:
+        """Look whether this process may open it.
+
+        Raises:
+            WrongProcess: its parent had it in use when it forked.
+            StoreUnavailable: this process has lost its log.
+        """
+        self._path = os.fspath(path)
+        self._beside = (f"{path}-wal", f"{path}-shm")
+        self._opened: Identity = None
+        self._home = Home(f"the file {str(path)!r}")
+        _inherit()
+        parent = _INHERITED.get(_identity(self._path))
+        if parent is not None:
+            advice = "close its stores there before a fork, or start this process by 'spawn'"
+            raise WrongProcess(f"the file {str(path)!r}", parent, os.getpid(), advice)
+        used = _USED.get(_identity(self._path))
+        if used is not None and used.lost:
+            raise StoreUnavailable(_LOG_GONE)
+
+    def adopt(self, connection: Watched) -> None:
+        """Take a new connection.
+
+        Raises:
+            StoreUnavailable: it is one to another file than the first was.
+        """
+        with _LOCK[0]:
+            found = _identity(self._path)
+            if found is None or found != (self._opened or found):
+                raise StoreUnavailable(_MOVED)
+            self._opened = found
+            used = _USED.setdefault(found, _InUse())
+            if not used.connections and not used.lost:
+                used.beside = None
+            used.connections.add(connection)
+            connection.place = self
+
+    def require(self) -> None:
+        """Ask that file and log are the ones that were opened. Cost: three system calls.
+
+        Raises:
+            StoreUnavailable: they are not.
+        """
+        there = _identity(self._path)
+        if there is None or there != self._opened:
+            raise StoreUnavailable(_MOVED)
+        if not self._has_its_log():
+            raise StoreUnavailable(_LOG_GONE)
+
+    def _has_its_log(self) -> bool:
+        used = _USED.get(self._opened)
+        if used is None:
+            return False
+        found = _identity(self._beside[0]), _identity(self._beside[1])
+        if used.beside is None:
+            used.beside = None if None in found else found
+        return used.beside in (None, found)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether SQLite must not do what it does at the end: copy the log into the file, and remove it."""
+        if not self._home.is_here:
+            return True
+        # a file that was moved away SQLite leaves alone by itself
+        return not self._has_its_log() and _identity(self._path) is not None
+
+    def close(self, connection: Watched, closing_it: Callable[[], None]) -> None:
+        """Close a connection, if that may be; else keep it as it is."""
+        if not self._home.is_here:
+            _keep_for_ever(connection)
+            return
+        with _LOCK[0]:
+            used, lost = _USED.get(self._opened), self.is_lost
+            if lost:
+                _keep_for_ever(connection)
+            else:
+                closing_it()
+            if used is None:
+                return
+            used.lost = used.lost or lost
+            used.connections.discard(connection)
+            if not used.connections and not used.lost:
+                del _USED[self._opened]
+
+    def inherit(self) -> None:
+        """Note, in a child, that the file was in use when it was forked off."""
+        _INHERITED[self._opened] = _PROCESS[0]
+
+
+def _identity(path: str) -> Identity:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _keep_for_ever(connection: Watched) -> None:
+    """Keep Python from ever freeing a connection, which would close it: also when the process ends."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def _inherit() -> None:
+    """In a child, once: note which files were in use when it was forked off, and never touch these connections."""
+    if _PROCESS[0] == os.getpid():
+        return
+    _LOCK[0] = RLock()
+    for used in list(_USED.values()):
+        for connection in list(used.connections):
+            if connection.place is not None:
+                connection.place.inherit()
+            _keep_for_ever(connection)
+    _USED.clear()
+    _PROCESS[0] = os.getpid()
+
+
+def _keep_lost() -> None:
+    """Keep what may not be closed from being freed when the process ends."""
+    for used in list(_USED.values()):
+        for connection in list(used.connections):
+            if connection.place is not None and connection.place.is_lost:
+                _keep_for_ever(connection)
+
+
+atexit.register(_keep_lost)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_inherit)
+
+
+# -- the database ----------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Sqlite:
+    """A SQLite file; see `Database`."""
+
+    shown: str
+    place: Place
+    path: Path
+    patience: float
+    migrations: tuple[tuple[str, ...], ...] = MIGRATIONS
+    errors: type[Exception] = sqlite3.Error
+
+    def connect(self) -> Watched:
+        """See `Database.connect`."""
+        connection = sqlite3.connect(
+            self.path,
+            timeout=self.patience,
+            isolation_level=None,  # transactions begin where `begin` says
+            check_same_thread=False,  # one thread uses it at a time, whichever that is
+            factory=Watched,
+        )
+        adopted = False
+        try:
+            self.place.adopt(connection)
+            connection.text_factory = _lenient
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")  # what is redacted is overwritten
+            connection.execute("PRAGMA user_version").fetchone()  # it reads: now the log is open, and locked
+            adopted = True
+        finally:
+            if not adopted:
+                connection.close()
+        return connection
+
+    def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
+        """See `Database.fault_of`."""
+        words = words_of(error)
+        if isinstance(error, sqlite3.IntegrityError):
+            return DamagedStore(f"its rows contradict each other: {words}")
+        code = _code(error)
+        primary = code & 0xFF
+        if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return DamagedStore(words)
+        if primary == sqlite3.SQLITE_FULL:
+            return StoreFull(words)
+        if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreUnavailable(f"another writer holds it ({words})")
+        if primary == sqlite3.SQLITE_READONLY:
+            return StoreUnavailable(f"it cannot be written ({words})")
+        if code == sqlite3.SQLITE_IOERR_WRITE and not committing:
+            return StoreFull(f"the file may not grow, or its disk fails ({words})")
+        return StoreUnavailable(words, in_doubt=committing and primary == sqlite3.SQLITE_IOERR)
+
+    def require_place(self) -> None:
+        """See `Database.require_place`."""
+        self.place.require()
+
+    def lock_schema(self, connection: Connection) -> None:
+        """See `Database.lock_schema`: an immediate transaction is alone already."""
+
+    def outlast_writers(self, connection: Connection) -> None:
+        """See `Database.outlast_writers`: an immediate transaction begins when the others have ended.
+
+        It writes something: of a COMMIT that failed, what stands in the log unread would be found after a crash.
+        """
+        connection.execute(f"PRAGMA user_version = {self.version(connection)}")
+
+    def version(self, connection: Connection) -> int:
+        """See `Database.version`."""
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application != APPLICATION_ID and (tables or application or version):
+            raise UnknownSchema(self.shown, "it is a SQLite database, but no store of mage")
+        return int(version)
+
+    def set_version(self, connection: Connection, version: int) -> None:
+        """See `Database.set_version`."""
+        connection.execute(f"PRAGMA user_version = {version}")
+
+    def settle(self, connection: Connection) -> None:
+        """See `Database.settle`: from now on the file keeps a write-ahead log.
+
+        Where others write at this moment SQLite refuses that at once: we queue behind them and ask again.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return self._use_log(connection)
+            except sqlite3.Error as error:
+                if _code(error) & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+            connection.begin(writes=True)
+            connection.rollback()
+        return self._use_log(connection)
+
+    def _use_log(self, connection: Connection) -> None:
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        self.place.require()
+
+    def forget_traces(self, connection: Connection) -> None:
+        """See `Database.forget_traces`: the log that holds the old texts is emptied, unless somebody reads."""
+        self.place.require()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def reclaim(self, connection: Connection) -> None:
+        """See `Database.reclaim`."""
+        self.place.require()
+        connection.execute("VACUUM")
+        self.forget_traces(connection)
+
+
+def _code(error: BaseException) -> int:
+    """Return SQLite's extended code of an error."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code if isinstance(code, int) else sqlite3.SQLITE_ERROR
+
+
+def _lenient(data: bytes) -> str:
+    """Return text as it can be read; what is not UTF-8 shows as surrogates, and then as a damaged record."""
+    return data.decode(errors="surrogateescape")
+
+
+# -- opening ---------------------------------------------------------------------------------------------
+
+
+def sqlite_at(url: str, *, patience: float) -> Sqlite:
+    """Return the database of a URL such as `sqlite:///work.db`; the file is made where there is none.
+
+    Raises:
+        BadAddress: the URL names no file, or one that has other names too, or its directory is not there.
+        UnknownSchema: the file is no store of mage; nothing was written, and nothing beside it.
+        StoreUnavailable: the file cannot be opened.
+    """
+    path = _path_of(url)
+    place = Place(path)
+    reason = _refusal(path)
+    if reason is not None:
+        raise UnknownSchema(url, reason)
+    _make_private(path)
+    return Sqlite(url, place, path, patience)
+
+
+def _make_private(path: Path) -> None:
+    """Make the file where there is none, for its owner alone: SQLite makes what stands beside it likewise.
+
+    It is made without being opened: a descriptor that is closed would take away the locks of another thread.
+    """
+    with suppress(FileExistsError, AttributeError, PermissionError):  # on other systems SQLite makes it
+        os.mknod(path, S_IFREG | 0o600)
+
+
+def _path_of(url: str) -> Path:
+    rest = url.removeprefix("sqlite://")
+    name = rest[1:]
+    if not rest.startswith("/") or not name or "\0" in name:
+        raise BadAddress(url, "three slashes and a path name the file: sqlite:///work.db")
+    if name == ":memory:":
+        raise BadAddress(url, "a store in memory is called memory:")
+    path = Path(os.path.realpath(name))  # SQLite keeps its log beside the file, not beside a link to it
+    if path.name.endswith(BESIDE):
+        raise BadAddress(url, "SQLite keeps files of such names beside a database: name it otherwise")
+    if path.is_dir():
+        raise BadAddress(url, "this is a directory: name a file in it")
+    if path.exists() and not path.is_file():
+        raise BadAddress(url, "this is a pipe or a device: name a file")
+    if not path.parent.is_dir():
+        raise BadAddress(url, f"there is no directory {str(path.parent)!r}: make it first")
+    if (names := _stat(path)[0]) > 1:
+        raise BadAddress(
+            url,
+            f"the file has {names} names (hard links), and SQLite keeps a log for each, so that what is written under"
+            " one is lost under the other: copy it to a file of its own, or remove the other names",
+        )
+    return path
+
+
+def _refusal(path: Path) -> str | None:
+    """Return why a file is no store, None where it may be one, from its first page alone: SQLite would write.
+
+    A transaction that was cut short (a journal file tells) is first to be taken back, by SQLite.
+    """
+    if _size(path) == 0 or _reason(path) is None or _beside(path, "-journal"):
+        return None
+    return _reason(path)  # asked again: the transaction may have ended while we looked
+
+
+def _stat(path: Path) -> tuple[int, int]:
+    """Return how many names a file has, and its bytes; zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_nlink, found.st_size
+
+
+def _size(path: Path) -> int:
+    return _stat(path)[1]
+
+
+def _reason(path: Path) -> str | None:
+    if not os.access(path, os.R_OK):
+        raise BadAddress(f"sqlite:///{path}", "it cannot be read: permission denied")
+    try:
+        page = first_page(path)
+    except sqlite3.Error as error:
+        if _code(error) & 0xFF == sqlite3.SQLITE_NOTADB:
+            return "it is no SQLite database"
+        if _beside(path, "-wal"):  # the log may have what is missing
+            return None
+        return f"it was cut, or cannot be read ({error}): mage doctor says what is left"
+    if page.application != APPLICATION_ID:
+        return "it is a SQLite database, but no store of mage"
+    if page.version > len(MIGRATIONS):
+        return f"its schema has version {page.version}, and this mage reads up to {len(MIGRATIONS)}: use a newer mage"
+    if _size(path) % page.page_size and not _beside(path, "-wal"):
+        return f"it was cut: its {_size(path)} bytes are no whole pages of {page.page_size}"
+    return None
+
+
+def _beside(path: Path, ending: str) -> bool:
+    other = path.with_name(path.name + ending)
+    return other.is_file() and other.stat().st_size > 0
+
+
+@final
+@attrs.frozen
+class FirstPage:
+    """What a database file says of itself.
+
+    Attributes:
+        application: whose it is.
+        version: of its schema.
+        page_size: in bytes: the file has whole pages.
+    """
+
+    application: int
+    version: int
+    page_size: int
+
+
+def first_page(path: Path) -> FirstPage:
+    """Return what the file itself says, whatever its log says. Cost: O(1).
+
+    SQLite reads it as a file that nobody writes: it takes no lock, makes no file, and takes nothing back.
+
+    Raises:
+        sqlite3.DatabaseError: it is no database, it is shorter than it says, or it cannot be read.
+    """
+    url = f"file:{quote(str(path))}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(url, uri=True)) as connection:
+        names = ("application_id", "user_version", "page_size")
+        return FirstPage(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names))

@@ -1,0 +1,488 @@
+"""Transactions on a database: done as a whole or not at all, by connections that no fork of the process shares.
+
+When a connection is lost in the middle, `Transactions` finds out which of the two it was.
+
+Connections are kept here and not by a driver's own pool: `psycopg_pool` has threads, which a fork would have to
+wait for, and both databases need the same of it. Before a fork, transactions are waited for and idle
+connections closed, so that the child has none to share or to believe in: SQLite in the child would take the parent's
+locks for its own; a lock inside the library that another thread held would be held for ever; two processes would speak
+on one socket. Both processes open new ones when they need them. Hooks of the host, finalizers and signal handlers may
+use a store while its process forks, in the very thread that forks: that one is never held up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Condition, get_ident
+from typing import Any, Final, Protocol, TypeVar, final
+from weakref import WeakSet
+
+import attrs
+
+from mage.stores.errors import DamagedStore, StoreError, StoreUnavailable, UnknownSchema
+from mage.stores.processes import Home
+
+Answer = TypeVar("Answer")
+
+_LONGEST: Final = 2.0
+"""Seconds that a fork waits for transactions; some wait for others who hold the database."""
+_KEPT: Final = 5
+"""Idle connections that are kept for later."""
+
+
+class Rows(Protocol):
+    """What a statement returns. A row has values of any type: `mage.stores.sql` looks before it believes one."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, None where there is no more."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+        ...
+
+
+class Connection(Protocol):
+    """A connection to a database. In statements `?` stands for each parameter.
+
+    Attributes:
+        is_lost: whether the database cannot be reached by it any more.
+    """
+
+    @property
+    def is_lost(self) -> bool: ...  # noqa: D102
+
+    def begin(self, *, writes: bool) -> None:
+        """Begin a transaction, which reads as of one moment or, if it writes, what is newest."""
+        ...
+
+    def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows:
+        """Carry out a statement."""
+        ...
+
+    def executemany(self, statement: str, parameters: Sequence[Sequence[object]], /) -> object:
+        """Carry out a statement once for each of these parameters."""
+        ...
+
+    def select_held(self, statement: str, parameters: Sequence[object], *, shared: bool = False) -> Rows:
+        """Select rows that nobody else may change until the transaction ends; nor, if shared, delete."""
+        ...
+
+    def commit(self) -> None:
+        """End the transaction, what it wrote being durable."""
+        ...
+
+    def rollback(self) -> None:
+        """Take back what was not committed, if there is anything."""
+        ...
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+class Database(Protocol):
+    """What differs between the databases.
+
+    Attributes:
+        shown: the URL, without any password.
+        errors: what the driver raises.
+        migrations: for each schema version from 1 its statements.
+    """
+
+    @property
+    def shown(self) -> str: ...  # noqa: D102
+    @property
+    def errors(self) -> type[Exception]: ...  # noqa: D102
+    @property
+    def migrations(self) -> Sequence[Sequence[str]]: ...  # noqa: D102
+
+    def connect(self) -> Connection:
+        """Return a new connection."""
+        ...
+
+    def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
+        """Return the error of a store that says what the driver raised.
+
+        Args:
+            error: one of `errors`.
+            committing: whether COMMIT raised it, so that what was written may be there all the same.
+            lost: whether the connection was lost with it.
+        """
+        ...
+
+    def require_place(self) -> None:
+        """Ask, after a COMMIT, that what was written is where others will look for it.
+
+        Raises:
+            StoreUnavailable: it is not, or may not be.
+        """
+        ...
+
+    def lock_schema(self, connection: Connection) -> None:
+        """Wait until no one else migrates; until the transaction ends no one else will."""
+        ...
+
+    def version(self, connection: Connection) -> int:
+        """Return the schema version, 0 where there is nothing yet.
+
+        Raises:
+            UnknownSchema: what is there is no store of mage.
+        """
+        ...
+
+    def set_version(self, connection: Connection, version: int) -> None:
+        """Note the schema version."""
+        ...
+
+    def outlast_writers(self, connection: Connection) -> None:
+        """Wait until every transaction that writes now has ended, also one whose connection was lost."""
+        ...
+
+    def settle(self, connection: Connection) -> None:
+        """Do, in no transaction, what is left to do once the tables are there."""
+        ...
+
+    def forget_traces(self, connection: Connection) -> None:
+        """Overwrite, in no transaction and where that is cheap, what was just replaced."""
+        ...
+
+    def reclaim(self, connection: Connection) -> None:
+        """Give back free room; in no transaction."""
+        ...
+
+
+@final
+class _Gate:
+    """Knows the transactions that are under way, and holds new ones up while the process forks."""
+
+    def __init__(self) -> None:
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._pools: WeakSet[_Pool] = WeakSet()
+        self._process = os.getpid()
+        self._free = Condition()
+        self._inside: dict[object, int] = {}
+        self._forking: set[int] = set()
+
+    def add(self, pool: _Pool) -> None:
+        """Let the idle connections of a pool be closed before this process forks."""
+        self.in_child()
+        self._pools.add(pool)
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Carry out what is no transaction of `Transactions` inside, as a transaction is."""
+        entered = self.enter()
+        try:
+            yield
+        finally:
+            self.leave(entered)
+
+    def enter(self) -> object:
+        """Begin a transaction, which is to `leave`: this process does not fork meanwhile, unless that takes too long.
+
+        It is noted before the forks are looked for, and a fork is noted before the transactions are: of two that
+        meet at least one sees the other. So no lock is taken where nothing forks.
+        """
+        if self._process != os.getpid():
+            self._begin_anew()
+        transaction, thread = object(), get_ident()
+        self._inside[transaction] = thread
+        if self._forking and thread not in self._forking:
+            with self._free:
+                del self._inside[transaction]
+                self._free.notify_all()
+                self._free.wait_for(lambda: not self._forking)
+                self._inside[transaction] = thread
+        return transaction
+
+    def leave(self, transaction: object) -> None:
+        """End a transaction."""
+        self._inside.pop(transaction, None)
+        if self._forking:
+            with self._free:
+                self._free.notify_all()
+
+    def before(self) -> None:
+        """Wait for the transactions of other threads, and close what is idle. The lock is held until `after`."""
+        if not self._free.acquire(timeout=_LONGEST):
+            return
+        thread = get_ident()
+        self._forking.add(thread)
+        self._free.wait_for(lambda: all(other == thread for other in list(self._inside.values())), _LONGEST)
+        if not self._inside:
+            for pool in list(self._pools):
+                pool.close_idle()
+
+    def after(self) -> None:
+        """Let transactions begin again."""
+        thread = get_ident()
+        if thread in self._forking:
+            self._forking.discard(thread)
+            self._free.notify_all()
+            self._free.release()
+
+    def in_child(self) -> None:
+        """Begin anew in a child, once: those inside, whoever held the lock, and all pools are its parent's."""
+        if self._process != os.getpid():
+            self._begin_anew()
+
+
+_GATE: Final = _Gate()
+in_transaction: Final = _GATE.inside
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_GATE.before, after_in_parent=_GATE.after, after_in_child=_GATE.in_child)
+
+
+@final
+class _Pool:
+    """The connections of a store that nobody uses at this moment; the one that was used last is used next."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._idle: list[Connection] = []
+        _GATE.add(self)
+
+    def take(self) -> Connection:
+        """Return an idle connection, or a new one."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._database.connect()
+
+    def keep(self, connection: Connection) -> None:
+        """Keep a connection for later, or close it where there are enough."""
+        if len(self._idle) < _KEPT:
+            self._idle.append(connection)
+        else:
+            self.drop(connection)
+
+    def drop(self, connection: Connection) -> None:
+        """Close a connection. Never raises: it runs where an answer or an error is on its way already."""
+        with suppress(self._database.errors):
+            connection.close()
+
+    def close_idle(self) -> None:
+        """Close all that are idle."""
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # another thread took the last
+                return
+            self.drop(connection)
+
+
+@final
+@attrs.define
+class _Lost(Exception):
+    """The connection was lost before COMMIT: nothing was written."""
+
+    fault: StoreError
+
+
+@final
+class Transactions:
+    """Carries out pieces of work on a database, each in a transaction of its own.
+
+    Every error of the database comes out as a `StoreError`.
+
+    Attributes:
+        database: the database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._pool = _Pool(database)
+        self._home = Home(f"the store {database.shown}")
+        self._open = True
+
+    def read(self, work: Callable[[Connection], Answer]) -> Answer:
+        """Return what `work` reads. Where a connection is lost, it is asked once more on a new one."""
+        return self._twice(work, writes=False)
+
+    def write(self, work: Callable[[Connection], Answer], was_written: Callable[[Answer], bool]) -> Answer:
+        """Carry out `work` and return its answer once that is durable.
+
+        A connection that is lost before COMMIT has written nothing, so the work is carried out once more on
+        a new one. Lost during COMMIT, it is in doubt, and the server may even be at it still: so we wait until
+        it is through, and `was_written`, asked with the answer on a new connection, says whether it is there.
+
+        Raises:
+            StoreUnavailable: with `in_doubt` where that cannot be found out either.
+        """
+        answers: list[Answer] = []
+
+        def noting(connection: Connection) -> Answer:
+            answers[:] = [work(connection)]
+            return answers[0]
+
+        try:
+            return self._twice(noting, writes=True)
+        except StoreUnavailable as error:
+            if not error.in_doubt:
+                raise
+            try:
+                self._twice(self.database.outlast_writers, writes=True)
+                written = was_written(answers[0])
+            except StoreUnavailable:
+                raise error from None
+            if written:
+                return answers[0]
+            raise self._undoubted(error) from error
+
+    def repeat(self, work: Callable[[Connection], None]) -> None:
+        """Carry out work that does no harm when it is done twice: where it is in doubt, do it again."""
+
+        def again(_: None) -> bool:
+            self._twice(work, writes=True)
+            return True
+
+        self.write(work, again)
+
+    def outside(self, work: Callable[[Connection], None]) -> None:
+        """Carry out what needs no transaction, or none around it. It is not done twice."""
+        try:
+            self._once(work, None)
+        except _Lost as lost:
+            raise lost.fault from lost
+
+    def close(self) -> None:
+        """Close every connection that nobody uses; in a fork of the process they are not ours to close."""
+        self._open = False
+        if self._home.is_here:
+            with in_transaction():
+                self._pool.close_idle()
+
+    def _twice(self, work: Callable[[Connection], Answer], *, writes: bool) -> Answer:
+        try:
+            return self._once(work, writes)
+        except _Lost:
+            self._pool.close_idle()  # the server that this one has lost the others have lost too
+        try:
+            return self._once(work, writes)
+        except _Lost as lost:
+            raise lost.fault from lost
+
+    def _once(self, work: Callable[[Connection], Answer], writes: bool | None) -> Answer:
+        """Carry out work in a transaction that writes, in one that does not, or where `writes` is None in none."""
+        self._home.require()
+        entered = _GATE.enter()
+        try:
+            if not self._open:
+                raise StoreUnavailable("it was closed")
+            connection = self._connected()
+            try:
+                answer = self._carried_out(connection, work, writes)
+                if writes:
+                    self._commit(connection)
+                return answer
+            finally:
+                if self._home.is_here:
+                    self._release(connection)
+        finally:
+            _GATE.leave(entered)
+
+    def _connected(self) -> Connection:
+        try:
+            return self._pool.take()
+        except self.database.errors as error:
+            raise self.database.fault_of(error) from error
+        except UnicodeDecodeError as error:
+            raise unreadable(error) from error
+
+    def _carried_out(
+        self, connection: Connection, work: Callable[[Connection], Answer], writes: bool | None
+    ) -> Answer:
+        try:
+            if writes is not None:
+                connection.begin(writes=writes)
+            return work(connection)
+        except self.database.errors as error:
+            lost = connection.is_lost
+            fault = self.database.fault_of(error, lost=lost)
+            raise (_Lost(fault) if lost else fault) from error
+        except UnicodeDecodeError as error:
+            raise unreadable(error) from error
+
+    def _commit(self, connection: Connection) -> None:
+        """Commit, and look where it went: what nobody will find there is not acknowledged."""
+        self._home.require()  # a signal handler may have forked
+        try:
+            connection.commit()
+        except self.database.errors as error:
+            raise self.database.fault_of(error, committing=True, lost=connection.is_lost) from error
+        try:
+            self.database.require_place()
+        except StoreUnavailable as elsewhere:
+            raise StoreUnavailable(elsewhere.reason, in_doubt=True) from elsewhere
+
+    def _undoubted(self, error: StoreUnavailable) -> StoreError:
+        """Return what a COMMIT raised, now that it is known that nothing was written."""
+        cause = error.__cause__
+        if isinstance(cause, self.database.errors):
+            return self.database.fault_of(cause)
+        return StoreUnavailable(error.reason)
+
+    def _release(self, connection: Connection) -> None:
+        """Take back what was not committed, and keep the connection if it can be used again. Never raises."""
+        try:
+            connection.rollback()
+        except self.database.errors:  # lost: there is nothing to take back
+            self._pool.drop(connection)
+            return
+        if self._open:
+            self._pool.keep(connection)
+        else:
+            self._pool.drop(connection)
+        if not self._open:  # it was closed meanwhile
+            self._pool.close_idle()
+
+
+def migrate(transactions: Transactions) -> None:
+    """Bring a database to the newest schema version, from any earlier one. Nothing is ever dropped.
+
+    Each version is one transaction. A database of a newer version is refused and left as it is.
+
+    Raises:
+        UnknownSchema: it is no store of mage, or one of a newer mage, or it cannot be read.
+        StoreUnavailable: it cannot be reached, or others hold it.
+    """
+    database = transactions.database
+    newest = len(database.migrations)
+
+    def step(connection: Connection) -> int:
+        database.lock_schema(connection)
+        version = database.version(connection)
+        if version < newest:  # else somebody else has done it meanwhile
+            for statement in database.migrations[version]:
+                connection.execute(statement)
+            version += 1
+            database.set_version(connection, version)
+        return version
+
+    try:
+        version = transactions.read(database.version)
+        while version < newest:
+            version = transactions.write(step, lambda made: transactions.read(database.version) >= made)
+        if version > newest:
+            reason = f"its schema has version {version}, and this mage reads up to {newest}: use a newer mage"
+            raise UnknownSchema(database.shown, reason)
+        transactions.outside(database.settle)
+    except DamagedStore as damaged:
+        raise UnknownSchema(database.shown, f"it cannot be read: {damaged.reason}") from damaged
+
+
+def unreadable(error: UnicodeDecodeError) -> DamagedStore:
+    """Return the error of a store whose very words are damaged: a driver raises this where it quotes them."""
+    return DamagedStore(f"it holds names that are not UTF-8 ({error.reason})")
+
+
+def words_of(error: BaseException) -> str:
+    """Return the first line of what a driver said, without what was to be written."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(":") if lines else type(error).__name__
