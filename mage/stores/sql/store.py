@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeAlias, final
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mage.stores.checks import as_name, beginning, following, require_range
@@ -220,14 +220,31 @@ class SqlStore:
             hold_alone(connection, name, [journal])
             if expected is not None and (head := head_in(connection, name)) != expected:
                 raise Conflict(expected, head)
-            forks = connection.execute(select(journals.c.name).where(journals.c.parent == journal)).scalars()
-            if found := tuple(sorted(forks)):
-                raise HasForks(name, found)
+            _require_unforked(connection, name, journal)
             connection.execute(delete(snapshots).where(snapshots.c.journal == journal))
             connection.execute(delete(kept_records).where(kept_records.c.journal == journal))
             connection.execute(delete(journals).where(journals.c.id == journal))
 
         self._transactions.write(work, lambda _: self._is_gone(name))
+
+    def rename(self, name: str, new: str) -> None:
+        """See `JournalStore.rename`."""
+        new = as_name(new)
+
+        def work(connection: Connection) -> Head:
+            lineage = lineage_of(connection, name)
+            journal = lineage.pieces[0].journal
+            hold_alone(connection, name, [journal])
+            if connection.execute(select(journals.c.id).where(journals.c.name == new)).one_or_none():
+                raise NameTaken(new)
+            _require_unforked(connection, name, journal)
+            try:
+                connection.execute(update(journals).where(journals.c.id == journal).values(name=new))
+            except IntegrityError as error:
+                raise NameTaken(new) from error
+            return lineage.head
+
+        self._transactions.write(work, lambda head: self._is_gone(name) and self._holds(new, head))
 
     def _is_gone(self, name: str) -> bool:
         try:
@@ -318,6 +335,12 @@ class SqlStore:
         where: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _require_unforked(connection: Connection, name: str, journal: int) -> None:
+    forks = connection.execute(select(journals.c.name).where(journals.c.parent == journal)).scalars()
+    if found := tuple(sorted(forks)):
+        raise HasForks(name, found)
 
 
 def _size(rows: Rows) -> tuple[int, int]:
