@@ -21,9 +21,9 @@ from mage.agent.rerunning.record import Record, Recording
 from mage.agent.sync import Agent, world_of
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
 from mage.agent.world.plan import lasting_of
-from mage.diff import Difference, compare_states
 from mage.effects import Judge, Model, Summarizer, World
 from mage.engine import State, Step, StepId, view
+from mage.render.diff import Difference, compare_states
 from mage.session import Session
 from mage.stores import NOTHING, JournalStore, NameTaken, UnknownJournal, verify
 

@@ -6,11 +6,11 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from mage import Active, StepId, accept, compress, grow, revise, start
 from mage.cli.chart import bars
 from mage.cli.diagrams import as_dot, as_mermaid
 from mage.cli.draw import draw, one_line
+
+from mage import Active, StepId, accept, compress, grow, revise, start
 
 anything = st.text(st.characters(exclude_categories=()))
 
