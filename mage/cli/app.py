@@ -95,8 +95,10 @@ class _Group(TyperGroup):
         return _listed(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, _, rest = super().resolve_command(ctx, args)
-        return name, None if name is None else command_named(name), rest
+        if args and args[0] in COMMANDS:
+            return args[0], command_named(args[0]), args[1:]
+        self.commands = cast("Any", dict.fromkeys(COMMANDS))  # of which the one that may be meant is told
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         with _escaping():

@@ -12,6 +12,7 @@ from mage.cli.output import AsJson, Refused, print_json, print_text
 from mage.cli.sessions import (
     Opened,
     Stored,
+    StoredVersion,
     complete_session,
     listed_names,
     opened,
@@ -30,7 +31,7 @@ from mage.stores.checks import TAPE
 
 def fork(
     session: Annotated[
-        tuple[InStore, int | None],
+        StoredVersion,
         typer.Argument(
             parser=parse_stored_version,
             metavar="SESSION[@VERSION]",
@@ -48,7 +49,7 @@ def fork(
 
     Nothing is copied. The run of the session is not taken along: mage run on the fork begins a new one.
     """
-    source, at = session
+    source, at = session.session, session.version
     new = InStore(source.store, new_name(name))
     with opened(source) as store:
         refuse_tape(store, source)
@@ -148,7 +149,7 @@ def rename(
     if as_json:
         print_json({"session": str(new), "was": str(session)})
     else:
-        print_text(f"{printable(str(session))} is {printable(str(new))} now\n")
+        print_text(f"renamed {printable(str(session))} to {printable(str(new))}\n")
 
 
 def remove(
@@ -183,7 +184,9 @@ def _ask(session: InStore, versions: int, as_json: bool) -> None:
         typer.Abort: the answer is no.
     """
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Refused(f"{session}: removing it cannot be undone: say --yes, as nobody can be asked here")
+        raise Refused(
+            f"{session}: mage rm asks first, and nobody is there to answer: add --yes to remove it for good"
+        )
     typer.confirm(f"Remove {printable(str(session))} with its {versions:,} versions for good?", abort=True)
 
 

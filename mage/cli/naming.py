@@ -275,12 +275,18 @@ def _without_version(given: str) -> tuple[str, int | None]:
 
 def _place_there(given: str) -> StoreName | InFile | None:
     """Return the store or file of exactly this name, if one is there: its path may hold a `#` or an `@`."""
-    if given.startswith(_SQLITE):
-        is_there = exists(Path(given.removeprefix(_SQLITE)))
-        return StoreName(given) if is_there else None
-    path = Path(given)
-    if not given or _URL.match(given) or not exists(path):
+    path = Path(given.removeprefix(_SQLITE))
+    if not given or (_URL.match(given) and not given.startswith(_SQLITE)):
         return None
+    try:
+        if not exists(path):
+            return None
+    except Refused:  # a path too long, say
+        if "#" in given:
+            return None
+        raise
+    if given.startswith(_SQLITE):
+        return StoreName(given)
     if path.is_dir() and STORE_VARIABLE in os.environ and os.sep not in given:
         return None  # a session of this name is meant
     return StoreName(f"{_SQLITE}{given}", given) if _is_store(path) else InFile(path)

@@ -28,6 +28,7 @@ from mage.engine.text import as_text, is_blank
 from mage.render import printable
 from mage.stores import (
     NOTHING,
+    DamagedRecord,
     DamagedStore,
     Head,
     JournalInfo,
@@ -188,7 +189,11 @@ def _looked_through(
         wanted = begin_at.get(journal.name, set())
         with suppress(UnknownJournal):  # somebody has dropped it meanwhile, and all its texts
             sound = _noting(_own(store, journal, heads), journal.name, wanted, heads)
-            own, found = redacted_records(journal.name, sound, pattern)
+            try:
+                own, found = redacted_records(journal.name, sound, pattern)
+            except DamagedRecord as damage:
+                damage.add_note(journal.name)
+                raise
             changed[journal.name] = [*own.values()]
             places += found
     return changed, places

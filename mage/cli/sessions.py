@@ -54,6 +54,7 @@ from mage.stores import (
     StoreError,
     StoreUnavailable,
     UnknownJournal,
+    UnknownSchema,
     UnknownVersion,
     command_of,
     draft,
@@ -74,7 +75,6 @@ _LITTLE: Final = 100_000
 _LARGEST_TO_LOOK_AT: Final = 20_000_000
 """Bytes of the longest file that is looked at for what else it may be."""
 _IN_A_FILE: Final = "session"
-_SESSION_FILES: Final = "which holds JSON lines that mage export or mage replay --out wrote"
 _NAMED: Final = 8
 """Sessions that a message names at most."""
 
@@ -132,7 +132,10 @@ def _without_session(path: Path) -> str:
 
 
 def said_of(place: StoreName | InStore, error: StoreError) -> str:
-    """Return in one line what a store said, of which session, and what to do on the command line."""
+    """Return in one line what a store said, of which session, and what to do on the command line.
+
+    A damaged record with a note is one of the session that the note names.
+    """
     store = place.store if isinstance(place, InStore) else place
     match error:
         case UnknownJournal(name=name):
@@ -144,7 +147,10 @@ def said_of(place: StoreName | InStore, error: StoreError) -> str:
         case HasForks(name=name, forks=forks):
             return f"{InStore(store, name)} is read by its forks, which need it: {listed_names(forks)}"
         case DamagedRecord():
-            return f"{place}: {error}; mage doctor {store} looks at all of the store"
+            session = InStore(store, error.__notes__[0]) if hasattr(error, "__notes__") else place
+            return f"{session}: {error}; mage doctor {store} looks at all of the store"
+        case UnknownSchema(reason=reason):
+            return f"{store}: {reason}; it was left as it is"
         case _:
             return _said_of_store(store, error)
 
@@ -190,12 +196,7 @@ def sessions_in(found: JournalStore) -> tuple[JournalInfo, ...]:
     Raises:
         DamagedJournals: of some of its journals nothing can be told.
     """
-    return without_helpers(found, found.journals())
-
-
-def without_helpers(found: JournalStore, journals: tuple[JournalInfo, ...]) -> tuple[JournalInfo, ...]:
-    """Return the journals that are sessions to look at. Cost: that of reading the first record of each tape."""
-    return tuple([each for each in journals if each.name != LOOKS and not is_tape(found, each.name)])
+    return tuple([each for each in found.journals() if each.name != LOOKS and not is_tape(found, each.name)])
 
 
 def only_session(store: StoreName) -> InStore:
@@ -205,10 +206,7 @@ def only_session(store: StoreName) -> InStore:
         Refused: it has none, or several; it says which.
     """
     with opened(store) as found:
-        try:
-            names = [journal.name for journal in sessions_in(found)]
-        except DamagedJournals as damage:
-            names = [each.name for each in without_helpers(found, damage.sound)] + list(damage.damaged)
+        names = [journal.name for journal in sessions_in(found)]
     if not names:
         raise Refused(f"{store} holds no session; mage run, mage import and mage replay make one")
     if len(names) > 1:
@@ -263,14 +261,23 @@ def parse_stored(given: str) -> InStore:
     return _in_store(parse_session(given))
 
 
-def parse_stored_version(given: str) -> tuple[InStore, int | None]:
+@final
+@attrs.frozen
+class StoredVersion:
+    """A version of a session in a store; None is its head."""
+
+    session: InStore
+    version: int | None
+
+
+def parse_stored_version(given: str) -> StoredVersion:
     """Return the session in a store that the user named, and its version.
 
     Raises:
         Refused: as `parse_stored`.
     """
     found = parse_version(given)
-    return _in_store(found.session), found.version
+    return StoredVersion(_in_store(found.session), found.version)
 
 
 def parse_stored_target(given: str) -> InStore | StoreName:
@@ -554,7 +561,7 @@ def _hint(session: InFile, data: bytes) -> str:
     if form in ("journal", "bundle"):
         return ""
     if form is None:
-        return f"; this is no session file, {_SESSION_FILES}, and no store, which is a SQLite file"
+        return "; a session file has JSON lines that mage export or mage replay --out wrote, a store is a SQLite file"
     return f"; is this an agent's trace? mage replay {session} --out SESSION.jsonl makes a session file of it"
 
 

@@ -13,8 +13,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from mage.cli.naming import AtVersion, InStore, spelled
-from mage.cli.output import AsJson, Refused, complain, console, print_json, print_text
+from mage.cli.naming import AtVersion, spelled
+from mage.cli.output import AsJson, Refused, console, print_json, print_text
 from mage.cli.sessions import (
     LOOKS,
     Opened,
@@ -104,6 +104,8 @@ _WIDEST: Final = 40
 """Columns of a cell: what is longer stands out of its column, for a name is never cut."""
 _LEAST: Final = 24
 """Columns that a task needs beside the others; with fewer it stands on a line of its own."""
+_SOME: Final = 4
+"""Damaged sessions that a message tells of at most."""
 _TASK: Final = 60
 """Columns of a task where there is no terminal."""
 
@@ -114,7 +116,7 @@ class _Listed:
     """A session as `mage sessions` lists it.
 
     Attributes:
-        name: its name.
+        name: its name; empty where that is damaged.
         journal: what its store knows of it; None where that is damaged.
         tape: whether it is the tape of a run.
         task: its task; None where it is damaged.
@@ -148,16 +150,20 @@ def sessions(
     with opened(store) as found:
         listed = _listed(found, every)
     if as_json:
-        damaged: list[Json] = [each.name for each in listed if each.damage is not None]
+        damaged: list[Json] = [_told_damage(each) for each in listed if each.damage is not None]
         print_json({"store": str(store), "sessions": [*map(_plain_listed, listed)], "damaged": damaged})
     elif listed:
         _print_table(listed)
     else:
         print_text(f"{printable(str(store))} holds no session\n")
-    broken = [InStore(store, each.name) for each in listed if each.damage is not None]
+    broken = [spelled(each.name) or f"{each.damage}" for each in listed if each.damage is not None]
     if broken:
-        complain(f"damaged: {', '.join(map(str, broken))}; mage doctor {store} names each fault")
-        raise typer.Exit(1)
+        some = ", ".join(broken[:_SOME]) + f", ... ({len(broken):,} in all)" * (len(broken) > _SOME)
+        raise Refused(f"{store} is damaged: {some}; mage doctor {store} looks at all of it")
+
+
+def _told_damage(each: _Listed) -> str:
+    return f"{each.damage}" if each.journal is None else f"{spelled(each.name)}: {each.damage}"
 
 
 def _listed(found: JournalStore, every: bool) -> list[_Listed]:
@@ -171,7 +177,7 @@ def _listed(found: JournalStore, every: bool) -> list[_Listed]:
     wanted = [each for each in journals if every or (each.name not in tapes and each.name != LOOKS)]
     wanted.sort(key=lambda each: (-each.changed, each.name))
     return [
-        *[_Listed(name, None, damage="its row in the store cannot be read") for name in broken],
+        *[_Listed("", None, damage=words) for words in broken],
         *[_looked_at(found, each, each.name in tapes, meter) for each in wanted],
     ]
 
@@ -249,7 +255,7 @@ def _cells(each: _Listed) -> tuple[str, ...]:
     begins = f"(from {parent}@{journal.forked_at}) " if journal is not None and parent else ""
     told = f"{each.damage}" if damaged else begins + one_line(each.task or "", 2 * _WIDTH)
     return (
-        spelled(each.name),
+        spelled(each.name) or "?",
         "damaged" if damaged else each.outcome,
         "" if journal is None else f"{journal.head.version:,}",
         "" if each.tokens is None else f"{each.tokens:,}",

@@ -15,8 +15,7 @@ import pytest
 from mage import Session, Start
 from mage.cli.naming import InStore, StoreName
 from mage.cli.output import Refused
-from mage.cli.readings import Place
-from mage.cli.redacting import _require_gone
+from mage.cli.redact import Place, _require_gone
 from mage.codec import encode_journal
 from mage.stores import BadAddress, open_store
 from tests.cli.runner import mage

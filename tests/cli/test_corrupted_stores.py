@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from mage.cli.redacting import family
+from mage.cli.redact import family
 from mage.stores import DamagedStore, open_store
 from tests.cli.runner import mage
 from tests.stores.corrupted import FAULTS, sql, write
@@ -20,10 +20,10 @@ pytest.importorskip("sqlalchemy")
 LOOKING = (
     ["sessions", "{url}"],
     ["sessions", "{url}", "--json"],
-    ["log", "{url}#main", "--payload"],
+    ["log", "{url}#main", "--texts"],
     ["tree", "{url}#try"],
     ["show", "{url}#try again", "--json"],
-    ["show", "{url}#main", "--at", "30"],
+    ["show", "{url}#main@30"],
     ["check", "{url}#main"],
     ["diff", "{url}#main", "{url}#try again@41"],
     ["export", "{url}#try again", "--lineage"],
@@ -31,7 +31,7 @@ LOOKING = (
     ["gc", "{url}", "--name", "*", "--dry-run"],
 )
 WRITING = (
-    ["fork", "{url}#main", "new", "--at", "30"],
+    ["fork", "{url}#main@30", "new"],
     ["revise", "{url}#main", "0", "--lesson", "again"],
     ["redact", "{url}#try", "chair"],
     ["gc", "{url}", "--name", "*"],

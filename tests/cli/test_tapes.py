@@ -112,7 +112,7 @@ def test_a_session_is_dropped_with_its_tape() -> None:
 
 def test_a_session_that_is_kept_keeps_its_tape() -> None:
     """One that a fork reads through stays, and can be rerun."""
-    mage("fork", RUN, "b", "--at", 5)
+    mage("fork", f"{RUN}@5", "b")
     kept = json.loads(mage("gc", STORE, "--name", "a*", "--json").out)
     assert [each["name"] for each in kept["dropped"]] == []
     assert [each["name"] for each in kept["kept"]] == ["a"]
@@ -130,7 +130,7 @@ def test_a_tape_alone_is_dropped_when_it_is_named() -> None:
 
 def test_a_fork_takes_no_tape_along() -> None:
     """A run of the fork begins a new one, at the version where the fork begins."""
-    mage("fork", RUN, "b", "--at", 9)
+    mage("fork", f"{RUN}@9", "b")
     assert names() == ["a", "a.run", "b"]
     assert "no tape" in mage("fork", "--help").out.replace("\n", " ")
     assert mage("run", "--offline", "--session", f"{STORE}#b").status == 0

@@ -15,7 +15,7 @@ import pytest
 from mage import Session
 from mage.bundle import encode_bundle, pack
 from mage.cli.naming import spelled
-from mage.cli.output import printable
+from mage.render import printable
 from mage.stores import open_store
 
 pty = pytest.importorskip("pty")
@@ -70,7 +70,7 @@ def at_terminal(folder: Path, *arguments: str) -> tuple[int, str]:
 COMMANDS: Final = {
     "sessions": (["sessions", "{url}"], 0),
     "sessions --json": (["sessions", "{url}", "--json"], 0),
-    "log": (["log", "{session}", "--payload"], 0),
+    "log": (["log", "{session}", "--texts"], 0),
     "tree": (["tree", "{session}", "--full"], 0),
     "show": (["show", "{session}"], 0),
     "show --json": (["show", "{session}", "--json"], 0),
@@ -97,7 +97,7 @@ COMMANDS: Final = {
     "an unknown file": (["tree", "{bidi}"], 1),
     "an unknown option": (["tree", "--{bidi}"], 2),
     "an unknown command": (["{bidi}"], 2),
-    "no number": (["tree", "{session}", "--at", "{bidi}"], 2),
+    "no number": (["log", "{session}", "--last", "{bidi}"], 2),
     "no format": (["replay", "trace.json", "--format", "{bidi}"], 2),
     "no age": (["gc", "{url}", "--older-than", "{bidi}"], 2),
     "no pattern": (["redact", "{session}", "({bidi}"], 1),
