@@ -98,7 +98,7 @@ def opened(place: StoreName | InStore, *, make: bool = False) -> Iterator[Journa
     path = store.file
     if path is not None and not make:
         if not exists(path):
-            raise Refused(f"{store}: there is no such file{_without_session(path)}")
+            raise Refused(f"{store}: there is no such file")
         if _is_empty(path):
             raise Refused(f"{store}: this file is empty: there is no store in it")
     try:
@@ -123,12 +123,6 @@ def _is_empty(path: Path) -> bool:
         return path.is_file() and path.stat().st_size == 0
     except OSError as problem:
         raise Refused(f"{path}: {problem.strerror}") from None
-
-
-def _without_session(path: Path) -> str:
-    """Return what to do where a session was named instead of its store."""
-    file, mark, _ = str(path).rpartition("#")
-    return f"; is this a session? its store is {file}" if mark and file and exists(Path(file)) else ""
 
 
 def said_of(place: StoreName | InStore, error: StoreError) -> str:

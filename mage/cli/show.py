@@ -150,8 +150,9 @@ def sessions(
     with opened(store) as found:
         listed = _listed(found, every)
     if as_json:
+        known = [each for each in listed if each.journal is not None]
         damaged: list[Json] = [_told_damage(each) for each in listed if each.damage is not None]
-        print_json({"store": str(store), "sessions": [*map(_plain_listed, listed)], "damaged": damaged})
+        print_json({"store": str(store), "sessions": [*map(_plain_listed, known)], "damaged": damaged})
     elif listed:
         _print_table(listed)
     else:

@@ -137,5 +137,5 @@ def test_a_session_where_a_store_is_wanted_is_told(tmp_path: Path) -> None:
     for command in ("sessions", "gc"):
         ran = mage(command, f"{url}#main")
         assert ran.status == 1
-        assert f"is this a session? its store is {url}\n" in ran.err
-        assert "is this a session" not in mage(command, f"{url}x").err
+        assert f"this names a session; name its store alone: {url}\n" in ran.err
+        assert "session" not in mage(command, f"{url}x").err

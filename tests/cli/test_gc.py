@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from mage import Start
 from mage.cli import gc
-from mage.cli.gc import LOOKS, _dropped, _lines, plan
+from mage.cli.gc import _dropped, _lines, plan
 from mage.cli.naming import StoreName, spelled
+from mage.cli.sessions import LOOKS
 from mage.stores import (
     NOTHING,
     Head,

@@ -20,6 +20,7 @@ from mage.stores import open_store
 
 pty = pytest.importorskip("pty")
 
+ROOT: Final = Path(__file__).resolve().parents[2]
 EVIL: Final = (
     "\x1b[31mred\x1b]0;title\x07 \x00\x08\x0b\x7f \x9b1m\x90\x85 \u202eback\u2066wards\u2069 \u200b\u200d\u2060\ufeff\xad"
     " \u061c\u180e\u3164\u115f\u2800\u034f \U000e0041\U000e0101\ufe0f \r\u2028\u2029 \ud800 end"
@@ -45,11 +46,23 @@ def evil(path: Path) -> str:
     return url
 
 
-def at_terminal(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Run the command at a terminal; return its status and all that the terminal was sent."""
+def at_terminal(
+    folder: Path, *arguments: str, columns: int = 120, typed: bytes = b"", **more: str
+) -> tuple[int, str]:
+    """Run the command at a terminal; return its status and all that the terminal was sent.
+
+    Args:
+        folder: where it is run.
+        arguments: the command's.
+        columns: how wide the terminal is.
+        typed: what is typed there.
+        more: variables of the environment.
+    """
     ours, theirs = pty.openpty()
+    os.write(ours, typed)
     words = ["-m", "mage", *arguments]
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "PYTHONPATH": os.getcwd()}
+    environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), **more}
+    environment["COLUMNS"] = str(columns)
     with subprocess.Popen(
         [sys.executable, *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment
     ) as ran:

@@ -9,7 +9,8 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from mage.cli.demo import TASK, story
+from mage.agent.shop import TASK
+from mage.cli.demo import story
 from mage.codec import decode_journal
 from mage.engine import (
     Accept,
