@@ -88,10 +88,10 @@ def _not_loaded() -> NoReturn:
 class _Group(TyperGroup):
     """All commands. Nothing is repeated to a terminal that it would obey: an argument may have been pasted."""
 
-    def list_commands(self, _: Any) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, _: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return _listed(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

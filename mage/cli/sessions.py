@@ -64,6 +64,7 @@ from mage.stores import (
     seal,
     verify,
 )
+from mage.stores.checks import TAPE
 from mage.stores.opening import KNOWN_URLS
 from mage.trajectories import detect
 
@@ -357,10 +358,10 @@ def _sessions_like(incomplete: str) -> list[str]:
             journals = found.journals()
         except DamagedJournals as damage:
             journals = damage.sound
-        names = [
-            spelled(each.name) for each in journals if each.name != LOOKS and not is_tape(found, each.name)
-        ]
-    return [f"{before}{name}" for name in names if name.startswith(start)]
+    names = {each.name for each in journals}
+    tapes = {f"{name}{TAPE}" for name in names}  # by their names alone: to read them would take the agent's modules
+    shown = [spelled(each.name) for each in journals if each.name not in tapes and each.name != LOOKS]
+    return [f"{before}{name}" for name in shown if name.startswith(start)]
 
 
 Store = Annotated[

@@ -90,11 +90,12 @@ def test_a_damaged_session_is_named_and_the_others_are_listed(sound: Path, tmp_p
     sql("UPDATE mage_journals SET digest = x'00' WHERE name = 'try'")(path)
     ran = mage("sessions", f"sqlite:///{path}")
     assert ran.status == 1
-    assert [line.split("  ")[0] for line in ran.out.splitlines()] == ["session", "?", "main", "try%20again"]
+    told = [line.split("  ")[0] for line in ran.out.splitlines()]
+    assert (told[:2], sorted(told[2:])) == (["session", "?"], ["main", "try%20again"])
     assert "the journal 'try': the row of a journal says no head" in ran.err
     assert f"mage doctor sqlite:///{path} looks at all of it" in ran.err
     listed = json.loads(mage("sessions", f"sqlite:///{path}", "--json").out)
-    assert [each["name"] for each in listed["sessions"]] == ["main", "try again"]
+    assert sorted(each["name"] for each in listed["sessions"]) == ["main", "try again"]
     assert listed["damaged"] == ["the journal 'try': the row of a journal says no head"]
 
 

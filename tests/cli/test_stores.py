@@ -322,7 +322,9 @@ def test_a_snapshot_shows_what_the_records_show(url: str) -> None:
         assert store.snapshot("kept") is not None
     asked = [["show", f"{url}#kept@{at}", "--json"] for at in (1, 11, 15, 21)]
     asked += [["tree", f"{url}#fork", "--json"], ["diff", f"{url}#fork", f"{url}#kept", "--json"]]
-    asked += [["log", f"{url}#{name}", "--last", f"{last}"] for name in ("kept", "fork") for last in (1, 7, 11)]
+    asked += [
+        ["log", f"{url}#{name}", "--last", f"{last}"] for name in ("kept", "fork") for last in (1, 7, 11)
+    ]
     before = [mage(*each) for each in asked]
     with open_store(url) as store:
         for name in ("kept", "fork"):
