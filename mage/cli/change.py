@@ -41,7 +41,10 @@ def fork(
         ),
     ],
     name: Annotated[
-        str, typer.Argument(help="The name of the new session, in the same store.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="NAME", help="The name of the new session, in the same store.", show_default=False
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -82,7 +85,9 @@ def _require_sound(store: JournalStore, source: InStore, version: int, name: str
 
 def revise(
     session: Stored,
-    boundary: Annotated[int, typer.Argument(help="The step to go back to.", show_default=False)],
+    boundary: Annotated[
+        int, typer.Argument(metavar="BOUNDARY", help="The step to go back to.", show_default=False)
+    ],
     lesson: Annotated[
         str, typer.Option("--lesson", help="What the agent should know when it is there again.")
     ] = "",
@@ -128,7 +133,9 @@ def _plain(session: str, version: int, boundary: int, revised: Revised) -> Json:
 
 def rename(
     session: Stored,
-    name: Annotated[str, typer.Argument(help="Its new name, in the same store.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Its new name, in the same store.", show_default=False)
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Give a session another name.

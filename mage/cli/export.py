@@ -13,6 +13,7 @@ from returns.pipeline import is_successful
 from mage.bundle import Bundle, decode_bundle, encode_bundle, is_bundle, names_for, pack, unpack
 from mage.cli.files import read_bytes, require_absent, write_new
 from mage.cli.naming import (
+    STORE_HEADER,
     STORE_VARIABLE,
     AtVersion,
     InFile,
@@ -124,7 +125,10 @@ def _drawn(state: State, to: Notation) -> str:
 
 
 def import_session(
-    file: Annotated[Path, typer.Argument(help="A bundle, or a journal.", readable=False, show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A bundle, or a journal.", readable=False, show_default=False),
+    ],
     session: Annotated[
         str,
         typer.Argument(
@@ -143,6 +147,10 @@ def import_session(
     """Make a session in a store of a bundle or a journal."""
     said = parse_said(session)
     data = read_bytes(file)
+    if data.startswith(STORE_HEADER):
+        raise Refused(
+            f"{file}: this is a store; mage export {file} --out FILE writes a session of it, to be imported"
+        )
     renamed: dict[str, str] = {}
     if is_bundle(data):
         made, head, renamed = _import_bundle(file, data, said, flatten)

@@ -35,7 +35,8 @@ STORE_VARIABLE: Final = "MAGE_STORE"
 
 _URL: Final = re.compile(r"(?:memory|sqlite|postgresql):|[A-Za-z][A-Za-z0-9+.-]*://")
 _SQLITE: Final = "sqlite:///"
-_HEADER: Final = b"SQLite format 3\0"
+STORE_HEADER: Final = b"SQLite format 3\0"
+"""What a SQLite file begins with."""
 _OF_STORES: Final = (".db", ".sqlite", ".sqlite3")
 _OF_FILES: Final = (".jsonl", ".json")
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.:/+,-]|\A-")
@@ -300,7 +301,7 @@ def _is_store(path: Path) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            return file.read(len(_HEADER)) == _HEADER
+            return file.read(len(STORE_HEADER)) == STORE_HEADER
     except OSError as problem:
         raise Refused(f"{path}: {problem.strerror}") from None
 

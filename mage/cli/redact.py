@@ -417,7 +417,11 @@ def redact(
     target: StoredTarget,
     pattern: Annotated[
         str,
-        typer.Argument(help="A regular expression; - reads it from standard input.", show_default=False),
+        typer.Argument(
+            metavar="PATTERN",
+            help="A regular expression; - reads it from standard input.",
+            show_default=False,
+        ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say where, and change nothing.")] = False,
     as_json: AsJson = False,

@@ -359,7 +359,9 @@ def _sessions_like(incomplete: str) -> list[str]:
         except DamagedJournals as damage:
             journals = damage.sound
     names = {each.name for each in journals}
-    tapes = {f"{name}{TAPE}" for name in names}  # by their names alone: to read them would take the agent's modules
+    tapes = {
+        f"{name}{TAPE}" for name in names
+    }  # by their names alone: to read them would take the agent's modules
     shown = [spelled(each.name) for each in journals if each.name not in tapes and each.name != LOOKS]
     return [f"{before}{name}" for name in shown if name.startswith(start)]
 

@@ -138,4 +138,4 @@ def test_a_session_where_a_store_is_wanted_is_told(tmp_path: Path) -> None:
         ran = mage(command, f"{url}#main")
         assert ran.status == 1
         assert f"this names a session; name its store alone: {url}\n" in ran.err
-        assert "session" not in mage(command, f"{url}x").err
+        assert "names a session" not in mage(command, f"{url}x").err
