@@ -18,9 +18,9 @@ from returns.pipeline import is_successful
 
 from mage.bundle import KeptBundle, decode_bundle, encode_bundle, pack, was_bundle
 from mage.cli.files import exists, move_new, read_bytes, require_absent, write_new
-from mage.cli.naming import InFile, InStore, StoreName, as_name, parse_said
+from mage.cli.naming import InFile, InStore, StoreName, as_name, parse_reference
 from mage.cli.output import AsJson, Refused, print_json, print_text
-from mage.cli.sessions import Target, opened, said_of
+from mage.cli.sessions import Target, message_of, opened
 from mage.codec import decode_journal, encode_journal
 from mage.engine import Command, replay
 from mage.render import printable
@@ -139,7 +139,7 @@ def _of_store(target: InStore | StoreName, expected: list[str], wanted: _Wanted)
             found = {row.name: row.head for row in kept.journals}
             return _salvaged(kept, examined, _short_heads(found, heads), into, wanted.rest)
     except StoreError as error:
-        raise Refused(said_of(store, error)) from None
+        raise Refused(message_of(store, error)) from None
 
 
 def _salvaged(
@@ -313,7 +313,7 @@ def place_of(given: str, *, stores: bool, files: bool) -> StoreName | InFile:
     Raises:
         Refused: it cannot be written there.
     """
-    said = parse_said(given)
+    said = parse_reference(given)
     place = said.place
     if said.name is not None or said.version is not None:
         raise Refused(f"{given}: this names a session; name a new store or file alone: {place}")
@@ -346,7 +346,7 @@ def write_repaired(kept: Kept, examined: Examined, into: StoreName | InFile) -> 
             with open_store(f"sqlite:///{part}") as store:
                 left = repair(kept, examined, store)
         except StoreError as error:
-            raise Refused(said_of(into, error).replace(str(part), str(path))) from None
+            raise Refused(message_of(into, error).replace(str(part), str(path))) from None
         move_new(part, path)
     return left
 

@@ -18,9 +18,9 @@ from mage.cli.naming import (
     AtVersion,
     InFile,
     InStore,
-    Said,
+    Reference,
     checked_name,
-    parse_said,
+    parse_reference,
     spelled,
 )
 from mage.cli.output import AsJson, Refused, print_json, print_lines, print_text
@@ -29,11 +29,11 @@ from mage.cli.sessions import (
     Version,
     complete_session,
     load_commands,
+    message_of,
     opened,
     opened_session,
     recorded,
     records_of,
-    said_of,
     state_at,
 )
 from mage.codec import encode_journal, encode_tree
@@ -145,7 +145,7 @@ def import_session(
     as_json: AsJson = False,
 ) -> None:
     """Make a session in a store of a bundle or a journal."""
-    said = parse_said(session)
+    said = parse_reference(session)
     data = read_bytes(file)
     if data.startswith(STORE_HEADER):
         raise Refused(
@@ -165,7 +165,7 @@ def import_session(
         print_text(f"{spelled(old)}, which it reads through, is {InStore(made.store, new)} there\n")
 
 
-def _new_session(said: Said, own: str) -> InStore:
+def _new_session(said: Reference, own: str) -> InStore:
     """Return the session that is to be made: of the name that was said, else of its own.
 
     Raises:
@@ -179,7 +179,7 @@ def _new_session(said: Said, own: str) -> InStore:
 
 
 def _import_bundle(
-    file: Path, data: bytes, said: Said, flatten: bool
+    file: Path, data: bytes, said: Reference, flatten: bool
 ) -> tuple[InStore, Head, dict[str, str]]:
     """Import a bundle; return the session, its head, and the new names of what the session reads through."""
     decoded = decode_bundle(data)
@@ -194,10 +194,10 @@ def _import_bundle(
             return session, unpack(bundle, store, session.name), renamed
         except NameTaken as taken:
             hint = "" if taken.name == session.name else "; --flatten makes one session of the bundle"
-            raise Refused(f"{said_of(session.store, taken)}{hint}") from None
+            raise Refused(f"{message_of(session.store, taken)}{hint}") from None
 
 
-def _import_journal(file: Path, said: Said) -> tuple[InStore, Head]:
+def _import_journal(file: Path, said: Reference) -> tuple[InStore, Head]:
     session = _new_session(said, file.stem or "session")
     source = InFile(file)
     records = recorded(source, load_commands(source))

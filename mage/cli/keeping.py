@@ -11,7 +11,15 @@ import attrs
 
 from mage.cli.extras import require_extras
 from mage.cli.files import exists
-from mage.cli.naming import STORE_VARIABLE, InFile, InStore, Said, StoreName, default_store, parse_said
+from mage.cli.naming import (
+    STORE_VARIABLE,
+    InFile,
+    InStore,
+    Reference,
+    StoreName,
+    default_store,
+    parse_reference,
+)
 from mage.cli.output import Refused
 from mage.cli.sessions import is_made, only_session, opened, sessions_in
 from mage.cli.tapes import refuse_tape
@@ -84,13 +92,13 @@ def in_store(given: str, option: str) -> InStore:
     return InStore(said.place, said.name)
 
 
-def _in_a_store(given: str, option: str) -> Said:
+def _in_a_store(given: str, option: str) -> Reference:
     """Return what an option says, which is no file and no version.
 
     Raises:
         Refused: it is one of these.
     """
-    said = parse_said(given)
+    said = parse_reference(given)
     if isinstance(said.place, InFile):
         raise Refused(f"{given}: a run is kept in a store, not in a session file: {option} work.db#NAME")
     if said.version is not None:

@@ -31,7 +31,7 @@ from mage.stores.errors import BadName
 from mage.stores.opening import without_password
 
 STORE_VARIABLE: Final = "MAGE_STORE"
-"""The environment variable that names the store where none is said."""
+"""The environment variable that names the store where a command's words name none."""
 
 _URL: Final = re.compile(r"(?:memory|sqlite|postgresql):|[A-Za-z][A-Za-z0-9+.-]*://")
 _SQLITE: Final = "sqlite:///"
@@ -114,13 +114,13 @@ class AtVersion:
 
 @final
 @attrs.frozen
-class Said:
-    """What the user has said of a session: all of it, or less.
+class Reference:
+    """The words by which the user names a session or its store: all of them, or some.
 
     Attributes:
         place: the store or the session file.
-        name: the session's name in the store; None where none was said.
-        version: the version; None where none was said.
+        name: the session's name in the store; None where the words have none.
+        version: the version; None where the words have none.
     """
 
     place: StoreName | InFile
@@ -199,33 +199,33 @@ def checked_name(name: str) -> str:
 # -- names of stores and files ---------------------------------------------------------------------------
 
 
-def parse_said(given: str) -> Said:
-    """Return what the user has said; a store is not opened, and may not be there.
+def parse_reference(given: str) -> Reference:
+    """Return what words name; a store is not opened, and may not be there.
 
     Raises:
         Refused: it names nothing; it says what to type.
     """
     if (place := _place_there(given)) is not None:
-        return Said(place, None, None)
+        return Reference(place, None, None)
     rest, version = _without_version(given)
     if version is not None and (place := _place_there(rest)) is not None:
-        return Said(place, None, version)
+        return Reference(place, None, version)
     left, mark, name = rest.rpartition("#")
     if mark:
-        return Said(_store(left) if left else default_store(), as_name(name) if name else None, version)
+        return Reference(_store(left) if left else default_store(), as_name(name) if name else None, version)
     if not rest:
-        return Said(default_store(), None, version)
-    return _said_alone(given, rest, version)
+        return Reference(default_store(), None, version)
+    return _reference_alone(given, rest, version)
 
 
-def _said_alone(given: str, rest: str, version: int | None) -> Said:
+def _reference_alone(given: str, rest: str, version: int | None) -> Reference:
     """Return what is meant by words without a `#` that are no path of anything that is there."""
     if _URL.match(rest) or Path(rest).suffix in _OF_STORES:
-        return Said(_store(rest), None, version)
+        return Reference(_store(rest), None, version)
     if Path(rest).suffix in _OF_FILES or os.sep in rest:
-        return Said(InFile(Path(rest)), None, version)
+        return Reference(InFile(Path(rest)), None, version)
     if STORE_VARIABLE in os.environ:
-        return Said(default_store(), as_name(rest), version)
+        return Reference(default_store(), as_name(rest), version)
     raise Refused(
         f"{given}: there is no such file; a session in a store is named STORE#NAME, such as"
         f" work.db#{spelled(rest)}, and by its name alone where {STORE_VARIABLE} names the store"
@@ -238,7 +238,7 @@ def parse_store(given: str) -> StoreName:
     Raises:
         Refused: it names a session, a file or nothing.
     """
-    said = parse_said(given)
+    said = parse_reference(given)
     if isinstance(said.place, InFile):
         raise Refused(_no_store(given))
     if said.name is not None or said.version is not None:
@@ -264,9 +264,9 @@ def default_store() -> StoreName:
     return place
 
 
-def names_store(said: Said) -> bool:
-    """Tell whether no more than a store was said."""
-    return isinstance(said.place, StoreName) and said.name is None and said.version is None
+def names_store(reference: Reference) -> bool:
+    """Tell whether a reference names a store and no session."""
+    return isinstance(reference.place, StoreName) and reference.name is None and reference.version is None
 
 
 def _without_version(given: str) -> tuple[str, int | None]:

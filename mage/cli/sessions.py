@@ -23,12 +23,12 @@ from mage.cli.naming import (
     AtVersion,
     InFile,
     InStore,
-    Said,
+    Reference,
     SessionName,
     StoreName,
     default_store,
     names_store,
-    parse_said,
+    parse_reference,
     parse_store,
     spelled,
 )
@@ -106,7 +106,7 @@ def opened(place: StoreName | InStore, *, make: bool = False) -> Iterator[Journa
         with open_store(store.url) as found:
             yield found
     except StoreError as error:
-        raise Refused(said_of(place, error)) from None
+        raise Refused(message_of(place, error)) from None
 
 
 def is_made(store: StoreName) -> bool:
@@ -126,7 +126,7 @@ def _is_empty(path: Path) -> bool:
         raise Refused(f"{path}: {problem.strerror}") from None
 
 
-def said_of(place: StoreName | InStore, error: StoreError) -> str:
+def message_of(place: StoreName | InStore, error: StoreError) -> str:
     """Return in one line what a store said, of which session, and what to do on the command line.
 
     A damaged record with a note is one of the session that the note names.
@@ -147,10 +147,10 @@ def said_of(place: StoreName | InStore, error: StoreError) -> str:
         case UnknownSchema(reason=reason):
             return f"{store}: {reason}; it was left as it is"
         case _:
-            return _said_of_store(store, error)
+            return _message_of_store(store, error)
 
 
-def _said_of_store(store: StoreName, error: StoreError) -> str:
+def _message_of_store(store: StoreName, error: StoreError) -> str:
     said = str(error) if str(store) in str(error) else f"{store}: {error}"
     if isinstance(error, DamagedStore):
         return f"{said}; mage doctor {store} looks at all of it"
@@ -212,7 +212,7 @@ def only_session(store: StoreName) -> InStore:
     return InStore(store, names[0])
 
 
-def resolved(said: Said) -> AtVersion:
+def resolved(said: Reference) -> AtVersion:
     """Return the session that is meant, and its version.
 
     Raises:
@@ -230,7 +230,7 @@ def parse_version(given: str) -> AtVersion:
     Raises:
         Refused: none is named.
     """
-    return resolved(parse_said(given))
+    return resolved(parse_reference(given))
 
 
 def parse_session(given: str) -> SessionName:
@@ -239,7 +239,7 @@ def parse_session(given: str) -> SessionName:
     Raises:
         Refused: none is named, or a version of one is.
     """
-    found = resolved(parse_said(given))
+    found = resolved(parse_reference(given))
     if found.version is not None:
         raise Refused(
             f"{found}: this command takes the session as it is now: type {found.session}, or fork the version first"
@@ -300,7 +300,7 @@ def parse_target(given: str) -> InStore | InFile | StoreName:
     Raises:
         Refused: neither is named.
     """
-    said = parse_said(given)
+    said = parse_reference(given)
     if isinstance(said.place, StoreName) and names_store(said):
         return said.place
     return parse_session(given)

@@ -151,7 +151,7 @@ def sessions(
         listed = _listed(found, every)
     if as_json:
         known = [each for each in listed if each.journal is not None]
-        damaged: list[Json] = [_told_damage(each) for each in listed if each.damage is not None]
+        damaged: list[Json] = [_damage_of(each) for each in listed if each.damage is not None]
         print_json({"store": str(store), "sessions": [*map(_plain_listed, known)], "damaged": damaged})
     elif listed:
         _print_table(listed)
@@ -163,7 +163,7 @@ def sessions(
         raise Refused(f"{store} is damaged: {some}; mage doctor {store} looks at all of it")
 
 
-def _told_damage(each: _Listed) -> str:
+def _damage_of(each: _Listed) -> str:
     return f"{each.damage}" if each.journal is None else f"{spelled(each.name)}: {each.damage}"
 
 
@@ -221,15 +221,16 @@ def _end_of(found: JournalStore, tape: str) -> str:
 
 def _print_table(listed: Sequence[_Listed]) -> None:
     """Print a line of titles and one for each session; a name is never cut or broken, so that it can be pasted."""
-    rows = [_TITLES, *map(_cells, listed)]
-    widths = [max(min(cell_len(cell), _WIDEST) for cell in column) for column in zip(*rows, strict=True)][:-1]
     screen = console()
-    room = screen.width - sum(widths) - 2 * len(widths) if screen.is_terminal else _TASK
+    longest = 2 * screen.width if screen.is_terminal else _TASK
+    rows = [_TITLES, *[_cells(each, longest) for each in listed]]
+    widths = [max(min(cell_len(cell), _WIDEST) for cell in column) for column in zip(*rows, strict=True)][:-1]
+    room = screen.width - sum(widths) - 2 * len(widths) if screen.is_terminal else None
     styles = ["bold", *("bold red" if each.damage is not None else "" for each in listed)]
     for row, style in zip(rows, styles, strict=True):
         line = "  ".join(map(_padded, _TITLES, row, widths))
-        if room >= _LEAST:
-            _print_line(screen, f"{line}  {_cut(row[-1], room)}", style)
+        if room is None or room >= _LEAST:
+            _print_line(screen, f"{line}  {row[-1] if room is None else _cut(row[-1], room)}", style)
         else:
             _print_line(screen, line, style)
             if row is not _TITLES:
@@ -249,12 +250,12 @@ def _cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
-def _cells(each: _Listed) -> tuple[str, ...]:
+def _cells(each: _Listed, longest: int) -> tuple[str, ...]:
     journal = each.journal
     damaged = each.damage is not None
     parent = "" if journal is None or journal.parent is None else spelled(journal.parent)
     begins = f"(from {parent}@{journal.forked_at}) " if journal is not None and parent else ""
-    told = f"{each.damage}" if damaged else begins + one_line(each.task or "", 2 * _WIDTH)
+    told = f"{each.damage}" if damaged else begins + one_line(each.task or "", longest)
     return (
         spelled(each.name) or "?",
         "damaged" if damaged else each.outcome,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Grow, Start
-from mage.cli.naming import InFile, InStore, StoreName, parse_said, spelled
+from mage.cli.naming import InFile, InStore, StoreName, parse_reference, spelled
 from mage.codec import decode_journal, encode_journal
 from mage.stores import open_store
 from mage.testing.stores import recorded
@@ -232,11 +232,11 @@ def test_every_name_is_read_back_behind_every_store(name: str, store: str, versi
     """Store, name and version, spelled as they are printed, are the same again; a password in a URL is no version."""
     at = "" if version is None else f"@{version}"
     url = store if ":" in store else f"sqlite:///{store}"
-    said = parse_said(f"{store}#{spelled(name)}{at}")
+    said = parse_reference(f"{store}#{spelled(name)}{at}")
     assert (said.place, said.name, said.version) == (StoreName(url), name, version)
     assert str(said) == f"{store}#{spelled(name)}{at}"
     assert str(InStore(StoreName(url, None if ":" in store else store), name)) == f"{store}#{spelled(name)}"
-    server = parse_said(f"postgresql://me:p@5#w@host:1/d#{spelled(name)}")
+    server = parse_reference(f"postgresql://me:p@5#w@host:1/d#{spelled(name)}")
     assert (server.name, "p@5#w" in str(server)) == (name, False)
 
 
@@ -252,4 +252,4 @@ def test_a_path_that_is_there_is_meant_as_it_stands() -> None:
             == 0
         )
     Path("d@9").write_bytes(Path("story.jsonl").read_bytes())
-    assert parse_said("d@9").place == InFile(Path("d@9"))
+    assert parse_reference("d@9").place == InFile(Path("d@9"))

@@ -87,7 +87,7 @@ def test_sessions_lists_what_is_in_a_store(url: str) -> None:
 
 
 def test_an_empty_store_holds_none(tmp_path: Path) -> None:
-    """Said, not shown as an empty table."""
+    """Reference, not shown as an empty table."""
     with open_store(f"sqlite:///{tmp_path / 'empty.db'}"):
         pass
     assert mage("sessions", f"sqlite:///{tmp_path / 'empty.db'}").out.endswith("holds no session\n")
