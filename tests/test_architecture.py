@@ -18,7 +18,6 @@ FLOORS: Final = (
     "codec",
     "tokens",
     "render",
-    "diff",
     "chat",
     "stores",
     "bundle",

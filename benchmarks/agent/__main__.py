@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.agent.measuring import LongRun, long_run
 from mage.agent import RunFinished
-from mage.cli.chart import bars
+from mage.render import bars
 
 __all__ = ["main"]
 

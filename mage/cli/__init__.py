@@ -1,4 +1,4 @@
-"""The `mage` command: look at agents' histories, replay other people's traces.
+"""The `mage` command: look at agents' sessions, change them, run agents, read other people's traces.
 
 Exit status: 0, 1 for a refusal (bad input, a broken invariant), 2 for a usage error.
 """
@@ -9,16 +9,14 @@ import sys
 
 from mage.cli.app import app
 from mage.cli.output import Refused, abandon_output, complain, speak_safely
-from mage.cli.rooms import load, load_all
 
-__all__ = ["app", "load_all", "run"]
+__all__ = ["app", "run"]
 
 
 def run() -> None:
     """Run the command; bad input or a full disk ends in one line on standard error and status 1."""
     speak_safely()
     try:
-        load(sys.argv[1:])
         try:
             app()
         finally:

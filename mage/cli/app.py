@@ -1,26 +1,104 @@
-"""The application that the groups of commands register with."""
+"""The `mage` command: in which module each of its commands is, and how its help groups them.
+
+A module is loaded when a command of it is called, so that no command waits for what another one needs. What
+`mage --help` says of a command is the docstring of its function, which is read without loading the module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, Final, cast, final
+from functools import cache
+from importlib import import_module
+from inspect import cleandoc, getdoc
+from pathlib import Path
+from typing import Annotated, Any, Final, NoReturn, cast, final
 
 import typer
 from typer.core import TyperGroup
 
 import mage
-from mage.cli.output import printable
+from mage.render import printable
 
-__all__ = ["app"]
+COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
+    "demo": ("Run an agent", "demo", "demo"),
+    "run": ("Run an agent", "running", "run"),
+    "rerun": ("Run an agent", "rerunning", "rerun_session"),
+    "sessions": ("Look at sessions", "show", "sessions"),
+    "tree": ("Look at sessions", "show", "tree"),
+    "show": ("Look at sessions", "show", "show"),
+    "log": ("Look at sessions", "show", "log"),
+    "diff": ("Look at sessions", "show", "diff"),
+    "check": ("Look at sessions", "show", "check_session"),
+    "fork": ("Change sessions", "change", "fork"),
+    "revise": ("Change sessions", "change", "revise"),
+    "rename": ("Change sessions", "change", "rename"),
+    "rm": ("Change sessions", "change", "remove"),
+    "redact": ("Change sessions", "redact", "redact"),
+    "export": ("Files", "export", "export"),
+    "import": ("Files", "export", "import_session"),
+    "replay": ("Files", "replay", "replay"),
+    "doctor": ("Care for a store", "doctor", "doctor"),
+    "gc": ("Care for a store", "gc", "gc"),
+}
+"""For each command, in the order of `mage --help`: its group there, its module in `mage.cli`, and its function."""
 
 _UsageError: Final = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 """What every complaint about options and arguments is; typer has no name of its own for it."""
 
 
+def command_named(name: str) -> Any:  # Any: a command of click's, of which typer has a copy of its own
+    """Return a command, after its module was loaded."""
+    _, module, function = COMMANDS[name]
+    found = getattr(import_module(f"mage.cli.{module}"), function)
+    return _made(name, found, getdoc(found) or "")
+
+
+def _listed(name: str) -> Any:
+    """Return what stands for a command where it is only listed."""
+    _, module, function = COMMANDS[name]
+    return _made(name, _not_loaded, _docstrings(module)[function])
+
+
+@cache
+def _docstrings(module: str) -> dict[str, str]:
+    """Return the docstrings of a module's functions, read from its source."""
+    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
+    found = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
+    return {each.name: cleandoc(ast.get_docstring(each) or "") for each in found}
+
+
+def _made(name: str, function: Callable[..., Any], docstring: str) -> Any:
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name, help=_flowing(docstring), rich_help_panel=COMMANDS[name][0])(function)
+    return typer.main.get_command(alone)
+
+
+def _flowing(docstring: str) -> str:
+    """Return a docstring whose paragraphs have no line breaks, so that a terminal breaks them where it ends."""
+    return "\n\n".join(" ".join(part.split()) for part in docstring.split("\n\n"))
+
+
+def _not_loaded() -> NoReturn:
+    raise RuntimeError("a command that is only listed was called")
+
+
 @final
 class _Group(TyperGroup):
-    """The command, which repeats nothing to a terminal that this would obey: an argument may have been pasted."""
+    """All commands. Nothing is repeated to a terminal that it would obey: an argument may have been pasted."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _listed(cmd_name) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] in COMMANDS:
+            return args[0], command_named(args[0]), args[1:]
+        self.commands = cast("Any", dict.fromkeys(COMMANDS))  # of which the one that may be meant is told
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         with _escaping():
@@ -43,7 +121,6 @@ def _escaping() -> Iterator[None]:
 app = typer.Typer(
     name="mage",
     cls=_Group,
-    help="The execution state of a long-running agent: an immutable two-layer tree of what it did.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -56,10 +133,17 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Take the options that stand before any command."""
+    """Keep, show and change the execution state of long-running agents.
+
+    A session is named STORE#NAME: work.db#monday is the session "monday" in the file work.db, and work.db#monday@12
+    is its version 12. A store with one session needs no name, and MAGE_STORE=work.db no store. Every command takes
+    --json, and -h for its own help.
+    """
+
+
+app.callback(help=_flowing(getdoc(main) or ""))(main)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import mage
-from mage.cli.output import printable
+from mage.render import printable
 
 __all__ = ["line_of_theirs", "told_error", "told_traceback"]
 

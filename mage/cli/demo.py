@@ -1,22 +1,27 @@
-"""`mage demo`: a story in under a minute, without a network, a model or a key."""
+"""`mage demo`: a story in under a minute, without a network, a model or a key.
+
+Three purchases depend on each other, and one is a mistake. What the shop answers and what is said of it comes from
+`mage.agent.shop`, where `mage run --offline` lives it.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Final, TypeAlias, final
 
+import attrs
 import typer
 from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from mage.cli.chart import bars
-from mage.cli.draw import one_line
-from mage.cli.episode import EPISODE, TASK, Beat
-from mage.cli.inspect import print_tree
+from mage.agent.shop import TASK, Shop
+from mage.agent.shop.goods import FEEDBACK, SUBTASKS, WRONG_CHAIR
+from mage.agent.shop.playing import claim
 from mage.cli.output import AsJson, console, print_json, say
-from mage.cli.plain import plain_state
+from mage.cli.show import print_tree
 from mage.engine import (
     ApplyVerdict,
     Command,
@@ -30,19 +35,67 @@ from mage.engine import (
     Start,
     State,
     Unverified,
+    Verdict,
     apply,
     view,
 )
-from mage.render import Meter, render
+from mage.render import Meter, bars, one_line, render, state_as_json
 from mage.tokens import default_counter
 from mage.trajectories.measure import ContextSizes, measure
 
-__all__ = ["register", "story"]
+Move: TypeAlias = Instruct | Grow | Compress | Verdict | Revise
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this room."""
-    app.command("demo")(demo)
+@final
+@attrs.frozen
+class Beat:
+    """One thing that happens, and what a narrator says of it."""
+
+    told: str
+    move: Move
+
+
+def _episode(shop: Shop) -> Iterator[Beat]:
+    shop.reset()
+    yield Beat("The first subtask.", Instruct(SUBTASKS[0]))
+    told = "The agent acts; every action and what came back is a step."
+    yield from _purchase(shop, "oak desk 120 cm", "D-2041", told)
+    told = "The subgoal is done: Compress puts a summary in place of its steps."
+    yield Beat(told, Compress(claim(1, "D-2041", shop.spent)))
+    yield Beat("Maintain: a judge compares the summary with the steps. It passes.", Passed())
+    yield Beat("The second subtask brings a note about what fits.", Instruct(SUBTASKS[1]))
+    yield from _mistake(shop, "C-1180")
+    yield Beat("What was asked for is asked for again.", Instruct(SUBTASKS[1]))
+    yield from _purchase(shop, "linen desk chair", "C-2214", "A new branch, knowing better.")
+    yield Beat("", Compress(claim(2, "C-2214", shop.spent)))
+    yield Beat("It passes.", Passed())
+    yield Beat("", Instruct(SUBTASKS[2]))
+    yield from _purchase(shop, "desk lamp brass linen shade", "L-0310", "")
+    yield Beat("", Compress(claim(3, "L-0310", shop.spent)))
+    yield Beat("It passes: the study is furnished, within budget, and everything fits.", Passed())
+
+
+def _mistake(shop: Shop, code: str) -> Iterator[Beat]:
+    yield from _purchase(
+        shop, "chrome swivel chair", code, "", bought="The mistake: the cheapest chair is bought."
+    )
+    yield Beat("", Compress(claim(2, code, shop.spent)))
+    told = "The judge reads the steps against the task, and fails it."
+    yield Beat(told, Failed(FEEDBACK.format(code=code)))
+    told = (
+        "Revise: back to the boundary before the chair. The wrong branch stays in the tree, out of sight,"
+        " and the lesson stands where it is needed. The shop goes back too: the chair is not bought any more."
+    )
+    yield Beat(told, Revise(3, WRONG_CHAIR.format(code=code)))
+    shop.act(f"return[{code}]")
+
+
+def _purchase(shop: Shop, query: str, code: str, told: str, *, bought: str = "") -> Iterator[Beat]:
+    for said, action in ((told, f"search[{query}]"), ("", f"open[{code}]"), (bought, f"buy[{code}]")):
+        yield Beat(said, Grow(action, shop.act(action).text))
+
+
+EPISODE: Final[tuple[Beat, ...]] = tuple(_episode(Shop()))
 
 
 def story() -> list[tuple[Beat, Command, State]]:
@@ -69,14 +122,14 @@ def demo(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch an agent shop, make a mistake, be judged, go back and do better."""
+    """Watch an agent shop, err, be judged, go back and do better."""
     told = story()
     meter = Meter(default_counter())
     commands = [Start(TASK), *(command for _, command, _ in told)]
     sizes = measure(commands, meter).sizes
     if as_json:
         print_json(
-            {"state": plain_state(view(told[-1][2])), "shown": list(sizes.shown), "full": list(sizes.full)}
+            {"state": state_as_json(view(told[-1][2])), "shown": list(sizes.shown), "full": list(sizes.full)}
         )
         return
     _tell(told, (0.6 if sys.stdout.isatty() else 0.0) if pace is None else pace)

@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from mage.agent import Outcome, RunFailed, RunFinished, RunStopped, Totals
-from mage.cli.output import printable
+from mage.render import printable
 from mage.stores import Conflict
 
 __all__ = ["BESIDE", "explained", "numbered", "told_outcome", "told_totals"]

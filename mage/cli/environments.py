@@ -43,6 +43,15 @@ def environment_named(given: str) -> GuardedEnvironment:
     return _made(given, EntryPoint(given, f"{name}:{factory}", GROUP), arguments)
 
 
+def complete_environment(incomplete: str) -> list[str]:
+    """Return the names of environments that begin so, for the completion of a word in the shell."""
+    try:
+        names = {_OURS.name, *(point.name for point in entry_points(group=GROUP))}
+    except Exception:  # whatever is installed here: a shell that completes a word shows no error
+        names = {_OURS.name}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 def _made(given: str, point: EntryPoint, arguments: str) -> GuardedEnvironment:
     if "" not in sys.path:
         sys.path.append("")  # the working directory, where a module of one's own lies

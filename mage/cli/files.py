@@ -1,25 +1,20 @@
-"""Files: read whole, written whole or not at all, never overwritten unless that is asked for.
+"""Files: read whole, written whole or not at all, never overwritten.
 
-They hold what agents saw, so who makes one is the only one who may read it, whatever the umask allows; one that
-is written anew is shared with those with whom it was shared before, and not sooner than it is whole.
+They hold what agents saw, so a file that is made can be read by its owner alone, whatever the umask allows.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import IO, Final
 
 from mage.cli.output import Refused
-
-__all__ = ["add_line", "exists", "move_new", "read_bytes", "replace_file", "require_absent", "write_new"]
-
 
 _MOST: Final = 1 << 30
 """Bytes of the longest file that is read: it is held in memory several times over."""
@@ -103,7 +98,18 @@ def write_new(path: Path, lines: Iterable[bytes]) -> None:
         Refused: something stands there, or it cannot be written.
     """
     require_absent(path)
-    _write(path, lines, _put_in_place)
+    part = path.with_name(f".mage-{os.getpid()}.part")
+    try:
+        with _private(part) as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        _put_in_place(part, path)
+    except OSError as problem:
+        raise Refused(_said(path, problem)) from None
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def move_new(part: Path, path: Path) -> None:
@@ -151,111 +157,10 @@ def _folder_alone(folder: Path) -> Iterator[int | None]:
         os.close(opened)
 
 
-def replace_file(path: Path, lines: Iterable[bytes], *, was: bytes) -> None:
-    """Write a file anew, with the rights of the old one: it is the old one or the new one, whole, at any time.
-
-    Args:
-        path: the file.
-        lines: what it is to hold.
-        was: what it held when it was read: nothing that somebody wrote since is lost.
-
-    Raises:
-        Refused: the file has changed since it was read, or it cannot be written.
-    """
-
-    def put(part: Path, path: Path) -> None:
-        _share_as(path, part)
-        part.replace(path.resolve())
-
-    with _alone_with(path, os.O_RDONLY) as file:
-        if file.readall() != was:
-            raise _changed(path)
-        _write(path, lines, put)
-
-
-def _write(path: Path, lines: Iterable[bytes], put: Callable[[Path, Path], None]) -> None:
-    part = path.with_name(f".mage-{os.getpid()}.part")
-    try:
-        with _private(part) as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        put(part, path)
-    except OSError as problem:
-        raise Refused(_said(path, problem)) from None
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
 def _private(path: Path) -> BufferedWriter:
     """Open a new file that nobody else may read, from its first byte on."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     return BufferedWriter(FileIO(os.open(path, flags, _PRIVATE), "w"))
-
-
-def _share_as(path: Path, part: Path) -> None:
-    """Give a file the rights of another, and its owner and group where we may; where not, none to another group."""
-    was, now = path.stat(), part.stat()
-    mode = stat.S_IMODE(was.st_mode)
-    if (was.st_uid, was.st_gid) != (now.st_uid, now.st_gid):
-        try:
-            os.chown(part, was.st_uid, was.st_gid)
-        except OSError:
-            mode &= ~stat.S_IRWXG if was.st_gid != now.st_gid else mode
-    with suppress(OSError):
-        part.chmod(mode)
-
-
-def add_line(path: Path, line: bytes, *, behind: int) -> None:
-    """Write a line at the end of a file that has `behind` bytes; it is there as a whole or not at all.
-
-    Raises:
-        Refused: the file has changed since it was read, or it cannot be written.
-    """
-    with _alone_with(path, os.O_RDWR | os.O_APPEND) as file:
-        if file.seek(0, os.SEEK_END) != behind:
-            raise _changed(path)
-        try:
-            if file.write(line) != len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(file.fileno())
-        except OSError:
-            with suppress(OSError):
-                file.truncate(behind)
-            raise
-
-
-@contextmanager
-def _alone_with(path: Path, flags: int) -> Iterator[FileIO]:
-    """Open a file that is there, and keep out every other `mage` that would write it.
-
-    The lock is on the file itself, so that nothing is left beside it. One who waited for it while the file was
-    replaced has the old one, which nobody reads any more. Windows has no such lock: there two commands that
-    write one file in the same moment are not kept apart.
-
-    Raises:
-        Refused: the file was replaced meanwhile, or something in the block failed as files do.
-    """
-    try:
-        with FileIO(os.open(path, flags | getattr(os, "O_BINARY", 0)), _mode(flags)) as file:
-            if sys.platform != "win32":
-                import fcntl  # noqa: PLC0415  # where there is one
-
-                fcntl.flock(file, fcntl.LOCK_EX)
-                if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                    raise _changed(path)
-            yield file
-    except OSError as problem:
-        raise Refused(_said(path, problem)) from None
-
-
-def _mode(flags: int) -> str:
-    return "r+" if flags & os.O_RDWR else "r"
-
-
-def _changed(path: Path) -> Refused:
-    return Refused(f"{path}: somebody else has written it meanwhile; nothing was changed, try again")
 
 
 def _put_in_place(part: Path, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, final
@@ -10,13 +11,19 @@ import attrs
 
 from mage.cli.extras import require_extras
 from mage.cli.files import exists
-from mage.cli.naming import InStore, StoreName, parse_session
+from mage.cli.naming import (
+    STORE_VARIABLE,
+    InFile,
+    InStore,
+    Reference,
+    StoreName,
+    default_store,
+    parse_reference,
+)
 from mage.cli.output import Refused
-from mage.cli.stores import is_made, opened
+from mage.cli.sessions import is_made, only_session, opened, sessions_in
 from mage.cli.tapes import refuse_tape
 from mage.stores import UnknownJournal
-
-__all__ = ["Kept", "in_store", "where_kept"]
 
 _NAME: Final = "run"
 
@@ -47,40 +54,78 @@ def where_kept(session: str | None, *, is_offline: bool) -> Kept:
         Refused: it cannot be kept there, it is a tape, or something is not installed.
     """
     if session is not None:
-        place: InStore | None = in_store(session, "--session")
+        place: InStore | None = _session_named(session)
+    elif os.environ.get(STORE_VARIABLE):
+        place = InStore(default_store(), _stem())
     else:
-        place = None if is_offline else InStore(StoreName(f"sqlite:///{_new_file()}"), _NAME)
+        place = None if is_offline else InStore(_new_store(), _NAME)
     require_extras(None if place is None else place.store, asks_model=not is_offline)
-    if place is None or session is None:
+    if place is None:
         return Kept(place, _NAME, is_there=False)
     return Kept(place, place.name, is_there=_is_there(place))
 
 
+def _session_named(given: str) -> InStore:
+    """Return the session that `--session` names: of a store alone the only one in it, or a new one."""
+    said = _in_a_store(given, "--session")
+    store = said.place
+    assert isinstance(store, StoreName)  # as `_in_a_store` says
+    if said.name is not None:
+        return InStore(store, said.name)
+    if not is_made(store):
+        return InStore(store, _NAME)
+    with opened(store) as found:
+        is_empty = not sessions_in(found)
+    return InStore(store, _NAME) if is_empty else only_session(store)
+
+
 def in_store(given: str, option: str) -> InStore:
-    """Return the session in a store that an option names.
+    """Return the new session in a store that an option names.
 
     Raises:
-        Refused: it names a file, or nothing.
+        Refused: it names a file, a version, or no session.
     """
-    named = parse_session(given)
-    if not isinstance(named, InStore):
-        raise Refused(f"{given}: a run is kept in a store: {option} sqlite:///work.db#NAME")
-    return named
+    said = _in_a_store(given, option)
+    assert isinstance(said.place, StoreName)  # as `_in_a_store` says
+    if said.name is None:
+        raise Refused(f"{given}: name the new session too: {option} {said.place}#NAME")
+    return InStore(said.place, said.name)
 
 
-def _new_file() -> str:
-    """Return the name of a file that is not there, in the working directory, with the time in it."""
-    stem = f"mage-run-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+def _in_a_store(given: str, option: str) -> Reference:
+    """Return what an option says, which is no file and no version.
+
+    Raises:
+        Refused: it is one of these.
+    """
+    said = parse_reference(given)
+    if isinstance(said.place, InFile):
+        raise Refused(f"{given}: a run is kept in a store, not in a session file: {option} work.db#NAME")
+    if said.version is not None:
+        raise Refused(
+            f"{given}: a run goes on at the end of a session: leave out @{said.version}, or mage fork the version first"
+        )
+    return said
+
+
+def _stem() -> str:
+    """Return what says the time, to name a file or a session."""
+    return f"mage-run-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+
+def _new_store() -> StoreName:
+    """Return a store whose file is not there, in the working directory."""
+    stem = _stem()
     name, number = f"{stem}.db", 1
     while exists(Path(name)):
         name, number = f"{stem}-{number}.db", number + 1
-    return name
+    return StoreName(f"sqlite:///{name}", name)
 
 
 def _is_there(place: InStore) -> bool:
     if place.store.url == "memory:" or not is_made(place.store):
         return False
-    with opened(place.store) as store:
+    with opened(place) as store:
         try:
             store.head(place.name)
         except UnknownJournal:

@@ -15,11 +15,11 @@ from rich.panel import Panel
 from rich.text import Text
 
 from mage.agent import AgentEvent, Asked, AskFailed, Noticed, RunEnded
-from mage.cli.draw import draw, one_line
 from mage.cli.endings import numbered
-from mage.cli.inspect import STYLES
 from mage.cli.output import console, print_text
+from mage.cli.show import STYLES
 from mage.engine import Failed, StepId, SummaryId, Tree
+from mage.render import draw, one_line
 from mage.session import Event, Session, events
 from mage.stores import JournalStore
 
@@ -177,7 +177,10 @@ class Screen:
         lines = draw(tree, limit=max(room, 40))[1:][-room:]
         told = Text(one_line(tree.task, 4 * _WIDTH), no_wrap=True, overflow="ellipsis")
         task = Panel(told, title="task", title_align="left")
-        drawn = [Text(str(line), STYLES[line.style], no_wrap=True, overflow="ellipsis") for line in lines]
+        drawn = [
+            Text(line.drawn(self._screen.width), STYLES[line.style], no_wrap=True, overflow="ellipsis")
+            for line in lines
+        ]
         status = Text(one_line(self._happened, 4 * _WIDTH), "italic", no_wrap=True, overflow="ellipsis")
         silent = int(self._clock() - self._heard)
         waiting = f"waiting for an answer, {silent:,} s; " * (silent >= _LONG)

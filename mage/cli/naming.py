@@ -1,57 +1,69 @@
-"""How a session is named on the command line: `URL#name` in a store, or the path of a .jsonl file.
+"""How stores, sessions and versions are named on the command line.
 
-The last `#` parts URL and name, so that a path may hold others. In a name `%23` stands for `#`, `%40` for
-`@`, `%25` for `%`, and `%XX` for any byte of UTF-8, as in a URL: a name with a space may be spelled as it is
-(in quotes, as the shell wants it) or with `%20`. Names are printed so that every command takes them as they were
-printed, in any quotes or none: whatever a shell would change or a terminal not show is spelled with `%XX`. Where a command takes a version too, it stands behind a
-last `@`: `sqlite:///work.db#monday@12`, `session.jsonl@12`.
+    work.db              a store: the path of a SQLite file, or a URL such as postgresql://host/database
+    work.db#monday       a session in it
+    work.db#monday@12    the same session at version 12
+    work.db@12           the only session of a store, at version 12
+    session.jsonl        a session file: a journal, or a bundle that was exported; @12 behind it too
+    monday, #monday@12   where MAGE_STORE names a store: a session in that
+
+The last `#` parts store and name, the last `@` a version. A path that is there is meant as it stands, whatever it
+holds. In a name `%23` stands for `#`, `%40` for `@`, `%25` for `%`, and `%XX` for any byte of UTF-8, as in a URL.
+Names are printed so that every command takes them as they were printed, in any quotes or none: whatever a shell
+would change or a terminal not show is spelled with `%XX`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 from urllib.parse import unquote_to_bytes
 
 import attrs
-import typer
 
 from mage.cli.files import exists
-from mage.cli.output import Refused, printable
-from mage.stores.opening import KNOWN_URLS, without_password
+from mage.cli.output import Refused
+from mage.render.text import printable
+from mage.stores.checks import as_session_name
+from mage.stores.errors import BadName
+from mage.stores.opening import without_password
 
-__all__ = [
-    "AtVersion",
-    "InFile",
-    "InStore",
-    "Session",
-    "SessionName",
-    "Store",
-    "StoreName",
-    "Target",
-    "as_name",
-    "parse_session",
-    "parse_store",
-    "parse_target",
-    "spelled",
-]
+STORE_VARIABLE: Final = "MAGE_STORE"
+"""The environment variable that names the store where a command's words name none."""
 
 _URL: Final = re.compile(r"(?:memory|sqlite|postgresql):|[A-Za-z][A-Za-z0-9+.-]*://")
+_SQLITE: Final = "sqlite:///"
+STORE_HEADER: Final = b"SQLite format 3\0"
+"""What a SQLite file begins with."""
+_OF_STORES: Final = (".db", ".sqlite", ".sqlite3")
+_OF_FILES: Final = (".jsonl", ".json")
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.:/+,-]|\A-")
 """What a shell, a pattern or the end of an option could take for something else, or a terminal not show."""
-_VERSION: Final = re.compile(r"(?P<session>.+)@(?P<version>[0-9]{1,15})", re.DOTALL)
+_VERSION: Final = re.compile(r"(?P<named>.*)@(?P<version>[0-9]{1,15})", re.DOTALL)
 
 
 @final
 @attrs.frozen
 class StoreName:
-    """A store, by its URL; it is shown without its password."""
+    """A store; it is shown as it was named, but for a password.
+
+    Attributes:
+        url: its URL.
+        path: the path by which it was named, if it was.
+    """
 
     url: str
+    path: str | None = attrs.field(default=None, eq=False)
 
     def __str__(self) -> str:
-        return without_password(self.url)
+        return without_password(self.url) if self.path is None else self.path
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the store is; None where it is none."""
+        return Path(self.url.removeprefix(_SQLITE)) if self.url.startswith(_SQLITE) else None
 
 
 @final
@@ -99,17 +111,28 @@ class AtVersion:
     def __str__(self) -> str:
         return f"{self.session}" if self.version is None else f"{self.session}@{self.version}"
 
-    @staticmethod
-    def parse(given: str) -> AtVersion:
-        """Return what `SESSION` or `SESSION@VERSION` names.
 
-        Raises:
-            Refused: it names nothing.
-        """
-        found = _VERSION.fullmatch(given)
-        if found is None or (not _URL.match(given) and exists(Path(given))):
-            return AtVersion(parse_session(given), None)
-        return AtVersion(parse_session(found["session"]), int(found["version"]))
+@final
+@attrs.frozen
+class Reference:
+    """The words by which the user names a session or its store: all of them, or some.
+
+    Attributes:
+        place: the store or the session file.
+        name: the session's name in the store; None where the words have none.
+        version: the version; None where the words have none.
+    """
+
+    place: StoreName | InFile
+    name: str | None
+    version: int | None
+
+    def __str__(self) -> str:
+        named = f"{self.place}" if self.name is None else f"{self.place}#{spelled(self.name)}"
+        return named if self.version is None else f"{named}@{self.version}"
+
+
+# -- names of sessions -----------------------------------------------------------------------------------
 
 
 def spelled(name: str) -> str:
@@ -138,74 +161,168 @@ def as_name(given: str) -> str:
         raise Refused(f"{given}: what %XX spells is not UTF-8; %25 stands for a plain %") from None
 
 
-def parse_session(given: str) -> SessionName:
-    """Return the session that the user named.
+def new_name(given: str) -> str:
+    """Return the name that the user gives a new session in the store of another one.
 
     Raises:
-        Refused: a store is named, but no session in it.
+        Refused: it is no name alone, but names a store, a file or a version too; it says what to type.
     """
-    if not _URL.match(given):
-        return InFile(Path(given))
-    url, mark, name = given.rpartition("#")
-    if not mark or not name:
-        store = StoreName(given.rstrip("#"))
+    alone = given.rpartition("#")[2]
+    if _URL.match(given) or "#" in given:
+        hint = f"the name alone, {alone}" if "#" in given and alone else "a name such as tuesday"
+        raise Refused(f"{given}: the new session is made in the same store: type {hint} (%23 spells a #)")
+    if (found := _VERSION.fullmatch(given)) is not None:
         raise Refused(
-            f"{store}: this names a store; name a session in it: {store}#NAME (mage sessions {store} lists them)"
+            f"{given}: a new name has no version: type {found['named'] or 'a name'}, and the version behind the"
+            " session that is forked (%40 spells an @)"
         )
-    return InStore(StoreName(url), as_name(name))
+    if Path(given).suffix in (*_OF_STORES, *_OF_FILES):
+        raise Refused(
+            f"{given}: this looks like a file, and the new session is made in the same store: type a name such as"
+            f" {Path(given).stem}; mage export writes a session to a file, and mage import to another store"
+        )
+    return checked_name(as_name(given))
+
+
+def checked_name(name: str) -> str:
+    """Return a name that a new session can have.
+
+    Raises:
+        Refused: none can have it, and why.
+    """
+    try:
+        return as_session_name(name)
+    except BadName as error:
+        raise Refused(str(error)) from None
+
+
+# -- names of stores and files ---------------------------------------------------------------------------
+
+
+def parse_reference(given: str) -> Reference:
+    """Return what words name; a store is not opened, and may not be there.
+
+    Raises:
+        Refused: it names nothing; it says what to type.
+    """
+    if (place := _place_there(given)) is not None:
+        return Reference(place, None, None)
+    rest, version = _without_version(given)
+    if version is not None and (place := _place_there(rest)) is not None:
+        return Reference(place, None, version)
+    left, mark, name = rest.rpartition("#")
+    if mark:
+        return Reference(_store(left) if left else default_store(), as_name(name) if name else None, version)
+    if not rest:
+        return Reference(default_store(), None, version)
+    return _reference_alone(given, rest, version)
+
+
+def _reference_alone(given: str, rest: str, version: int | None) -> Reference:
+    """Return what is meant by words without a `#` that are no path of anything that is there."""
+    if _URL.match(rest) or Path(rest).suffix in _OF_STORES:
+        return Reference(_store(rest), None, version)
+    if Path(rest).suffix in _OF_FILES or os.sep in rest:
+        return Reference(InFile(Path(rest)), None, version)
+    if STORE_VARIABLE in os.environ:
+        return Reference(default_store(), as_name(rest), version)
+    raise Refused(
+        f"{given}: there is no such file; a session in a store is named STORE#NAME, such as"
+        f" work.db#{spelled(rest)}, and by its name alone where {STORE_VARIABLE} names the store"
+    )
 
 
 def parse_store(given: str) -> StoreName:
     """Return the store that the user named.
 
     Raises:
-        Refused: it is no URL.
+        Refused: it names a session, a file or nothing.
     """
-    if _URL.match(given):
-        return StoreName(given)
-    hint = f"sqlite:///{given}" if Path(given).suffix in (".db", ".sqlite", ".sqlite3") else KNOWN_URLS
-    raise Refused(f"{given}: a store is named by a URL, such as {hint}")
+    said = parse_reference(given)
+    if isinstance(said.place, InFile):
+        raise Refused(_no_store(given))
+    if said.name is not None or said.version is not None:
+        raise Refused(f"{given}: this names a session; name its store alone: {said.place}")
+    return said.place
 
 
-def parse_target(given: str) -> SessionName | StoreName:
-    """Return the session, or the whole store, that the user named; a store whose path holds a `#` ends in one.
+def default_store() -> StoreName:
+    """Return the store that `MAGE_STORE` names.
 
     Raises:
-        Refused: it names neither.
+        Refused: it is not set, or names no store.
     """
-    if not _URL.match(given):
-        return InFile(Path(given))
-    url, mark, name = given.rpartition("#")
-    if not mark:
+    given = os.environ.get(STORE_VARIABLE, "")
+    if not given:
+        raise Refused(
+            f"no store is named: say it before the #, as in work.db#monday, or set {STORE_VARIABLE}=work.db"
+        )
+    there = _place_there(given)
+    place = _store(given) if there is None else there
+    if isinstance(place, InFile) or (there is None and "#" in given):
+        raise Refused(f"{STORE_VARIABLE}={given}: it names a store, such as work.db, and nothing behind it")
+    return place
+
+
+def names_store(reference: Reference) -> bool:
+    """Tell whether a reference names a store and no session."""
+    return isinstance(reference.place, StoreName) and reference.name is None and reference.version is None
+
+
+def _without_version(given: str) -> tuple[str, int | None]:
+    found = _VERSION.fullmatch(given)
+    return (given, None) if found is None else (found["named"], int(found["version"]))
+
+
+def _place_there(given: str) -> StoreName | InFile | None:
+    """Return the store or file of exactly this name, if one is there: its path may hold a `#` or an `@`."""
+    path = Path(given.removeprefix(_SQLITE))
+    if not given or (_URL.match(given) and not given.startswith(_SQLITE)):
+        return None
+    try:
+        if not exists(path):
+            return None
+    except Refused:  # a path too long, say
+        if "#" in given:
+            return None
+        raise
+    if given.startswith(_SQLITE):
         return StoreName(given)
-    return InStore(StoreName(url), as_name(name)) if name else StoreName(url)
+    if path.is_dir() and STORE_VARIABLE in os.environ and os.sep not in given:
+        return None  # a session of this name is meant
+    return StoreName(f"{_SQLITE}{given}", given) if _is_store(path) else InFile(path)
 
 
-Session = Annotated[
-    SessionName,
-    typer.Argument(
-        parser=parse_session,
-        metavar="SESSION",
-        help="URL#NAME, a session in a store; or the path of a .jsonl file.",
-        show_default=False,
-    ),
-]
-Store = Annotated[
-    StoreName,
-    typer.Argument(
-        parser=parse_store, metavar="STORE", help=f"A store's URL: {KNOWN_URLS}.", show_default=False
-    ),
-]
+def _is_store(path: Path) -> bool:
+    """Tell whether a file is a SQLite file, or by its name should be one."""
+    if path.suffix in _OF_STORES:
+        return True
+    if not path.is_file():  # a pipe is not read for that: what is read is gone
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(STORE_HEADER)) == STORE_HEADER
+    except OSError as problem:
+        raise Refused(f"{path}: {problem.strerror}") from None
 
-if TYPE_CHECKING:
-    Target: TypeAlias = InStore | InFile | StoreName
-else:
-    Target = Annotated[
-        object,
-        typer.Argument(
-            parser=parse_target,
-            metavar="SESSION|STORE",
-            help="A session, or a store's URL: every session in it.",
-            show_default=False,
-        ),
-    ]
+
+def _store(given: str) -> StoreName:
+    """Return the store that stands before a `#`, or alone."""
+    if _URL.match(given):
+        return StoreName(given)
+    path = Path(given)
+    if path.suffix in _OF_FILES or (path.is_file() and path.stat().st_size and not _is_store(path)):
+        raise Refused(_no_store(given))
+    return StoreName(f"{_SQLITE}{given}", given)
+
+
+def _no_store(given: str) -> str:
+    path = Path(given)
+    if not exists(path) and path.suffix not in _OF_FILES:
+        return f"{given}: there is no such file; a store is a SQLite file such as work.db, or a URL"
+    said = f"{given}: this is no store of mage, which is a SQLite file or a URL"
+    if path.suffix == ".jsonl":
+        return (
+            f"{said}; a session file holds one session: name it without a #, or mage import it into a store"
+        )
+    return said

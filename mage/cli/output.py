@@ -10,29 +10,16 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable
-from typing import Annotated, Final, final
+from typing import Annotated, final
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-__all__ = [
-    "AsJson",
-    "Refused",
-    "abandon_output",
-    "complain",
-    "console",
-    "print_json",
-    "print_lines",
-    "print_text",
-    "printable",
-    "say",
-    "speak_safely",
-]
+from mage.render.text import is_seen, printable
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
@@ -41,32 +28,11 @@ class Refused(Exception):
     """Bad input: said in one line, with exit status 1."""
 
 
-_UNSEEN: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-"""What Python takes for printable, and no terminal shows: fillers, blanks, and what only varies others."""
-
-
-def printable(text: str) -> str:
-    """Escape what a terminal would obey or could not show; a line break becomes one mark."""
-    if _is_seen(text):
-        return text
-    return "".join(char if _is_seen(char) else _mark(char) for char in text)
-
-
-def _is_seen(text: str) -> bool:
-    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
-
-
-def _mark(char: str) -> str:
-    return "⏎" if char == "\n" else char.encode("unicode_escape").decode("ascii")
-
-
 def _escaped(text: str) -> str:
     """Escape the same as JSON does, in which it means the same, but for tabs and line breaks."""
-    if all(map(_is_seen, text.split("\n"))):
+    if all(map(is_seen, text.split("\n"))):
         return text
-    return "".join(char if char in "\n\t" or _is_seen(char) else _code(char) for char in text)
+    return "".join(char if char in "\n\t" or is_seen(char) else _code(char) for char in text)
 
 
 def _code(char: str) -> str:
@@ -80,7 +46,7 @@ class _Console(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            is_text = not segment.control and not _is_seen(segment.text)
+            is_text = not segment.control and not is_seen(segment.text)
             yield Segment(_escaped(segment.text), segment.style) if is_text else segment
 
 

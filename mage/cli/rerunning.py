@@ -25,23 +25,22 @@ from mage.agent import (
 )
 from mage.cli.answerers import Mode
 from mage.cli.changing import Change, Given, given_by
-from mage.cli.differences import plain_difference, told_difference
 from mage.cli.endings import numbered, told_outcome, told_totals
-from mage.cli.environments import EnvironmentRaised
+from mage.cli.environments import EnvironmentRaised, complete_environment
 from mage.cli.keeping import in_store
 from mage.cli.naming import InStore
-from mage.cli.naming import Session as Named
-from mage.cli.output import AsJson, Refused, complain, print_json, print_text, printable
+from mage.cli.output import AsJson, Refused, complain, print_json, print_text
 from mage.cli.policies import Changes, changed, policy_changes
 from mage.cli.running import leave_interrupted
-from mage.cli.stores import opened
+from mage.cli.sessions import Session as Named
+from mage.cli.sessions import complete_session, opened
+from mage.cli.show import told_difference
 from mage.cli.tapes import refuse_tape
 from mage.effects import BadEnvironment
 from mage.memory.outcomes import KindOfCall
+from mage.render import difference_as_json, printable
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import MissingTokenizer
-
-__all__ = ["register"]
 
 Followed = TypeVar("Followed")
 _NEXT: Final = {
@@ -53,11 +52,6 @@ _NEXT: Final = {
     "act_failed": "the environment has not answered yet",
 }
 _SHOWN: Final = 8  # versions that differ; --json has them all
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this room."""
-    app.command("rerun")(rerun_session)
 
 
 def rerun_session(
@@ -72,7 +66,11 @@ def rerun_session(
     ] = None,
     environment: Annotated[
         str | None,
-        typer.Option(metavar="NAME[:ARGS]", help="Acts where the record does not say what came of it."),
+        typer.Option(
+            metavar="NAME[:ARGS]",
+            autocompletion=complete_environment,
+            help="Acts where the record does not say what came of it.",
+        ),
     ] = None,
     base_url: Annotated[
         str | None, typer.Option(metavar="URL", help="The server; else OPENAI_BASE_URL, else OpenAI's.")
@@ -82,11 +80,16 @@ def rerun_session(
         bool, typer.Option("--offline", help="The demo's script and shop go on where the record ends.")
     ] = False,
     into: Annotated[
-        str | None, typer.Option(metavar="URL#NAME", help="Keep the changed run; else it is gone.")
+        str | None,
+        typer.Option(
+            metavar="STORE#NAME",
+            autocompletion=complete_session,
+            help="Keep the changed run as a new session; else it is gone.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a run again over its tape, without a model, to the same state; or with something changed.
+    """Run a run again: exactly, without a model; or with a change.
 
     With a change, only what it changes is asked: whatever the run was answered before is answered again. Where
     nobody is given who could answer, the new run stops. Exit status: 0 where nothing differs, 1 where it does.
@@ -112,7 +115,7 @@ def rerun_session(
 
 def _in_store(session: object) -> InStore:
     if not isinstance(session, InStore):
-        raise Refused(f"{session}: a file holds no run; name a session in a store: sqlite:///work.db#NAME")
+        raise Refused(f"{session}: a file holds no run; name a session in a store, such as work.db#study")
     return session
 
 
@@ -120,7 +123,7 @@ def _in_store(session: object) -> InStore:
 
 
 def _exact(session: InStore, as_json: bool) -> None:
-    with opened(session.store) as store:
+    with opened(session) as store:
         again = _found(store, session)
     if as_json:
         print_json({"session": str(session), **_plain_rerun(again)})
@@ -185,7 +188,7 @@ def _followed(session: InStore, follow: Callable[[], Followed]) -> Followed:
 
 def _what_if(session: InStore, kept: InStore | None, given: Given, changes: Mapping[str, object]) -> WhatIf:
     with ExitStack() as stack:
-        store = stack.enter_context(opened(session.store))
+        store = stack.enter_context(opened(session))
         before = _found(store, session)  # before a store is made for what cannot be
         target = stack.enter_context(MemoryStore() if kept is None else opened(kept.store, make=True))
         policy = changed(before.policy, changes)
@@ -255,5 +258,5 @@ def _plain_what_if(session: InStore, kept: InStore | None, found: WhatIf) -> dic
         "asked": attrs.asdict(found.asked),
         "parted": found.parted or None,
         "differ": found.difference.differ,
-        "parts": plain_difference(found.difference),
+        "parts": difference_as_json(found.difference),
     }

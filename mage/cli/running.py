@@ -30,26 +30,20 @@ from mage.cli.answerers import Mode, live, offline
 from mage.cli.asking import Asked, asked_of, task_of
 from mage.cli.culprits import told_traceback
 from mage.cli.endings import BESIDE, explained, told_outcome, told_totals
-from mage.cli.environments import GROUP, EnvironmentRaised, environment_named
-from mage.cli.inspect import print_tree
+from mage.cli.environments import GROUP, EnvironmentRaised, complete_environment, environment_named
 from mage.cli.keeping import Kept, where_kept
 from mage.cli.live import view_for
-from mage.cli.output import AsJson, Refused, print_json, printable, say
+from mage.cli.output import AsJson, Refused, print_json, say
 from mage.cli.policies import Changes, changed, policy_changes
-from mage.cli.stores import opened
+from mage.cli.sessions import complete_session, opened
+from mage.cli.show import print_tree
 from mage.effects import BadEnvironment
+from mage.render import printable
 from mage.session import OtherTask, Session
 from mage.stores import Conflict, JournalStore, MemoryStore, UnknownJournal
 from mage.tokens import MissingTokenizer
 
-__all__ = ["leave_interrupted", "register", "run"]
-
 _INTERRUPTED: Final = 130
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this room."""
-    app.command("run")(run)
 
 
 def run(
@@ -67,6 +61,7 @@ def run(
         str | None,
         typer.Option(
             metavar="NAME[:ARGS]",
+            autocompletion=complete_environment,
             help=f"Where the agent acts: shop, what is installed as {GROUP}, or MODULE:FACTORY[:ARGS].",
         ),
     ] = None,
@@ -82,8 +77,10 @@ def run(
     session: Annotated[
         str | None,
         typer.Option(
-            metavar="URL#NAME",
-            help="Where the run is kept, and goes on if it was interrupted; else in a new mage-run-*.db here.",
+            metavar="STORE#NAME",
+            autocompletion=complete_session,
+            help="Where the run is kept, and goes on if it was interrupted; else in MAGE_STORE, else in a new"
+            " mage-run-*.db here.",
         ),
     ] = None,
     policy: Changes = None,
@@ -97,10 +94,10 @@ def run(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run an agent until its task is finished; run the same session again to go on.
+    """Run an agent until its task is done; run its session again to go on.
 
-    The key comes from OPENAI_API_KEY and is never kept. Without --session, --offline keeps nothing. Exit
-    status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
+    The key comes from OPENAI_API_KEY and is never kept. Without --session and MAGE_STORE, --offline keeps
+    nothing. Exit status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
     """
     changes = policy_changes(policy, max_steps=max_steps, max_tokens=max_tokens)
     asked = asked_of(environment, model, judge_model, base_url, mode, is_offline=is_offline)
@@ -112,9 +109,7 @@ def run(
         if as_json:  # whatever an environment prints, standard output is one object
             stack.enter_context(redirect_stdout(sys.stderr))
         agent = _agent(stack, asked)
-        store = stack.enter_context(
-            MemoryStore() if kept.place is None else opened(kept.place.store, make=True)
-        )
+        store = stack.enter_context(MemoryStore() if kept.place is None else opened(kept.place, make=True))
         if changes:
             agent = attrs.evolve(agent, policy=changed(_policy_before(store, kept), changes))
         outcome = _ran(agent, store, kept, text, quiet=as_json, with_traceback=with_traceback)
@@ -221,10 +216,13 @@ def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: Asked) -> No
     say(f"\n{told_outcome(outcome)}", "bold")
     say(told_totals(outcome.totals))
     if kept.place is None:
-        say("kept nowhere; --session sqlite:///work.db#NAME keeps a run")
+        say("kept nowhere; --session work.db#NAME keeps a run")
         return
     named = shlex.quote(str(kept.place))
-    say(f"session {printable(str(kept.place))}: mage tree {printable(named)}, mage rerun {printable(named)}")
+    made = "went on with" if kept.is_there else "made"
+    say(
+        f"{made} session {printable(str(kept.place))}: mage tree {printable(named)}, mage rerun {printable(named)}"
+    )
     if not isinstance(outcome, RunFinished):
         again = shlex.join(["mage", "run", "--session", str(kept.place), *asked.options])
         say(f"go on with: {printable(again)}")

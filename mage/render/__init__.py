@@ -1,4 +1,4 @@
-"""The execution state S = (C, R, H) as text for an agent, in the paper's form, and as chat messages.
+"""The execution state S = (C, R, H) as text for an agent and as chat messages; trees as drawings, diagrams and JSON.
 
 An agent that bought two products, tried a third, went back, and is two steps into another try is shown:
 
@@ -31,18 +31,38 @@ from __future__ import annotations
 from mage.engine import ExecutionState
 from mage.render.blocks import body_of, hints_of
 from mage.render.caps import DEFAULT_CAPS, NO_CAPS, BadCap, Caps
+from mage.render.diagrams import as_dot, as_mermaid
+from mage.render.diff import Difference, Sides, compare_states
+from mage.render.drawing import Line, bars, draw
 from mage.render.meter import Meter
+from mage.render.text import one_line, printable
+from mage.render.to_json import difference_as_json, state_as_json, step_as_json, summary_as_json, tree_as_json
 
 __all__ = [
     "DEFAULT_CAPS",
     "NO_CAPS",
     "BadCap",
     "Caps",
+    "Difference",
+    "Line",
     "Meter",
+    "Sides",
+    "as_dot",
+    "as_mermaid",
+    "bars",
     "blocks",
+    "compare_states",
+    "difference_as_json",
+    "draw",
+    "one_line",
+    "printable",
     "render",
     "render_body",
     "render_hints",
+    "state_as_json",
+    "step_as_json",
+    "summary_as_json",
+    "tree_as_json",
 ]
 
 

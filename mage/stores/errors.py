@@ -111,7 +111,7 @@ class HasForks(StoreError):
 
     def __str__(self) -> str:
         forks = ", ".join(_shown(fork) for fork in self.forks[:8]) + ", ..." * (len(self.forks) > 8)
-        return f"journal {_shown(self.name)} has forks that read through it: delete these first: {forks}"
+        return f"journal {_shown(self.name)} has forks that read through it, so it keeps its name and its records: delete these first: {forks}"
 
 
 @final

@@ -134,10 +134,25 @@ class MemoryStore:
             journal = self._find(name)
             if expected not in (None, found := _head(journal)):
                 raise Conflict(expected, found)
-            forks = tuple(sorted(other.name for other in self._journals.values() if other.parent is journal))
-            if forks:
-                raise HasForks(name, forks)
+            self._require_unforked(journal)
             del self._journals[name]
+
+    def rename(self, name: str, new: str) -> None:
+        """See `JournalStore.rename`."""
+        new = as_name(new)
+        with self._alone():
+            journal = self._find(name)
+            if new in self._journals:
+                raise NameTaken(new)
+            self._require_unforked(journal)
+            del self._journals[name]
+            journal.name = new
+            self._journals[new] = journal
+
+    def _require_unforked(self, journal: _Journal) -> None:
+        forks = tuple(sorted(other.name for other in self._journals.values() if other.parent is journal))
+        if forks:
+            raise HasForks(journal.name, forks)
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
         """See `JournalStore.replace_parts`."""

@@ -162,6 +162,16 @@ class JournalStore(Protocol):
         """
         ...
 
+    def rename(self, name: str, new: str) -> None:
+        """Give a journal, with its records and snapshots, another name. Cost: O(1).
+
+        Raises:
+            UnknownJournal: there is no such journal.
+            NameTaken: there is a journal `new` already, `name` itself too.
+            HasForks: forks read through it, and which.
+        """
+        ...
+
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
         """Put records in the place of themselves with texts redacted, in whichever journal each lies.
 
@@ -272,6 +282,10 @@ class AsyncJournalStore(Protocol):
 
     async def delete(self, name: str, *, expected: Head | None = None) -> None:
         """See `JournalStore.delete`."""
+        ...
+
+    async def rename(self, name: str, new: str) -> None:
+        """See `JournalStore.rename`."""
         ...
 
     async def replace_parts(self, name: str, records: Iterable[Record]) -> None:

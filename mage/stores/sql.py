@@ -343,8 +343,19 @@ class _Origin(NamedTuple):
     time: int
 
 
-def _add_journal(connection: Connection, name: str, head: Head, rows: Sequence[Row], origin: _Origin) -> None:
-    """Add a journal and its records.
+def _require_unforked(connection: Connection, name: str, journal: int) -> None:
+    """Do nothing where no fork reads through a journal.
+
+    Raises:
+        HasForks: some do.
+    """
+    forks = connection.execute("SELECT name FROM mage_journals WHERE parent = ?", (journal,)).fetchall()
+    if forks:
+        raise HasForks(name, tuple(sorted(fork for (fork,) in forks)))
+
+
+def _add_journal(connection: Connection, name: str, head: Head, rows: Sequence[Row], origin: _Origin) -> int:
+    """Add a journal and its records, and return its number.
 
     Raises:
         NameTaken: there is one of this name.
@@ -365,7 +376,9 @@ def _add_journal(connection: Connection, name: str, head: Head, rows: Sequence[R
     ).fetchone()
     if added is None:
         raise NameTaken(name)
-    _add_records(connection, added[0], rows)
+    number: int = added[0]
+    _add_records(connection, number, rows)
+    return number
 
 
 def _add_records(connection: Connection, journal: int, rows: Sequence[Row]) -> None:
@@ -557,16 +570,28 @@ class SqlStore:
             _hold_alone(connection, name, [journal])
             if expected is not None and (head := _head_in(connection, name)) != expected:
                 raise Conflict(expected, head)
-            forks = connection.execute(
-                "SELECT name FROM mage_journals WHERE parent = ?", (journal,)
-            ).fetchall()
-            if forks:
-                raise HasForks(name, tuple(sorted(fork for (fork,) in forks)))
+            _require_unforked(connection, name, journal)
             connection.execute("DELETE FROM mage_snapshots WHERE journal = ?", (journal,))
             connection.execute("DELETE FROM mage_records WHERE journal = ?", (journal,))
             connection.execute("DELETE FROM mage_journals WHERE id = ?", (journal,))
 
         self._transactions.write(work, lambda _: self._is_gone(name))
+
+    def rename(self, name: str, new: str) -> None:
+        """See `JournalStore.rename`."""
+        new, time = as_name(new), self._clock()
+
+        def work(connection: Connection) -> Head:
+            lineage = lineage_of(connection, name)
+            _hold_alone(connection, name, [lineage.journal])
+            # a row that holds the name: whoever else wants it waits, and the name is refused where it is taken
+            held = _add_journal(connection, new, lineage.head, (), _Origin(None, 0, 0, time))
+            _require_unforked(connection, name, lineage.journal)
+            connection.execute("DELETE FROM mage_journals WHERE id = ?", (held,))
+            connection.execute("UPDATE mage_journals SET name = ? WHERE id = ?", (new, lineage.journal))
+            return lineage.head
+
+        self._transactions.write(work, lambda head: self._is_gone(name) and self._holds(new, head))
 
     def _is_gone(self, name: str) -> bool:
         try:

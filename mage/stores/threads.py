@@ -120,6 +120,10 @@ class InThread:
         """See `JournalStore.delete`."""
         await self._over(lambda: self._store.delete(name, expected=expected))
 
+    async def rename(self, name: str, new: str) -> None:
+        """See `JournalStore.rename`."""
+        await self._over(lambda: self._store.rename(name, new))
+
     async def replace_parts(self, name: str, records: Iterable[Record]) -> None:
         """See `JournalStore.replace_parts`."""
         await self._over(lambda: self._store.replace_parts(name, records))

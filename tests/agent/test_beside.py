@@ -11,7 +11,7 @@ import pytest
 from mage import JudgeRequest, Passed, Session
 from mage.agent import Agent, BadTape, Policy, RunFailed, RunFinished, rerun, tape_name
 from mage.agent.answering import BadAnswer
-from mage.cli.redacting import redact_run
+from mage.cli.redact import redact_run
 from mage.effects import Decide, Decision, EffectError, Model
 from mage.stores import MemoryStore
 from mage.testing import ScriptedJudge, ScriptedModel

@@ -23,7 +23,7 @@ from mage.agent import (
     tape_name,
 )
 from mage.agent.tape import TAPE_TASK, encoded
-from mage.cli.redacting import redact_store
+from mage.cli.redact import redact_store
 from mage.effects import Decide, Decision, EffectError
 from mage.session import OtherTask, events
 from mage.stores import MemoryStore, StoreError, UnknownJournal, open_store

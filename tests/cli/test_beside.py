@@ -15,8 +15,7 @@ import pytest
 from mage import Session, Start
 from mage.cli.naming import InStore, StoreName
 from mage.cli.output import Refused
-from mage.cli.readings import Place
-from mage.cli.redacting import _require_gone
+from mage.cli.redact import Place, _require_gone
 from mage.codec import encode_journal
 from mage.stores import BadAddress, open_store
 from tests.cli.runner import mage
@@ -136,5 +135,5 @@ def test_a_session_where_a_store_is_wanted_is_told(tmp_path: Path) -> None:
     for command in ("sessions", "gc"):
         ran = mage(command, f"{url}#main")
         assert ran.status == 1
-        assert f"is this a session? its store is {url}\n" in ran.err
-        assert "is this a session" not in mage(command, f"{url}x").err
+        assert f"this names a session; name its store alone: {url}\n" in ran.err
+        assert "names a session" not in mage(command, f"{url}x").err

@@ -22,7 +22,7 @@ def url(tmp_path: Path) -> str:
     path.write_bytes(b"".join(encode_journal(story())))
     url = f"sqlite:///{tmp_path / 'work.db'}"
     mage("import", path, f"{url}#main")
-    mage("fork", f"{url}#main", "try", "--at", 8)
+    mage("fork", f"{url}#main@8", "try")
     mage("revise", f"{url}#try", 1, "--lesson", "glass")
     mage("fork", f"{url}#try", "deep")
     mage("revise", f"{url}#deep", 0, "--lesson", "another room")
@@ -66,9 +66,9 @@ def test_a_journal_comes_out_as_it_went_in(url: str, tmp_path: Path) -> None:
     ran = mage("export", f"{url}#main", "--to", "journal")
     assert replay(decode_journal(ran.out.encode()).unwrap()) == replay(story())
     mage("export", f"{url}#deep", "--out", tmp_path / "deep.jsonl")
-    for command in (["tree"], ["show"], ["log", "--payload"]):
+    for command in (["tree"], ["show"], ["log", "--texts"]):
         assert mage(*command, tmp_path / "deep.jsonl").out == mage(*command, f"{url}#deep").out
-    assert "a bundle is not written on" in mage("revise", tmp_path / "deep.jsonl", 0).err
+    assert "a session file is read, and never written" in mage("revise", tmp_path / "deep.jsonl", 0).err
 
 
 def test_nothing_is_overwritten(url: str, tmp_path: Path) -> None:

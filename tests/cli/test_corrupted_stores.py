@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from mage.cli.redacting import family
+from mage.cli.redact import family
 from mage.stores import DamagedStore, open_store
 from tests.cli.runner import mage
 from tests.stores.corrupted import FAULTS, sql, write
@@ -18,10 +18,10 @@ from tests.stores.corrupted import FAULTS, sql, write
 LOOKING = (
     ["sessions", "{url}"],
     ["sessions", "{url}", "--json"],
-    ["log", "{url}#main", "--payload"],
+    ["log", "{url}#main", "--texts"],
     ["tree", "{url}#try"],
     ["show", "{url}#try again", "--json"],
-    ["show", "{url}#main", "--at", "30"],
+    ["show", "{url}#main@30"],
     ["check", "{url}#main"],
     ["diff", "{url}#main", "{url}#try again@41"],
     ["export", "{url}#try again", "--lineage"],
@@ -29,7 +29,7 @@ LOOKING = (
     ["gc", "{url}", "--name", "*", "--dry-run"],
 )
 WRITING = (
-    ["fork", "{url}#main", "new", "--at", "30"],
+    ["fork", "{url}#main@30", "new"],
     ["revise", "{url}#main", "0", "--lesson", "again"],
     ["redact", "{url}#try", "chair"],
     ["gc", "{url}", "--name", "*"],
@@ -88,11 +88,12 @@ def test_a_damaged_session_is_named_and_the_others_are_listed(sound: Path, tmp_p
     sql("UPDATE mage_journals SET digest = x'00' WHERE name = 'try'")(path)
     ran = mage("sessions", f"sqlite:///{path}")
     assert ran.status == 1
-    assert [line.split("  ")[0] for line in ran.out.splitlines()] == ["session", "main", "try%20again"]
+    told = [line.split("  ")[0] for line in ran.out.splitlines()]
+    assert (told[:2], sorted(told[2:])) == (["session", "?"], ["main", "try%20again"])
     assert "the journal 'try': the row of a journal says no head" in ran.err
     assert f"mage doctor sqlite:///{path} looks at all of it" in ran.err
     listed = json.loads(mage("sessions", f"sqlite:///{path}", "--json").out)
-    assert [each["name"] for each in listed["sessions"]] == ["main", "try again"]
+    assert sorted(each["name"] for each in listed["sessions"]) == ["main", "try again"]
     assert listed["damaged"] == ["the journal 'try': the row of a journal says no head"]
 
 

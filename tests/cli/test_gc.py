@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Start
-from mage.cli import collecting, looks
-from mage.cli.collecting import _dropped, _lines, plan
-from mage.cli.looks import LOOKS
+from mage.cli import gc
+from mage.cli.gc import _dropped, _lines, plan
 from mage.cli.naming import StoreName, spelled
+from mage.cli.sessions import LOOKS
 from mage.stores import (
     NOTHING,
     Head,
@@ -142,7 +142,7 @@ def test_an_age_that_is_none_is_a_usage_error(url: str, age: str) -> None:
 
 def at(monkeypatch: pytest.MonkeyPatch, time: int) -> None:
     """Let the clock of whoever collects show a time."""
-    monkeypatch.setattr(collecting, "now", lambda: time)
+    monkeypatch.setattr(gc, "now", lambda: time)
 
 
 def test_a_live_session_of_a_machine_whose_clock_is_wrong_is_kept(
@@ -196,9 +196,9 @@ def test_whatever_a_look_says_nothing_is_older_than_it_can_be(seen: dict[str, ob
     """Of any meta of that journal: a session is old only where a look names its very head, and no time ahead."""
     with MemoryStore() as store:
         head = store.create("a", chain(2))
-        kept = seal(NOTHING, draft(None, Start(looks._TASK), {"seen": seen}), random_salt)
+        kept = seal(NOTHING, draft(None, Start(gc._TASK), {"seen": seen}), random_salt)
         store.create(LOOKS, [kept])
-        since = looks.looked_at(store, store.journals(), time)
+        since = gc.looked_at(store, store.journals(), time)
         assert since.keys() == {"a"}
         assert since["a"] == time or seen["a"] == [head.version, head.digest, since["a"]]
         assert since["a"] <= time

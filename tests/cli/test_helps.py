@@ -9,26 +9,22 @@ from pathlib import Path
 from typing import Final, cast
 
 import pytest
-import typer
 
-from mage.cli import app, load_all
-from mage.cli.rooms import ROOMS
+from mage.cli.app import COMMANDS, command_named
 from tests.cli.children import in_one_line, place
 from tests.cli.runner import mage
 
 __all__ = ["place"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-load_all()
-GROUP: Final = typer.main.get_command(app)
-NAMES: Final = sorted(getattr(GROUP, "commands"))  # noqa: B009  # typer says less of it than it is
+NAMES: Final = sorted(COMMANDS)
 BRACKETS: Final = re.compile(r"\\?(\[[^\]\s]*\])")
 """What a help says in brackets; the backslash is for rich, which would take it for markup."""
 
 
 def said_in_brackets(name: str) -> set[str]:
     """Return what stands in brackets in the texts of a command: its own, and those of what it takes."""
-    command = GROUP.commands[name]  # type: ignore[attr-defined]  # as above
+    command = command_named(name)
     texts = [
         command.help,
         *(part for each in command.params for part in (each.metavar, getattr(each, "help", ""))),
@@ -58,11 +54,22 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_overview_says_what_each_command_says_of_itself() -> None:
-    """Every command of every room is in the table, in its words, and nothing else is."""
-    said = {name: getattr(GROUP, "commands")[name].help for name in NAMES}  # noqa: B009  # as above
-    first = {name: " ".join(text.split("\n\n")[0].split()) for name, text in said.items()}
-    assert first == {name: words for name, (_, words) in ROOMS.items()}
+def test_the_overview_says_what_each_command_says_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command is in it under its group, with the first paragraph of its function's docstring."""
+    monkeypatch.setenv("COLUMNS", "200")
+    said = mage("--help").out
+    for name in NAMES:
+        first = " ".join(str(command_named(name).help).split("\n\n")[0].split())
+        assert re.search(rf"\│ {name} +{re.escape(first)} +│", said), name
+    assert {group for group, _, _ in COMMANDS.values()} <= set(re.findall(r"╭─ (.+?) ─", said))
+
+
+def test_the_overview_fits_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns no line is longer, and no sentence of a command is cut."""
+    monkeypatch.setenv("COLUMNS", "80")
+    said = mage("--help").out
+    assert max(map(len, said.splitlines())) <= 80
+    assert "…" not in said
 
 
 @pytest.mark.parametrize(

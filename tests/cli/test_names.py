@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Final
@@ -74,13 +75,16 @@ def names_in(url: str) -> set[str]:
 def listed(url: str) -> list[tuple[str, str]]:
     """Return what `mage sessions` prints as names, each with what it prints as the session that it was forked from."""
     lines = mage("sessions", url, "--all").out.splitlines()[1:]
-    return [(line.split()[0], next((word for word in line.split() if "@" in word), "")) for line in lines]
+    found = [re.search(r"\(from (\S+)\) task$", line) for line in lines]
+    return [
+        (line.split()[0], "" if each is None else each[1]) for line, each in zip(lines, found, strict=True)
+    ]
 
 
 def test_each_session_is_listed_under_a_name_that_says_it_exactly(url: str) -> None:
     """Whole, on one line; so is that of the session that it was forked from, and `--json` has both spellings."""
     names = sorted([*NAMES, *(f"fork {number}" for number in range(len(NAMES)))])
-    assert [as_name(shown) for shown, _ in listed(url)] == names
+    assert sorted(as_name(shown) for shown, _ in listed(url)) == names
     assert sorted(as_name(parent.removesuffix("@2")) for _, parent in listed(url) if parent) == sorted(NAMES)
     for each in json.loads(mage("sessions", url, "--json").out)["sessions"]:
         assert as_name(each["spelled"]) == each["name"]
@@ -88,7 +92,7 @@ def test_each_session_is_listed_under_a_name_that_says_it_exactly(url: str) -> N
 
 COMMANDS: Final = {
     "tree": ["tree", "{url}#{name}"],
-    "show": ["show", "{url}#{name}", "--at", "1"],
+    "show": ["show", "{url}#{name}@1"],
     "check": ["check", "{url}#{name}"],
     "log": ["log", "{url}#{name}"],
     "diff": ["diff", "{url}#{name}@2", "{url}#{name}"],

@@ -123,7 +123,7 @@ def test_a_trace_given_as_a_session_is_told_what_to_do(tmp_path: Path) -> None:
     path.write_text(
         '[{"role":"user","content":"hi"},{"role":"assistant","content":"yes?"}]\n', encoding="utf-8"
     )
-    assert "mage replay FILE --out SESSION.jsonl" in mage("tree", path).err
+    assert "--out SESSION.jsonl makes a session file" in mage("tree", path).err
 
 
 @pytest.mark.parametrize("name", ["a" * 251 + ".x", "a" * 300, "none/out.jsonl"])

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Grow, Start
-from mage.cli.readings import matches, places_in
-from mage.cli.redacting import redact_store
+from mage.cli.redact import matches, places_in, redact_store
 from mage.engine.text import as_text, is_blank
 from mage.stores import MemoryStore
 from mage.testing.stores import recorded

@@ -18,10 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Command, Grow, Start, State, apply, check
-from mage.cli import stores
+from mage.cli import sessions
 from mage.cli.output import Refused
-from mage.cli.readings import places_in
-from mage.cli.redacting import family, redact_store
+from mage.cli.redact import family, places_in, redact_store
 from mage.codec import encode_journal
 from mage.engine.text import is_blank
 from mage.session import Session
@@ -249,7 +248,7 @@ def test_a_secret_is_found_in_meta_however_it_is_spelled(tmp_path: Path) -> None
 
 def test_a_log_that_somebody_reads_is_told(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a reader holds the old pages they cannot be overwritten: that is said, with status 1."""
-    monkeypatch.setattr(stores, "open_store", partial(open_store, patience=0.1))
+    monkeypatch.setattr(sessions, "open_store", partial(open_store, patience=0.1))
     with closing(sqlite3.connect(tmp_path / "store" / "work.db", isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM mage_records").fetchone()
@@ -280,45 +279,14 @@ def test_the_pattern_can_come_from_standard_input(url: str, monkeypatch: pytest.
     assert "hunter2" not in mage("show", f"{url}#main").out
 
 
-def test_files_are_redacted_too(url: str, tmp_path: Path) -> None:
-    """A bundle keeps its digests; a journal is written anew, and what was equal in it stays equal."""
-    bundle, journal = tmp_path / "bundle.jsonl", tmp_path / "journal.jsonl"
-    mage("export", f"{url}#fork of fork", "--lineage", "--out", bundle)
-    mage("export", f"{url}#main", "--to", "journal", "--out", journal)
-    for path in (bundle, journal):
-        before = mage("tree", path, "--json").out
-        assert mage("redact", path, "hunter2", "--dry-run").status == 0
-        assert b"hunter2" in path.read_bytes()
-        assert mage("redact", path, "hunter2").status == 0
-        assert b"hunter2" not in path.read_bytes()
-        assert mage("check", path).status == 0
-        assert (
-            json.loads(mage("tree", path, "--json").out)["active_path"] == json.loads(before)["active_path"]
-        )
-    assert mage("import", bundle, f"{url}#again", "--flatten").status == 0
-    digests = {
-        each["name"]: each["head"] for each in json.loads(mage("sessions", url, "--json").out)["sessions"]
-    }
-    assert digests["again"] == digests["fork of fork"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle.jsonl", "journal.jsonl", "store"]
-
-
-def test_a_file_whose_folder_cannot_be_written_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the new one cannot be put in its place, the old one stays, whole."""
+def test_a_session_file_is_not_redacted(tmp_path: Path) -> None:
+    """It is never written: what is to be done instead is said, and the file stays as it was."""
     path = tmp_path / "story.jsonl"
     path.write_bytes(b"".join(encode_journal(story())))
     before = path.read_bytes()
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "replace", refuse)
     ran = mage("redact", path, "chrome")
-    assert (ran.status, path.read_bytes()) == (1, before)
-    assert "Permission denied" in ran.err
-    assert [each.name for each in tmp_path.iterdir()] == ["story.jsonl"]
+    assert (ran.status, ran.out, path.read_bytes()) == (1, "", before)
+    assert f"mage import {path} work.db" in ran.err
 
 
 def changing(commands: tuple[Command, ...]) -> list[Command]:
@@ -360,7 +328,7 @@ def test_the_structure_stays_whatever_is_taken_out(commands: tuple[Command, ...]
 def test_a_redacted_journal_file_has_the_same_structure(commands: tuple[Command, ...], pattern: str) -> None:
     """Also where one instruction or lesson stands twice: equal texts get one marker there."""
     from mage.cli.naming import InFile
-    from mage.cli.readings import redacted_records
+    from mage.cli.redact import redacted_records
     from mage.cli.sessions import recorded as records_of_file
     from mage.stores import fold
 

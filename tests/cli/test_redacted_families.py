@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Grow, Start
-from mage.cli.redacting import redact_store
+from mage.cli.redact import redact_store
 from mage.stores import NOTHING, DamagedRecord, JournalStore, MemoryStore, Record, verify
 from mage.testing.stores import following, recorded
 

@@ -224,7 +224,7 @@ def test_a_bundle_from_a_store_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "pond.jsonl"
     path.write_bytes(JOURNAL)
     mage("import", path, f"{url}#pond")
-    mage("fork", f"{url}#pond", "ice", "--at", 4)
+    mage("fork", f"{url}#pond@4", "ice")
     mage("export", f"{url}#ice", "--lineage", f"--out={out}")
     told = json.loads(mage("replay", out, "--json").out)
     assert [task["task"] for task in told["tasks"]] == ["ice"]

@@ -198,7 +198,7 @@ def test_a_name_whose_tape_is_taken_is_refused() -> None:
 
 def test_a_copy_says_why_it_has_no_tape() -> None:
     """A fork, and a session that was exported and imported under another name, take no tape along."""
-    assert mage("fork", RUN, "fork", "--at", 10).status == 0
+    assert mage("fork", f"{RUN}@10", "fork").status == 0
     assert mage("export", RUN, "--out", "a.jsonl").status == 0
     assert mage("import", "a.jsonl", "sqlite:///w.db#copy").status == 0
     for name in ("fork", "copy"):

@@ -105,7 +105,7 @@ def test_a_run_with_a_model_is_kept_in_a_file_of_its_own() -> None:
         assert [request.body["model"] for request in server.requests] == ["m", "m"]
     (file,) = Path.cwd().glob("mage-run-*.db")
     assert (ran.status, ran.err) == (0, "")
-    assert f"session sqlite:///{file.name}#run" in ran.out
+    assert f"made session {file.name}#run" in ran.out
     assert "finished: There is one." in ran.out
     assert "model 2 calls, 220 tokens" in ran.out
     assert KEY not in ran.out
@@ -271,8 +271,8 @@ def test_a_tape_that_cannot_be_followed_is_refused() -> None:
 @pytest.mark.parametrize(
     ("session", "said"),
     [
-        ("work.jsonl", "sqlite:///work.db#NAME"),
-        ("sqlite:///w.db", "names a store"),
+        ("work.jsonl", "--session work.db#NAME"),
+        ("sqlite:///w.db#a@3", "leave out @3"),
         ("memory:#a", "gone when the command ends"),
         ("sqlite:///none/w.db#a", "none"),
         ("mysql://host/db#a", "mysql"),

@@ -16,13 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Grow, Revise, Start, StepId, replay, view
-from mage.cli import stores
-from mage.cli.naming import InFile, InStore, StoreName, as_name, parse_session, parse_target, spelled
+from mage.cli import sessions
+from mage.cli.naming import InStore, StoreName, as_name, spelled
 from mage.cli.output import Refused
-from mage.codec import decode_journal, encode_journal
-from mage.render import render
+from mage.cli.sessions import parse_session, parse_target
+from mage.codec import encode_journal
+from mage.render import Meter, render
 from mage.session import Session
 from mage.stores import NOTHING, JournalStore, StoreUnavailable, fold, open_store, redacted, verify
+from mage.tokens import default_counter
 from tests.cli.runner import Ran, mage
 from tests.cli.test_sessions import story
 from tests.stores.corrupted import sql
@@ -54,32 +56,36 @@ def test_every_name_can_be_spelled(name: str) -> None:
 
 
 def test_a_name_is_found_behind_the_last_mark() -> None:
-    """A path may hold `#` itself; what is no URL is a path."""
+    """The path of a store may hold `#` itself."""
     store = StoreName("sqlite:///we#ird.db")
     assert parse_session("sqlite:///we#ird.db#a%23b%40c") == InStore(store, "a#b@c")
     assert parse_target("sqlite:///we#ird.db#") == store
-    assert parse_session("a#b.jsonl") == InFile(Path("a#b.jsonl"))
     with pytest.raises(Refused, match="not UTF-8"):
         parse_session("sqlite:///work.db#%ff")
 
 
 def test_sessions_lists_what_is_in_a_store(url: str) -> None:
-    """Name, versions, steps, parent and head; for machines the digests and times too."""
-    mage("fork", f"{url}#main", "try", "--at", 8)
+    """Name, versions, tokens, time and task, the last changed first; for machines the digests and times too."""
+    mage("fork", f"{url}#main@8", "try")
     listed = json.loads(mage("sessions", url, "--json").out)["sessions"]
     assert [(each["name"], each["versions"], each["own_steps"]) for each in listed] == [
-        ("main", 13, 4),
         ("try", 8, 0),
+        ("main", 13, 4),
     ]
-    assert (listed[1]["parent"], listed[1]["forked_at"], listed[1]["own_bytes"]) == ("main", 8, 0)
+    assert (listed[0]["parent"], listed[0]["forked_at"], listed[0]["own_bytes"]) == ("main", 8, 0)
+    assert (listed[0]["outcome"], listed[1]["outcome"]) == ("rejected", "")
+    meter = Meter(default_counter())
+    for each, commands in zip(listed, (story()[:8], story()), strict=True):
+        assert each["tokens"] == meter.count(view(replay(commands).unwrap()))
+        assert (each["task"], each["damage"]) == ("furnish a study", None)
     lines = mage("sessions", url).out.splitlines()
-    assert len(lines) == 3
-    assert "main@8" in lines[2]
-    assert listed[1]["head"][:12] in lines[2]
+    assert lines[0].split() == ["session", "outcome", "versions", "tokens", "last", "change", "task"]
+    assert [line.split()[0] for line in lines[1:]] == ["try", "main"]
+    assert lines[1].endswith("(from main@8) furnish a study")
 
 
 def test_an_empty_store_holds_none(tmp_path: Path) -> None:
-    """Said, not shown as an empty table."""
+    """Reference, not shown as an empty table."""
     with open_store(f"sqlite:///{tmp_path / 'empty.db'}"):
         pass
     assert mage("sessions", f"sqlite:///{tmp_path / 'empty.db'}").out.endswith("holds no session\n")
@@ -92,7 +98,7 @@ def test_log_says_what_each_record_did(url: str) -> None:
     assert lines[6].endswith("summary 2 covers 2 kind subgoal")
     assert lines[8].endswith("boundary 1 abandoned 1")
     assert not any("chair" in line for line in lines)
-    shown = mage("log", f"{url}#main", "--payload").out
+    shown = mage("log", f"{url}#main", "--texts").out
     assert "        observation: bought⏎for $129\n" in shown
     assert "\x1b" not in shown
     assert mage("log", f"{url}#main", "--last", 2).out.splitlines() == lines[-2:]
@@ -109,7 +115,7 @@ def test_the_last_of_a_log_is_its_end(url: str, tmp_path: Path, last: int) -> No
                 {
                     key: value for key, value in each.items() if key != "digest"
                 }  # a file gets new salts each time
-                for each in json.loads(mage("log", session, "--payload", "--json", *options).out)["records"]
+                for each in json.loads(mage("log", session, "--json", *options).out)["records"]
             ]
             for options in ([], ["--last", last])
         )
@@ -117,13 +123,13 @@ def test_the_last_of_a_log_is_its_end(url: str, tmp_path: Path, last: int) -> No
 
 
 def test_log_for_machines(url: str) -> None:
-    """One object; texts where they are asked for, keys of meta always."""
+    """One object with every value: actions, observations, texts, and what goes with a record."""
     with Session.open(url, "live", task="t", clock=lambda: 1_700_000_000_000_000) as session:
         session.grow("a", "o", meta={"call": "x1"})
-    told = json.loads(mage("log", f"{url}#live", "--json", "--payload").out)["records"]
+    told = json.loads(mage("log", f"{url}#live", "--json").out)["records"]
     assert told[1]["texts"] == {"action": "a", "observation": "o"}
-    assert (told[1]["meta"], told[1]["time"]) == (["at", "call"], "2023-11-14T22:13:20Z")
-    assert "texts" not in json.loads(mage("log", f"{url}#live", "--json").out)["records"][0]
+    assert (told[1]["meta"]["call"], told[1]["time"]) == ("x1", "2023-11-14T22:13:20Z")
+    assert told[0]["texts"] == {"task": "t"}
     line = mage("log", f"{url}#live").out.splitlines()[1]
     assert line.split() == ["2", "2023-11-14T22:13:20Z", "grow", "step", "1", "{call}"]
 
@@ -132,7 +138,7 @@ def test_log_names_what_was_redacted(url: str) -> None:
     """A marker stands where a text was, and the line says which."""
     with open_store(url) as store:
         store.replace_parts("main", [redacted(next(store.read("main", 2, 3)), [0])])
-    shown = mage("log", f"{url}#main", "--payload").out
+    shown = mage("log", f"{url}#main", "--texts").out
     assert "(redacted: action)" in shown
     assert "action: [redacted " in shown
     assert "buy[desk]" not in shown
@@ -141,18 +147,18 @@ def test_log_names_what_was_redacted(url: str) -> None:
 @pytest.mark.parametrize("version", [None, 1, 8, 13])
 def test_tree_show_and_check_read_from_a_store(url: str, tmp_path: Path, version: int | None) -> None:
     """They print what they print of the same session in a file."""
-    at = [] if version is None else ["--at", version]
-    assert mage("show", f"{url}#main", *at).out == render(view(replay(story()[:version]).unwrap()))
+    at = "" if version is None else f"@{version}"
+    assert mage("show", f"{url}#main{at}").out == render(view(replay(story()[:version]).unwrap()))
     for command in (["tree"], ["tree", "--json"], ["show", "--json"]):
-        stored = mage(*command, f"{url}#main", *at)
-        assert (stored.status, stored.out) == (0, mage(*command, tmp_path / "story.jsonl", *at).out)
+        stored = mage(*command, f"{url}#main{at}")
+        assert (stored.status, stored.out) == (0, mage(*command, f"{tmp_path}/story.jsonl{at}").out)
     assert mage("check", f"{url}#main").out.endswith("13 versions, all hold I1 to I10\n")
 
 
 def test_fork_and_revise_go_on_from_an_earlier_version(url: str) -> None:
     """A fork copies nothing, a revise says what was abandoned, and the parent does not notice."""
     before = mage("log", f"{url}#main", "--json").out
-    assert mage("fork", f"{url}#main", "try%20again", "--at", 8).status == 0
+    assert mage("fork", f"{url}#main@8", "try%20again").status == 0
     ran = mage("revise", f"{url}#try again", 1, "--lesson", "look at glass")
     assert ran.out.splitlines()[1] == "abandoned 2 buy[chrome chair] → bought⏎for $129"
     commands = [*story()[:8], Revise(StepId(1), "look at glass")]
@@ -169,21 +175,9 @@ def test_a_revise_that_changes_nothing_is_not_recorded(url: str) -> None:
     assert (ran["version"], ran["abandoned"], ran["phase"]) == (14, [], "active")
 
 
-def test_a_file_is_forked_into_a_file_and_revised_in_place(tmp_path: Path) -> None:
-    """The same two commands on a .jsonl session."""
-    path, new = tmp_path / "story.jsonl", tmp_path / "new.jsonl"
-    path.write_bytes(b"".join(encode_journal(story())))
-    assert mage("fork", path, new, "--at", 8).status == 0
-    assert mage("revise", new, 1, "--lesson", "glass").status == 0
-    assert decode_journal(new.read_bytes()).unwrap() == (*story()[:8], Revise(StepId(1), "glass"))
-    assert "something already" in one_line(mage("fork", path, new))
-    assert "not a boundary" in one_line(mage("revise", new, 77))
-    assert "versions 1 to 13" in one_line(mage("fork", path, tmp_path / "x", "--at", 14))
-
-
 def test_diff_tells_what_differs(url: str, tmp_path: Path) -> None:
     """Two versions, two branches, a store and a file: status 1 where an agent is shown another S."""
-    mage("fork", f"{url}#main", "try", "--at", 8)
+    mage("fork", f"{url}#main@8", "try")
     mage("revise", f"{url}#try", 1, "--lesson", "look at glass")
     same = mage("diff", f"{url}#main@8", tmp_path / "story.jsonl@8")
     assert (same.status, same.out.splitlines()[-1]) == (0, "nothing differs in C, R and H")
@@ -200,30 +194,30 @@ def test_diff_tells_what_differs(url: str, tmp_path: Path) -> None:
 
 REFUSED = {
     "no such session": (["show", "{url}#none"], "mage sessions sqlite:///"),
-    "no session named": (["tree", "{url}"], "name a session in it"),
     "no such file": (["sessions", "{url}x"], "there is no such file"),
-    "a path as a store": (["sessions", "work.db"], "such as sqlite:///work.db"),
-    "a store as a path": (["show", "{path}"], "is this a store?"),
-    "a session as a path": (["show", "{path}#main"], "is this a session in a store?"),
+    "a store that is not there": (["sessions", "work.db"], "work.db: there is no such file"),
+    "a session file as a store": (["sessions", "{story}"], "mage import it into a store"),
+    "a session in a session file": (["show", "{story}#main"], "a session file holds one session"),
     "an unknown kind": (["log", "ftp://x#y"], "unknown kind"),
     "a name taken": (["fork", "{url}#main", "main"], "is there already"),
     "a name that is none": (["fork", "{url}#main", "%00"], "NUL"),
-    "a version too late": (["fork", "{url}#main", "x", "--at", "14"], "versions 1 to 13"),
+    "a version too late": (["fork", "{url}#main@14", "x"], "versions 1 to 13"),
     "a boundary that is none": (["revise", "{url}#main", "2"], "not a boundary"),
-    "no bundle": (["import", "{path}", "{url}#x"], "UTF-8"),
-    "an import into a file": (["import", "{path}", "x.jsonl"], "URL#NAME"),
+    "no bundle": (["import", "{path}", "{url}#x"], "this is a store; mage export"),
+    "an import into a file": (["import", "{story}", "x.jsonl"], "such as work.db#story"),
     "an import over a session": (["import", "{story}", "{url}#main"], "is there already"),
     "memory": (["show", "memory:#x"], "no such session"),
     "an import into memory": (["import", "{story}", "memory:#x"], "gone when the command ends"),
     "a repair into memory": (["doctor", "{url}", "--repair", "memory:"], "gone when the command ends"),
-    "a version in the name": (["show", "{url}#main@9"], "#main --at 9"),
+    "a version of a new session": (["import", "{story}", "{url}#x@9"], "leave out @9"),
+    "a version where the whole is changed": (["revise", "{url}#main@9", "0"], "or fork the version first"),
     "a path too long": (["show", "x" * 300], "x" * 300 + ": File name too long"),
     "a path too long at a version": (["diff", "x" * 300 + "@1", "y"], "x" * 300 + "@1: File name too long"),
     "a store's path too long": (["sessions", "sqlite:///" + "x" * 300], "x" * 300 + ": File name too long"),
     "a doctor's path too long": (["doctor", "sqlite:///" + "x" * 300], "x" * 300 + ": File name too long"),
     "a new store's path too long": (
         ["import", "{story}", "sqlite:///" + "x" * 300 + "#x"],
-        "x" * 300 + ": File",
+        "x: File name too long",
     ),
     "no directory": (["import", "{story}", "sqlite:////no/where/x.db#x"], "there is no directory"),
 }
@@ -258,7 +252,7 @@ def test_a_damaged_record_is_named_and_those_before_it_are_told(url: str) -> Non
     ran = mage("log", f"{url}#main")
     assert (ran.status, len(ran.out.splitlines())) == (1, 9)
     assert "record 10 is damaged" in ran.err
-    assert mage("show", f"{url}#main", "--at", 9).status == 0
+    assert mage("show", f"{url}#main@9").status == 0
     assert "mage doctor" in one_line(mage("show", f"{url}#main"))
 
 
@@ -307,7 +301,7 @@ def test_a_store_that_cannot_be_used_says_what_may_be_why(url: str, monkeypatch:
     def refuse(_: str) -> JournalStore:
         raise StoreUnavailable("unable to open database file")
 
-    monkeypatch.setattr(stores, "open_store", refuse)
+    monkeypatch.setattr(sessions, "open_store", refuse)
     plain = one_line(mage("sessions", url))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=8192))
     assert (
@@ -322,12 +316,14 @@ def test_a_snapshot_shows_what_the_records_show(url: str) -> None:
     with Session.open(url, "kept", task="t", snapshot_every=3) as session:
         for number in range(20):
             session.grow(f"a{number}", "o")
-    mage("fork", f"{url}#kept", "fork", "--at", 11)
+    mage("fork", f"{url}#kept@11", "fork")
     with open_store(url) as store:
         assert store.snapshot("kept") is not None
-    asked = [["show", f"{url}#kept", "--at", at, "--json"] for at in (1, 11, 15, 21)]
+    asked = [["show", f"{url}#kept@{at}", "--json"] for at in (1, 11, 15, 21)]
     asked += [["tree", f"{url}#fork", "--json"], ["diff", f"{url}#fork", f"{url}#kept", "--json"]]
-    asked += [["log", f"{url}#{name}", "--last", last] for name in ("kept", "fork") for last in (1, 7, 11)]
+    asked += [
+        ["log", f"{url}#{name}", "--last", f"{last}"] for name in ("kept", "fork") for last in (1, 7, 11)
+    ]
     before = [mage(*each) for each in asked]
     with open_store(url) as store:
         for name in ("kept", "fork"):
@@ -342,7 +338,7 @@ def test_records_that_do_not_lead_to_the_head_are_not_shown(url: str, tmp_path: 
     said = one_line(mage("show", f"{url}#main"))
     assert "record 13 is damaged: it leads to version 13" in said
     assert "mage doctor sqlite:///" in said
-    assert mage("show", f"{url}#main", "--at", 12).status == 0
+    assert mage("show", f"{url}#main@12").status == 0
 
 
 def test_a_disk_that_fills_up_leaves_the_store_as_it_was(url: str, tmp_path: Path) -> None:

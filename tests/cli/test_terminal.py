@@ -15,11 +15,12 @@ import pytest
 from mage import Session
 from mage.bundle import encode_bundle, pack
 from mage.cli.naming import spelled
-from mage.cli.output import printable
+from mage.render import printable
 from mage.stores import open_store
 
 pty = pytest.importorskip("pty")
 
+ROOT: Final = Path(__file__).resolve().parents[2]
 EVIL: Final = (
     "\x1b[31mred\x1b]0;title\x07 \x00\x08\x0b\x7f \x9b1m\x90\x85 \u202eback\u2066wards\u2069 \u200b\u200d\u2060\ufeff\xad"
     " \u061c\u180e\u3164\u115f\u2800\u034f \U000e0041\U000e0101\ufe0f \r\u2028\u2029 \ud800 end"
@@ -45,11 +46,23 @@ def evil(path: Path) -> str:
     return url
 
 
-def at_terminal(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Run the command at a terminal; return its status and all that the terminal was sent."""
+def at_terminal(
+    folder: Path, *arguments: str, columns: int = 120, typed: bytes = b"", **more: str
+) -> tuple[int, str]:
+    """Run the command at a terminal; return its status and all that the terminal was sent.
+
+    Args:
+        folder: where it is run.
+        arguments: the command's.
+        columns: how wide the terminal is.
+        typed: what is typed there.
+        more: variables of the environment.
+    """
     ours, theirs = pty.openpty()
+    os.write(ours, typed)
     words = ["-m", "mage", *arguments]
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "PYTHONPATH": os.getcwd()}
+    environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), **more}
+    environment["COLUMNS"] = str(columns)
     with subprocess.Popen(
         [sys.executable, *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment
     ) as ran:
@@ -70,7 +83,7 @@ def at_terminal(folder: Path, *arguments: str) -> tuple[int, str]:
 COMMANDS: Final = {
     "sessions": (["sessions", "{url}"], 0),
     "sessions --json": (["sessions", "{url}", "--json"], 0),
-    "log": (["log", "{session}", "--payload"], 0),
+    "log": (["log", "{session}", "--texts"], 0),
     "tree": (["tree", "{session}", "--full"], 0),
     "show": (["show", "{session}"], 0),
     "show --json": (["show", "{session}", "--json"], 0),
@@ -97,7 +110,7 @@ COMMANDS: Final = {
     "an unknown file": (["tree", "{bidi}"], 1),
     "an unknown option": (["tree", "--{bidi}"], 2),
     "an unknown command": (["{bidi}"], 2),
-    "no number": (["tree", "{session}", "--at", "{bidi}"], 2),
+    "no number": (["log", "{session}", "--last", "{bidi}"], 2),
     "no format": (["replay", "trace.json", "--format", "{bidi}"], 2),
     "no age": (["gc", "{url}", "--older-than", "{bidi}"], 2),
     "no pattern": (["redact", "{session}", "({bidi}"], 1),

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mage import Accept, Active, Compress, Failed, Grow, JudgeRequest, Passed, Refused, Unverified, Verdict
-from mage.cli.redacting import redact_run
+from mage.cli.redact import redact_run
 from mage.effects import Metered, Usage
 from mage.stores import JournalStore
 from tests.session.twins import Twin, both

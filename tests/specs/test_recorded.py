@@ -9,8 +9,8 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from mage.agent.shop import TASK
 from mage.cli.demo import story
-from mage.cli.episode import TASK
 from mage.codec import decode_journal
 from mage.engine import (
     Accept,

@@ -221,7 +221,7 @@ def test_the_repaired_copy_overwrites_nothing(copy: Path) -> None:
     url = f"sqlite:///{copy}"
     before = content(copy)
     assert "something already" in mage("doctor", url, "--repair", url).err
-    assert mage("doctor", url, "--repair", "somewhere.db").status == 1
+    assert mage("doctor", url, "--repair", copy).status == 1
     assert content(copy) == before
 
 

@@ -17,7 +17,6 @@ from mage.agent.restore import capabilities_of
 from mage.agent.setting_out import fixed_prompt
 from mage.agent.sync import Agent
 from mage.agent.tape import TAPE_TASK, encoded, tape_name
-from mage.diff import Difference, compare_states
 from mage.effects import Capabilities, Environment, Judge, Model, Summarizer
 from mage.engine import State, Step, StepId, view
 from mage.memory.events import AgentHook, heard_by
@@ -25,6 +24,7 @@ from mage.memory.guards import BadAgent, require_asked, require_policy
 from mage.memory.outcomes import KindOfCall, Outcome, RunStopped
 from mage.memory.policy import Policy
 from mage.memory.revise import lasting_of
+from mage.render.diff import Difference, compare_states
 from mage.session import Session
 from mage.stores import NOTHING, JournalStore, NameTaken, UnknownJournal, verify
 

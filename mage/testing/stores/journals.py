@@ -13,6 +13,7 @@ from mage.stores import (
     BadName,
     Conflict,
     DamagedRecord,
+    HasForks,
     Head,
     JournalStore,
     NameTaken,
@@ -23,6 +24,7 @@ from mage.stores import (
     UnknownJournal,
     UnknownVersion,
     meta_of,
+    snapshot_digest,
     write_parts,
 )
 from mage.stores.records import chained
@@ -135,6 +137,7 @@ def what_is_not_there_is_named(kit: Kit) -> None:
             lambda: store.append("a", NOTHING, ()),
             lambda: store.fork("a", "b", 1),
             lambda: store.delete("a"),
+            lambda: store.rename("a", "b"),
             lambda: store.replace_parts("a", records),
             lambda: store.keep_snapshot("a", 1, b"", ""),
             lambda: store.snapshot("a"),
@@ -322,6 +325,42 @@ def what_is_deleted_is_gone(kit: Kit) -> None:
         expect_equal((tuple(store.read("a")), tuple(store.read("b"))), (new, other), "what is there")
 
 
+def what_is_renamed_is_the_same_under_another_name(kit: Kit) -> None:
+    """Records, times, snapshots and what it was forked from stay; the old name is free; a name that is taken stays."""
+    records = chain(4)
+    with kit.open() as store:
+        store.create("a", records)
+        store.fork("a", "b", 3)
+        store.append("b", records[2].head, following(records[2].head, "more"))
+        digest = snapshot_digest(store.head("b"), b"s")
+        store.keep_snapshot("b", store.head("b").version, b"s", digest)
+        before, read, kept = store.journals()[1], tuple(store.read("b")), store.snapshot("b")
+        for taken in ("a", "b"):
+            expect_raised(NameTaken, f"renaming to {taken}", store.rename, "b", taken)
+        expect_raised(BadName, "renaming to no name", store.rename, "b", "")
+        store.rename("b", "#c")
+        expect_equal(store.journals()[0], attrs.evolve(before, name="#c"), "what is known of it")
+        expect_equal(tuple(store.read("#c")), read, "its records")
+        expect_equal(store.snapshot("#c"), kept, "its snapshot")
+        expect_raised(UnknownJournal, "the old name", store.head, "b")
+        head = store.append("#c", store.head("#c"), following(store.head("#c"), "on"))
+        expect_equal(store.create("b", records), records[-1].head, "another of the old name")
+        expect_equal(store.head("#c"), head, "the head of the renamed")
+
+
+def what_a_fork_reads_through_is_not_renamed(kit: Kit) -> None:
+    """It is refused with the names of the forks, until they are gone."""
+    with kit.open() as store:
+        store.create("a", chain(2))
+        for name in ("c", "b"):
+            store.fork("a", name, 1)
+        expect_equal(expect_raised(HasForks, "a", store.rename, "a", "d").forks, ("b", "c"), "forks of a")
+        store.delete("b")
+        store.delete("c")
+        store.rename("a", "d")
+        expect_equal([info.name for info in store.journals()], ["d"], "the names")
+
+
 def what_moved_is_not_deleted(kit: Kit) -> None:
     """Who deletes a journal by the head that was seen gets a conflict where it has moved; all of it is kept."""
     with kit.open() as store:
@@ -386,6 +425,8 @@ JOURNALS: Final[tuple[Promise, ...]] = (
     much_is_kept,
     a_journal_says_what_it_is,
     what_is_deleted_is_gone,
+    what_is_renamed_is_the_same_under_another_name,
+    what_a_fork_reads_through_is_not_renamed,
     what_moved_is_not_deleted,
     what_is_written_is_there_again,
     a_closed_store_is_closed,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mage.agent.shop import Shop
 from mage.agent.shop.goods import BUDGET, GOODS
-from mage.cli.episode import EPISODE
+from mage.cli.demo import EPISODE
 from mage.effects import NoEffect, Reversible
 from mage.engine import Grow
 

@@ -9,8 +9,8 @@ import attrs
 from hypothesis import given
 
 from mage import ExecutionState, State, Step, StepId, grow, start, view
-from mage.diff import Difference, Sides, compare_states
 from mage.render import NO_CAPS, render
+from mage.render.diff import Difference, Sides, compare_states
 from mage.testing import states
 
 Item = TypeVar("Item")

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Active, StepId, accept, compress, grow, revise, start
-from mage.cli.chart import bars
-from mage.cli.diagrams import as_dot, as_mermaid
-from mage.cli.draw import draw, one_line
+from mage.render import as_dot, as_mermaid, bars, draw, one_line
 
 anything = st.text(st.characters(exclude_categories=()))
 

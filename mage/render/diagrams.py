@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from mage.cli.draw import one_line, standing_of
 from mage.engine import Summary, Tree
-
-__all__ = ["as_dot", "as_mermaid"]
+from mage.render.drawing import verdict_of
+from mage.render.text import one_line
 
 _WIDTH = 48
 
@@ -41,7 +40,7 @@ def as_dot(tree: Tree) -> str:
 
 
 def _title(summary: Summary) -> str:
-    return f"[Step {summary.label}] {one_line(summary.text, _WIDTH)} ({standing_of(summary)})"
+    return f"[Step {summary.label}] {one_line(summary.text, _WIDTH)} ({verdict_of(summary)})"
 
 
 def _entities(text: str) -> str:

@@ -1,9 +1,19 @@
-"""`mage gc`: drop sessions by name or age, never one that a living fork reads through, and give room back."""
+"""`mage gc`: drop sessions by name or age, never one that a living fork reads through, and give room back.
+
+How old a session is cannot be taken from the times in it: they come from the clocks of those who wrote it, and one
+that is wrong makes a session that is written every minute look years old. So each look of `gc` is kept in the store,
+by the clock of whoever collects; and old is what two looks, so far apart, have found unchanged.
+
+They are kept as what goes with the only record of a journal of its own, which no other command lists:
+
+    {"seen":{"monday":[12,"5c0f...",1700000000000000]}}
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from glob import escape
 from typing import Annotated, Final, final
@@ -11,25 +21,34 @@ from typing import Annotated, Final, final
 import attrs
 import typer
 
-from mage.cli.draw import one_line
-from mage.cli.looks import LOOKS, keep_look, looked_at
-from mage.cli.naming import Store, StoreName, as_name, spelled
-from mage.cli.output import AsJson, Refused, print_json, print_text, printable
-from mage.cli.plain import Json
-from mage.cli.stores import file_of, opened
+from mage.cli.naming import StoreName, as_name, spelled
+from mage.cli.output import AsJson, Refused, print_json, print_text
+from mage.cli.sessions import LOOKS, Store, opened
 from mage.cli.tapes import tapes_of
-from mage.stores import Conflict, HasForks, JournalInfo, JournalStore, UnknownJournal, now
-
-__all__ = ["Plan", "plan", "register"]
+from mage.engine import Start
+from mage.render import one_line, printable
+from mage.render.to_json import Json
+from mage.stores import (
+    NOTHING,
+    Conflict,
+    DamagedRecord,
+    HasForks,
+    JournalInfo,
+    JournalStore,
+    NameTaken,
+    UnknownJournal,
+    command_of,
+    draft,
+    meta_of,
+    now,
+    random_salt,
+    seal,
+)
 
 _ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _AGE: Final = re.compile(r"([0-9]{1,9})([smhdw])")
+_TASK: Final = "What `mage gc` saw in this store, and since when. Nothing is lost with it but that."
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this room."""
-    app.command("gc")(gc)
 
 
 @final
@@ -106,7 +125,9 @@ def gc(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop the sessions that match, but none that a session left reads through; give their room back.
+    """Drop sessions by name or age, and give their room back.
+
+    A session that one which stays reads through is kept.
 
     A session takes the tape of its run along, and keeps it if it is kept. A pattern that fits the tape
     alone drops nothing; its whole name does. Where a pattern fits nothing at all, nothing is dropped. With --name
@@ -246,7 +267,7 @@ def _dropped(store: JournalStore, planned: Plan) -> Plan:
 
 
 def _size(store: StoreName) -> int | None:
-    path = file_of(store)
+    path = store.file
     try:
         return None if path is None else path.stat().st_size
     except OSError as problem:
@@ -282,3 +303,62 @@ def _lines(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> 
     if size is not None and not dry_run:
         lines.append(f"{printable(str(store))}: {size:,} bytes before, {_size(store):,} after\n")
     return lines
+
+
+# -- what gc saw, and since when ------------------------------------------------------------------------
+
+
+def looked_at(store: JournalStore, journals: Iterable[JournalInfo], time: int) -> dict[str, int]:
+    """Return since when each session has been seen where it ends now; for one that has moved, that is `time`.
+
+    A look that cannot be read, or lies ahead of `time`, tells nothing: then less is old, never more.
+
+    Raises:
+        Refused: somebody else's session has the name under which looks are kept.
+    """
+    seen = _seen(store)
+    return {
+        journal.name: _since(seen.get(journal.name), journal, time)
+        for journal in journals
+        if journal.name != LOOKS
+    }
+
+
+def _since(look: object, journal: JournalInfo, time: int) -> int:
+    if not isinstance(look, list) or look[:2] != [journal.head.version, journal.head.digest]:
+        return time
+    since = look[2] if len(look) == 3 else None
+    return since if type(since) is int and 0 <= since <= time else time
+
+
+def _seen(store: JournalStore) -> Mapping[str, object]:
+    try:
+        first = next(iter(store.read(LOOKS, upto=1)), None)
+        if first is None or command_of(None, first) != Start(_TASK):
+            raise Refused(
+                f"{LOOKS!r} is the name under which gc keeps what it saw, and a session has it: rename that"
+            )
+        seen = meta_of(first).get("seen")
+    except (UnknownJournal, DamagedRecord):
+        return {}
+    return seen if isinstance(seen, dict) else {}
+
+
+def keep_look(store: JournalStore, journals: Iterable[JournalInfo], since: Mapping[str, int]) -> None:
+    """Keep a look in the place of the one before. Where another `gc` does so at this moment, one of the two stays.
+
+    Args:
+        store: the store.
+        journals: what is there.
+        since: what `looked_at` said.
+    """
+    seen = {
+        journal.name: [journal.head.version, journal.head.digest, since[journal.name]]
+        for journal in journals
+        if journal.name in since
+    }
+    record = seal(NOTHING, draft(None, Start(_TASK), {"seen": seen}), random_salt)
+    with suppress(NameTaken, Conflict, UnknownJournal):
+        if any(journal.name == LOOKS for journal in journals):
+            store.delete(LOOKS)
+        store.create(LOOKS, [record])

@@ -15,8 +15,6 @@ import attrs
 
 from mage.engine import ExecutionState, Step, Summary
 
-__all__ = ["Difference", "Sides", "compare_states"]
-
 Item = TypeVar("Item")
 
 

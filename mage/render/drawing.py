@@ -1,17 +1,25 @@
-"""The tree as lines of text: the active path straight down, what was left indented beside it."""
+"""The tree as lines of text: the active path straight down, what was left indented beside it; and bars of sizes."""
 
 from __future__ import annotations
 
-from typing import Final, final
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
-from mage.cli.output import printable
-from mage.engine import Accepted, Failed, Passed, Pending, StepId, Summary, SummaryId, Tree
+from mage.engine import Accepted, Failed, Passed, Pending, StepId, Summary, SummaryId, SummaryVerdict, Tree
+from mage.render.text import one_line
 
-__all__ = ["Line", "draw", "one_line", "standing_of"]
+Style: TypeAlias = Literal["active", "left", "note", "lesson", "passed", "failed", "accepted", "unverified"]
+"""What a line is: a step on the active path or beside it, a remark, a lesson, or a summary with its verdict."""
 
-_DEEPEST: Final = 24  # indents; what is deeper says how deep it is
+_DEEPEST: Final = 24
+"""Levels of indentation at most; a line that is deeper says how deep it is."""
+_INDENT: Final = 3
+"""Columns of one level."""
+_LEAST: Final = 50
+"""Columns that indentation leaves for the text where the width is known."""
 
 
 @final
@@ -20,43 +28,66 @@ class Line:
     """One line of a drawing.
 
     Attributes:
-        depth: how far it is indented.
+        depth: how many levels it is indented.
         text: what it says, without control characters.
-        style: `"active"`, `"left"`, `"summary"`, `"lesson"` or `"note"`.
+        style: what it is.
         opens: whether a branch begins here.
     """
 
     depth: int
     text: str
-    style: str
+    style: Style
     opens: bool = False
 
     def __str__(self) -> str:
-        """Return the line as it is drawn: a branch that opens is tied to the line of its parent."""
-        if self.depth > _DEEPEST:
-            return f"{'│  ' * _DEEPEST}({self.depth} deep) {self.text}"
+        """Return the line as it is drawn without a limit of the width."""
+        return self.drawn()
+
+    def drawn(self, width: int | None = None) -> str:
+        """Return the line, a branch that opens tied to the line of its parent; the text is never cut.
+
+        Args:
+            width: columns of the terminal, of which the indentation leaves most to the text; None: no limit.
+        """
+        deepest = _DEEPEST if width is None else max(1, min(_DEEPEST, (width - _LEAST) // _INDENT))
+        if self.depth > deepest:
+            return f"{'│  ' * deepest}({self.depth} deep) {self.text}"
         return "│  " * (self.depth - self.opens) + "├─ " * self.opens + self.text
 
 
-def one_line(text: str, width: int) -> str:
-    """Return the start of a text on one line, safe for a terminal: what cannot be printed is escaped."""
-    safe = printable(text[: 4 * width])
-    return safe if len(safe) <= width and len(text) <= 4 * width else safe[: width - 1] + "…"
+def verdict_of(summary: Summary) -> str:
+    """Return in a word or two what was said of a summary, and why where it failed."""
+    return _word(summary.verdict) + "".join(f": {one_line(why, 60)}" for why in _reasons(summary.verdict))
 
 
-def standing_of(summary: Summary) -> str:
-    """Return in a word or two what was said of a summary."""
-    match summary.verdict:
+def _word(verdict: SummaryVerdict) -> str:
+    match verdict:
         case Pending():
             return "unverified"
         case Passed():
             return "passed"
-        case Failed(feedback=feedback, fault=fault):
-            return f"failed, {fault}: {one_line(feedback, 60)}"
+        case Failed(fault=fault):
+            return f"failed, {fault}"
         case Accepted(despite=None):
             return "accepted"
         case Accepted():
             return "accepted despite a failure"
+
+
+def _reasons(verdict: SummaryVerdict) -> list[str]:
+    return [verdict.feedback] if isinstance(verdict, Failed) else []
+
+
+def _style(verdict: SummaryVerdict) -> Style:
+    match verdict:
+        case Pending():
+            return "unverified"
+        case Passed():
+            return "passed"
+        case Failed():
+            return "failed"
+        case Accepted():
+            return "accepted"
 
 
 def draw(tree: Tree, *, limit: int | None = 80) -> list[Line]:
@@ -121,8 +152,12 @@ def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[Summa
     ]
     for summary in map(tree.summary, ending.get(step, ())):
         count = f"{len(summary.covers)} step{'s' * (len(summary.covers) > 1)}"
-        said = f"  ■ [Step {summary.label}] {one_line(summary.text, 64)} ({count}, {standing_of(summary)})"
-        lines.append(Line(depth, said, "summary"))
+        word, style = _word(summary.verdict), _style(summary.verdict)
+        told = f"  ■ {word}  [Step {summary.label}] ({count}) {one_line(summary.text, 64)}"
+        lines.append(Line(depth, told, style))
+        lines += [
+            Line(depth, f"    because: {one_line(why, 90)}", style) for why in _reasons(summary.verdict)
+        ]
     lines.extend(
         Line(depth, f"  ✎ lesson at [Step {step}]: {one_line(lesson, 80)}", "lesson")
         for lesson in tree.lessons_at(step)
@@ -164,3 +199,26 @@ def _fold_runs(lines: list[Line]) -> list[Line]:
 def _goes_on(first: Line, other: Line) -> bool:
     plain = first.style in ("active", "left") and not other.opens
     return plain and (first.depth, first.style) == (other.depth, other.style)
+
+
+_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_ASCII: Final = " .:-=+*#@"
+
+
+def bars(values: Sequence[int], *, top: int, width: int = 72, encoding: str = "utf-8") -> str:
+    """Return one row of bars, each the largest of its share of the values, `top` being a full one.
+
+    Where the terminal's encoding has no blocks, the row is of ASCII characters. Cost: O(values).
+    """
+    levels = _BLOCKS if encoding.lower().startswith("utf") else _ASCII
+    if not values or top <= 0:
+        return ""
+    columns = min(width, len(values))
+    edges = [len(values) * column // columns for column in range(columns + 1)]
+    highest = [max(values[start:end]) for start, end in pairwise(edges)]
+    return "".join(levels[_level(value, top)] for value in highest)
+
+
+def _level(value: int, top: int) -> int:
+    """Round up, so that what is not nothing never looks like nothing."""
+    return min(len(_BLOCKS) - 1, -(-value * (len(_BLOCKS) - 1) // top))

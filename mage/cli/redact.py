@@ -15,39 +15,47 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, final
 
+import attrs
 import typer
 
-from mage.cli.naming import InFile, InStore, StoreName, Target
+from mage.cli.naming import InStore, StoreName, spelled
 from mage.cli.output import AsJson, Refused, print_json, print_text
-from mage.cli.readings import Place, matches, redacted_records
-from mage.cli.redacted_files import redact_file
-from mage.cli.stores import file_of, opened
+from mage.cli.sessions import complete_session, opened, parse_stored_target
 from mage.cli.tapes import is_tape, tapes_of
-from mage.cli.withheld import lines_of_places, lines_of_runs, plain_redaction, withheld
+from mage.engine.text import as_text, is_blank
+from mage.render import printable
 from mage.stores import (
     NOTHING,
+    DamagedRecord,
     DamagedStore,
     Head,
     JournalInfo,
     JournalStore,
+    Plain,
     Record,
     StoreError,
     UnknownJournal,
+    redacted,
+    text_names,
     verify,
 )
 from mage.stores.checks import TAPE
 
-__all__ = ["family", "redact_run", "redact_store", "register"]
-
 _ROUNDS: Final = 8  # of looking and replacing, where others write the secret at the same time
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this room."""
-    app.command("redact")(redact)
-
+_ESCAPE: Final = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9A-Fa-f]{4}))')
+_QUOTED: Final = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+"""A run up to a quote that no backslash stands before: each string of JSON is one, and what is between two is too."""
+_SHORT: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_DEEPEST: Final = 64
+"""Stages of unescaping that are looked at one by one. What doubles its backslashes has fewer, whatever its length."""
+_ELSEWHERE: Final = (
+    "the server's write-ahead log, its archives, replicas and backups keep the bytes until they are recycled"
+)
+_WITHHELD: Final = "[...]"
 
 _Changed: TypeAlias = dict[str, list[Record]]
 """Records with texts taken out, by their journals, in order."""
@@ -181,7 +189,11 @@ def _looked_through(
         wanted = begin_at.get(journal.name, set())
         with suppress(UnknownJournal):  # somebody has dropped it meanwhile, and all its texts
             sound = _noting(_own(store, journal, heads), journal.name, wanted, heads)
-            own, found = redacted_records(journal.name, sound, pattern)
+            try:
+                own, found = redacted_records(journal.name, sound, pattern)
+            except DamagedRecord as damage:
+                damage.add_note(journal.name)
+                raise
             changed[journal.name] = [*own.values()]
             places += found
     return changed, places
@@ -263,36 +275,173 @@ def _ended(store: JournalStore, places: list[Place]) -> list[str]:
     return sorted(name.removesuffix(TAPE) for name in journals if is_tape(store, name))
 
 
+# -- where a pattern matches, however a text is unescaped ------------------------------------------------
+
+
+# What goes with a record, an entry of a tape, the arguments of a call and many an observation hold JSON: a whole
+# document, lines of it, or a piece amid prose or cut in two. In it a secret may be spelled with escapes, and JSON in
+# a string of JSON has escapes of these. So no document is parsed: escapes are undone wherever they stand, again and
+# again until none is left, and each stage is searched.
+
+
+@final
+@attrs.frozen
+class Place:
+    """Where a text is that matches.
+
+    Attributes:
+        journal: the session whose own record it is in.
+        version: the record.
+        text: which of its texts, by name.
+    """
+
+    journal: str
+    version: int
+    text: str
+
+
+def redacted_records(
+    name: str, records: Iterable[Record], pattern: re.Pattern[str]
+) -> tuple[dict[int, Record], list[Place]]:
+    """Return the records that match, redacted, by version; and where they do."""
+    changed: dict[int, Record] = {}
+    places: list[Place] = []
+    for record in records:
+        if matching := places_in(record, pattern):
+            changed[record.version] = redacted(record, matching)
+            names = text_names(record)
+            places.extend(Place(name, record.version, names[place]) for place in matching)
+    return changed, places
+
+
+def places_in(record: Record, pattern: re.Pattern[str]) -> list[int]:
+    """Return which parts of a record match, as `matches` says.
+
+    A blank text never matches: that nothing was said is no secret, and it cannot be redacted.
+    """
+    return [
+        place
+        for place, part in enumerate(record.parts)
+        if isinstance(part, Plain) and not is_blank(part.text) and matches(pattern, part.text)
+    ]
+
+
+def matches(pattern: re.Pattern[str], text: str) -> bool:
+    """Tell whether a pattern matches a text as it stands, or with the escapes of JSON in it undone, at any depth.
+
+    Whatever stands between two quotes is looked at alone too, so that `^` and `$` fit a string of JSON.
+    Cost: that of searching the text, times the depth of its escapes, at most 66.
+    """
+    return any(pattern.search(reading) for reading in _readings(text))
+
+
+def _readings(text: str) -> Iterator[str]:
+    """Yield a text and what it says to its readers: all of it at each stage, and its strings at each stage."""
+    yield text
+    strings = _strings([text])
+    yield from strings
+    for _ in range(_DEEPEST):
+        after = _unescaped(text)
+        if after == text:
+            return
+        text = after
+        yield text
+        strings = _strings(strings)
+        yield from strings
+    yield _unescaped_at_once(text)
+
+
+def _strings(texts: list[str]) -> list[str]:
+    """Return what stands between quotes in texts that have some or escapes, unescaped. Not longer than they are."""
+    return [
+        _unescaped(found)
+        for text in texts
+        if '"' in text or "\\" in text
+        for found in _QUOTED.findall(text)
+        if found
+    ]
+
+
+def _unescaped(text: str) -> str:
+    """Return a text with every escape of JSON in it undone once, from left to right. Cost: O(length)."""
+    return as_text(_ESCAPE.sub(_meant, text)) if "\\" in text else text
+
+
+def _meant(found: re.Match[str]) -> str:
+    short, code = found.groups()
+    return chr(int(code, 16)) if short is None else _SHORT.get(short, short)
+
+
+def _unescaped_at_once(text: str) -> str:
+    """Return a text in which no escape is left, each undone as soon as its last character is there.
+
+    Cost: O(length): what an escape stands for may end another one, and each is shorter than before.
+    """
+    done: list[str] = []
+    for char in text:
+        done.append(char)
+        while (length := _length_of_last_escape(done)) and (found := _ESCAPE.match("".join(done[-length:]))):
+            done[-length:] = _meant(found)
+    return as_text("".join(done))
+
+
+def _length_of_last_escape(chars: list[str]) -> int:
+    """Return how many characters at the end may be one escape, 0 where none is."""
+    if len(chars) > 1 and chars[-2] == "\\" and chars[-1] in '"\\/bfnrt':
+        return 2
+    return 6 if chars[-6:-4] == ["\\", "u"] else 0
+
+
+# -- the command -----------------------------------------------------------------------------------------
+
+if TYPE_CHECKING:
+    StoredTarget: TypeAlias = InStore | StoreName
+else:
+    StoredTarget = Annotated[
+        object,
+        typer.Argument(
+            parser=parse_stored_target,
+            metavar="SESSION|STORE",
+            autocompletion=complete_session,
+            help="A session in a store; or a store, for every session in it.",
+            show_default=False,
+        ),
+    ]
+
+
+def _store_of(target: InStore | StoreName) -> StoreName:
+    return target.store if isinstance(target, InStore) else target
+
+
 def redact(
-    target: Target,
+    target: StoredTarget,
     pattern: Annotated[
         str,
-        typer.Argument(help="A regular expression; - reads it from standard input.", show_default=False),
+        typer.Argument(
+            metavar="PATTERN",
+            help="A regular expression; - reads it from standard input.",
+            show_default=False,
+        ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say where, and change nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take every text that matches out of a session, of what it was forked from and of all their forks.
+    """Take every text that matches out of a session and its forks.
 
-    The tapes of their runs are redacted too: a run cannot be gone on with then, but a fork of it can be run. It cannot be brought back. Named by a store alone, every session in it is redacted.
+    It is taken out of what the session was forked from, of all forks of that and of their runs too, and cannot be
+    brought back. A run cannot be gone on with then, but a fork of its session can be run. Where a store is named
+    alone, every session in it is redacted.
     """
     compiled = _compiled(pattern)
-    names: list[str] = []
-    runs: list[str] = []
-    if isinstance(target, InFile):
-        places, names = redact_file(target, compiled, dry_run=dry_run)
-    else:
-        place = target.store if isinstance(target, InStore) else target
-        name = target.name if isinstance(target, InStore) else None
-        with opened(place) as store:
-            if name is None:
-                places = redact_store(store, None, compiled, dry_run=dry_run)
-            else:
-                places = redact_run(store, name, compiled, dry_run=dry_run)
-            runs = _ended(store, places)
-            names = [journal.name for journal in store.journals() if matches(compiled, journal.name)]
-            if places and not dry_run:
-                _reclaim(place, store)
+    with opened(target) as store:
+        if isinstance(target, InStore):
+            places = redact_run(store, target.name, compiled, dry_run=dry_run)
+        else:
+            places = redact_store(store, None, compiled, dry_run=dry_run)
+        runs = _ended(store, places)
+        names = [journal.name for journal in store.journals() if matches(compiled, journal.name)]
+        if places and not dry_run:
+            _reclaim(_store_of(target), store)
     if as_json:
         print_json(plain_redaction(target, places, names, compiled, dry_run=dry_run))
     else:
@@ -323,7 +472,12 @@ def _compiled(given: str) -> re.Pattern[str]:
 
 
 def _require_gone(
-    target: Target, names: list[str], pattern: re.Pattern[str], *, places: list[Place], dry_run: bool
+    target: InStore | StoreName,
+    names: list[str],
+    pattern: re.Pattern[str],
+    *,
+    places: list[Place],
+    dry_run: bool,
 ) -> None:
     """Say what still holds the secret.
 
@@ -336,13 +490,89 @@ def _require_gone(
             f"names of sessions match too, and are not changed: {shown};"
             " export such a session, import it under another name, and drop it"
         )
-    if dry_run or not places or isinstance(target, InFile):
+    if dry_run or not places:
         return
-    store = target.store if isinstance(target, InStore) else target
-    path = file_of(store)
+    store = _store_of(target)
+    path = store.file
     log = None if path is None else Path(f"{os.path.realpath(path)}-wal")
     if log is not None and log.exists() and log.stat().st_size:
         raise Refused(
             f"{log}: somebody has the store open, so this log still holds what was taken out;"
             f" run mage gc {store} when nobody has"
         )
+
+
+# -- what is said of it: where it was, and never what it was ---------------------------------------------
+
+
+def withheld(name: str, pattern: re.Pattern[str]) -> str:
+    """Return a name as every command takes it; where it matches, without what does, and so taken by none."""
+    return printable(_without(name, pattern)) if matches(pattern, name) else spelled(name)
+
+
+def _without(name: str, pattern: re.Pattern[str]) -> str:
+    """Return a name without what matches in it; nothing of it where it still does, as JSON reads it."""
+    left = pattern.sub("", name)
+    return _WITHHELD if matches(pattern, left) else pattern.sub(_WITHHELD, name)
+
+
+def _elsewhere(target: InStore | StoreName) -> str | None:
+    """Return where the bytes stay beyond our reach; None where they are gone from all that we write."""
+    return _ELSEWHERE if _store_of(target).url.startswith("postgresql:") else None
+
+
+def lines_of_places(
+    target: InStore | StoreName, places: list[Place], pattern: re.Pattern[str], *, dry_run: bool
+) -> list[str]:
+    """Return the lines that say where it was, or is."""
+    if not places:
+        return ["nothing matches\n"]
+    word = "would be redacted" if dry_run else "redacted"
+    lines = [
+        f"{word}: {withheld(place.journal, pattern)} version {place.version} {place.text}\n"
+        for place in places
+    ]
+    elsewhere = _elsewhere(target)
+    return lines if elsewhere is None else [*lines, f"{elsewhere}\n"]
+
+
+def lines_of_runs(runs: list[str], pattern: re.Pattern[str], *, dry_run: bool) -> list[str]:
+    """Return the lines that say which runs cannot be gone on with."""
+    cannot = (
+        "could not be gone on with: its tape would be" if dry_run else "cannot be gone on with: its tape was"
+    )
+    return [
+        f"the run of {withheld(name, pattern)} {cannot} redacted; fork it, and run the fork\n"
+        for name in runs
+    ]
+
+
+def _target(target: InStore | StoreName, pattern: re.Pattern[str]) -> str:
+    if isinstance(target, InStore) and matches(pattern, target.name):
+        return f"{target.store}#{_without(target.name, pattern)}"
+    return str(target)
+
+
+def plain_redaction(
+    target: InStore | StoreName,
+    places: list[Place],
+    names: list[str],
+    pattern: re.Pattern[str],
+    *,
+    dry_run: bool,
+) -> object:
+    """Return the same as JSON has it."""
+    return {
+        "target": _target(target, pattern),
+        "dry_run": dry_run,
+        "redacted": [
+            {
+                "session": _without(place.journal, pattern),
+                "version": place.version,
+                "text": place.text,
+            }
+            for place in places
+        ],
+        "names_that_match": len(names),
+        "kept_elsewhere": _elsewhere(target),
+    }

@@ -1,8 +1,9 @@
-"""Trees and execution states as plain JSON values, for `--json`."""
+"""Trees, execution states and what differs between two of them as plain JSON values."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
 
 from mage.engine import (
     Accepted,
@@ -16,30 +17,31 @@ from mage.engine import (
     Summary,
     SummaryVerdict,
 )
+from mage.render.diff import Difference, Sides
 
-__all__ = ["Json", "plain_state", "plain_step", "plain_summary", "plain_tree"]
+Item = TypeVar("Item")
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 
-def plain_state(shown: ExecutionState) -> Json:
+def state_as_json(shown: ExecutionState) -> Json:
     """Return S as JSON values."""
     return {
         "task": shown.task,
         "instructions": list(shown.instructions),
-        "compressed": [plain_summary(summary) for summary in shown.compressed],
-        "raw": [plain_step(step) for step in shown.raw],
+        "compressed": [summary_as_json(summary) for summary in shown.compressed],
+        "raw": [step_as_json(step) for step in shown.raw],
         "hints": {
             "boundary": shown.hints.boundary,
-            "continuations": [plain_step(step) for step in shown.hints.continuations],
-            "subgoals": [plain_summary(summary) for summary in shown.hints.subgoals],
+            "continuations": [step_as_json(step) for step in shown.hints.continuations],
+            "subgoals": [summary_as_json(summary) for summary in shown.hints.subgoals],
             "lessons": list(shown.hints.lessons),
         },
         "boundary": shown.boundary,
     }
 
 
-def plain_tree(state: State) -> Json:
+def tree_as_json(state: State) -> Json:
     """Return a tree as JSON values."""
     tree = state.tree
     return {
@@ -49,8 +51,8 @@ def plain_tree(state: State) -> Json:
         "summary_head": tree.summary_head,
         "active_path": list(tree.active_path()),
         "summary_path": list(tree.summary_path()),
-        "steps": [plain_step(step) | {"parent": step.parent} for step in tree.steps()],
-        "summaries": [plain_summary(summary) | {"parent": summary.parent} for summary in tree.summaries()],
+        "steps": [step_as_json(step) | {"parent": step.parent} for step in tree.steps()],
+        "summaries": [summary_as_json(summary) | {"parent": summary.parent} for summary in tree.summaries()],
         "lessons": {
             str(number): list(lessons)
             for number in range(tree.next_step)
@@ -64,12 +66,12 @@ def plain_tree(state: State) -> Json:
     }
 
 
-def plain_step(step: Step) -> dict[str, Json]:
+def step_as_json(step: Step) -> dict[str, Json]:
     """Return a step as JSON values, without its parent."""
     return {"id": step.id, "action": step.action, "observation": step.observation}
 
 
-def plain_summary(summary: Summary) -> dict[str, Json]:
+def summary_as_json(summary: Summary) -> dict[str, Json]:
     """Return a summary as JSON values, without its parent."""
     return {
         "id": summary.id,
@@ -91,3 +93,25 @@ def _verdict(verdict: SummaryVerdict) -> dict[str, Json]:
             return {"is": "failed", "feedback": feedback, "fault": fault}
         case Accepted(despite=despite):
             return {"is": "accepted", "despite": None if despite is None else _verdict(despite)}
+
+
+def difference_as_json(found: Difference) -> Json:
+    """Return what differs as JSON values, part by part."""
+    return {
+        "task": _both(found.task, str),
+        "instructions": _both(found.instructions, str),
+        "compressed": _both(found.compressed, summary_as_json),
+        "raw": _both(found.raw, step_as_json),
+        "boundary": _both(found.boundary, int),
+        "continuations": _both(found.continuations, step_as_json),
+        "subgoals": _both(found.subgoals, summary_as_json),
+        "lessons": _both(found.lessons, str),
+    }
+
+
+def _both(sides: Sides[Item], plain: Callable[[Item], Json]) -> Json:
+    return {
+        "left": [plain(item) for item in sides.left],
+        "right": [plain(item) for item in sides.right],
+        "same": sides.same,
+    }

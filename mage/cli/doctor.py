@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, final
+from types import FrameType
+from typing import Annotated, Final, NoReturn, final
 
 import attrs
 import typer
 from returns.pipeline import is_successful
 
-from mage.bundle import KeptBundle, decode_bundle, was_bundle
-from mage.cli.files import exists, read_bytes, require_absent, write_new
-from mage.cli.naming import InFile, InStore, StoreName, Target, as_name
-from mage.cli.output import AsJson, Refused, print_json, print_text, printable
-from mage.cli.salvaging import place_of, write_repaired, write_rest
-from mage.cli.stopping import removing_what_is_left
-from mage.cli.stores import file_of, said_of
+from mage.bundle import KeptBundle, decode_bundle, encode_bundle, pack, was_bundle
+from mage.cli.files import exists, move_new, read_bytes, require_absent, write_new
+from mage.cli.naming import InFile, InStore, StoreName, as_name, parse_reference
+from mage.cli.output import AsJson, Refused, print_json, print_text
+from mage.cli.sessions import Target, message_of, opened
 from mage.codec import decode_journal, encode_journal
 from mage.engine import Command, replay
+from mage.render import printable
 from mage.session.snapshots import read_packed
-from mage.stores import StoreError
-from mage.stores.doctor import Examined, Finding, Kept, LeftOut, Sound, examine, kept_at
+from mage.stores import MemoryStore, StoreError, open_store
+from mage.stores.doctor import (
+    UNFINISHED,
+    Examined,
+    Finding,
+    Kept,
+    LeftOut,
+    Sound,
+    examine,
+    kept_at,
+    private_folder,
+    repair,
+    rest_of,
+)
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this room."""
-    app.command("doctor")(doctor)
+_PREFIX: Final = ".mage-repair-"
 
 
 @final
@@ -92,7 +104,7 @@ def doctor(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at every record, head, fork and snapshot; name each fault with its record and its reason.
+    """Look at every record, head, fork and snapshot; name each fault.
 
     Nothing is changed in place. Exit status: 0 where all is as it was written, 1 where anything is not.
     """
@@ -115,7 +127,7 @@ def doctor(
 def _of_store(target: InStore | StoreName, expected: list[str], wanted: _Wanted) -> _Report:
     store = target.store if isinstance(target, InStore) else target
     heads = [_expected(target, each) for each in expected]
-    path = file_of(store)
+    path = store.file
     if path is not None and not exists(path):
         raise Refused(f"{store}: there is no such file")
     into = None if wanted.repaired is None else place_of(wanted.repaired, stores=True, files=False)
@@ -127,7 +139,7 @@ def _of_store(target: InStore | StoreName, expected: list[str], wanted: _Wanted)
             found = {row.name: row.head for row in kept.journals}
             return _salvaged(kept, examined, _short_heads(found, heads), into, wanted.rest)
     except StoreError as error:
-        raise Refused(said_of(store, error)) from None
+        raise Refused(message_of(store, error)) from None
 
 
 def _salvaged(
@@ -290,3 +302,116 @@ def _plain_sound(sound: Sound) -> dict[str, object]:
         "ends": sound.ends,
         "states": None if carried is None else {"from": carried.since, "to": carried.upto},
     }
+
+
+# -- writing what is sound, and the rest --------------------------------------------------------------
+
+
+def place_of(given: str, *, stores: bool, files: bool) -> StoreName | InFile:
+    """Return where a repaired copy is to be written, where nothing stands.
+
+    Raises:
+        Refused: it cannot be written there.
+    """
+    said = parse_reference(given)
+    place = said.place
+    if said.name is not None or said.version is not None:
+        raise Refused(f"{given}: this names a session; name a new store or file alone: {place}")
+    if isinstance(place, InFile):
+        if not files:
+            hint = Path(given).with_suffix(".db")
+            raise Refused(f"{given}: sessions of a store are repaired into a new store, such as {hint}")
+        require_absent(place.path)
+        return place
+    if not stores:
+        raise Refused(f"{given}: a journal is repaired into a file; mage import makes a session of that")
+    if (path := place.file) is not None:
+        require_absent(path)
+    return place
+
+
+def write_repaired(kept: Kept, examined: Examined, into: StoreName | InFile) -> tuple[LeftOut, ...]:
+    """Write what is sound to a new file, which appears when it is complete, or into an empty database.
+
+    Raises:
+        Refused: something stands there, or it cannot be written; of a new file nothing is left then.
+    """
+    if isinstance(into, InFile):
+        return _into_bundle(kept, examined, into.path)
+    path = into.file
+    if path is None:
+        return _into_database(kept, examined, into)
+    with _beside(path) as part:
+        try:
+            with open_store(f"sqlite:///{part}") as store:
+                left = repair(kept, examined, store)
+        except StoreError as error:
+            raise Refused(message_of(into, error).replace(str(part), str(path))) from None
+        move_new(part, path)
+    return left
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """Give an empty file of the same name in a private folder beside its place."""
+    try:
+        with private_folder(_PREFIX, path.absolute().parent) as folder:
+            part = folder / path.name
+            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            yield part
+    except OSError as problem:
+        raise Refused(f"{path}: {problem.strerror}") from None
+
+
+def _into_database(kept: Kept, examined: Examined, into: StoreName) -> tuple[LeftOut, ...]:
+    with opened(into, make=True) as store:
+        names = {journal.name for journal in store.journals()}
+        if UNFINISHED in names:
+            raise Refused(f"{into}: a repair into it was cut short; drop its sessions, and try again")
+        if names:
+            raise Refused(f"{into}: there are sessions in it already; name an empty store")
+        return repair(kept, examined, store)
+
+
+def _into_bundle(kept: Kept, examined: Examined, path: Path) -> tuple[LeftOut, ...]:
+    """Write the last session of a bundle of which anything is sound, with what it reads through."""
+    sound = [each for each in examined.sound if each.upto]
+    if not sound:
+        raise Refused(f"{path}: nothing is sound that could be written there")
+    with MemoryStore() as store:
+        left = repair(kept, examined, store)
+        write_new(path, encode_bundle(pack(store, sound[-1].name, lineage=True)))
+    return left
+
+
+def write_rest(kept: Kept, examined: Examined, path: Path) -> None:
+    """Write to a new file what no session can hold.
+
+    Raises:
+        Refused: something stands there, or it cannot be written.
+    """
+    write_new(path, rest_of(kept, examined))
+
+
+@contextmanager
+def removing_what_is_left() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block by an exception, so that what it made for a while is removed.
+
+    The process then ends with status 128 and the signal's number, as a shell says it. In a thread that is not the
+    main one nothing is changed: only that one hears of signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kinds = [signal.SIGTERM] if sys.platform == "win32" else [signal.SIGTERM, signal.SIGHUP]
+    before = {kind: signal.signal(kind, _end) for kind in kinds if signal.getsignal(kind) == signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    signal.signal(number, signal.SIG_IGN)  # the second one would stop the removing
+    sys.exit(128 + number)

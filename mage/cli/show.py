@@ -1,0 +1,604 @@
+"""Commands that look at stores and sessions: `sessions`, `tree`, `show`, `log`, `diff`, `check`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final, TypeVar, final
+
+import attrs
+import typer
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from mage.cli.naming import AtVersion, spelled
+from mage.cli.output import AsJson, Refused, console, print_json, print_text
+from mage.cli.sessions import (
+    LOOKS,
+    Opened,
+    Store,
+    Version,
+    complete_session,
+    load_commands,
+    opened,
+    opened_session,
+    parse_version,
+    records_of,
+    slot_at,
+    state_at,
+)
+from mage.cli.tapes import is_tape
+from mage.engine import (
+    Active,
+    InvariantError,
+    MageError,
+    State,
+    Step,
+    Summary,
+    Tree,
+    apply,
+    check,
+    check_change,
+    view,
+)
+from mage.engine.tree import trace
+from mage.render import (
+    Difference,
+    Line,
+    Meter,
+    Sides,
+    compare_states,
+    difference_as_json,
+    draw,
+    one_line,
+    printable,
+    render,
+    state_as_json,
+    tree_as_json,
+)
+from mage.render.drawing import Style, verdict_of
+from mage.render.to_json import Json
+from mage.stores import (
+    DamagedJournals,
+    JournalInfo,
+    JournalStore,
+    Plain,
+    Record,
+    Redacted,
+    StoreError,
+    fold,
+    meta_of,
+    text_names,
+    verify,
+)
+from mage.stores.checks import TAPE
+from mage.tokens import default_counter
+
+Item = TypeVar("Item")
+
+STYLES: Final[dict[Style, str]] = {
+    "active": "none",
+    "left": "dim",
+    "note": "italic",
+    "lesson": "cyan",
+    "passed": "green",
+    "failed": "bold red",
+    "accepted": "yellow",
+    "unverified": "magenta",
+}
+"""How a terminal shows each kind of line of a drawing."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FAR: Final = 8 * 10**15
+"""Microseconds, in the year 2223: a record that says a later time says none."""
+_WIDTH: Final = 100
+"""Columns of a text in a difference; --json has it whole."""
+
+# -- sessions --------------------------------------------------------------------------------------------
+
+_TITLES: Final = ("session", "outcome", "versions", "tokens", "last change", "task")
+_NUMBERS: Final = ("versions", "tokens")
+_WIDEST: Final = 40
+"""Columns of a cell: what is longer stands out of its column, for a name is never cut."""
+_LEAST: Final = 24
+"""Columns that a task needs beside the others; with fewer it stands on a line of its own."""
+_SOME: Final = 4
+"""Damaged sessions that a message tells of at most."""
+_TASK: Final = 60
+"""Columns of a task where there is no terminal."""
+
+
+@final
+@attrs.frozen
+class _Listed:
+    """A session as `mage sessions` lists it.
+
+    Attributes:
+        name: its name; empty where that is damaged.
+        journal: what its store knows of it; None where that is damaged.
+        tape: whether it is the tape of a run.
+        task: its task; None where it is damaged.
+        outcome: how its run ended, what its open summary waits for, or nothing.
+        tokens: of what the agent would be shown; None where it is damaged.
+        damage: what is wrong with it; None where every record is as it was written.
+    """
+
+    name: str
+    journal: JournalInfo | None
+    tape: bool = False
+    task: str | None = None
+    outcome: str = ""
+    tokens: int | None = None
+    damage: str | None = None
+
+
+def sessions(
+    store: Store,
+    every: Annotated[
+        bool, typer.Option("--all", help="List the tapes of runs too, and what gc saw.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the sessions of a store, the last changed first.
+
+    Shown are the outcome of a session's run, how many versions it has, the tokens of what its agent would be shown
+    now, the time of the last change in UTC, and the task, with the version that a fork begins at. Every record is
+    read: a damaged session is named as damaged. Exit status: 0, or 1 where anything is damaged.
+    """
+    with opened(store) as found:
+        listed = _listed(found, every)
+    if as_json:
+        known = [each for each in listed if each.journal is not None]
+        damaged: list[Json] = [_damage_of(each) for each in listed if each.damage is not None]
+        print_json({"store": str(store), "sessions": [*map(_plain_listed, known)], "damaged": damaged})
+    elif listed:
+        _print_table(listed)
+    else:
+        print_text(f"{printable(str(store))} holds no session\n")
+    broken = [spelled(each.name) or f"{each.damage}" for each in listed if each.damage is not None]
+    if broken:
+        some = ", ".join(broken[:_SOME]) + f", ... ({len(broken):,} in all)" * (len(broken) > _SOME)
+        raise Refused(f"{store} is damaged: {some}; mage doctor {store} looks at all of it")
+
+
+def _damage_of(each: _Listed) -> str:
+    return f"{each.damage}" if each.journal is None else f"{spelled(each.name)}: {each.damage}"
+
+
+def _listed(found: JournalStore, every: bool) -> list[_Listed]:
+    try:
+        journals, broken = found.journals(), tuple[str, ...]()
+    except DamagedJournals as damage:
+        journals, broken = damage.sound, damage.damaged
+    meter = Meter(default_counter())
+    names = {journal.name for journal in journals}
+    tapes = {name for name in names if is_tape(found, name)}
+    wanted = [each for each in journals if every or (each.name not in tapes and each.name != LOOKS)]
+    wanted.sort(key=lambda each: (-each.changed, each.name))
+    return [
+        *[_Listed("", None, damage=words) for words in broken],
+        *[_looked_at(found, each, each.name in tapes, meter) for each in wanted],
+    ]
+
+
+def _looked_at(found: JournalStore, journal: JournalInfo, tape: bool, meter: Meter) -> _Listed:
+    """Return what is listed of a session. Cost: O(its records)."""
+    try:
+        state = fold(records_of(Opened(found, journal.name), journal.head.version))
+    except StoreError as error:
+        return _Listed(journal.name, journal, tape, damage=str(error))
+    outcome = "" if tape else _outcome(found, journal.name, state)
+    return _Listed(journal.name, journal, tape, state.tree.task, outcome, meter.count(view(state)))
+
+
+def _outcome(found: JournalStore, name: str, state: State) -> str:
+    """Return how the run of a session ended; where it had none, what its last summary waits for."""
+    tape = f"{name}{TAPE}"
+    if is_tape(found, tape):
+        return _end_of(found, tape)
+    return "" if isinstance(state, Active) else type(state).__name__.lower()
+
+
+def _end_of(found: JournalStore, tape: str) -> str:
+    """Return the outcome that is the last entry of a tape; while it is another one, the run has not ended."""
+    try:
+        head = found.head(tape)
+        last = next(found.read(tape, head.version - 1, head.version))
+    except StoreError:
+        return "damaged tape"
+    texts = [part.text for part in last.parts if isinstance(part, Plain)]
+    if texts[:1] != ["ended"] or len(texts) < 2:
+        return "not ended"
+    try:
+        document = json.loads(texts[1])
+        outcome, reason = str(document["outcome"]), str(document["reason"]).replace("_", " ")
+    except (ValueError, LookupError, TypeError):
+        return "damaged tape"
+    return outcome if reason == outcome else f"{outcome}: {reason}"
+
+
+def _print_table(listed: Sequence[_Listed]) -> None:
+    """Print a line of titles and one for each session; a name is never cut or broken, so that it can be pasted."""
+    screen = console()
+    longest = 2 * screen.width if screen.is_terminal else _TASK
+    rows = [_TITLES, *[_cells(each, longest) for each in listed]]
+    widths = [max(min(cell_len(cell), _WIDEST) for cell in column) for column in zip(*rows, strict=True)][:-1]
+    room = screen.width - sum(widths) - 2 * len(widths) if screen.is_terminal else None
+    styles = ["bold", *("bold red" if each.damage is not None else "" for each in listed)]
+    for row, style in zip(rows, styles, strict=True):
+        line = "  ".join(map(_padded, _TITLES, row, widths))
+        if room is None or room >= _LEAST:
+            _print_line(screen, f"{line}  {row[-1] if room is None else _cut(row[-1], room)}", style)
+        else:
+            _print_line(screen, line, style)
+            if row is not _TITLES:
+                _print_line(screen, f"    {_cut(row[-1], screen.width - 4)}", style or "dim")
+
+
+def _print_line(screen: Console, line: str, style: str) -> None:
+    screen.print(Text(line.rstrip(), style=style), soft_wrap=True)
+
+
+def _padded(title: str, cell: str, width: int) -> str:
+    room = " " * (width - cell_len(cell))
+    return room + cell if title in _NUMBERS else cell + room
+
+
+def _cut(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def _cells(each: _Listed, longest: int) -> tuple[str, ...]:
+    journal = each.journal
+    damaged = each.damage is not None
+    parent = "" if journal is None or journal.parent is None else spelled(journal.parent)
+    begins = f"(from {parent}@{journal.forked_at}) " if journal is not None and parent else ""
+    told = f"{each.damage}" if damaged else begins + one_line(each.task or "", longest)
+    return (
+        spelled(each.name) or "?",
+        "damaged" if damaged else each.outcome,
+        "" if journal is None else f"{journal.head.version:,}",
+        "" if each.tokens is None else f"{each.tokens:,}",
+        "" if journal is None else (time_of(journal.changed) or "")[:16].replace("T", " "),
+        told,
+    )
+
+
+def _plain_listed(each: _Listed) -> Json:
+    plain: dict[str, Json] = {
+        "name": each.name,
+        "spelled": spelled(each.name),
+        "tape": each.tape,
+        "task": each.task,
+        "outcome": each.outcome,
+        "tokens": each.tokens,
+        "damage": each.damage,
+    }
+    if (journal := each.journal) is None:
+        return plain
+    return plain | {
+        "versions": journal.head.version,
+        "own_records": journal.records,
+        "own_steps": journal.grows,
+        "own_bytes": journal.payload,
+        "parent": journal.parent,
+        "forked_at": journal.forked_at,
+        "head": journal.head.digest,
+        "created": time_of(journal.created),
+        "changed": time_of(journal.changed),
+    }
+
+
+# -- times -----------------------------------------------------------------------------------------------
+
+
+def time_of(microseconds: object) -> str | None:
+    """Return a time as ISO 8601 has it, in UTC and to the second; None for what is no time."""
+    if type(microseconds) is not int or not 0 <= microseconds < _FAR:
+        return None
+    return (_EPOCH + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# -- tree and show ---------------------------------------------------------------------------------------
+
+
+def print_tree(tree: Tree, *, limit: int | None = 80) -> None:
+    """Draw a tree on standard output; a terminal gets no line that is longer than it is wide."""
+    screen = console()
+    for line in draw(tree, limit=limit):
+        print_drawn(screen, line)
+
+
+def print_drawn(screen: Console, line: Line) -> None:
+    """Print a line of a drawing in its colour; a terminal cuts its end, a pipe gets it whole."""
+    cut = screen.is_terminal
+    text = Text(line.drawn(screen.width if cut else None), style=STYLES[line.style])
+    screen.print(text, no_wrap=cut, overflow="ellipsis" if cut else None, soft_wrap=not cut)
+
+
+def tree(
+    session: Version,
+    full: Annotated[bool, typer.Option("--full", help="Fold nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a session's tree: the path straight down, what was left beside it.
+
+    ● is a step on the active path, ◆ the one where the agent stands, ○ a step that was left; ■ is a summary, with
+    its verdict first; ! an instruction; ✎ a lesson.
+    """
+    state = state_at(session.session, session.version)
+    if as_json:
+        print_json(tree_as_json(state))
+    else:
+        print_tree(state.tree, limit=None if full else 80)
+
+
+def show(session: Version, as_json: AsJson = False) -> None:
+    """Show what the agent would see: the execution state S."""
+    shown = view(state_at(session.session, session.version))
+    if as_json:
+        print_json(state_as_json(shown))
+    else:
+        print_text(render(shown))
+
+
+# -- log -------------------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Entry:
+    """A record, and what it did.
+
+    Attributes:
+        record: the record.
+        operation: what its body names.
+        did: ids and names: the step or summary that it made or changed, the boundary that it went back to.
+        time: when, where its meta says so.
+        meta: what goes with it.
+    """
+
+    record: Record
+    operation: str
+    did: dict[str, Json]
+    time: str | None
+    meta: dict[str, object]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Its texts by name, without its meta."""
+        named = zip(text_names(self.record), self.record.parts, strict=True)
+        return {name: part.text for name, part in named if name != "meta"}
+
+    @property
+    def redacted(self) -> list[str]:
+        """The names of what was taken out of it."""
+        named = zip(text_names(self.record), self.record.parts, strict=True)
+        return [name for name, part in named if isinstance(part, Redacted)]
+
+
+def entries(records: Iterator[Record], state: State | None = None) -> Iterator[Entry]:
+    """Yield what each record of a journal did.
+
+    Args:
+        records: in order, verified.
+        state: the state before them; None where the first is the start.
+
+    Raises:
+        DamagedRecord: at the first that cannot be carried out.
+    """
+    for record in records:
+        before, state = state, fold([record], state)
+        operation, did = _did(record, before, state)
+        meta = meta_of(record)
+        yield Entry(record, operation, did, time_of(meta.get("at")), meta)
+
+
+def _did(record: Record, before: State | None, after: State) -> tuple[str, dict[str, Json]]:
+    """Return the operation of a record, and what it did."""
+    operation = record.body.split('"', 4)[3]  # {"op":"grow", as folding has checked
+    tree = after.tree
+    head = tree.head_summary
+    match operation:
+        case "start":
+            return operation, {}
+        case "grow" | "walk" | "instruct":
+            return operation, {"step": tree.step_head}
+        case "revise":
+            left = 0 if before is None else len(trace(before.tree, tree.step_head, before.tree.step_head))
+            return operation, {"boundary": tree.step_head, "abandoned": left}
+        case "compress" | "retext":
+            covers: list[Json] = [head.covers[0], head.covers[-1]]
+            return operation, {"summary": head.id, "covers": covers, "kind": head.kind}
+        case _:
+            return operation, {"summary": head.id}
+
+
+def log(
+    session: Version,
+    texts: Annotated[
+        bool,
+        typer.Option(
+            "--texts", help="Show actions, observations and other texts too; --json always has them."
+        ),
+    ] = False,
+    last: Annotated[
+        int | None, typer.Option("--last", min=1, metavar="N", help="Only the last so many records.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the records of a session, and what each did.
+
+    A line has version, time, operation, what it did, and the keys of what goes with it in braces.
+    """
+    with opened_session(session.session) as found:
+        upto = found.require(session.version)
+        told = entries(records_of(found, upto)) if last is None else _last_entries(found, upto, last)
+        if as_json:
+            print_json({"session": str(session), "records": [_plain_entry(each) for each in told]})
+            return
+        for entry in told:
+            print_text(_line(entry))
+            if texts:
+                print_text(
+                    "".join(f"        {name}: {printable(text)}\n" for name, text in entry.texts.items())
+                )
+
+
+def _last_entries(found: Opened, upto: int, last: int) -> Iterator[Entry]:
+    """Yield what the last records did; those before are read as a session reads them, from a snapshot on."""
+    after = upto - last
+    if after <= 0:
+        return entries(records_of(found, upto))
+    head = found.store.head(found.name)
+    before = slot_at(found.store, found.name, head, after)
+    records = found.store.read(found.name, after, upto)
+    end = head if upto == head.version else None
+    return entries(verify(before.head, records, end), before.state)
+
+
+def _line(entry: Entry) -> str:
+    did = " ".join(f"{name} {_range(value)}" for name, value in entry.did.items())
+    keys = sorted(key for key in entry.meta if key != "at")
+    words = [f"{entry.record.version:>6}", entry.time or "-" * 20, f"{entry.operation:<8}", did]
+    if keys:
+        words.append("{" + ", ".join(one_line(key, 24) for key in keys) + "}")
+    if entry.redacted:
+        words.append(f"(redacted: {', '.join(entry.redacted)})")
+    return "  ".join(word for word in words if word).rstrip() + "\n"
+
+
+def _range(value: Json) -> str:
+    if isinstance(value, list):
+        return f"{value[0]}-{value[1]}" if value[0] != value[1] else f"{value[0]}"
+    return f"{value}"
+
+
+def _plain_entry(entry: Entry) -> Json:
+    return {
+        "version": entry.record.version,
+        "time": entry.time,
+        "operation": entry.operation,
+        **entry.did,
+        "texts": dict(entry.texts),
+        "meta": _as_json(entry.meta),
+        "redacted": [*entry.redacted],
+        "digest": entry.record.digest,
+    }
+
+
+def _as_json(meta: dict[str, object]) -> Json:
+    return json.loads(json.dumps(meta))  # type: ignore[no-any-return]  # what it was read from
+
+
+# -- diff ------------------------------------------------------------------------------------------------
+
+
+def _side(words: str) -> Any:  # as typer has it
+    return typer.Argument(
+        parser=parse_version,
+        metavar="SESSION[@VERSION]",
+        autocompletion=complete_session,
+        help=words,
+        show_default=False,
+    )
+
+
+def diff(
+    left: Annotated[AtVersion, _side("A session, at its head or at a version.")],
+    right: Annotated[AtVersion, _side("What it is compared with.")],
+    as_json: AsJson = False,
+) -> None:
+    """Tell what differs in S between two versions or sessions.
+
+    Exit status: 0 where an agent is shown the same, 1 where anything differs.
+    """
+    one, other = (view(state_at(side.session, side.version)) for side in (left, right))
+    found = compare_states(one, other)
+    if as_json:
+        print_json(
+            {
+                "left": str(left),
+                "right": str(right),
+                "differ": found.differ,
+                "parts": difference_as_json(found),
+            }
+        )
+    else:
+        print_text(f"- {printable(str(left))}\n+ {printable(str(right))}\n")
+        print_text("".join(told_difference(found)) if found.differ else "nothing differs in C, R and H\n")
+    if found.differ:
+        raise typer.Exit(1)
+
+
+def told_difference(found: Difference) -> list[str]:
+    """Return what differs in lines, each ended; none where nothing does."""
+    return [
+        *_part("task", found.task, _text),
+        *_part("instructions", found.instructions, _text),
+        *_part("C compressed", found.compressed, _summary),
+        *_part("R raw", found.raw, _step),
+        *_part("H boundary", found.boundary, lambda step: f"[Step {step}]"),
+        *_part("H continuations", found.continuations, _step),
+        *_part("H subgoals", found.subgoals, _summary),
+        *_part("H lessons", found.lessons, _text),
+    ]
+
+
+def _part(name: str, sides: Sides[Item], told: Callable[[Item], str]) -> Sequence[str]:
+    if not sides.differ:
+        return ()
+    same = f" ({sides.same:,} the same)" if sides.same else ""
+    return (
+        f"{name}{same}\n",
+        *[f"  - {told(item)}\n" for item in sides.left],
+        *[f"  + {told(item)}\n" for item in sides.right],
+    )
+
+
+def _text(text: str) -> str:
+    return one_line(text, _WIDTH)
+
+
+def _step(step: Step) -> str:
+    return f"{step.id} {one_line(step.action, _WIDTH // 2)} → {one_line(step.observation, _WIDTH // 2)}"
+
+
+def _summary(summary: Summary) -> str:
+    first, last = summary.covers[0], summary.covers[-1]
+    covers = f"{first}-{last}" if first != last else f"{first}"
+    return f"[Step {summary.label}] {_text(summary.text)} (covers {covers}, {summary.kind}, {verdict_of(summary)})"
+
+
+# -- check -----------------------------------------------------------------------------------------------
+
+
+def check_session(session: Version, as_json: AsJson = False) -> None:
+    """Check the invariants I1 to I10 of every version of a session."""
+    commands = load_commands(session.session, session.version)
+    state: State | None = None
+    for version, command in enumerate(commands, start=1):
+        try:
+            result = apply(state, command)
+            after = result.value_or(None)
+            if after is None:
+                raise Refused(f"{session}: command {version}, {type(command).__name__}: {result.failure()}")
+            if state is not None:
+                check_change(state, after)
+        except InvariantError as broken:
+            raise Refused(f"{session}: version {version} breaks {broken}") from None
+        except MageError as reason:
+            raise Refused(f"{session}: command {version}, {type(command).__name__}: {reason}") from None
+        state = after
+    if state is None:
+        raise Refused(f"{session}: the journal is empty: it should begin with a start")
+    try:
+        check(state)
+    except InvariantError as broken:
+        raise Refused(f"{session}: the last version breaks {broken}") from None
+    if as_json:
+        print_json({"versions": len(commands), "steps": state.tree.next_step - 1, "sound": True})
+    else:
+        print_text(f"{printable(str(session))}: {len(commands)} versions, all hold I1 to I10\n")
