@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
-from mage import Command, Grow, Start
 from mage.bundle import Bundle, decode_bundle, encode_bundle, is_bundle, names_for, pack, unpack
+from mage.engine import Command, Grow, Start
 from mage.stores import (
     NOTHING,
     BadName,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mage import Accept, Compress, Grow, Start
 from mage.codec import encode_journal
+from mage.engine import Accept, Compress, Grow, Start
 from specs.table import table
 from tests.cli.runner import mage
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mage import MageError, UnknownName
+from mage import MageError
+from mage.engine import UnknownName
 from mage.tokens import (
     ENCODINGS,
     EstimateCounter,

@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Final
 
 from benchmarks.work import SEGMENT, TASK, Contents
-from mage import ApplyVerdict, Command, Compress, Grow, Passed, Start, State, Unverified, apply
+from mage import Passed
+from mage.engine import ApplyVerdict, Command, Compress, Grow, Start, State, Unverified, apply
 from mage.stores import NOTHING, JournalStore, Record, draft, random_salt, seal
 
 __all__ = ["SIZE", "create_long", "payload", "steps"]

@@ -34,6 +34,7 @@ def misfit(value: object, schema: object, at: str) -> str | None:
     if not isinstance(schema, Mapping | bool):
         return None
     import jsonschema  # noqa: PLC0415  # what never checks a value need not load it
+    import jsonschema.validators  # noqa: PLC0415
     import referencing.exceptions  # noqa: PLC0415
 
     kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)

@@ -383,7 +383,7 @@ class Memory(_Memory[Session]):
             self._drive(self._recording(action, observed, meta or {}))
 
     def instruct(self, text: str, *, standing: bool = False) -> None:
-        """Place an instruction, such as the user's next words (D17); see `mage.instruct`.
+        """Place an instruction, such as the user's next words (D17); see `mage.engine.instruct`.
 
         Raises:
             ValueError: it is blank.

@@ -72,7 +72,7 @@ class Entry:
 
     Attributes:
         version: the version of the journal that it made.
-        command: what was done, as `mage.apply` takes it.
+        command: what was done, as `mage.engine.apply` takes it.
         at: when, in microseconds since 1970 in UTC; None where that was redacted.
         meta: what the host gave with it, such as call ids, usage and references.
     """

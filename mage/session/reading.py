@@ -97,7 +97,7 @@ class Readable:
         return view(self._core.slot.state)
 
     def judge_request(self, *, since_root: bool = False) -> JudgeRequest:
-        """Return what a judge is to be asked about the pending summary; see `mage.judge_request`.
+        """Return what a judge is to be asked about the pending summary; see `mage.engine.judge_request`.
 
         Raises:
             IllegalPhase: no summary is pending.

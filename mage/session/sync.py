@@ -124,7 +124,7 @@ class Session(Readable):
             return session
 
     def instruct(self, text: str, *, standing: bool = False, meta: Meta | None = None) -> State:
-        """Place an instruction at the step head (D17); see `mage.instruct`.
+        """Place an instruction at the step head (D17); see `mage.engine.instruct`.
 
         Returns:
             The phase after it, as from all operations but `revise`.
@@ -136,7 +136,7 @@ class Session(Readable):
         return self._operate(Instruct(text, standing), meta=meta).slot.state
 
     def grow(self, action: str, observation: str, *, meta: Meta | None = None) -> State:
-        """Record an action and what came back; see `mage.grow`.
+        """Record an action and what came back; see `mage.engine.grow`.
 
         Raises:
             Conflict: others have written.
@@ -159,7 +159,7 @@ class Session(Readable):
     def compress(
         self, text: str, *, kind: Kind = "subgoal", wait: bool = True, meta: Meta | None = None
     ) -> State:
-        """Replace the open segment by a summary, and have it judged; see `mage.compress`.
+        """Replace the open segment by a summary, and have it judged; see `mage.engine.compress`.
 
         With a judge these are two commands, each durable: the compress, and its verdict, which lands behind what
         was grown or instructed while it was thinking, by whomever. If the judge raises, if its answer is refused,
@@ -185,7 +185,7 @@ class Session(Readable):
     def retext(
         self, text: str, kind: Kind | None = None, *, wait: bool = True, meta: Meta | None = None
     ) -> State:
-        """Give the summary head a new text (D16), and have it judged as after `compress`; see `mage.retext`.
+        """Give the summary head a new text (D16), and have it judged as after `compress`; see `mage.engine.retext`.
 
         Raises:
             Refused: `BlankSummary`; `BlankFeedback` or `StaleVerdict`, as for `compress`.
@@ -200,7 +200,7 @@ class Session(Readable):
         *,
         meta: Meta | None = None,
     ) -> State:
-        """Take a verdict; see `mage.apply_verdict`.
+        """Take a verdict; see `mage.engine.apply_verdict`.
 
         Args:
             verdict: `Passed()` or `Failed(feedback, fault)`, or `Metered`, whose usage is kept beside it.
@@ -216,7 +216,7 @@ class Session(Readable):
         return self._run(self._core.judge(verdict, digest, meta)).slot.state
 
     def accept(self, *, meta: Meta | None = None) -> State:
-        """Go on without a pass, openly (D6); see `mage.accept`.
+        """Go on without a pass, openly (D6); see `mage.engine.accept`.
 
         Raises:
             Conflict: others have written.
@@ -224,7 +224,7 @@ class Session(Readable):
         return self._operate(Accept(), meta=meta).slot.state
 
     def revise(self, boundary: StepId | int, lesson: str = "", *, meta: Meta | None = None) -> Revised:
-        """Go back to a boundary, and leave there what was learned (D7); see `mage.revise`.
+        """Go back to a boundary, and leave there what was learned (D7); see `mage.engine.revise`.
 
         Returns:
             The phase after it, and what was left behind: steps to be undone in the world, instructions to be

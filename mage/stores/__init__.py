@@ -1,6 +1,6 @@
 """Where journals live: in memory, in a SQLite file, in PostgreSQL.
 
-    from mage import Grow, Start, apply
+    from mage.engine import Grow, Start, apply
     from mage.stores import NOTHING, draft, fold, open_store, random_salt, seal, verify
 
     with open_store("sqlite:///work.db") as store:

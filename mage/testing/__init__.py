@@ -15,7 +15,8 @@ A failing example prints Python to paste below `from mage.engine import *`: the 
 A property of your own over everything that mage can get into:
 
     from hypothesis import given
-    from mage import State, view
+    from mage import view
+    from mage.engine import State
     from mage.testing import states
 
     @given(states())

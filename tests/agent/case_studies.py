@@ -13,7 +13,8 @@ from typing import Final, final
 import attrs
 
 import mage
-from mage import State
+import mage.engine
+from mage.engine import State
 
 __all__ = ["CASE_A", "CASE_B", "Case", "choose", "state_of"]
 
@@ -118,18 +119,18 @@ CASE_B: Final = Case(
 
 def state_of(case: Case, *, last: str | None = None) -> State:
     """Return the state before the last purchase; `last` takes the place of the last summary's text."""
-    state = mage.start(case.task)
+    state = mage.engine.start(case.task)
     for place, part in enumerate(case.parts, 1):
         for step in range(1, part.steps + 1):
-            state = mage.grow(state, f"look[{place}.{step}]", f"page {step} of product {place}")
+            state = mage.engine.grow(state, f"look[{place}.{step}]", f"page {step} of product {place}")
         text = last if last is not None and place == len(case.parts) else part.text
-        pending = mage.compress(state, text).unwrap()
-        judged = mage.apply_verdict(pending, mage.Passed(), pending.digest).unwrap()
-        assert isinstance(judged, mage.Active)
+        pending = mage.engine.compress(state, text).unwrap()
+        judged = mage.engine.apply_verdict(pending, mage.Passed(), pending.digest).unwrap()
+        assert isinstance(judged, mage.engine.Active)
         state = judged
-    asked = mage.instruct(state, case.instruction).unwrap()
+    asked = mage.engine.instruct(state, case.instruction).unwrap()
     for action, observation in case.looked_at:
-        asked = mage.grow(asked, action, observation)
+        asked = mage.engine.grow(asked, action, observation)
     return asked
 
 

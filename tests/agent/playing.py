@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
-from mage import Command, State, Verdict, apply, start
+from mage import Verdict
 from mage.agent import Outcome, Policy
 from mage.agent.durable import Durable
 from mage.agent.loop import program
@@ -34,6 +34,7 @@ from mage.effects import (
     SummaryRequest,
 )
 from mage.effects.program import Ask, drive
+from mage.engine import Command, State, apply, start
 from mage.engine.journal import Operation
 from mage.memory.events import AgentEvent
 from mage.memory.requests import Counts

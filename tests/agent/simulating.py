@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar, final
 
 import attrs
 
-from mage import Compress, Failed, JudgeRequest, Revise, Session, Unverified, Verdict
+from mage import Failed, JudgeRequest, Session, Verdict
 from mage.agent import Policy
 from mage.effects import (
     EFFECT_FAULTS,
@@ -26,6 +26,7 @@ from mage.effects import (
     SummaryRequest,
     Then,
 )
+from mage.engine import Compress, Revise, Unverified
 from mage.session import Conflict, Refused
 from mage.stores import Head, JournalStore, Record, StoreFull, StoreUnavailable
 from tests.agent.interrupting import Interrupted

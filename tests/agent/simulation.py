@@ -15,12 +15,11 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from random import Random
 from typing import Any, Final, cast, final
 
-from mage import Compress, Grow, Revise, State, apply, check
 from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals, tape_name
 from mage.codec import encode_tree
 from mage.effects import RESET, Decide, Usage
 from mage.effects.program import Ask
-from mage.engine import Command, check_change
+from mage.engine import Command, Compress, Grow, Revise, State, apply, check, check_change
 from mage.memory.journal import UNCERTAIN
 from mage.memory.requests import Effect
 from mage.session import Entry

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from mage import State, view
+from mage import view
 from mage.chat import Assistant, System, decide_messages, system_prompt
 from mage.effects import Decide
+from mage.engine import State
 from tests.agent.case_studies import CASE_A, CASE_B, Case, choose, state_of
 
 both = pytest.mark.parametrize("case", [CASE_A, CASE_B], ids=["A", "B"])

@@ -4,21 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mage import (
-    Accept,
-    ApplyVerdict,
-    Compress,
-    Failed,
-    Grow,
-    Instruct,
-    Passed,
-    Revise,
-    StepId,
-    Unverified,
-    grow,
-    instruct,
-    start,
-)
+from mage import Failed, Passed
 from mage.agent import Policy, RunFinished, RunStopped
 from mage.effects import (
     RESET,
@@ -32,7 +18,20 @@ from mage.effects import (
     Restored,
     Reversible,
 )
-from mage.engine import Step
+from mage.engine import (
+    Accept,
+    ApplyVerdict,
+    Compress,
+    Grow,
+    Instruct,
+    Revise,
+    Step,
+    StepId,
+    Unverified,
+    grow,
+    instruct,
+    start,
+)
 from mage.memory.requests import Counts
 from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise

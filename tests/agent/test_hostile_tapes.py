@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import Compress, Failed, Instruct, Passed, Session
+from mage import Failed, Passed, Session
 from mage.agent import Agent, BadTape, Outcome, Policy, RunFinished, RunStopped, rerun, tape_name, what_if
 from mage.agent.answering import BadAnswer
 from mage.agent.reel import TapeEnds
@@ -22,7 +22,7 @@ from mage.agent.rerunning import policy_of
 from mage.agent.spelling import require_sound
 from mage.agent.tape import TAPE_TASK, TapeDiverged, TapeEntry, encoded
 from mage.effects import EffectError, Irreversible, Metered, NotRestored, Observed, Restored, Reversible, Tool
-from mage.engine import MageError
+from mage.engine import Compress, Instruct, MageError
 from mage.stores import MemoryStore
 from mage.testing import ScriptedEnvironment, ScriptedModel
 from tests.agent.playing import DONE, Played, acts, compress, revise

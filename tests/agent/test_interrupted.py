@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import Grow
 from mage.agent import Outcome, Policy, RunFinished
 from mage.effects import RESET, Decide, Decision, Metered
+from mage.engine import Grow
 from mage.memory.journal import UNCERTAIN
 from mage.stores import MemoryStore
 from mage.testing import RecordingEnvironment

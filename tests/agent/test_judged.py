@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from mage import (
+from mage import Failed, Passed
+from mage.agent import Policy, RunFinished, RunStopped
+from mage.effects import EffectError, Metered, Usage
+from mage.engine import (
     Accept,
     Accepted,
     Active,
     ApplyVerdict,
     Compress,
-    Failed,
     Grow,
-    Passed,
     Retext,
     Revise,
     StepId,
@@ -20,9 +21,7 @@ from mage import (
     grow,
     start,
 )
-from mage import compress as compressed
-from mage.agent import Policy, RunFinished, RunStopped
-from mage.effects import EffectError, Metered, Usage
+from mage.engine import compress as compressed
 from tests.agent.playing import DONE, Played, acts, compress, revise
 from tests.agent.toys import TASK
 

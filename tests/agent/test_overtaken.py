@@ -6,26 +6,24 @@ from collections.abc import Sequence
 
 import pytest
 
-from mage import (
+from mage import Failed, Passed, Verdict
+from mage.agent import Policy, RunFinished, RunStopped
+from mage.effects import RESET, NotRestored, Observed, Restore, Restored, Reversible
+from mage.engine import (
     Accept,
     ApplyVerdict,
     Command,
     Compress,
-    Failed,
     Grow,
     Instruct,
-    Passed,
     Retext,
     Revise,
     Unverified,
-    Verdict,
     grow,
     instruct,
     start,
 )
-from mage import compress as compressed
-from mage.agent import Policy, RunFinished, RunStopped
-from mage.effects import RESET, NotRestored, Observed, Restore, Restored, Reversible
+from mage.engine import compress as compressed
 from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise
 from tests.agent.toys import TASK

@@ -5,9 +5,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mage import Accept, ApplyVerdict, Compress, Failed, Grow, Passed, Retext, start
+from mage import Failed, Passed
 from mage.agent import Asked, Policy, RunFailed, RunFinished
 from mage.effects import EffectError, Finish, Metered, Usage
+from mage.engine import Accept, ApplyVerdict, Compress, Grow, Retext, start
 from mage.render import Meter
 from mage.testing import ScriptedEnvironment
 from mage.tokens import EstimateCounter

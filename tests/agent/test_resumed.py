@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mage import Compress, Failed, Grow, Instruct, Passed, start
+from mage import Failed, Passed
 from mage.agent import BadTape, Outcome, Policy, RunFinished, RunStopped, TapeDiverged
 from mage.agent.answering import BadAnswer
 from mage.agent.durable import Durable
@@ -31,7 +31,7 @@ from mage.effects import (
     Reversible,
     Usage,
 )
-from mage.engine import Revise, Step, StepId
+from mage.engine import Compress, Grow, Instruct, Revise, Step, StepId, start
 from mage.engine.ids import ROOT_STEP
 from mage.memory.journal import UNCERTAIN, observed_meta
 from mage.memory.requests import Counts

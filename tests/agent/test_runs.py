@@ -9,9 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from mage import Accepted, Passed, Session
+from mage import Passed, Session
 from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals, outcome_document
 from mage.effects import Decide, Decision, EffectError, JudgeRequest, Tool, Usage, Verdict
+from mage.engine import Accepted
 from mage.stores import MemoryStore
 from mage.testing import ScriptedModel
 from mage.tokens import EstimateCounter

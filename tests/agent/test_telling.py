@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mage import start, view
+from mage import view
 from mage.agent import Policy
 from mage.chat import User, decide_messages, system_prompt
 from mage.effects import (
@@ -21,6 +21,7 @@ from mage.effects import (
     NotRestored,
     Observed,
 )
+from mage.engine import start
 from mage.memory.notices import LINES, QUOTED, quoted, told_once
 from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, revise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mage import Compress, Grow, Instruct, Passed, Revise, StepId
+from mage import Passed
 from mage.agent import Asked, AskFailed, Noticed, Policy, RunEnded, RunFailed, RunFinished, RunStopped
 from mage.effects import (
     RESET,
@@ -20,6 +20,7 @@ from mage.effects import (
     Observed,
     Usage,
 )
+from mage.engine import Compress, Grow, Instruct, Revise, StepId
 from mage.memory.notices import LINES, LONGEST, QUOTED
 from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import Failed, Grow, JudgeRequest, Passed, Session, Start, Verdict
+from mage import Failed, JudgeRequest, Passed, Session, Verdict
 from mage.agent import Agent, Outcome, Policy, RunFinished, RunStopped, extracted, rerun, what_if
 from mage.codec import encode_tree
 from mage.effects import BadEnvironment, Decide, Decision, EffectError, Metered, Tool
+from mage.engine import Grow, Start
 from mage.stores import MemoryStore, NameTaken
 from mage.testing import RecordingEnvironment, ScriptedEnvironment, ScriptedModel
 from tests.agent.recorded import ALL_MISTAKES, MISTAKES, POLICIES, a_run, counting, interrupted_after

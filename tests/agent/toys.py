@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
-from mage import Failed, JudgeRequest, Passed, Step, Verdict
+from mage import Failed, JudgeRequest, Passed, Verdict
 from mage.agent import Policy
 from mage.agent.restore import Restorable
 from mage.effects import (
@@ -34,6 +34,7 @@ from mage.effects import (
     SummaryRequest,
     Usage,
 )
+from mage.engine import Step
 from tests.agent.ways import RestoredBy, restored_by
 
 __all__ = [

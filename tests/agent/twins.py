@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast, final
 import attrs
 import pytest
 
-from mage import Session, State
+from mage import Session
 from mage.agent import Agent, AgentHook, AsyncAgent, Outcome, tape_name
 from mage.agent.durable import Durable
 from mage.agent.loop import program
@@ -19,7 +19,7 @@ from mage.agent.reel import TapeEnds
 from mage.agent.tape import TapeEntry
 from mage.codec import encode_tree
 from mage.effects.program import Ask, Program, drive
-from mage.engine import Command, MageError
+from mage.engine import Command, MageError, State
 from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Entry

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mage import replay
 from mage.codec import decode_journal, encode_journal
+from mage.engine import replay
 from mage.stores import open_store
 from mage.testing.stores import state_of
 from tests.cli.runner import mage

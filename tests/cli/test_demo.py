@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from mage import Active, Rejected, check, view
+from mage import view
 from mage.cli.demo import story
+from mage.engine import Active, Rejected, check
 from tests.cli.runner import mage
 
 

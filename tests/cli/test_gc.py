@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Start
 from mage.cli import gc
 from mage.cli.gc import _dropped, _lines, plan
 from mage.cli.naming import StoreName, spelled
 from mage.cli.sessions import LOOKS
+from mage.engine import Start
 from mage.stores import (
     NOTHING,
     Head,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mage import Accept, Command, Compress, Grow, Revise, Session, Start, StepId
+from mage import Session
 from mage.codec import encode_journal
+from mage.engine import Accept, Command, Compress, Grow, Revise, Start, StepId
 from tests.cli.children import place
 from tests.cli.runner import mage
 from tests.cli.test_sessions import story

@@ -7,9 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from mage import Failed, Passed, Revise, Session, StepId
+from mage import Failed, Passed, Session
 from mage.agent import Agent, Asked, AskFailed, Noticed, RunEnded, shop
 from mage.cli.live import Counted, Following, Heard, Screen, line_of
+from mage.engine import Revise, StepId
 from mage.session import events
 from mage.stores import MemoryStore
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Grow, Start
 from mage.cli.naming import InFile, InStore, StoreName, parse_reference, spelled
 from mage.codec import decode_journal, encode_journal
+from mage.engine import Grow, Start
 from mage.stores import open_store
 from mage.testing.stores import recorded
 from tests.cli.children import in_one_line, place

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Start
 from mage.cli.naming import as_name, spelled
 from mage.codec import encode_journal
+from mage.engine import Start
 from mage.stores import open_store
 from mage.testing.stores import following, recorded
 from tests.cli.runner import mage

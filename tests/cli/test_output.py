@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mage import Grow, Start
 from mage.cli.files import write_new
 from mage.cli.output import Refused
 from mage.codec import encode_journal
+from mage.engine import Grow, Start
 from tests.cli.runner import mage
 
 HOSTILE = ["[/]", "[red]x[/red]", "\x1b[31mX\x1b]0;pwn\x07\n\u202e", "x" * 500]

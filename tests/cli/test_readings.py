@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Grow, Start
 from mage.cli.redact import matches, places_in, redact_store
+from mage.engine import Grow, Start
 from mage.engine.text import as_text, is_blank
 from mage.stores import MemoryStore
 from mage.testing.stores import recorded

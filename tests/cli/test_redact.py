@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Command, Grow, Start, State, apply, check
 from mage.cli import sessions
 from mage.cli.output import Refused
 from mage.cli.redact import family, places_in, redact_store
 from mage.codec import encode_journal
+from mage.engine import Command, Grow, Start, State, apply, check
 from mage.engine.text import is_blank
 from mage.session import Session
 from mage.stores import (

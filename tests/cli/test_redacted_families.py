@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Grow, Start
 from mage.cli.redact import redact_store
+from mage.engine import Grow, Start
 from mage.stores import NOTHING, DamagedRecord, JournalStore, MemoryStore, Record, verify
 from mage.testing.stores import following, recorded
 

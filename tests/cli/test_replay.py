@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mage import replay as replay_commands
-from mage import revise, view
+from mage import view
 from mage.codec import decode_journal
+from mage.engine import replay as replay_commands
+from mage.engine import revise
 from mage.render import Meter
 from mage.tokens import default_counter
 from mage.trajectories import FORMATS, load

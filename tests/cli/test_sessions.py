@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from mage import (
+from mage import Failed, view
+from mage.codec import decode_tree, encode_journal
+from mage.engine import (
     Accept,
+    ApplyVerdict,
     Command,
     Compress,
-    Failed,
     Grow,
     Instruct,
     Revise,
     Start,
     StepId,
+    Unverified,
     apply,
     replay,
-    view,
 )
-from mage.codec import decode_tree, encode_journal
-from mage.engine import ApplyVerdict, Unverified
 from mage.render import render
 from tests.cli.runner import mage
 

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Grow, Revise, Start, StepId, replay, view
+from mage import view
 from mage.cli import sessions
 from mage.cli.naming import InStore, StoreName, as_name, spelled
 from mage.cli.output import Refused
 from mage.cli.sessions import parse_session, parse_target
 from mage.codec import encode_journal
+from mage.engine import Grow, Revise, Start, StepId, replay
 from mage.render import Meter, render
 from mage.session import Session
 from mage.stores import NOTHING, JournalStore, StoreUnavailable, fold, open_store, redacted, verify

@@ -9,23 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
-from mage import (
-    ApplyVerdict,
-    Command,
-    Compress,
-    Digest,
-    Failed,
-    Grow,
-    Kind,
-    MageError,
-    Passed,
-    Retext,
-    Revise,
-    Start,
-    StepId,
-)
+from mage import Failed, MageError, Passed
 from mage.codec import DecodeError, decode_command, encode_command
 from mage.codec.commands import COMMAND, CommandDocument
+from mage.engine import ApplyVerdict, Command, Compress, Digest, Grow, Kind, Retext, Revise, Start, StepId
 from tests.codec.strategies import HOSTILE, commands
 
 

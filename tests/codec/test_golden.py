@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mage import (
+from mage import Failed, Passed
+from mage.codec import decode_journal, decode_tree, encode_journal, encode_tree
+from mage.engine import (
     Accept,
     Accepted,
     ApplyVerdict,
     Command,
     Compress,
-    Failed,
     Grow,
     Instruct,
-    Passed,
     Pending,
     Retext,
     Revise,
@@ -20,7 +20,6 @@ from mage import (
     Unverified,
     replay,
 )
-from mage.codec import decode_journal, decode_tree, encode_journal, encode_tree
 from tests.golden.make import JOURNAL, TREE, ending, story
 
 

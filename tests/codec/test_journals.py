@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Result
 
-from mage import Accept, Command, Grow, Start, State, replay
 from mage.codec import DecodeError, decode_journal, encode_command, encode_journal
+from mage.engine import Accept, Command, Grow, Start, State, replay
 from tests.codec.strategies import HOSTILE, commands, histories
 
 _HEADER = b'{"format":"mage-journal","version":1}\n'

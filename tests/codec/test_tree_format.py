@@ -8,7 +8,6 @@ from typing import cast, get_args, get_type_hints
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import State
 from mage.codec import encode_tree
 from mage.codec.problems import Json, Problem
 from mage.codec.shapes import Array, Object
@@ -22,6 +21,7 @@ from mage.codec.tree_format import (
     TreeDocument,
     contradictions,
 )
+from mage.engine import State
 from tests.codec.malformed import SOUND_TREE
 from tests.codec.strategies import states
 

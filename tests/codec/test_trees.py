@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from returns.pipeline import is_successful
 from returns.result import Result
 
-from mage import (
+from mage import Passed, view
+from mage.codec import DecodeError, decode_tree, encode_tree
+from mage.engine import (
     Active,
     Command,
-    Passed,
     Rejected,
     State,
     StepId,
@@ -28,9 +29,7 @@ from mage import (
     judge_request,
     revise,
     start,
-    view,
 )
-from mage.codec import DecodeError, decode_tree, encode_tree
 from tests.codec.malformed import SOUND_TREE
 from tests.codec.strategies import HOSTILE, histories, states
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Accepted, Failed, Fault, NotText, Passed, Pending, SummaryVerdict, UnknownName, Verdict
+from mage import Failed, Passed, Verdict
 from mage.codec.problems import Json
 from mage.codec.verdicts import (
     SUMMARY_VERDICT,
@@ -18,6 +18,7 @@ from mage.codec.verdicts import (
     verdict_document,
     verdict_of,
 )
+from mage.engine import Accepted, Fault, NotText, Pending, SummaryVerdict, UnknownName
 from tests.codec.strategies import texts
 
 _faults: st.SearchStrategy[Fault] = st.sampled_from(("execution", "summary"))

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import (
+from mage import Failed, Passed
+from mage.engine import (
     Active,
-    Failed,
     Instruction,
-    Passed,
     State,
     Step,
     StepId,

@@ -9,10 +9,10 @@ import attrs
 import pytest
 from rpds import HashTrieMap, List
 
-from mage import (
+from mage import Failed
+from mage.engine import (
     Active,
     Digest,
-    Failed,
     Instruction,
     InvariantError,
     Rejected,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Instruction, StepId
+from mage.engine import Instruction, StepId
 from mage.engine.edit import (
     at_boundary,
     at_step,

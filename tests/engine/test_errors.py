@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from mage import (
+from mage import MageError
+from mage.engine import (
     BlankFeedback,
     BlankInstruction,
     BlankSummary,
@@ -14,7 +15,6 @@ from mage import (
     EmptySegment,
     IllegalPhase,
     InvariantError,
-    MageError,
     NotAnId,
     NotText,
     StaleVerdict,

@@ -9,13 +9,12 @@ import attrs
 import pytest
 from rpds import HashTrieMap, List
 
-from mage import (
+from mage import Failed, Passed
+from mage.engine import (
     Active,
     Digest,
-    Failed,
     Instruction,
     InvariantError,
-    Passed,
     Pending,
     Rejected,
     State,

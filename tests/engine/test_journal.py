@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from mage import (
+from mage import Failed, Passed
+from mage.engine import (
     Accept,
     Active,
     ApplyVerdict,
@@ -15,11 +16,9 @@ from mage import (
     Compress,
     Digest,
     EmptyJournal,
-    Failed,
     Grow,
     IllegalPhase,
     Instruct,
-    Passed,
     RefusedCommand,
     Rejected,
     Retext,

@@ -8,7 +8,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import (
+from mage.engine import (
     Active,
     Earlier,
     Summary,

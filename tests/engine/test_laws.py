@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mage
-from mage import ApplyVerdict, Failed, Grow, Passed, Revise, State, StepId, Unverified, replay, view
+import mage.engine
+from mage import Failed, Passed, view
+from mage.engine import ApplyVerdict, Grow, Revise, State, StepId, Unverified, replay
 from mage.engine import invariants as engine
 from mage.engine.journal import Operation
 from mage.engine.nodes import KINDS
@@ -169,16 +171,16 @@ def test_errors_are_isolated(history: History) -> None:
 
 def refused(state: State) -> Iterator[Operation]:
     """Yield commands that any state refuses, and in which every kind of refusal occurs."""
-    digest = state.digest if isinstance(state, Unverified) else mage.Digest("none")
-    yield from (mage.Instruct(" "), mage.Compress("\n"), mage.Retext(""))
-    yield from (ApplyVerdict(Failed("\t"), digest), ApplyVerdict(Passed(), mage.Digest("")))
+    digest = state.digest if isinstance(state, Unverified) else mage.engine.Digest("none")
+    yield from (mage.engine.Instruct(" "), mage.engine.Compress("\n"), mage.engine.Retext(""))
+    yield from (ApplyVerdict(Failed("\t"), digest), ApplyVerdict(Passed(), mage.engine.Digest("")))
     yield from (Revise(StepId(-1)), Revise(state.tree.next_step, "lesson"))
-    if isinstance(state, mage.Rejected):
+    if isinstance(state, mage.engine.Rejected):
         yield from (Grow("a", "o"), Revise(state.tree.boundary, "lesson"))
-    if isinstance(state, mage.Active):
-        yield from (mage.Accept(), mage.Retext("m"))
+    if isinstance(state, mage.engine.Active):
+        yield from (mage.engine.Accept(), mage.engine.Retext("m"))
     else:
-        yield mage.Compress("m")
+        yield mage.engine.Compress("m")
 
 
 @given(histories())
@@ -248,13 +250,13 @@ def test_no_change_same_object(history: History) -> None:
 def changing_nothing(state: State) -> Iterator[Operation]:
     """Yield commands that this state takes and that change nothing."""
     tree = state.tree
-    if not isinstance(state, mage.Rejected):
+    if not isinstance(state, mage.engine.Rejected):
         for instruction in tree.instructions_at(tree.step_head):
-            yield mage.Instruct(instruction.text, instruction.standing)
+            yield mage.engine.Instruct(instruction.text, instruction.standing)
         if not tree.segment():
             yield Revise(tree.boundary, " ")
     if isinstance(state, Unverified):
-        yield mage.Retext(tree.summary(tree.summary_head).text)
+        yield mage.engine.Retext(tree.summary(tree.summary_head).text)
 
 
 @given(histories())
@@ -262,8 +264,8 @@ def test_retext_is_a_detour_saved(history: History) -> None:
     """L11: `retext(m)` equals: revise to the label (blank lesson), grow the covers again, `compress(m)` with
     the resulting kind, and grow the open segment again.
     """
-    unsettled = [state for state in history.states if not isinstance(state, mage.Active)]
-    retexts = [mage.Retext("other", kind) for kind in (None, *KINDS)]
+    unsettled = [state for state in history.states if not isinstance(state, mage.engine.Active)]
+    retexts = [mage.engine.Retext("other", kind) for kind in (None, *KINDS)]
     edges = [carry_out(state, retext) for state in unsettled for retext in retexts]
     assert all(edge.refusal is None for edge in edges)
     assert [wrong for edge in (*history.edges, *edges) for wrong in laws.retext_is_a_detour_saved(edge)] == []

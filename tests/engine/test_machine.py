@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 from returns.result import Result
 
-from mage import (
+from mage import Failed, JudgeRequest, Passed, Verdict
+from mage.engine import (
     TRANSITIONS,
     Accepted,
     Active,
@@ -18,15 +19,12 @@ from mage import (
     BlankSummary,
     Digest,
     EmptySegment,
-    Failed,
     Fault,
     IllegalPhase,
     Instruction,
-    JudgeRequest,
     Kind,
     NotAnId,
     NotText,
-    Passed,
     Pending,
     Rejected,
     Revised,
@@ -38,7 +36,6 @@ from mage import (
     UnknownBoundary,
     UnknownName,
     Unverified,
-    Verdict,
     accept,
     apply_verdict,
     compress,

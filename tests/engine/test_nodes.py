@@ -6,8 +6,8 @@ import attrs
 import pytest
 from rpds import List
 
-from mage import Passed, Step, StepId, Summary, SummaryId, Tree, grow, instruct, start
-from mage.engine import nodes
+from mage import Passed
+from mage.engine import Step, StepId, Summary, SummaryId, Tree, grow, instruct, nodes, start
 
 
 def a_summary(covers: int) -> Summary:

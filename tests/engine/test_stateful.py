@@ -8,7 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 
-from mage import ApplyVerdict, Digest, Revise, StepId, Verdict
+from mage import Verdict
+from mage.engine import ApplyVerdict, Digest, Revise, StepId
 from mage.testing import Version, Versioned, verdicts
 from specs.conformance import ConformanceMachine
 from specs.driver import Reference

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import NotText
+from mage.engine import NotText
 from mage.engine.text import as_text, is_blank, quoted
 
 anything = st.text(st.characters(exclude_categories=())) | st.text("\ud83d\ude00\ud800é\x00a")

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from mage import (
-    Active,
-    Failed,
-    Rejected,
-    accept,
-    apply_verdict,
-    compress,
-    grow,
-    instruct,
-    revise,
-    start,
-    view,
-)
+from mage import Failed, view
+from mage.engine import Active, Rejected, accept, apply_verdict, compress, grow, instruct, revise, start
 
 
 def grown(state: Active, *actions: str) -> Active:

@@ -6,13 +6,11 @@ import attrs
 import pytest
 from hypothesis import example, given
 
-from mage import (
+from mage import ExecutionState, Failed, Passed, view
+from mage.engine import (
     Accepted,
-    ExecutionState,
-    Failed,
     Hints,
     Kind,
-    Passed,
     Pending,
     State,
     Step,
@@ -24,7 +22,6 @@ from mage import (
     instruct,
     revise,
     start,
-    view,
 )
 from mage.render import NO_CAPS, Caps, blocks, render, render_body, render_hints
 from tests.render.parser import parse

@@ -8,7 +8,8 @@ from typing import TypeVar
 import attrs
 from hypothesis import given
 
-from mage import ExecutionState, State, Step, StepId, grow, start, view
+from mage import ExecutionState, view
+from mage.engine import State, Step, StepId, grow, start
 from mage.render import NO_CAPS, render
 from mage.render.diff import Difference, Sides, compare_states
 from mage.testing import states

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Active, StepId, accept, compress, grow, revise, start
+from mage.engine import Active, StepId, accept, compress, grow, revise, start
 from mage.render import as_dot, as_mermaid, bars, draw, one_line
 
 anything = st.text(st.characters(exclude_categories=()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Step, StepId
+from mage.engine import Step, StepId
 from mage.render.extract import extract
 
 anything = st.text(st.characters(exclude_categories=()))

@@ -8,7 +8,8 @@ import attrs
 import pytest
 from hypothesis import given
 
-from mage import ExecutionState, Step, StepId, grow, start, view
+from mage import ExecutionState, view
+from mage.engine import Step, StepId, grow, start
 from mage.render import DEFAULT_CAPS, NO_CAPS, Caps, Meter, render
 from mage.render.blocks import recent
 from mage.tokens import ENCODINGS, EstimateCounter, ExactCounter, TokenCounter

@@ -10,20 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import mage.engine
 import mage.render
-from mage import (
-    Failed,
-    Passed,
-    Unverified,
-    accept,
-    apply_verdict,
-    compress,
-    grow,
-    instruct,
-    revise,
-    start,
-    view,
-)
+from mage import Failed, Passed, view
+from mage.engine import Unverified, accept, apply_verdict, compress, grow, instruct, revise, start
 from mage.render import NO_CAPS, Meter, render
 from mage.tokens import EstimateCounter
 from tests.render.parser import parse
@@ -33,7 +23,8 @@ _MANY = 100_000
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = """
 import hashlib
-from mage import Failed, apply_verdict, compress, grow, revise, start, view
+from mage import Failed, view
+from mage.engine import apply_verdict, compress, grow, revise, start
 from mage.render import render
 state = start("task")
 for n in range(200):
@@ -53,7 +44,7 @@ def test_the_example_in_the_documentation_is_a_rendering() -> None:
     assert "".join(documented) == render(view(_shopping()))
 
 
-def _shopping() -> mage.Active:
+def _shopping() -> mage.engine.Active:
     state = start("Buy a cake mix, a frosting and a topper. Spend at most $60.")
     state = grow(state, "search[carrot cake mix]", "Carrot Cake Mix, $14.99")
     state = grow(state, "buy[Carrot Cake Mix]", "bought")
@@ -72,9 +63,9 @@ def _shopping() -> mage.Active:
     return grow(state, "click[1]", "Gold Heart Sprinkles, in stock")
 
 
-def _passed(state: Unverified) -> mage.Active:
+def _passed(state: Unverified) -> mage.engine.Active:
     judged = apply_verdict(state, Passed(), state.digest).unwrap()
-    assert isinstance(judged, mage.Active)
+    assert isinstance(judged, mage.engine.Active)
     return judged
 
 

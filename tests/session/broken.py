@@ -7,7 +7,8 @@ from functools import partial
 from types import coroutine
 from typing import Any, Final, TypeVar, cast, final
 
-from mage import Failed, JudgeRequest, Passed, Session, State, Verdict
+from mage import Failed, JudgeRequest, Passed, Session, Verdict
+from mage.engine import State
 from mage.stores import Head, JournalStore, MemoryStore, Record, Snapshot
 
 __all__ = [

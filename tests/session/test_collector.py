@@ -11,7 +11,8 @@ from threading import Barrier
 
 import pytest
 
-from mage import Session, grow, start
+from mage import Session
+from mage.engine import grow, start
 from mage.session.collector import collector_paused
 from mage.session.snapshots import pack, unpack
 from mage.stores import MemoryStore

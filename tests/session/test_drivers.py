@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from mage import IllegalPhase, MageError
+from mage import MageError
 from mage.effects.program import Ask, drive, drive_awaited
+from mage.engine import IllegalPhase
 from mage.session.asks import AskJudge, HeadOf, Tell
 from mage.session.drivers import answer, answer_awaited
 from mage.session.events import Refreshed

@@ -6,16 +6,8 @@ import itertools
 
 import pytest
 
-from mage import (
-    Active,
-    Failed,
-    JudgeRequest,
-    Passed,
-    Rejected,
-    Session,
-    Unverified,
-    Verdict,
-)
+from mage import Failed, JudgeRequest, Passed, Session, Verdict
+from mage.engine import Active, Rejected, Unverified
 from mage.stores import BadMeta, JournalStore
 from mage.testing import ScriptedJudge
 from tests.session.twins import Twin, both

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import ApplyVerdict, Command, Digest, IllegalPhase, Refused, Revise, Session, replay
+from mage import Refused, Session
 from mage.codec import decode_command, encode_command
+from mage.engine import ApplyVerdict, Command, Digest, IllegalPhase, Revise, replay
 from mage.stores import MemoryStore
 from mage.testing import Edge, History, histories, journals
 from tests.session.rooms import Rooms

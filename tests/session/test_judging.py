@@ -7,20 +7,9 @@ from typing import cast
 
 import pytest
 
-from mage import (
-    Active,
-    AsyncSession,
-    Failed,
-    JudgeRequest,
-    Passed,
-    Refused,
-    Rejected,
-    Session,
-    StaleVerdict,
-    Unverified,
-    Verdict,
-)
+from mage import AsyncSession, Failed, JudgeRequest, Passed, Refused, Session, Verdict
 from mage.effects import AsyncJudge, Judge
+from mage.engine import Active, Rejected, StaleVerdict, Unverified
 from mage.stores import JournalStore, MemoryStore
 from mage.testing import ScriptedJudge, ScriptEnded
 from tests.session.meddling import Meddling

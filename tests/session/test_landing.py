@@ -7,23 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mage import (
-    Active,
-    ApplyVerdict,
-    AsyncSession,
-    Conflict,
-    Failed,
-    JudgeRequest,
-    Passed,
-    Refused,
-    Rejected,
-    Session,
-    StaleVerdict,
-    State,
-    Unverified,
-    Verdict,
-    check,
-)
+from mage import AsyncSession, Conflict, Failed, JudgeRequest, Passed, Refused, Session, Verdict
+from mage.engine import Active, ApplyVerdict, Rejected, StaleVerdict, State, Unverified, check
 from mage.session.events import Compressed, Event, Refreshed
 from mage.stores import JournalStore, MemoryStore
 from tests.session.meddling import Meddling

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mage import ApplyVerdict, Command, Compress, Grow, Passed, Session, Start, State, Unverified, apply
+from mage import Passed, Session
+from mage.engine import ApplyVerdict, Command, Compress, Grow, Start, State, Unverified, apply
 from mage.session import Event, events
 from mage.stores import NOTHING, JournalStore, Record, draft, open_store, random_salt, seal
 

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from mage import Accept, Active, Compress, Failed, Grow, JudgeRequest, Passed, Refused, Unverified, Verdict
+from mage import Failed, JudgeRequest, Passed, Refused, Verdict
 from mage.cli.redact import redact_run
 from mage.effects import Metered, Usage
+from mage.engine import Accept, Active, Compress, Grow, Unverified
 from mage.stores import JournalStore
 from tests.session.twins import Twin, both
 

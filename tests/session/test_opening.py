@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mage import (
-    Session,
-)
+from mage import Session
 from mage.agent import tape_name
 from mage.session import OtherTask, SessionClosed
 from mage.stores import (

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import Command, Passed, apply_verdict, check, compress, grow, replay, revise, start, view
-from mage.engine import State
+from mage import Passed, view
+from mage.engine import Command, State, apply_verdict, check, compress, grow, replay, revise, start
 from mage.session.snapshots import pack, read_packed, unpack
 from mage.stores import open_store, snapshot_digest
 from mage.testing import journals

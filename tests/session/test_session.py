@@ -5,24 +5,20 @@ from __future__ import annotations
 import pytest
 
 import mage
-from mage import (
+import mage.engine
+from mage import Conflict, Failed, Passed, Refused, Session, view
+from mage.engine import (
     Active,
     BlankInstruction,
     BlankSummary,
-    Conflict,
     EmptySegment,
-    Failed,
     Grow,
     IllegalPhase,
-    Passed,
-    Refused,
     Rejected,
-    Session,
     StaleVerdict,
     Start,
     UnknownBoundary,
     Unverified,
-    view,
 )
 from mage.session import NotAVerdict
 from mage.stores import (
@@ -72,11 +68,11 @@ def test_refusals_are_raised_with_their_value(twin: Twin, store: JournalStore) -
     """What the engine refuses is raised as Refused, carries the engine's value, and records nothing."""
     with twin.open(store, "no", task="t") as session:
         for refused, operation in (
-            (EmptySegment(mage.StepId(0)), lambda: session.compress("x")),
+            (EmptySegment(mage.engine.StepId(0)), lambda: session.compress("x")),
             (BlankInstruction(), lambda: session.instruct(" ")),
-            (UnknownBoundary(mage.StepId(7), (mage.StepId(0),)), lambda: session.revise(7)),
-            (StaleVerdict(mage.Digest("d"), None), lambda: session.judge(Passed(), "d")),
-            (StaleVerdict(mage.Digest(""), None), lambda: session.judge(Passed())),
+            (UnknownBoundary(mage.engine.StepId(7), (mage.engine.StepId(0),)), lambda: session.revise(7)),
+            (StaleVerdict(mage.engine.Digest("d"), None), lambda: session.judge(Passed(), "d")),
+            (StaleVerdict(mage.engine.Digest(""), None), lambda: session.judge(Passed())),
         ):
             with pytest.raises(Refused) as raised:
                 operation()

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mage import Passed, Session, State, start
+from mage import Passed, Session
+from mage.engine import State, start
 from mage.session import events
 from mage.session.snapshots import pack, unpack
 from mage.stores import JournalStore, MemoryStore, Snapshot, StoreUnavailable, redacted, snapshot_digest

@@ -12,22 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import (
-    ApplyVerdict,
-    Compress,
-    Conflict,
-    Failed,
-    Grow,
-    IllegalPhase,
-    Instruct,
-    MageError,
-    Passed,
-    Refused,
-    Retext,
-    Revise,
-    Session,
-    Verdict,
-)
+from mage import Conflict, Failed, MageError, Passed, Refused, Session, Verdict
+from mage.engine import ApplyVerdict, Compress, Grow, IllegalPhase, Instruct, Retext, Revise
 from mage.engine.journal import Operation
 from mage.session import Event, events
 from mage.stores import JournalStore, MemoryStore

@@ -10,7 +10,8 @@ from pathlib import Path
 from threading import Barrier, Event, Semaphore
 from typing import Any
 
-from mage import Conflict, Failed, Grow, JudgeRequest, Rejected, Session, Verdict, replay
+from mage import Conflict, Failed, JudgeRequest, Session, Verdict
+from mage.engine import Grow, Rejected, replay
 from mage.stores import Head, JournalStore, MemoryStore
 
 WRITERS = 4

@@ -11,20 +11,9 @@ from typing import Any, Final, cast, final
 import attrs
 import pytest
 
-from mage import (
-    Accept,
-    ApplyVerdict,
-    AsyncSession,
-    Compress,
-    Grow,
-    Instruct,
-    JudgeRequest,
-    Retext,
-    Revise,
-    Session,
-    Verdict,
-)
+from mage import AsyncSession, JudgeRequest, Session, Verdict
 from mage.effects import AsyncJudge, Judge, Metered
+from mage.engine import Accept, ApplyVerdict, Compress, Grow, Instruct, Retext, Revise
 from mage.engine.journal import Operation
 
 __all__ = ["TWINS", "Twin", "both", "close_runner", "perform", "plain", "ticking"]

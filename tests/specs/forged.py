@@ -7,7 +7,7 @@ from typing import cast
 
 import attrs
 
-from mage import (
+from mage.engine import (
     Active,
     Rejected,
     State,

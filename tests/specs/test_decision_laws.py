@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mage import Compress, Grow, compress, grow, instruct, start
+from mage.engine import Compress, Grow, compress, grow, instruct, start
 from mage.testing import Edge, carry_out
 from specs.decision_laws import fallback_hides_nothing, question_is_whole, question_stands
 from specs.laws import Law

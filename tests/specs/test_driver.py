@@ -6,17 +6,16 @@ import attrs
 import pytest
 from hypothesis import given, settings
 
-from mage import (
+from mage import Failed, Passed
+from mage.engine import (
     Accept,
     ApplyVerdict,
     Command,
     Compress,
     Digest,
     EmptySegment,
-    Failed,
     Grow,
     Instruct,
-    Passed,
     Retext,
     Revise,
     StaleVerdict,

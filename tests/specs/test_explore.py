@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mage import Accept, Failed, Grow, Passed, accept, compress, grow, start
+from mage import Failed, Passed
+from mage.engine import Accept, Grow, accept, compress, grow, start
 from mage.engine.journal import ApplyVerdict
 from mage.testing import Edge, carry_out
 from specs import explore as explorer

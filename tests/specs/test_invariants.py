@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mage import Active, Failed, Instruction, Passed, Pending, Rejected, State, StepId, SummaryId
+from mage import Failed, Passed
+from mage.engine import Active, Instruction, Pending, Rejected, State, StepId, SummaryId
 from mage.engine import invariants as engine
 from specs import invariants
 from specs.invariants import INVARIANTS, Invariant

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from rpds import HashTrieMap
 
-from mage import (
+from mage.engine import (
     Accept,
     Active,
     Compress,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mage import Accept, ApplyVerdict, Compress, Failed, Grow, Instruct, Passed, Retext, Revise, Start
-from mage.engine import Digest
+from mage import Failed, Passed
+from mage.engine import Accept, ApplyVerdict, Compress, Digest, Grow, Instruct, Retext, Revise, Start
 from mage.engine.journal import Operation
 from specs.conformance import Engine, Request
 from specs.conformance.protocol import FORGET, Show, write_request

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mage import Accept, Command, Compress, Grow, Instruct, Revise, Start, StepId
+from mage.engine import Accept, Command, Compress, Grow, Instruct, Revise, Start, StepId
 from mage.stores import (
     Draft,
     Head,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import Command, Grow, Start
+from mage.engine import Command, Grow, Start
 from mage.session.snapshots import pack
 from mage.stores import NOTHING, Draft, Head, MemoryStore, fold, open_store, seal, snapshot_digest, verify
 from mage.stores.doctor import examine, kept_at, repair

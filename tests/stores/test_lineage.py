@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mage import Start
+from mage.engine import Start
 from mage.stores import DamagedStore, JournalStore, open_store, redacted, snapshot_digest
 from mage.stores.sql import SqlStore, lineage_of, readers_of
 from mage.testing.stores import following, recorded

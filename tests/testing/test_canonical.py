@@ -9,11 +9,10 @@ from typing import cast
 import pytest
 from hypothesis import given
 
-from mage import (
+from mage import Failed, Passed
+from mage.engine import (
     Accepted,
     Active,
-    Failed,
-    Passed,
     Pending,
     State,
     SummaryVerdict,

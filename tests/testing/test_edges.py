@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from mage import (
+from mage.engine import (
     Accept,
     Compress,
     EmptySegment,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+import mage.engine
 import mage.testing
 from mage.engine import Command, State, apply
 from mage.testing import Edge, Version, VersionMachine
@@ -42,7 +43,7 @@ def test_the_engine_alone_holds() -> None:
     class Alone(VersionMachine):
         def on_start(self, first: State) -> None:
             seen.add(type(self.tried[0]).__name__)
-            assert first == mage.start(first.tree.task)
+            assert first == mage.engine.start(first.tree.task)
 
         def on_edge(self, edge: Edge) -> None:
             seen.add(type(edge.command).__name__)
@@ -58,7 +59,7 @@ def test_a_version_knows_the_commands_that_made_it() -> None:
     class Retold(VersionMachine):
         def look_again(self, version: Version) -> None:
             super().look_again(version)
-            assert mage.replay(version.journal).unwrap() == version.state
+            assert mage.engine.replay(version.journal).unwrap() == version.state
             assert mage.testing.state_after(version.tried) == version.state
 
     run(Retold)
@@ -96,11 +97,13 @@ def test_a_failing_version_is_noted_as_its_state() -> None:
 
     with pytest.raises(AssertionError) as late:
         run(Late)
-    assert isinstance(noted(late.value)["state"], mage.Active | mage.Unverified | mage.Rejected)
+    assert isinstance(
+        noted(late.value)["state"], mage.engine.Active | mage.engine.Unverified | mage.engine.Rejected
+    )
     assert "command" not in noted(late.value)
     with pytest.raises(AssertionError) as at_once:
         run(AtOnce)
-    assert noted(at_once.value)["state"] == mage.start(str(at_once.value.args[0]))
+    assert noted(at_once.value)["state"] == mage.engine.start(str(at_once.value.args[0]))
 
 
 def test_a_version_that_changes_is_noticed() -> None:
@@ -145,10 +148,10 @@ def test_the_example_of_the_package_runs() -> None:
 
 def test_commands_that_hold_no_start_make_no_state() -> None:
     """What has no start, or two, is refused by name."""
-    commands: list[Command] = [mage.Grow("a", "o")]
+    commands: list[Command] = [mage.engine.Grow("a", "o")]
     with pytest.raises(ValueError, match="none of the commands is a Start"):
         mage.testing.state_after(commands)
     with pytest.raises(ValueError, match="is its Start, not Grow"):
         mage.testing.History.of(commands)
     with pytest.raises(ValueError, match="one Start"):
-        mage.testing.History.of([mage.Start("t"), mage.Start("u")])
+        mage.testing.History.of([mage.engine.Start("t"), mage.engine.Start("u")])

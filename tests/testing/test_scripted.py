@@ -6,19 +6,7 @@ import asyncio
 
 import pytest
 
-from mage import (
-    Compress,
-    Failed,
-    JudgeRequest,
-    Passed,
-    Revise,
-    StepId,
-    compress,
-    grow,
-    judge_request,
-    start,
-    view,
-)
+from mage import Failed, JudgeRequest, Passed, view
 from mage.effects import (
     EFFECT_FAULTS,
     RESET,
@@ -51,6 +39,7 @@ from mage.effects import (
     Usage,
     lasts,
 )
+from mage.engine import Compress, Revise, StepId, compress, grow, judge_request, start
 from mage.testing import (
     Recording,
     RecordingEnvironment,

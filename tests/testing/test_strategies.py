@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import (
+from mage.engine import (
     TRANSITIONS,
     Active,
     Command,
@@ -70,7 +70,7 @@ def test_histories_are_as_long_as_asked(data: st.DataObject, size: int) -> None:
 @given(states(), st.data())
 def test_a_boundary_is_legal_exactly_where_revise_takes_it(state: State, data: st.DataObject) -> None:
     """`legal_boundaries` is what revise takes: each of them, and no other step."""
-    from mage import Revise
+    from mage.engine import Revise
 
     legal = legal_boundaries(state)
     boundary = data.draw(st.integers(0, state.tree.next_step))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mage import Accept, Active, Compress, compress, grow, start
+from mage.engine import Accept, Active, Compress, compress, grow, start
 from mage.trajectories.measure import fallback
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import (
+from mage import view
+from mage.engine import (
     Accept,
     Command,
     Compress,
@@ -18,7 +19,6 @@ from mage import (
     Summary,
     apply,
     replay,
-    view,
 )
 from mage.render import Meter
 from mage.render.blocks import Recent

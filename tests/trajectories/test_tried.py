@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage import (
+from mage import Failed
+from mage.engine import (
     Accept,
     ApplyVerdict,
     Command,
     Compress,
-    Failed,
     Grow,
     IllegalPhase,
     Retext,

@@ -7,7 +7,9 @@ from typing import assert_never, assert_type
 from returns.result import Result
 
 import mage
-from mage import (
+import mage.engine
+from mage import ExecutionState, Failed, JudgeRequest, Passed, Verdict
+from mage.engine import (
     Active,
     BlankFeedback,
     BlankInstruction,
@@ -16,10 +18,6 @@ from mage import (
     CompressRefusal,
     EmptyJournal,
     EmptySegment,
-    ExecutionState,
-    Failed,
-    JudgeRequest,
-    Passed,
     Refusal,
     RefusedCommand,
     Rejected,
@@ -28,45 +26,45 @@ from mage import (
     State,
     UnknownBoundary,
     Unverified,
-    Verdict,
 )
 
 
 def phases_are_followed(active: Active, unverified: Unverified, either: Active | Unverified) -> None:
     """Each operation says which phase it leads to."""
-    assert_type(mage.start("task"), Active)
-    assert_type(mage.grow(active, "a", "o"), Active)
-    assert_type(mage.grow(unverified, "a", "o"), Unverified)
-    assert_type(mage.grow(either, "a", "o"), Active | Unverified)
-    assert_type(mage.instruct(active, "do"), Result[Active, BlankInstruction])
-    assert_type(mage.instruct(unverified, "do", standing=True), Result[Unverified, BlankInstruction])
-    assert_type(mage.compress(active, "text", "fallback"), Result[Unverified, CompressRefusal])
-    assert_type(mage.judge_request(unverified, since_root=True), JudgeRequest)
-    assert_type(mage.accept(unverified), Active)
+    assert_type(mage.engine.start("task"), Active)
+    assert_type(mage.engine.grow(active, "a", "o"), Active)
+    assert_type(mage.engine.grow(unverified, "a", "o"), Unverified)
+    assert_type(mage.engine.grow(either, "a", "o"), Active | Unverified)
+    assert_type(mage.engine.instruct(active, "do"), Result[Active, BlankInstruction])
+    assert_type(mage.engine.instruct(unverified, "do", standing=True), Result[Unverified, BlankInstruction])
+    assert_type(mage.engine.compress(active, "text", "fallback"), Result[Unverified, CompressRefusal])
+    assert_type(mage.engine.judge_request(unverified, since_root=True), JudgeRequest)
+    assert_type(mage.engine.accept(unverified), Active)
 
 
 def any_phase(state: State, verdict: Verdict) -> None:
     """Verdicts, revisions and views are for every phase."""
     assert_type(
-        mage.apply_verdict(state, verdict, "0" * 64), Result[Active | Rejected, StaleVerdict | BlankFeedback]
+        mage.engine.apply_verdict(state, verdict, "0" * 64),
+        Result[Active | Rejected, StaleVerdict | BlankFeedback],
     )
-    assert_type(mage.revise(state, 0, "lesson"), Result[Revised, UnknownBoundary])
+    assert_type(mage.engine.revise(state, 0, "lesson"), Result[Revised, UnknownBoundary])
     assert_type(mage.view(state), ExecutionState)
-    mage.check(state)
+    mage.engine.check(state)
 
 
 def after_a_failure(rejected: Rejected) -> None:
     """A failed head takes a new text or is accepted despite its verdict."""
-    assert_type(mage.retext(rejected, "text", "subgoal"), Result[Unverified, BlankSummary])
-    assert_type(mage.accept(rejected), Active)
-    assert_type(mage.revise(rejected, 0, "").unwrap().state, Active | Unverified)
+    assert_type(mage.engine.retext(rejected, "text", "subgoal"), Result[Unverified, BlankSummary])
+    assert_type(mage.engine.accept(rejected), Active)
+    assert_type(mage.engine.revise(rejected, 0, "").unwrap().state, Active | Unverified)
 
 
 def journals(state: State, command: Command) -> None:
     """Commands are applied one by one or replayed."""
-    assert_type(mage.apply(state, command), Result[State, Refusal])
-    assert_type(mage.apply(None, mage.Start("task")), Result[State, Refusal])
-    assert_type(mage.replay([command]), Result[State, RefusedCommand | EmptyJournal])
+    assert_type(mage.engine.apply(state, command), Result[State, Refusal])
+    assert_type(mage.engine.apply(None, mage.engine.Start("task")), Result[State, Refusal])
+    assert_type(mage.engine.replay([command]), Result[State, RefusedCommand | EmptyJournal])
 
 
 def unions_are_closed(state: State, verdict: Verdict, refusal: CompressRefusal) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
-from mage import Step
+from mage.engine import Step
 from mage.render.extract import extract
 from tests.agent.toys import GOAL
 from tests.llm.server import Raw, Request, calls, says

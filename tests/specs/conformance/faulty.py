@@ -10,18 +10,8 @@ from typing import Final, TypeVar, cast, final
 
 import attrs
 
-from mage import (
-    ApplyVerdict,
-    Command,
-    Compress,
-    Failed,
-    Grow,
-    Instruct,
-    Retext,
-    Revise,
-    State,
-    Unverified,
-)
+from mage import Failed
+from mage.engine import ApplyVerdict, Command, Compress, Grow, Instruct, Retext, Revise, State, Unverified
 from mage.testing import canonical
 from mage.testing.canonical import Canonical, spelled
 from specs.conformance import (

@@ -11,7 +11,8 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 import mage
-from mage import Command, Compress, Grow, Revise, Start, replay
+import mage.engine
+from mage.engine import Command, Compress, Grow, Revise, Start, replay
 from mage.testing.edges import script
 from specs.conformance import Disagreement, Engine, JsonLines, Reached, compare, sequences
 from tests.specs.conformance.faulty import FAULTS, Fault, Faulty
@@ -69,11 +70,11 @@ def test_a_difference_comes_down_to_the_commands_that_show_it() -> None:
         Start("t"),
         *[Grow(f"a{number}", "o") for number in range(20)],
         Compress("m"),
-        mage.Accept(),
+        mage.engine.Accept(),
         Compress("n"),
         Grow("b", "o"),
         Compress("n", "fallback"),
-        mage.Accept(),
+        mage.engine.Accept(),
         Revise(20, "l"),
     ]
     with pytest.raises(Disagreement) as found:
@@ -89,7 +90,7 @@ def test_a_difference_comes_down_to_the_commands_that_show_it() -> None:
 def test_the_engine_agrees_with_itself(commands: tuple[Command, ...]) -> None:
     """Where nothing is wrong nothing is found, and the states are those that the engine goes through."""
     states = compare(Engine(), commands)
-    assert states[0] == mage.start(next(each.task for each in commands if isinstance(each, Start)))
+    assert states[0] == mage.engine.start(next(each.task for each in commands if isinstance(each, Start)))
     assert len(states) <= len(commands)
 
 
@@ -102,7 +103,7 @@ def test_what_is_compared_begins_anew() -> None:
 
 def test_a_part_is_named() -> None:
     """Where whole states differ, the parts and the first places are named, with both sides."""
-    found = caught(FAULTS["forgets what stands"], (Start("t"), mage.Instruct("i", standing=True)))
+    found = caught(FAULTS["forgets what stands"], (Start("t"), mage.engine.Instruct("i", standing=True)))
     assert found is not None
     assert found.detail == (
         "instructions[0]: the engine has [0, 'i', True], the implementation [0, 'i', False]"

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import Accept, Command, Digest, Grow, MageError, Passed, Start, UnknownName
+from mage import MageError, Passed
+from mage.engine import Accept, Command, Digest, Grow, Start, UnknownName
 from specs.conformance import (
     BadAnswer,
     Engine,
@@ -152,7 +153,7 @@ def test_a_program_that_says_more_is_noticed() -> None:
 
 def test_a_command_that_cannot_be_written_is_the_callers_mistake() -> None:
     """What no journal could hold is raised before anything is sent."""
-    from mage import ApplyVerdict
+    from mage.engine import ApplyVerdict
 
     with JsonLines(SERVER) as server:
         with pytest.raises(UnknownName):

@@ -11,21 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import specs.conformance
-from mage import (
+from mage import Passed
+from mage.codec import decode_command, encode_command
+from mage.codec.problems import Problem
+from mage.engine import (
     TRANSITIONS,
     Accept,
     ApplyVerdict,
     Compress,
     Grow,
     Instruct,
-    Passed,
     Retext,
     Revise,
     Start,
     start,
 )
-from mage.codec import decode_command, encode_command
-from mage.codec.problems import Problem
 from mage.testing import History, canonical, histories
 from specs.conformance import Answer, Reached, Refused, Request, answer_of, outcome_of
 from specs.conformance.protocol import (

@@ -8,13 +8,8 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import (
-    TRANSITIONS,
-    Accepted,
-    Command,
-    State,
-)
 from mage.codec import decode_command, encode_command
+from mage.engine import TRANSITIONS, Accepted, Command, State
 from mage.engine.tree import CHUNK
 from mage.testing import HOSTILE
 from specs.conformance import LENGTHS, MOST, Outcome, outcome_of, sequences

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from io import BytesIO
 
-from mage import Grow, Start, start
+from mage.engine import Grow, Start, start
 from mage.testing.canonical import canonical_json
 from specs.conformance import Engine, Request, fingerprint
 from specs.conformance.protocol import FORGET, FORGOTTEN, Show, write_request
