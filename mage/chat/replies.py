@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Final, cast, final
 
 import attrs
@@ -37,7 +38,7 @@ class NoReply(MageError, TypeError):
 
 
 @final
-@attrs.frozen
+@attrs.frozen(slots=False)
 class AssistantReply:
     """One reply of a model.
 
@@ -51,9 +52,9 @@ class AssistantReply:
     calls: tuple[ToolCall, ...] = ()
     is_cut: bool = False
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """16 hexadecimal digits that tell this reply from others. Cost: O(size)."""
+        """16 hexadecimal digits that tell this reply from others. Cost: O(size), once: each call is looked up by it."""
         said = [self.text, [[call.id, call.name, call.arguments] for call in self.calls]]
         return hashlib.sha256(canonical(said).encode(errors="backslashreplace")).hexdigest()[:16]
 

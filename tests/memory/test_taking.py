@@ -301,3 +301,9 @@ def test_any_json_is_a_reply_or_is_refused(value: object, where: str) -> None:
         except NoReply:
             continue
         assert len(found.digest) == 16
+
+
+def test_a_reply_of_many_calls_is_digested_once() -> None:
+    """Each call of it is looked up by its digest: a thousand calls must not cost a thousand digests of all of them."""
+    found = read_reply(reply(*[buy(str(number)) for number in range(3)], ids=["x", "y", "z"]))
+    assert found.digest is found.digest
