@@ -34,7 +34,7 @@ from mage.memory.journal import CALL, REPLY, Tally, observed_meta
 from mage.memory.maintain import settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished
 from mage.memory.requests import Look, Overtaken
-from mage.memory.revise import place_owed, revise_as_asked
+from mage.memory.revise import owe, place_owed, revise_as_asked
 from mage.memory.state import Run
 
 Answer = TypeVar("Answer")
@@ -307,6 +307,7 @@ async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:
         except Overtaken:
             await look(run)
             continue
+        owe(run, run.state.tree.step_head, observed.instructions)
         if isinstance(failed, Rejected):
             label = failed.tree.head_summary.label
             await run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")

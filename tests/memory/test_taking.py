@@ -307,3 +307,11 @@ def test_a_reply_of_many_calls_is_digested_once() -> None:
     """Each call of it is looked up by its digest: a thousand calls must not cost a thousand digests of all of them."""
     found = read_reply(reply(*[buy(str(number)) for number in range(3)], ids=["x", "y", "z"]))
     assert found.digest is found.digest
+
+
+def test_what_the_environment_asks_for_is_shown_from_then_on() -> None:
+    """Instructions that come back with an observation are pinned at its step, from a call or from `record`."""
+    with memory() as kept:
+        kept.take(reply(buy("a")), perform=lambda call: Observed("ok", instructions=("In oak.",)))
+        kept.record("look", Observed("A room.", instructions=("Be quick.",)))
+        assert "Instruction: In oak.\nInstruction: Be quick.\n" in str(kept.messages()[-1]["content"])
