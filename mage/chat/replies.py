@@ -76,7 +76,7 @@ def read_reply(reply: object) -> AssistantReply:
         message, is_cut = _mapping(choice.get("message")), choice.get("finish_reason") in _CUT
     elif isinstance(output, list):
         return _of_items(output, is_cut=document.get("status") == "incomplete")
-    elif isinstance(content, list) and document.get("type") == "message":
+    elif isinstance(content, list) and (document.get("type") == "message" or _has_blocks(content)):
         return _of_items(content, is_cut=document.get("stop_reason") in _CUT)
     else:
         message, is_cut = document, False
@@ -103,6 +103,11 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
+
+
+def _has_blocks(content: list[object]) -> bool:
+    """Tell whether these are blocks of Anthropic's: a message as hosts keep it in a history names no type."""
+    return any(_mapping(part).get("type") == "tool_use" for part in content)
 
 
 def _of_chat(message: Mapping[str, object], *, is_cut: bool) -> AssistantReply:

@@ -315,3 +315,11 @@ def test_what_the_environment_asks_for_is_shown_from_then_on() -> None:
         kept.take(reply(buy("a")), perform=lambda call: Observed("ok", instructions=("In oak.",)))
         kept.record("look", Observed("A room.", instructions=("Be quick.",)))
         assert "Instruction: In oak.\nInstruction: Be quick.\n" in str(kept.messages()[-1]["content"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_reply_is_read_as_a_host_keeps_it_in_a_history(form: Form) -> None:
+    """A message of Anthropic's has only role and content there; its calls are calls all the same."""
+    whole = reply(buy("a"), text="Now.", form=form, ids=["x"])
+    kept = {name: value for name, value in whole.items() if name != "type"}
+    assert read_reply(kept) == read_reply(whole)
