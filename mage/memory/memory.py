@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, contextmanager
 from inspect import isawaitable
 from threading import RLock
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, Generic, Never, Self, TypeAlias, TypeVar, cast, final
 
 import attrs
 
@@ -39,6 +39,7 @@ from mage.effects import (
     AsyncJudge,
     AsyncSummarizer,
     Decide,
+    EffectError,
     Judge,
     JudgeRequest,
     Metered,
@@ -174,6 +175,15 @@ class _Memory(Generic[S]):
             self._head, self._state = self._session.head, state
         return state
 
+    @contextmanager
+    def _asked_anew(self) -> Iterator[None]:
+        """Have a judge that raised while the agent went on asked once more, and not hear the same for ever."""
+        try:
+            yield
+        except Exception:  # whatever a judge raises: it is passed on
+            self._run.judging = None
+            raise
+
     def _restored(self, answer: object) -> Restored | NotRestored:
         if not isinstance(answer, Restored | NotRestored):
             raise TypeError(
@@ -201,6 +211,10 @@ def _as_verdict(answer: object) -> Metered[Verdict]:
     if not isinstance(found.value, Passed | Failed):
         raise NotAVerdict(type(found.value).__name__)
     return found
+
+
+def _dropped() -> Never:
+    raise EffectError("dropped", "the judge was cancelled, and the memory was not")
 
 
 def _as_text(answer: object) -> Metered[str]:
@@ -432,7 +446,10 @@ class Memory(_Memory[Session]):
                 return None
             case AskVerdict(digest, wait):
                 thinking = self._thinking[digest]
-                return _as_verdict(thinking.result()) if wait or thinking.done() else None
+                if not wait and not thinking.done():
+                    return None
+                with self._asked_anew():
+                    return _as_verdict(thinking.result())
             case IsDue(due):
                 return due
             case Tell(event):
@@ -609,7 +626,12 @@ class AsyncMemory(_Memory[AsyncSession]):
                 return None
             case AskVerdict(digest, wait):
                 thinking = self._thinking[digest]
-                return await asyncio.shield(thinking) if wait or thinking.done() else None
+                if not wait and not thinking.done():
+                    return None
+                with self._asked_anew():
+                    if not thinking.done():
+                        await asyncio.wait([thinking])  # whoever is cancelled here does not cancel it
+                    return thinking.result() if not thinking.cancelled() else _dropped()
             case IsDue(due):
                 return due
             case Tell(event):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
-from mage.effects import EffectError, NotRestored, Restore, Restored
-from mage.memory import AsyncMemory, Memory
+from mage.effects import EffectError, JudgeRequest, NotRestored, Restore, Restored
+from mage.engine import Passed, Verdict
+from mage.memory import AsyncMemory, Memory, Policy, Stopped
+from mage.session import NotAVerdict
 from mage.stores import MemoryStore
-from tests.memory.replies import TASK, buy, done, notices, reply, revise
+from tests.memory.replies import TASK, buy, compress, done, notices, reply, revise
 
 NOT_BROUGHT_BACK = "The world could not be brought back to this point. Why, and what was done there and stands:"
 
@@ -63,3 +66,50 @@ def test_a_restore_that_is_cancelled_is_told_to_the_model() -> None:
             return notices(await kept.messages())
 
     assert NOT_BROUGHT_BACK in asyncio.run(played())
+
+
+def test_a_judge_that_raises_while_the_agent_goes_on_is_asked_anew() -> None:
+    """What it raises is heard once, and what is no verdict too; the next call asks again."""
+    answers: list[object] = [RuntimeError("no"), "yes", Passed()]
+
+    def judge(request: JudgeRequest) -> Verdict:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return cast("Verdict", answer)
+
+    with Memory.open(MemoryStore(), "m", task=TASK, judge=judge, policy=Policy(wait=False)) as kept:
+        kept.take(reply(buy("a"), compress("A"), ids=["x", "y"]), perform=done)
+        end = reply(text="The end.")
+        with pytest.raises(RuntimeError):
+            kept.take(end)
+        with pytest.raises(NotAVerdict):
+            kept.take(end)
+        assert kept.take(end).finished
+
+
+def test_a_judge_that_ends_with_its_event_loop_is_no_cancellation_of_the_next() -> None:
+    """A memory whose loop was closed while a judge was thinking goes on in the next loop."""
+    asked: list[JudgeRequest] = []
+
+    async def judge(request: JudgeRequest) -> Verdict:
+        asked.append(request)
+        if len(asked) == 1:
+            await asyncio.Event().wait()
+        return Passed()
+
+    async def first() -> AsyncMemory:
+        policy = Policy(wait=False)
+        kept = await AsyncMemory.open(MemoryStore(), "m", task=TASK, judge=judge, policy=policy)
+        await kept.take(reply(buy("a"), compress("A"), ids=["x", "y"]), perform=done)
+        await asyncio.sleep(0)
+        return kept
+
+    async def second(kept: AsyncMemory) -> bool:
+        async with kept:
+            with pytest.raises(Stopped, match="the judge was cancelled"):
+                await kept.messages()
+            return (await kept.take(reply(text="The end."))).finished
+
+    assert asyncio.run(second(asyncio.run(first())))
+    assert len(asked) == 2
