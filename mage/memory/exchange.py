@@ -190,13 +190,15 @@ class Take:
         tally: what the journal says, among it what was recorded of this reply before.
         told: how many of the run's notices the model had seen when it replied; taken out by the first look.
         recorded: the places of the calls that this turn has recorded, where it begins again.
+        came: by place, what came back from the calls that the host has carried out for this turn.
     """
 
     reply: AssistantReply
     results: Sequence[Observed | None] | None
     tally: Tally
     told: list[int]
-    recorded: set[int] = attrs.field(factory=set, init=False)
+    recorded: set[int] = attrs.field(factory=set)
+    came: dict[int, Observed] = attrs.field(factory=dict)
 
     async def __call__(self, run: Run) -> Taken:
         """Make steps of what was done, then do what the model does to its own state (D11)."""
@@ -211,7 +213,7 @@ class Take:
         for place, call in fresh:
             if not is_own(call):
                 held.extend(await self._step(run, place, call, held))
-        await self._own(run, [call for _, call in fresh if is_own(call)], held)
+        await self._own(run, [(place, call) for place, call in fresh if is_own(call)], held)
         self.recorded.update(place for place, _ in fresh)
         return Taken(await self._finishes(run), self.reply.text)
 
@@ -229,19 +231,23 @@ class Take:
         """Make a step of a call; return it where it was not carried out."""
         made = readable(call)
         action = f"{call.name} {call.arguments}" if isinstance(made, str) else made.action
-        observed = None if self.results is None else self.results[place]
+        observed = self.came.get(place) if self.results is None else self.results[place]
         if isinstance(made, str) and observed is None:
             told = "A call of your last reply could not be read, and was not done:"
             await run.notice("unusable", told, made)
             return [call.name]
-        if isinstance(made, Call) and self.results is None and not held and not why_barred(run.state):
+        if isinstance(made, Call) and self._may_ask(observed, held) and not why_barred(run.state):
             came = await Perform(made)
-            observed = None if came is None else observed_in(came)
+            if came is not None:
+                observed = self.came[place] = observed_in(came)
         if observed is None:  # what follows was decided for the case that this one is done
             return [action]
         await grow(run, action, observed, self._meta(call))
         self.recorded.add(place)
         return []
+
+    def _may_ask(self, observed: Observed | None, held: Sequence[str]) -> bool:
+        return observed is None and self.results is None and not held
 
     def _is_known(self, call: ToolCall) -> bool:
         """Tell whether something was recorded of this call of this very reply; one without an id is never known."""
@@ -252,22 +258,25 @@ class Take:
         thought = {"thought": self.reply.text} if first and self.reply.text else {}
         return {**thought, REPLY: self.reply.digest, CALL: call.id}
 
-    async def _own(self, run: Run, own: Sequence[ToolCall], held: Sequence[str]) -> None:
+    async def _own(self, run: Run, own: Sequence[tuple[int, ToolCall]], held: Sequence[str]) -> None:
         """Do the one thing that a model may do to its own state in a reply; not after something that was not done."""
         doing = own[:1] if not held else []
-        not_done = [*held, *[call.name for call in own[len(doing) :]]]
+        not_done = [*held, *[call.name for _, call in own[len(doing) :]]]
         if len(own) > 1:
             await run.notice("refused", "Only one compress or revise can be done in a reply.")
         if not_done:
             await run.notice("refused", "Not done, of your last reply:", *not_done)
-        for call in doing:
+        for place, call in doing:
             before = self.tally.commands
             try:
                 await _done(run, call, self._meta(call))
             except Overtaken:
-                await look(run)
                 if self.tally.commands == before:
                     await run.notice("refused", "Not done, of your last reply:", call.name)
+                await look(run)
+            finally:
+                if self.tally.commands != before:
+                    self.recorded.add(place)
 
 
 async def _done(run: Run, call: ToolCall, meta: Meta) -> None:

@@ -122,6 +122,7 @@ class _Memory(Generic[S]):
         self._head: Head | None = None
         self._state: State | None = None
         self._told: list[int] = []
+        self._begun: Take | None = None  # what raised, until the model is asked again
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} over {self._session!r}>"
@@ -153,7 +154,7 @@ class _Memory(Generic[S]):
         self._run.overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
 
     def _shown(self, request: Decide, form: Form, steps: Steps) -> list[dict[str, Any]]:
-        self._told = [len(request.notices)]
+        self._told, self._begun = [len(request.notices)], None
         return written(state_messages(request, steps=steps), form)
 
     def _seen(self, entries: Iterable[Entry], *, anew: bool, followed: bool) -> Seen:
@@ -203,7 +204,15 @@ class _Memory(Generic[S]):
 
     def _taking(self, reply: AssistantReply, results: Results | None) -> Take:
         given = None if results is None else results_of(reply, results)
-        return Take(reply, given, self._tally, self._told)
+        take = Take(reply, given, self._tally, self._told)
+        if self._begun is not None and self._begun.reply == reply:
+            take = attrs.evolve(take, recorded=self._begun.recorded, came=self._begun.came)
+        self._begun = take
+        return take
+
+    def _taken(self, taken: Taken) -> Taken:
+        self._begun = None
+        return taken
 
 
 def _as_verdict(answer: object) -> Metered[Verdict]:
@@ -374,7 +383,7 @@ class Memory(_Memory[Session]):
         with self._alone():
             self._perform = perform
             given = results if perform is not None or results is not None else {}
-            return self._drive(self._taking(read, given))
+            return self._taken(self._drive(self._taking(read, given)))
 
     def record(
         self,
@@ -561,7 +570,7 @@ class AsyncMemory(_Memory[AsyncSession]):
         async with self._alone():
             self._perform = perform
             given = results if perform is not None or results is not None else {}
-            return await self._drive(self._taking(read, given))
+            return self._taken(await self._drive(self._taking(read, given)))
 
     async def record(
         self,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
 
 from mage.effects import EffectError, JudgeRequest, NotRestored, Restore, Restored
-from mage.engine import Passed, Verdict
-from mage.memory import AsyncMemory, Memory, Policy, Stopped
+from mage.engine import ApplyVerdict, Compress, Grow, Passed, Start, Verdict
+from mage.memory import AsyncMemory, Call, Memory, Policy, Stopped
 from mage.session import NotAVerdict
-from mage.stores import MemoryStore
-from tests.memory.replies import TASK, buy, compress, done, notices, reply, revise
+from mage.stores import Head, MemoryStore, Record, StoreUnavailable
+from tests.memory.replies import TASK, buy, compress, done, journal, notices, reply, revise
 
 NOT_BROUGHT_BACK = "The world could not be brought back to this point. Why, and what was done there and stands:"
 
@@ -113,3 +113,52 @@ def test_a_judge_that_ends_with_its_event_loop_is_no_cancellation_of_the_next() 
 
     assert asyncio.run(second(asyncio.run(first())))
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("ids", [None, ["x", "y", "z"]])
+def test_a_take_that_raised_is_made_again_and_nothing_is_done_twice(ids: list[str] | None) -> None:
+    """Whatever raised, a store, a tool or a judge: with the same reply, also where its calls have no ids."""
+    store = MemoryStore()
+    faults: list[Exception] = [
+        StoreUnavailable("away"),
+        RuntimeError("tool"),
+        EffectError("server", "judge"),
+    ]
+    asked: list[str] = []
+
+    def fail(kind: type[Exception]) -> None:
+        if faults and isinstance(faults[0], kind):
+            raise faults.pop(0)
+
+    def perform(call: Call) -> str:
+        asked.append(str(call.arguments["item"]))
+        if call.arguments["item"] == "b":
+            fail(RuntimeError)
+        return done(call)
+
+    def judge(request: JudgeRequest) -> Verdict:
+        fail(EffectError)
+        return Passed()
+
+    class Failing:
+        """A store that is away when it is first written to."""
+
+        def append(self, name: str, expected: Head, records: Sequence[Record]) -> Head:
+            fail(StoreUnavailable)
+            return store.append(name, expected, records)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+    failing: Any = Failing()
+    with Memory.open(failing, "m", task=TASK, judge=judge) as kept:
+        said = reply(buy("a"), buy("b"), compress("A"), ids=ids)
+        for expected in (StoreUnavailable, RuntimeError, Stopped):
+            with pytest.raises(expected):
+                kept.take(said, perform=perform)
+        kept.take(said, perform=perform)
+        kept.messages()
+        assert asked == ["a", "b", "b"]
+        assert [type(command) for command in journal(kept)] == [Start, Grow, Grow, Compress, ApplyVerdict]
+        kept.take(said, perform=perform)
+        assert len(asked) == (5 if ids is None else 3)
