@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import CancelledError, current_task
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from inspect import isawaitable
 from typing import Any, TypeVar, final
 
@@ -44,23 +44,42 @@ def counter(_agent: object, _field: attrs.Attribute[Any], given: object) -> None
     Raises:
         BadAgent: it has no name, or does not count.
     """
-    counts = isinstance(getattr(given, "name", None), str) and callable(getattr(given, "count", None))
-    if given is not None and (isinstance(given, type) or not counts):
-        raise BadAgent(
-            f"counter is a {type(given).__name__}, and must have a `name` and a `count`: mage.tokens.ExactCounter()"
-        )
+    require_counter(given)
 
 
 def require_asked(who: str, given: object) -> None:
-    """Do nothing if this can be a model, judge or summarizer.
+    """Do nothing if this can be a model, judge, summarizer or `restore`.
 
     Raises:
         BadAgent: it cannot be called.
     """
     if not callable(given):
+        ours = "" if who == "restore" else f", or mage.llm.Chat{who.capitalize()}"
         raise BadAgent(
-            f"{who} is a {type(given).__name__}, and must be called with a request: give a function, or"
-            f" mage.llm.Chat{who.capitalize()}"
+            f"{who} is a {type(given).__name__}, and must be called with a request: give a function{ours}"
+        )
+
+
+def require_one_of(what: str, given: object, known: Sequence[str]) -> None:
+    """Do nothing if this is one of the known words.
+
+    Raises:
+        BadAgent: it is not.
+    """
+    if given not in known:
+        raise BadAgent(f"{what} is {given!r:.80}, and must be one of {', '.join(known)}")
+
+
+def require_counter(given: object) -> None:
+    """Do nothing if this counts tokens, or is None, which stands for what is installed.
+
+    Raises:
+        BadAgent: it has no name, or does not count.
+    """
+    counts = isinstance(getattr(given, "name", None), str) and callable(getattr(given, "count", None))
+    if given is not None and (isinstance(given, type) or not counts):
+        raise BadAgent(
+            f"counter is a {type(given).__name__}, and must have a `name` and a `count`: mage.tokens.ExactCounter()"
         )
 
 
@@ -79,7 +98,7 @@ Answer = TypeVar("Answer")
 
 @final
 class NotAwaitable(MageError, TypeError):
-    """An `AsyncAgent` was given somebody who is called and not awaited. Nothing was recorded of the answer.
+    """An `AsyncAgent` or `AsyncMemory` was given a function that is not awaited. Nothing was recorded of its answer.
 
     Attributes:
         who: in words.
@@ -93,8 +112,8 @@ class NotAwaitable(MageError, TypeError):
 
     def __str__(self) -> str:
         return (
-            f"the {self.who} of an AsyncAgent is awaited, but this one returned a {self.found}:"
-            " make it an `async def`, or use Agent"
+            f"the {self.who} is awaited here, but this one returned a {self.found}:"
+            " make it an `async def`, or use the twin that is not awaited"
         )
 
 

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, contextmanager
 from inspect import isawaitable
 from threading import RLock
 from types import TracebackType
-from typing import Any, Final, Generic, Never, Self, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, Generic, Never, Self, TypeAlias, TypeVar, cast, final, get_args
 
 import attrs
 
@@ -73,7 +73,7 @@ from mage.memory.exchange import (
     why_barred,
 )
 from mage.memory.extracted import extracted, extracted_awaited
-from mage.memory.guards import answer_of, require_asked, require_policy
+from mage.memory.guards import answer_of, require_asked, require_counter, require_one_of, require_policy
 from mage.memory.journal import Tally
 from mage.memory.policy import Policy
 from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
@@ -137,7 +137,11 @@ class _Memory(Generic[S]):
 
         Args:
             style: of OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
+
+        Raises:
+            BadAgent: there is no such style.
         """
+        require_one_of("style", style, get_args(Style))
         return declared(_OWN, style)
 
     def may_act(self) -> str:
@@ -147,8 +151,10 @@ class _Memory(Generic[S]):
         """
         return why_barred(self._session.phase)
 
-    def _beside(self, beside: object) -> None:
-        """Count what the host puts around S."""
+    def _asked_for(self, form: Form, steps: Steps, beside: object) -> None:
+        """Refuse a form that there is not, and count what the host puts around S."""
+        require_one_of("form", form, get_args(Form))
+        require_one_of("steps", steps, get_args(Steps))
         parts = [beside] if isinstance(beside, str | Mapping) else cast("Iterable[object]", beside)
         counted = [part if isinstance(part, str) else canonical(part) for part in parts]
         self._run.overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
@@ -234,15 +240,19 @@ def _as_text(answer: object) -> Metered[str]:
 
 
 def _checked(
-    judge: object, summarizer: object, policy: Policy | None, on_event: AgentHook | Iterable[AgentHook]
+    asked: Mapping[str, object],
+    policy: Policy | None,
+    counter: object,
+    on_event: AgentHook | Iterable[AgentHook],
 ) -> tuple[tuple[AgentHook, ...], Policy]:
     """Return the hooks, and the policy in force: without a judge each summary is accepted openly."""
-    for who, given in (("judge", judge), ("summarizer", summarizer)):
+    for who, given in asked.items():
         if given is not None:
             require_asked(who, given)
     require_policy(policy)
+    require_counter(counter)
     chosen = policy or Policy()
-    return heard_by(on_event), chosen if judge is not None else attrs.evolve(chosen, maintain=False)
+    return heard_by(on_event), chosen if asked["judge"] is not None else attrs.evolve(chosen, maintain=False)
 
 
 @final
@@ -316,9 +326,11 @@ class Memory(_Memory[Session]):
             UnknownJournal: it is not there, and there is no task to create it for.
             OtherTask: it is there for another task.
             DamagedRecord: one of its records is not sound.
-            BadPart: judge, summarizer or policy is none.
+            BadAgent: judge, summarizer, `restore`, policy or counter is none.
+            TypeError: a hook is none, or an `async def`.
         """
-        hooks, chosen = _checked(judge, summarizer, policy, on_event)
+        asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
+        hooks, chosen = _checked(asked, policy, counter, on_event)
         session = Session.open(store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts)
         counting = counter or default_counter()
         return cls(session, chosen, counting, hooks, judge, summarizer or extracted, restore)
@@ -342,11 +354,12 @@ class Memory(_Memory[Session]):
             Messages, JSON all through. Cost: O(size of S); a compaction asks summarizer and judge.
 
         Raises:
+            BadAgent: there is no such form, or `steps` is neither.
             Stopped: the policy stops the agent here.
             SessionClosed, WrongProcess, StoreError: as from a session.
         """
         with self._alone():
-            self._beside(beside)
+            self._asked_for(form, steps, beside)
             return self._shown(self._drive(show), form, steps)
 
     def take(
@@ -543,7 +556,8 @@ class AsyncMemory(_Memory[AsyncSession]):
         salts: Salts = random_salt,
     ) -> AsyncMemory:
         """See `Memory.open`; judge, summarizer and `restore` are awaited."""
-        hooks, chosen = _checked(judge, summarizer, policy, on_event)
+        asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
+        hooks, chosen = _checked(asked, policy, counter, on_event)
         session = await AsyncSession.open(
             store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts
         )
@@ -555,7 +569,7 @@ class AsyncMemory(_Memory[AsyncSession]):
     ) -> list[dict[str, Any]]:
         """See `Memory.messages`."""
         async with self._alone():
-            self._beside(beside)
+            self._asked_for(form, steps, beside)
             return self._shown(await self._drive(show), form, steps)
 
     async def take(
@@ -679,7 +693,7 @@ class AsyncMemory(_Memory[AsyncSession]):
             case SummaryRequest():
                 return _as_text(await answer_of("summarizer", self._summarizer(request)))
             case Restore() if self._restore is not None:
-                return self._restored(await self._restore(request))
+                return self._restored(await answer_of("restore", self._restore(request)))
             case Restore():
                 return _NOBODY
             case _:

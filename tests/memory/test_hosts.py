@@ -10,10 +10,10 @@ import pytest
 
 from mage.effects import EffectError, JudgeRequest, NotRestored, Restore, Restored
 from mage.engine import ApplyVerdict, Compress, Grow, Passed, Start, Verdict
-from mage.memory import AsyncMemory, Call, Memory, Policy, Stopped
+from mage.memory import AsyncMemory, BadAgent, Call, Memory, NotAwaitable, Policy, Stopped
 from mage.session import NotAVerdict
-from mage.stores import Head, MemoryStore, Record, StoreUnavailable
-from tests.memory.replies import TASK, buy, compress, done, journal, notices, reply, revise
+from mage.stores import Head, MemoryStore, Record, StoreUnavailable, UnknownJournal
+from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply, revise
 
 NOT_BROUGHT_BACK = "The world could not be brought back to this point. Why, and what was done there and stands:"
 
@@ -162,3 +162,41 @@ def test_a_take_that_raised_is_made_again_and_nothing_is_done_twice(ids: list[st
         assert [type(command) for command in journal(kept)] == [Start, Grow, Grow, Compress, ApplyVerdict]
         kept.take(said, perform=perform)
         assert len(asked) == (5 if ids is None else 3)
+
+
+@pytest.mark.parametrize("wrong", ["judge", "summarizer", "restore", "policy", "counter"])
+def test_what_cannot_be_used_is_refused_before_anything_is_created(wrong: str) -> None:
+    """The refusal names the argument; no session of that name is left behind."""
+    store = MemoryStore()
+    given: dict[str, Any] = {wrong: 5}
+    with pytest.raises(BadAgent, match=f"{wrong} is a int"):
+        Memory.open(store, "m", task=TASK, **given)
+    with pytest.raises(UnknownJournal):
+        Memory.open(store, "m")
+
+
+@pytest.mark.parametrize("wrong", ["form", "steps"])
+def test_a_form_that_there_is_not_is_refused(wrong: str) -> None:
+    """In words that name those there are; `tools` does the same."""
+    given: dict[str, Any] = {wrong: "mcp"}
+    with memory() as kept:
+        with pytest.raises(BadAgent, match=f"{wrong} is 'mcp', and must be one of"):
+            kept.messages(**given)
+        with pytest.raises(BadAgent, match="one of chat, responses, anthropic, mcp"):
+            kept.tools(cast("Any", "completions"))
+
+
+@pytest.mark.parametrize("plain", ["judge", "summarizer", "restore"])
+def test_what_is_awaited_must_be_awaitable(plain: str) -> None:
+    """A plain function in the twin that awaits is refused by its name."""
+    given: dict[str, Any] = {plain: lambda request: None}
+
+    async def played() -> None:
+        policy = Policy(high_water=1)
+        async with await AsyncMemory.open(MemoryStore(), "m", task=TASK, policy=policy, **given) as kept:
+            await kept.record("look", "A room.")
+            await kept.messages()
+            await kept.take(reply(revise(0, "no")))
+
+    with pytest.raises(NotAwaitable, match=f"the {plain} is awaited here, but this one returned a NoneType"):
+        asyncio.run(played())
