@@ -149,5 +149,9 @@ def _text(value: object) -> str:
 
 def _call(key: object, called: Mapping[str, object], field: str) -> ToolCall:
     arguments = called.get(field)
-    written = arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
-    return ToolCall(_text(key), _text(called.get("name")), written)
+    if not isinstance(arguments, str):
+        try:
+            arguments = json.dumps({} if arguments is None else arguments)
+        except (TypeError, ValueError, RecursionError):  # nested too deeply, a number too long, no JSON
+            arguments = "(arguments that JSON cannot say)"
+    return ToolCall(_text(key), _text(called.get("name")), arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import get_args
 
 import pytest
@@ -323,3 +324,18 @@ def test_a_reply_is_read_as_a_host_keeps_it_in_a_history(form: Form) -> None:
     whole = reply(buy("a"), text="Now.", form=form, ids=["x"])
     kept = {name: value for name, value in whole.items() if name != "type"}
     assert read_reply(kept) == read_reply(whole)
+
+
+DEEP: object = functools.reduce(lambda inner, _: [inner], range(200_000), [])
+
+
+@pytest.mark.parametrize("given", [DEEP, 10**5_000, {1}, object()], ids=["deep", "long", "set", "object"])
+def test_arguments_that_json_cannot_say_make_a_call_that_cannot_be_read(given: object) -> None:
+    """Nothing is raised: the model is told, and a result that is there is kept."""
+    called = reply(buy("a"), form="anthropic", ids=["x"])
+    called["content"][-1]["input"] = {"item": given}
+    with memory() as kept:
+        kept.take(called, perform=lambda call: pytest.fail("performed"))
+        assert "A call of your last reply could not be read, and was not done:" in notices(kept.messages())
+        kept.take(called, {"x": "bought"})
+        assert [type(command) for command in journal(kept)] == [Start, Grow]
