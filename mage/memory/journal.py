@@ -5,6 +5,7 @@ It stands in the meta of the commands, so it goes with them wherever they go.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final, final
 
@@ -33,6 +34,8 @@ CALL: Final = "call"
 """The key in a command's meta under which stands the id of the call that it came of."""
 REPLY: Final = "reply"
 """The key in a command's meta under which stands the digest of the reply that it came of."""
+
+_DIGEST: Final = re.compile("[0-9a-f]{16}")
 
 _EFFECTS: Final[Mapping[str, type[WorldEffect]]] = {
     kind.__name__: kind for kind in (NoEffect, Reversible, Compensable, Irreversible)
@@ -133,7 +136,7 @@ class Tally:
         if effect is not None:
             self.effects[after.tree.step_head] = effect
         reply = meta.get(REPLY)
-        if isinstance(reply, str):
+        if isinstance(reply, str) and _DIGEST.fullmatch(reply):  # else it is somebody else's word
             if reply != self.reply:
                 self.reply, self.calls = reply, set()
             self.calls.add(str(meta.get(CALL, "")))

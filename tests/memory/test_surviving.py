@@ -212,3 +212,13 @@ def test_a_store_of_another_shape_is_what_a_session_takes() -> None:
     assert not [
         name for name in vars(JournalStore) if not name.startswith("_") and not hasattr(MemoryStore, name)
     ]
+
+
+@given(st.dictionaries(st.sampled_from(["reply", "call", "thought"]), st.text() | st.integers(), max_size=3))
+def test_what_a_host_keeps_beside_a_step_is_no_reply(meta: dict[str, object]) -> None:
+    """A reply that is handed in again is known all the same, whatever keys the host uses for its own."""
+    with memory() as kept:
+        said = reply(buy("a"), ids=["x"])
+        kept.take(said, perform=done)
+        kept.record("ask the user", "yes", meta=meta)
+        kept.take(said, perform=lambda call: pytest.fail("performed"))
