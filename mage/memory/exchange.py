@@ -205,6 +205,7 @@ class Take:
         if self.told:
             del run.notices[: self.told.pop()]
         held: list[str] = []
+        unread: list[str] = []
         fresh = [
             (place, call)
             for place, call in enumerate(self.reply.calls)
@@ -212,7 +213,10 @@ class Take:
         ]
         for place, call in fresh:
             if not is_own(call):
-                held.extend(await self._step(run, place, call, held))
+                held.extend(await self._step(run, place, call, held, unread))
+        if unread:
+            told = "A call of your last reply could not be read, and was not done:"
+            await run.notice("unusable", told, *unread)
         await self._own(run, [(place, call) for place, call in fresh if is_own(call)], held)
         self.recorded.update(place for place, _ in fresh)
         return Taken(await self._finishes(run), self.reply.text)
@@ -227,14 +231,15 @@ class Take:
             return False
         return await _is_settled(run)
 
-    async def _step(self, run: Run, place: int, call: ToolCall, held: Sequence[str]) -> Sequence[str]:
-        """Make a step of a call; return it where it was not carried out."""
+    async def _step(
+        self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
+    ) -> Sequence[str]:
+        """Make a step of a call; return it where it was not carried out, and say why where it could not be read."""
         made = readable(call)
         action = f"{call.name} {call.arguments}" if isinstance(made, str) else made.action
         observed = self.came.get(place) if self.results is None else self.results[place]
         if isinstance(made, str) and observed is None:
-            told = "A call of your last reply could not be read, and was not done:"
-            await run.notice("unusable", told, made)
+            unread.append(made)
             return [call.name]
         if isinstance(made, Call) and self._may_ask(observed, held) and not why_barred(run.state):
             came = await Perform(made)

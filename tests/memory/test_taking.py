@@ -339,3 +339,15 @@ def test_arguments_that_json_cannot_say_make_a_call_that_cannot_be_read(given: o
         assert "A call of your last reply could not be read, and was not done:" in notices(kept.messages())
         kept.take(called, {"x": "bought"})
         assert [type(command) for command in journal(kept)] == [Start, Grow]
+
+
+def test_however_many_calls_cannot_be_read_the_model_is_told_once() -> None:
+    """What is told once must not fill the prompt: twenty reasons, and how many there are more."""
+    with memory() as kept:
+        broken = reply(*[buy(str(number)) for number in range(1_000)])
+        for call in broken["tool_calls"]:
+            call["function"]["arguments"] = "{"
+        kept.take(broken, perform=lambda call: pytest.fail("performed"))
+        shown = kept.messages()
+        assert len(notices(shown)) == 2
+        assert len(str(shown[-1]["content"])) < 5_000
