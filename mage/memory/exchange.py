@@ -202,7 +202,8 @@ class Take:
 
     async def __call__(self, run: Run) -> Taken:
         """Make steps of what was done, then do what the model does to its own state (D11)."""
-        if self.told:
+        was_shown = bool(self.told)
+        if was_shown:
             del run.notices[: self.told.pop()]
         held: list[str] = []
         unread: list[str] = []
@@ -219,6 +220,9 @@ class Take:
             await run.notice("unusable", told, *unread)
         await self._own(run, [(place, call) for place, call in fresh if is_own(call)], held)
         self.recorded.update(place for place, _ in fresh)
+        if was_shown and self.reply.calls and not fresh:  # some servers number the calls of each reply alike
+            told = "Your last reply was the one before once more, with the ids of its calls: nothing was done again."
+            await run.notice("refused", told)
         return Taken(await self._finishes(run), self.reply.text)
 
     async def _finishes(self, run: Run) -> bool:

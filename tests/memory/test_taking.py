@@ -351,3 +351,19 @@ def test_however_many_calls_cannot_be_read_the_model_is_told_once() -> None:
         shown = kept.messages()
         assert len(notices(shown)) == 2
         assert len(str(shown[-1]["content"])) < 5_000
+
+
+def test_a_model_that_replies_the_same_with_the_same_ids_is_told() -> None:
+    """Some servers number the calls of each reply alike: it is taken for the same reply, but not in silence."""
+    with memory() as kept:
+        said = reply(buy("a"), ids=["functions.buy:0"])
+        kept.take(said, perform=done)
+        kept.take(said, perform=done)
+        assert notices(kept.messages()) == []
+        kept.take(said, perform=done)
+        assert notices(kept.messages()) == [
+            "Your last reply was the one before once more, with the ids of its calls: nothing was done again."
+        ]
+        assert kinds(journal(kept)) == [Start, Grow]
+        kept.take(reply(buy("a"), text="Once more.", ids=["functions.buy:0"]), perform=done)
+        assert kinds(journal(kept)) == [Start, Grow, Grow]
