@@ -428,8 +428,13 @@ class Memory(_Memory[Session]):
             self._drive(lambda run: instruct(run, text, standing=standing))
 
     def close(self) -> None:
-        """Let go of the store. Closing twice is no error."""
-        self._session.close()
+        """Let go of the store, once a call that another thread is in has ended. Closing twice is no error.
+
+        Raises:
+            MemoryBusy: from within what the memory calls: the result of that would be lost.
+        """
+        with self._alone():
+            self._session.close()
 
     def __enter__(self) -> Self:
         return self
@@ -605,10 +610,11 @@ class AsyncMemory(_Memory[AsyncSession]):
             await self._drive(lambda run: instruct(run, text, standing=standing))
 
     async def close(self) -> None:
-        """Let go of the store, and of a judge that is still thinking. Closing twice is no error."""
-        for thinking in self._thinking.values():
-            thinking.cancel()
-        await self._session.close()
+        """See `Memory.close`; a judge that is still thinking is cancelled."""
+        async with self._alone():
+            for thinking in self._thinking.values():
+                thinking.cancel()
+            await self._session.close()
 
     async def __aenter__(self) -> Self:
         return self

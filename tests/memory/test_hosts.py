@@ -10,7 +10,7 @@ import pytest
 
 from mage.effects import EffectError, JudgeRequest, NotRestored, Restore, Restored
 from mage.engine import ApplyVerdict, Compress, Grow, Passed, Start, Verdict
-from mage.memory import AsyncMemory, BadAgent, Call, Memory, NotAwaitable, Policy, Stopped
+from mage.memory import AsyncMemory, BadAgent, Call, Memory, MemoryBusy, NotAwaitable, Policy, Stopped
 from mage.session import NotAVerdict
 from mage.stores import Head, MemoryStore, Record, StoreUnavailable, UnknownJournal
 from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply, revise
@@ -200,3 +200,43 @@ def test_what_is_awaited_must_be_awaitable(plain: str) -> None:
 
     with pytest.raises(NotAwaitable, match=f"the {plain} is awaited here, but this one returned a NoneType"):
         asyncio.run(played())
+
+
+def test_a_memory_cannot_be_closed_by_what_it_calls() -> None:
+    """What came back could not be recorded any more; afterwards it can, and twice."""
+    with memory() as kept:
+        with pytest.raises(MemoryBusy):
+            kept.take(reply(buy("a")), perform=lambda call: str(kept.close()))
+        kept.close()
+
+    async def played() -> None:
+        async with await AsyncMemory.open(MemoryStore(), "m", task=TASK) as kept:
+
+            async def perform(call: Call) -> str:
+                return str(await kept.close())
+
+            with pytest.raises(MemoryBusy):
+                await kept.take(reply(buy("a")), perform=perform)
+
+    asyncio.run(played())
+
+
+def test_a_close_by_another_task_waits_for_the_result() -> None:
+    """It is recorded before the store is let go of."""
+    store = MemoryStore()
+
+    async def played() -> None:
+        kept = await AsyncMemory.open(store, "m", task=TASK)
+        closing: list[asyncio.Task[None]] = []
+
+        async def perform(call: Call) -> str:
+            closing.append(asyncio.create_task(kept.close()))
+            await asyncio.sleep(0)
+            return "bought"
+
+        await kept.take(reply(buy("a")), perform=perform)
+        await closing[0]
+
+    asyncio.run(played())
+    with memory(store) as kept:
+        assert [type(command) for command in journal(kept)] == [Start, Grow]
