@@ -251,8 +251,12 @@ class Take:
                 observed = self.came[place] = observed_in(came)
         if observed is None:  # what follows was decided for the case that this one is done
             return [action]
-        await grow(run, action, observed, self._meta(call))
-        self.recorded.add(place)
+        before = self.tally.commands
+        try:
+            await grow(run, action, observed, self._meta(call))
+        finally:  # also where the task was cancelled while it was written
+            if self.tally.commands != before:
+                self.recorded.add(place)
         return []
 
     def _may_ask(self, observed: Observed | None, held: Sequence[str]) -> bool:

@@ -98,7 +98,7 @@ class Tally:
         effects: what the action of each step has done, where that was said.
         reply: the digest of the reply of which a command was recorded last; empty where there is none.
         calls: the ids of the calls of that reply of which something was recorded.
-        commands: how many commands were recorded of replies.
+        commands: how many commands this memory itself has recorded.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Tally:
         self._retexts.clear()
         self.effects.clear()
         self.calls.clear()
-        self.reply, self.commands = "", 0
+        self.reply = ""
 
     def add(self, command: Command, meta: Mapping[str, object], after: State) -> None:
         """Count a command that has led to the state `after`. Cost: O(1).
@@ -140,7 +140,6 @@ class Tally:
             if reply != self.reply:
                 self.reply, self.calls = reply, set()
             self.calls.add(str(meta.get(CALL, "")))
-            self.commands += 1
 
     def add_all(self, entries: Iterable[Entry], before: State | None) -> State | None:
         """Count the commands of a journal behind the state `before`; return the state behind them. Cost: O(replaying them)."""

@@ -179,6 +179,7 @@ class _Memory(Generic[S]):
         """Count a command that this memory has written."""
         if self._session.head != self._head:
             self._tally.add(asked.command, asked.meta, state)
+            self._tally.commands += 1
             self._head, self._state = self._session.head, state
         return state
 
@@ -686,6 +687,9 @@ class AsyncMemory(_Memory[AsyncSession]):
             return refused.refusal
         except Conflict:
             raise Overtaken from None
+        except asyncio.CancelledError:  # it may have arrived when the write was over
+            self._recorded(asked, self._session.phase)
+            raise
         return self._recorded(asked, state)
 
     async def _judged(self, request: JudgeRequest) -> Metered[Verdict]:

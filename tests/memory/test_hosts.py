@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, cast
 
 import pytest
@@ -240,3 +240,70 @@ def test_a_close_by_another_task_waits_for_the_result() -> None:
     asyncio.run(played())
     with memory(store) as kept:
         assert [type(command) for command in journal(kept)] == [Start, Grow]
+
+
+class Awaited:
+    """A store whose every answer takes a turn of the event loop."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def append(self, name: str, expected: Head, records: Sequence[Record]) -> Head:
+        """Write, with a turn before and one behind."""
+        await asyncio.sleep(0)
+        head = self._store.append(name, expected, records)
+        await asyncio.sleep(0)
+        return head
+
+    async def read(self, name: str, after: int, upto: int) -> AsyncIterator[Record]:
+        """Read."""
+        for record in self._store.read(name, after, upto):
+            await asyncio.sleep(0)
+            yield record
+
+    def __getattr__(self, name: str) -> Any:
+        async def answered(*given: Any, **named: Any) -> Any:
+            await asyncio.sleep(0)
+            return getattr(self._store, name)(*given, **named)
+
+        return answered
+
+
+@pytest.mark.parametrize("ids", [None, ["w", "x", "y", "z"]])
+def test_a_take_that_is_cancelled_at_any_await_is_made_again(ids: list[str] | None) -> None:
+    """With the same reply: nothing is performed or recorded twice, nothing is lost, and it is nobody else's writing."""
+
+    async def cancelled_at(turns: int) -> bool:
+        performed: list[str] = []
+
+        async def perform(call: Call) -> str:
+            await asyncio.sleep(0)
+            performed.append(f"result {len(performed)}")
+            return performed[-1]
+
+        async def judge(request: JudgeRequest) -> Verdict:
+            await asyncio.sleep(0)
+            return Passed()
+
+        store: Any = Awaited(MemoryStore())
+        async with await AsyncMemory.open(store, "m", task=TASK, judge=judge) as kept:
+            said = reply(buy("a"), buy("b"), buy("a"), compress("All."), ids=ids)
+            taking = asyncio.ensure_future(kept.take(said, perform=perform))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            was_over = taking.done()
+            taking.cancel()
+            await asyncio.wait([taking])
+            if not was_over:
+                await kept.take(said, perform=perform)
+            shown = await kept.messages()
+            commands = [entry.command for entry in await kept.session.history()]
+        grown = [command.observation for command in commands if isinstance(command, Grow)]
+        assert grown == performed == ["result 0", "result 1", "result 2"], turns
+        assert not [told for told in notices(shown) if "Somebody else" in told]
+        return was_over
+
+    for turns in range(500):
+        if asyncio.run(cancelled_at(turns)):
+            return
+    pytest.fail("it does not end")
