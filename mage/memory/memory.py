@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from inspect import isawaitable
-from threading import RLock
+from threading import RLock, get_ident
 from types import TracebackType
 from typing import Any, Final, Generic, Never, Self, TypeAlias, TypeVar, cast, final, get_args
 
@@ -83,6 +83,7 @@ from mage.render import Meter
 from mage.session import AsyncSession, Conflict, Entry, NotAVerdict, Refused, Session
 from mage.session.reading import Readable
 from mage.stores import AsyncJournalStore, Clock, Head, JournalStore, Salts, now, random_salt
+from mage.stores.processes import Home
 from mage.tokens import TokenCounter, default_counter
 
 Answer = TypeVar("Answer")
@@ -112,6 +113,7 @@ class _Memory(Generic[S]):
         self, session: S, policy: Policy, counter: TokenCounter, hooks: tuple[AgentHook, ...]
     ) -> None:
         self._session = session
+        self._home = Home(f"session {session.name!r}")  # its lock, too, is of no use in a fork of the process
         self._hooks = hooks
         self._counter = counter
         own = [MEMORY.text, *map(canonical, declared(_OWN, "chat"))]
@@ -284,6 +286,7 @@ class Memory(_Memory[Session]):
         self._perform: Callable[[Call], Came] | None = None
         self._lock = RLock()
         self._busy = False
+        self._aside = set[int]()  # the threads in which a judge thinks while the agent goes on
         self._thinking: dict[Digest, Future[Verdict | Metered[Verdict]]] = {}
 
     @classmethod
@@ -434,6 +437,9 @@ class Memory(_Memory[Session]):
         Raises:
             MemoryBusy: from within what the memory calls: the result of that would be lost.
         """
+        if not self._home.is_here:
+            self._session.close()
+            return
         with self._alone():
             self._session.close()
 
@@ -447,6 +453,9 @@ class Memory(_Memory[Session]):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        self._home.require()
+        if get_ident() in self._aside:  # it would wait for whoever waits for its verdict
+            raise MemoryBusy
         with self._lock:
             if self._busy:
                 raise MemoryBusy
@@ -470,7 +479,7 @@ class Memory(_Memory[Session]):
             case Perform(call):
                 return None if self._perform is None else self._perform(call)
             case BeginJudging(request):
-                self._thinking = {request.digest: thought_about(request, cast("Judge", self._judge))}
+                self._thinking = {request.digest: thought_about(request, self._judged_aside)}
                 return None
             case AskVerdict(digest, wait):
                 thinking = self._thinking[digest]
@@ -485,6 +494,13 @@ class Memory(_Memory[Session]):
                 return None
             case _:
                 raise TypeError(f"nobody answers a {type(asked).__name__}")
+
+    def _judged_aside(self, request: JudgeRequest) -> Verdict | Metered[Verdict]:
+        self._aside.add(get_ident())
+        try:
+            return cast("Judge", self._judge)(request)
+        finally:
+            self._aside.discard(get_ident())
 
     def _look(self) -> Seen:
         session, known = self._session, self._head
@@ -612,6 +628,9 @@ class AsyncMemory(_Memory[AsyncSession]):
 
     async def close(self) -> None:
         """See `Memory.close`; a judge that is still thinking is cancelled."""
+        if not self._home.is_here:
+            await self._session.close()
+            return
         async with self._alone():
             for thinking in self._thinking.values():
                 thinking.cancel()
@@ -627,8 +646,9 @@ class AsyncMemory(_Memory[AsyncSession]):
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
+        self._home.require()
         task = asyncio.current_task()
-        if self._busy is task:
+        if self._busy is task or task in self._thinking.values():
             raise MemoryBusy
         async with self._lock:
             self._busy = task

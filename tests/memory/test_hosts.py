@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -12,7 +15,7 @@ from mage.effects import EffectError, JudgeRequest, NotRestored, Restore, Restor
 from mage.engine import ApplyVerdict, Compress, Grow, Passed, Start, Verdict
 from mage.memory import AsyncMemory, BadAgent, Call, Memory, MemoryBusy, NotAwaitable, Policy, Stopped
 from mage.session import NotAVerdict
-from mage.stores import Head, MemoryStore, Record, StoreUnavailable, UnknownJournal
+from mage.stores import Head, MemoryStore, Record, StoreUnavailable, UnknownJournal, WrongProcess
 from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply, revise
 
 NOT_BROUGHT_BACK = "The world could not be brought back to this point. Why, and what was done there and stands:"
@@ -307,3 +310,58 @@ def test_a_take_that_is_cancelled_at_any_await_is_made_again(ids: list[str] | No
         if asyncio.run(cancelled_at(turns)):
             return
     pytest.fail("it does not end")
+
+
+def test_a_judge_must_not_use_the_memory_while_it_thinks() -> None:
+    """The memory waits for its verdict: it would wait for itself, in a thread or in a task."""
+    policy = Policy(wait=False)
+    said, end = reply(buy("a"), compress("A"), ids=["x", "y"]), reply(text="The end.")
+
+    def judge(request: JudgeRequest) -> Verdict:
+        kept.messages()
+        return Passed()
+
+    with Memory.open(MemoryStore(), "m", task=TASK, judge=judge, policy=policy) as kept:
+        kept.take(said, perform=done)
+        with pytest.raises(MemoryBusy):
+            kept.take(end)
+
+    async def played() -> None:
+        async def judge(request: JudgeRequest) -> Verdict:
+            await awaited.messages()
+            return Passed()
+
+        async with await AsyncMemory.open(
+            MemoryStore(), "m", task=TASK, judge=judge, policy=policy
+        ) as awaited:
+            await awaited.take(said, perform=done)
+            with pytest.raises(MemoryBusy):
+                await awaited.take(end)
+
+    asyncio.run(played())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_of_the_process_is_refused_and_does_not_wait() -> None:
+    """Also where another thread was in the middle of a call: its lock would never be let go of in the fork."""
+    with memory() as kept:
+
+        def perform(call: Call) -> str:
+            with ThreadPoolExecutor(1) as elsewhere:  # another thread forks than the one that has the lock
+                return str(elsewhere.submit(forked).result())
+
+        def forked() -> int:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                try:
+                    kept.messages()
+                except WrongProcess:
+                    kept.close()
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        kept.take(reply(buy("a")), perform=perform)
+        assert kept.session.state().raw[-1].observation == "0"
