@@ -557,6 +557,7 @@ class AsyncMemory(_Memory[AsyncSession]):
         self._summarizer = summarizer
         self._restore = restore
         self._perform: Callable[[Call], Came | Awaitable[Came]] | None = None
+        self._loop = asyncio.get_running_loop()
         self._lock = asyncio.Lock()
         self._busy: asyncio.Task[Any] | None = None
         self._thinking: dict[Digest, asyncio.Future[Metered[Verdict]]] = {}
@@ -650,6 +651,8 @@ class AsyncMemory(_Memory[AsyncSession]):
         task = asyncio.current_task()
         if self._busy is task or task in self._thinking.values():
             raise MemoryBusy
+        if self._loop.is_closed():  # nobody waits for its lock there; of two that run, the session refuses one
+            self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
         async with self._lock:
             self._busy = task
             try:

@@ -365,3 +365,21 @@ def test_a_fork_of_the_process_is_refused_and_does_not_wait() -> None:
 
         kept.take(reply(buy("a")), perform=perform)
         assert kept.session.state().raw[-1].observation == "0"
+
+
+def test_tasks_share_a_memory_in_one_event_loop_after_the_other() -> None:
+    """Each call waits for the one before it, in the next loop too; every step is there."""
+
+    async def shared(kept: AsyncMemory, *items: str) -> None:
+        await asyncio.gather(*[kept.record(item, "ok") for item in items])
+
+    async def first() -> AsyncMemory:
+        kept = await AsyncMemory.open(MemoryStore(), "m", task=TASK)
+        await shared(kept, "a", "b", "c")
+        return kept
+
+    async def second(kept: AsyncMemory) -> list[str]:
+        await shared(kept, "d", "e", "f")
+        return [step.action for step in kept.session.state().raw]
+
+    assert asyncio.run(second(asyncio.run(first()))) == ["a", "b", "c", "d", "e", "f"]
