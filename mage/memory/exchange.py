@@ -9,7 +9,8 @@ They are programs over the same parts as the agent's loop (`mage.agent.loop`), w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar, cast, final
 
 import attrs
@@ -207,11 +208,7 @@ class Take:
             del run.notices[: self.told.pop()]
         held: list[str] = []
         unread: list[str] = []
-        fresh = [
-            (place, call)
-            for place, call in enumerate(self.reply.calls)
-            if place not in self.recorded and not self._is_known(call)
-        ]
+        fresh = list(self._fresh())
         for place, call in fresh:
             if not is_own(call):
                 held.extend(await self._step(run, place, call, held, unread))
@@ -262,9 +259,17 @@ class Take:
     def _may_ask(self, observed: Observed | None, held: Sequence[str]) -> bool:
         return observed is None and self.results is None and not held
 
-    def _is_known(self, call: ToolCall) -> bool:
-        """Tell whether something was recorded of this call of this very reply; one without an id is never known."""
-        return bool(call.id) and self.reply.digest == self.tally.reply and call.id in self.tally.calls
+    def _fresh(self) -> Iterator[tuple[int, ToolCall]]:
+        """Yield the calls of which nothing is recorded, with their places, own calls last.
+
+        One without an id is never known; of several with one id, as many as were recorded.
+        """
+        known = Counter(self.tally.calls if self.reply.digest == self.tally.reply else ())
+        for place, call in sorted(enumerate(self.reply.calls), key=lambda found: is_own(found[1])):
+            is_known = bool(call.id) and known[call.id] > 0
+            known[call.id] -= is_known
+            if not is_known and place not in self.recorded:
+                yield place, call
 
     def _meta(self, call: ToolCall) -> Meta:
         first = self.tally.reply != self.reply.digest
@@ -272,8 +277,12 @@ class Take:
         return {**thought, REPLY: self.reply.digest, CALL: call.id}
 
     async def _own(self, run: Run, own: Sequence[tuple[int, ToolCall]], held: Sequence[str]) -> None:
-        """Do the one thing that a model may do to its own state in a reply; not after something that was not done."""
-        doing = own[:1] if not held else []
+        """Do the one thing that a model may do to its own state in a reply; not after something that was not done.
+
+        It is the first one in the reply, also where that was done before the reply was handed in again.
+        """
+        first = next((place for place, call in enumerate(self.reply.calls) if is_own(call)), None)
+        doing = [(place, call) for place, call in own if place == first] if not held else []
         not_done = [*held, *[call.name for _, call in own[len(doing) :]]]
         if len(own) > 1:
             await run.notice("refused", "Only one compress or revise can be done in a reply.")
@@ -356,7 +365,7 @@ def observed_in(result: object, effect: WorldEffect | None = None) -> Observed:
         TypeError: it is neither a text nor an `Observed`.
     """
     if isinstance(result, Observed):
-        return result
+        return result if effect is None else attrs.evolve(result, effect=effect)
     if not isinstance(result, str):
         raise TypeError(f"what came back from a call is a text or an Observed, not a {type(result).__name__}")
     return Observed(result, effect=effect)

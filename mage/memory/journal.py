@@ -6,6 +6,7 @@ It stands in the meta of the commands, so it goes with them wherever they go.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, final
 
@@ -97,7 +98,7 @@ class Tally:
         counts: how often it went back to each boundary, and wrote each summary's text anew (D13).
         effects: what the action of each step has done, where that was said.
         reply: the digest of the reply of which a command was recorded last; empty where there is none.
-        calls: the ids of the calls of that reply of which something was recorded.
+        calls: how many commands were recorded of the calls of that reply, by the calls' ids.
         commands: how many commands this memory itself has recorded.
     """
 
@@ -109,7 +110,7 @@ class Tally:
         self.counts = Counts(self._revisions, self._retexts)
         self.effects: dict[StepId, WorldEffect] = dict(effects or {})
         self.reply = ""
-        self.calls: set[str] = set()
+        self.calls = Counter[str]()
         self.commands = 0
 
     def clear(self) -> None:
@@ -138,8 +139,9 @@ class Tally:
         reply = meta.get(REPLY)
         if isinstance(reply, str) and _DIGEST.fullmatch(reply):  # else it is somebody else's word
             if reply != self.reply:
-                self.reply, self.calls = reply, set()
-            self.calls.add(str(meta.get(CALL, "")))
+                self.reply = reply
+                self.calls.clear()
+            self.calls[str(meta.get(CALL, ""))] += 1
 
     def add_all(self, entries: Iterable[Entry], before: State | None) -> State | None:
         """Count the commands of a journal behind the state `before`; return the state behind them. Cost: O(replaying them)."""

@@ -231,6 +231,15 @@ def _as_verdict(answer: object) -> Metered[Verdict]:
     return found
 
 
+def _given(results: Results | None, perform: object) -> Results | None:
+    """Return the results of a reply, None where its calls are to be performed."""
+    if perform is None:
+        return {} if results is None else results
+    if results is not None:
+        raise ValueError("give results, or perform, and not both: results are of calls that were carried out")
+    return None
+
+
 def _dropped() -> Never:
     raise EffectError("dropped", "the judge was cancelled, and the memory was not")
 
@@ -393,13 +402,13 @@ class Memory(_Memory[Session]):
 
         Raises:
             NoReply: `reply` is none.
-            ValueError: a result belongs to no call.
+            ValueError: a result belongs to no call, or `results` and `perform` are both given.
             Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`.
         """
         read = read_reply(reply)
         with self._alone():
             self._perform = perform
-            given = results if perform is not None or results is not None else {}
+            given = _given(results, perform)
             return self._taken(self._drive(self._taking(read, given)))
 
     def record(
@@ -606,7 +615,7 @@ class AsyncMemory(_Memory[AsyncSession]):
         read = read_reply(reply)
         async with self._alone():
             self._perform = perform
-            given = results if perform is not None or results is not None else {}
+            given = _given(results, perform)
             return self._taken(await self._drive(self._taking(read, given)))
 
     async def record(

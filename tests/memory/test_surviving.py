@@ -222,3 +222,25 @@ def test_what_a_host_keeps_beside_a_step_is_no_reply(meta: dict[str, object]) ->
         kept.take(said, perform=done)
         kept.record("ask the user", "yes", meta=meta)
         kept.take(said, perform=lambda call: pytest.fail("performed"))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["x", "y"]), MADE), min_size=1, max_size=4),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_calls_of_one_reply_with_the_same_id_are_told_apart(
+    made: list[tuple[str, Made]], at: int, after: bool
+) -> None:
+    """Some servers repeat ids; after a crash each call is recorded once all the same."""
+    said = reply(*[each for _, each in made], ids=[key for key, _ in made])
+    store = MemoryStore()
+    dying: Any = Dying(store, at, after=after)
+    with memory() as whole:
+        expected = played(whole, [said])
+    try:
+        played(memory(dying), [said])
+    except Crash:
+        pass
+    with memory(store) as again:
+        assert played(again, [said]) == expected

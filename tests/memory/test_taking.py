@@ -367,3 +367,26 @@ def test_a_model_that_replies_the_same_with_the_same_ids_is_told() -> None:
         assert kinds(journal(kept)) == [Start, Grow]
         kept.take(reply(buy("a"), text="Once more.", ids=["functions.buy:0"]), perform=done)
         assert kinds(journal(kept)) == [Start, Grow, Grow]
+
+
+def test_an_effect_is_kept_beside_an_observation_that_names_none() -> None:
+    """`record` takes it by its argument, whatever form the result has."""
+    with memory() as kept:
+        kept.record("send", Observed("Sent."), effect=Irreversible("it stays"))
+        kept.take(reply(revise(0, "no")))
+        assert "send: cannot be undone: it stays" in str(kept.messages()[-1]["content"])
+
+
+def test_results_and_perform_are_not_given_both() -> None:
+    """One of them would be ignored."""
+    with memory() as kept, pytest.raises(ValueError, match="not both"):
+        kept.take(reply(buy("a"), ids=["x"]), {"x": "ok"}, perform=done)
+
+
+def test_the_second_of_two_own_calls_is_not_done_when_the_reply_is_handed_in_again() -> None:
+    """The first was done; the reply is no other one because of that."""
+    with memory() as kept:
+        said = reply(buy("a"), compress("A"), revise(0, "no"), ids=["x", "y", "z"])
+        for _ in range(2):
+            kept.take(said, perform=done)
+            assert kinds(journal(kept)) == [Start, Grow, Compress, ApplyVerdict]
