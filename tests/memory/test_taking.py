@@ -233,7 +233,12 @@ CUT = [
         "status": "incomplete",
         "output": reply(text="The answer is", form="responses")["output"],
     },
-    {**reply(text="The answer is", form="anthropic"), "stop_reason": "max_tokens"},
+    {"object": "response", "status": "failed", "output": []},
+    *[
+        {**reply(text="The answer is", form="anthropic"), "stop_reason": reason}
+        for reason in ("max_tokens", "pause_turn")
+    ],
+    {"choices": [{"finish_reason": "content_filter", "message": {"role": "assistant", "content": "The"}}]},
 ]
 
 
@@ -390,3 +395,35 @@ def test_the_second_of_two_own_calls_is_not_done_when_the_reply_is_handed_in_aga
         for _ in range(2):
             kept.take(said, perform=done)
             assert kinds(journal(kept)) == [Start, Grow, Compress, ApplyVerdict]
+
+
+@pytest.mark.parametrize(
+    ("said", "action"),
+    [
+        (
+            {"type": "custom_tool_call", "call_id": "x", "name": "code", "input": "print(1)"},
+            "code print(1)",
+        ),
+        (
+            {"type": "computer_call", "call_id": "x", "action": {"type": "click"}},
+            'computer_call {"type":"click"}',
+        ),
+        ({"id": "x", "type": "custom", "custom": {"name": "code", "input": "print(1)"}}, "code print(1)"),
+    ],
+)
+def test_a_call_of_a_rarer_kind_is_a_call(said: dict[str, object], action: str) -> None:
+    """A reply that makes one is not the answer; what came of it is a step."""
+    in_chat = {"role": "assistant", "content": "Now.", "tool_calls": [said]}
+    whole = in_chat if "custom" in said else {"object": "response", "output": [said]}
+    with memory() as kept:
+        assert not kept.take(whole).finished
+        kept.take(whole, {"x": "1"})
+        assert journal(kept) == [Start(TASK), Grow(action, "1")]
+
+
+def test_the_one_call_of_older_servers_is_a_call() -> None:
+    """It has no id."""
+    with memory() as kept:
+        called = {"name": "buy", "arguments": '{"item": "a"}'}
+        kept.take({"role": "assistant", "content": None, "function_call": called}, ["ok"])
+        assert journal(kept) == [Start(TASK), Grow('buy {"item":"a"}', "ok")]
