@@ -133,7 +133,9 @@ def _of_items(items: Iterable[object], *, is_cut: bool) -> AssistantReply:
         match found.get("type"):
             case "function_call":
                 calls.append(_call(found.get("call_id"), found, "arguments"))
-            case str(kind) if kind.endswith("_call") and "call_id" in found:  # custom, shell and computer calls
+            case str(kind) if (
+                kind.endswith("_call") and "call_id" in found
+            ):  # custom, shell and computer calls
                 field = "input" if "input" in found else "action"
                 calls.append(_call(found["call_id"], {"name": kind, **found}, field))
             case "tool_use":

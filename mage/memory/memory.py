@@ -491,11 +491,7 @@ class Memory(_Memory[Session]):
                 self._thinking = {request.digest: thought_about(request, self._judged_aside)}
                 return None
             case AskVerdict(digest, wait):
-                thinking = self._thinking[digest]
-                if not wait and not thinking.done():
-                    return None
-                with self._asked_anew():
-                    return _as_verdict(thinking.result())
+                return self._verdict(digest, wait=wait)
             case IsDue(due):
                 return due
             case Tell(event):
@@ -503,6 +499,13 @@ class Memory(_Memory[Session]):
                 return None
             case _:
                 raise TypeError(f"nobody answers a {type(asked).__name__}")
+
+    def _verdict(self, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
+        thinking = self._thinking[digest]
+        if not wait and not thinking.done():
+            return None
+        with self._asked_anew():
+            return _as_verdict(thinking.result())
 
     def _judged_aside(self, request: JudgeRequest) -> Verdict | Metered[Verdict]:
         self._aside.add(get_ident())
@@ -660,7 +663,9 @@ class AsyncMemory(_Memory[AsyncSession]):
         task = asyncio.current_task()
         if self._busy is task or task in self._thinking.values():
             raise MemoryBusy
-        if self._loop.is_closed():  # nobody waits for its lock there; of two that run, the session refuses one
+        if (
+            self._loop.is_closed()
+        ):  # nobody waits for its lock there; of two that run, the session refuses one
             self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
         async with self._lock:
             self._busy = task
@@ -687,13 +692,7 @@ class AsyncMemory(_Memory[AsyncSession]):
                 self._thinking = {request.digest: asyncio.ensure_future(self._judged(request))}
                 return None
             case AskVerdict(digest, wait):
-                thinking = self._thinking[digest]
-                if not wait and not thinking.done():
-                    return None
-                with self._asked_anew():
-                    if not thinking.done():
-                        await asyncio.wait([thinking])  # whoever is cancelled here does not cancel it
-                    return thinking.result() if not thinking.cancelled() else _dropped()
+                return await self._verdict(digest, wait=wait)
             case IsDue(due):
                 return due
             case Tell(event):
@@ -723,6 +722,15 @@ class AsyncMemory(_Memory[AsyncSession]):
             self._recorded(asked, self._session.phase)
             raise
         return self._recorded(asked, state)
+
+    async def _verdict(self, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
+        thinking = self._thinking[digest]
+        if not wait and not thinking.done():
+            return None
+        with self._asked_anew():
+            if not thinking.done():
+                await asyncio.wait([thinking])  # whoever is cancelled here does not cancel it
+            return _dropped() if thinking.cancelled() else thinking.result()
 
     async def _judged(self, request: JudgeRequest) -> Metered[Verdict]:
         judge = cast("AsyncJudge", self._judge)

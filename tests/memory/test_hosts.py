@@ -18,7 +18,9 @@ from mage.session import NotAVerdict
 from mage.stores import Head, MemoryStore, Record, StoreUnavailable, UnknownJournal, WrongProcess
 from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply, revise
 
-NOT_BROUGHT_BACK = "The world could not be brought back to this point. Why, and what was done there and stands:"
+NOT_BROUGHT_BACK = (
+    "The world could not be brought back to this point. Why, and what was done there and stands:"
+)
 
 
 def raising(error: BaseException) -> Callable[[Restore], Restored | NotRestored]:
@@ -208,15 +210,21 @@ def test_what_is_awaited_must_be_awaitable(plain: str) -> None:
 def test_a_memory_cannot_be_closed_by_what_it_calls() -> None:
     """What came back could not be recorded any more; afterwards it can, and twice."""
     with memory() as kept:
+
+        def closing(call: Call) -> str:
+            kept.close()
+            return "bought"
+
         with pytest.raises(MemoryBusy):
-            kept.take(reply(buy("a")), perform=lambda call: str(kept.close()))
+            kept.take(reply(buy("a")), perform=closing)
         kept.close()
 
     async def played() -> None:
         async with await AsyncMemory.open(MemoryStore(), "m", task=TASK) as kept:
 
             async def perform(call: Call) -> str:
-                return str(await kept.close())
+                await kept.close()
+                return "bought"
 
             with pytest.raises(MemoryBusy):
                 await kept.take(reply(buy("a")), perform=perform)

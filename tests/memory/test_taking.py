@@ -331,7 +331,7 @@ def test_a_reply_is_read_as_a_host_keeps_it_in_a_history(form: Form) -> None:
     assert read_reply(kept) == read_reply(whole)
 
 
-DEEP: object = functools.reduce(lambda inner, _: [inner], range(200_000), [])
+DEEP: list[object] = functools.reduce(lambda inner, _: [inner], range(200_000), list[object]())
 
 
 @pytest.mark.parametrize("given", [DEEP, 10**5_000, {1}, object()], ids=["deep", "long", "set", "object"])
