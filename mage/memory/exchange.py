@@ -67,6 +67,15 @@ class Stopped(MageError):
 
 @final
 @attrs.frozen
+class MemoryBusy(MageError):
+    """A memory was used by a function that it called, such as `perform` or a judge, before that had returned."""
+
+    def __str__(self) -> str:
+        return "a memory cannot be used from within what it calls: return first"
+
+
+@final
+@attrs.frozen
 class Call:
     """A call that a model made to a tool of the host.
 
@@ -369,6 +378,19 @@ def observed_in(result: object, effect: WorldEffect | None = None) -> Observed:
     if not isinstance(result, str):
         raise TypeError(f"what came back from a call is a text or an Observed, not a {type(result).__name__}")
     return Observed(result, effect=effect)
+
+
+def given_of(results: Results | None, perform: object) -> Results | None:
+    """Return the results of a reply, None where its calls are to be performed.
+
+    Raises:
+        ValueError: both are given.
+    """
+    if perform is None:
+        return {} if results is None else results
+    if results is not None:
+        raise ValueError("give results, or perform, and not both: results are of calls that were carried out")
+    return None
 
 
 def results_of(reply: AssistantReply, results: Results) -> list[Observed | None]:

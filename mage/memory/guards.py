@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from asyncio import CancelledError, current_task
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from inspect import isawaitable
-from typing import Any, TypeVar, final
+from typing import Any, Never, TypeVar, final
 
 import attrs
 
-from mage.effects import EffectError
+from mage.effects import EffectError, Metered, NotRestored, Restored, Verdict, metered
+from mage.engine import Failed, Passed
 from mage.engine.errors import MageError
+from mage.memory.events import AgentHook, heard_by
 from mage.memory.policy import Policy
+from mage.session import NotAVerdict
 
 
 @final
@@ -93,6 +96,27 @@ def require_policy(given: object) -> None:
         raise BadAgent(f"policy is a {type(given).__name__}, and must be a Policy: Policy(max_steps=50)")
 
 
+def require_parts(
+    asked: Mapping[str, object],
+    policy: Policy | None,
+    counter: object,
+    on_event: AgentHook | Iterable[AgentHook],
+) -> tuple[tuple[AgentHook, ...], Policy]:
+    """Return the hooks, and the policy in force: without a judge each summary is accepted openly.
+
+    Raises:
+        BadAgent: one of them is none.
+        TypeError: a hook is none.
+    """
+    for who, given in asked.items():
+        if given is not None:
+            require_asked(who, given)
+    require_policy(policy)
+    require_counter(counter)
+    chosen = policy or Policy()
+    return heard_by(on_event), chosen if asked["judge"] is not None else attrs.evolve(chosen, maintain=False)
+
+
 Answer = TypeVar("Answer")
 
 
@@ -142,3 +166,49 @@ async def answer_of(who: str, answer: Awaitable[Answer]) -> Answer:
         if task is None or task.cancelling():  # the run is cancelled, and with it what it waits for
             raise
         raise EffectError("dropped", f"the {who} was cancelled, and the run was not") from error
+
+
+def verdict_of(answer: object) -> Metered[Verdict]:
+    """Return what a judge answered.
+
+    Raises:
+        NotAVerdict: it is none.
+    """
+    found: Metered[Any] = metered(answer)
+    if not isinstance(found.value, Passed | Failed):
+        raise NotAVerdict(type(found.value).__name__)
+    return found
+
+
+def text_of(answer: object) -> Metered[str]:
+    """Return what a summarizer answered.
+
+    Raises:
+        TypeError: it is no text.
+    """
+    found: Metered[Any] = metered(answer)
+    if not isinstance(found.value, str):
+        raise TypeError(f"a summarizer returns a text, not a {type(found.value).__name__}")
+    return found
+
+
+def restored_of(answer: object) -> Restored | NotRestored:
+    """Return what `restore` answered.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(answer, Restored | NotRestored):
+        raise TypeError(
+            f"`restore` returned a {type(answer).__name__}, and must return Restored or NotRestored"
+        )
+    return answer
+
+
+def dropped() -> Never:
+    """Say of a judge that it was cancelled by itself.
+
+    Raises:
+        EffectError: always.
+    """
+    raise EffectError("dropped", "the judge was cancelled, and the memory was not")

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, contextmanager
 from inspect import isawaitable
 from threading import RLock, get_ident
 from types import TracebackType
-from typing import Any, Final, Generic, Never, Self, TypeAlias, TypeVar, cast, final, get_args
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast, final, get_args
 
 import attrs
 
@@ -39,7 +39,6 @@ from mage.effects import (
     AsyncJudge,
     AsyncSummarizer,
     Decide,
-    EffectError,
     Judge,
     JudgeRequest,
     Metered,
@@ -51,19 +50,19 @@ from mage.effects import (
     SummaryRequest,
     Verdict,
     WorldEffect,
-    metered,
 )
 from mage.effects.program import Ask, Program, drive, drive_awaited
-from mage.engine import Accept, Digest, Failed, Passed, Refusal, Rejected, State
-from mage.engine.errors import MageError
+from mage.engine import Accept, Digest, Refusal, Rejected, State
 from mage.engine.journal import Operation
-from mage.memory.events import AgentHook, heard_by, tell_hooks
+from mage.memory.events import AgentHook, tell_hooks
 from mage.memory.exchange import (
     Call,
+    MemoryBusy,
     Perform,
     Results,
     Take,
     Taken,
+    given_of,
     grow,
     instruct,
     observed_in,
@@ -73,14 +72,22 @@ from mage.memory.exchange import (
     why_barred,
 )
 from mage.memory.extracted import extracted, extracted_awaited
-from mage.memory.guards import answer_of, require_asked, require_counter, require_one_of, require_policy
+from mage.memory.guards import (
+    answer_of,
+    dropped,
+    require_one_of,
+    require_parts,
+    restored_of,
+    text_of,
+    verdict_of,
+)
 from mage.memory.journal import Tally
 from mage.memory.policy import Policy
 from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
 from mage.memory.state import Run
 from mage.memory.thinking import thought_about
 from mage.render import Meter
-from mage.session import AsyncSession, Conflict, Entry, NotAVerdict, Refused, Session
+from mage.session import AsyncSession, Conflict, Entry, Refused, Session
 from mage.session.reading import Readable
 from mage.stores import AsyncJournalStore, Clock, Head, JournalStore, Salts, now, random_salt
 from mage.stores.processes import Home
@@ -95,15 +102,6 @@ AsyncRestorer: TypeAlias = Callable[[Restore], Awaitable[Restored | NotRestored]
 
 _OWN: Final = (COMPRESS, REVISE)
 _NOBODY: Final = NotRestored("nothing undoes actions here by itself: do it yourself, where it is needed")
-
-
-@final
-@attrs.frozen
-class MemoryBusy(MageError):
-    """A memory was used by a function that it called, such as `perform` or a judge, before that had returned."""
-
-    def __str__(self) -> str:
-        return "a memory cannot be used from within what it calls: return first"
 
 
 class _Memory(Generic[S]):
@@ -194,13 +192,6 @@ class _Memory(Generic[S]):
             self._run.judging = None
             raise
 
-    def _restored(self, answer: object) -> Restored | NotRestored:
-        if not isinstance(answer, Restored | NotRestored):
-            raise TypeError(
-                f"`restore` returned a {type(answer).__name__}, and must return Restored or NotRestored"
-            )
-        return answer
-
     def _recording(
         self, action: str, observed: Observed, meta: Mapping[str, object]
     ) -> Callable[[Run], Program[None]]:
@@ -222,49 +213,6 @@ class _Memory(Generic[S]):
     def _taken(self, taken: Taken) -> Taken:
         self._begun = None
         return taken
-
-
-def _as_verdict(answer: object) -> Metered[Verdict]:
-    found: Metered[Any] = metered(answer)
-    if not isinstance(found.value, Passed | Failed):
-        raise NotAVerdict(type(found.value).__name__)
-    return found
-
-
-def _given(results: Results | None, perform: object) -> Results | None:
-    """Return the results of a reply, None where its calls are to be performed."""
-    if perform is None:
-        return {} if results is None else results
-    if results is not None:
-        raise ValueError("give results, or perform, and not both: results are of calls that were carried out")
-    return None
-
-
-def _dropped() -> Never:
-    raise EffectError("dropped", "the judge was cancelled, and the memory was not")
-
-
-def _as_text(answer: object) -> Metered[str]:
-    found: Metered[Any] = metered(answer)
-    if not isinstance(found.value, str):
-        raise TypeError(f"a summarizer returns a text, not a {type(found.value).__name__}")
-    return found
-
-
-def _checked(
-    asked: Mapping[str, object],
-    policy: Policy | None,
-    counter: object,
-    on_event: AgentHook | Iterable[AgentHook],
-) -> tuple[tuple[AgentHook, ...], Policy]:
-    """Return the hooks, and the policy in force: without a judge each summary is accepted openly."""
-    for who, given in asked.items():
-        if given is not None:
-            require_asked(who, given)
-    require_policy(policy)
-    require_counter(counter)
-    chosen = policy or Policy()
-    return heard_by(on_event), chosen if asked["judge"] is not None else attrs.evolve(chosen, maintain=False)
 
 
 @final
@@ -343,7 +291,7 @@ class Memory(_Memory[Session]):
             TypeError: a hook is none, or an `async def`.
         """
         asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
-        hooks, chosen = _checked(asked, policy, counter, on_event)
+        hooks, chosen = require_parts(asked, policy, counter, on_event)
         session = Session.open(store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts)
         counting = counter or default_counter()
         return cls(session, chosen, counting, hooks, judge, summarizer or extracted, restore)
@@ -408,7 +356,7 @@ class Memory(_Memory[Session]):
         read = read_reply(reply)
         with self._alone():
             self._perform = perform
-            given = _given(results, perform)
+            given = given_of(results, perform)
             return self._taken(self._drive(self._taking(read, given)))
 
     def record(
@@ -505,7 +453,7 @@ class Memory(_Memory[Session]):
         if not wait and not thinking.done():
             return None
         with self._asked_anew():
-            return _as_verdict(thinking.result())
+            return verdict_of(thinking.result())
 
     def _judged_aside(self, request: JudgeRequest) -> Verdict | Metered[Verdict]:
         self._aside.add(get_ident())
@@ -537,11 +485,11 @@ class Memory(_Memory[Session]):
     def _effect(self, request: object) -> object:
         match request:
             case JudgeRequest() if self._judge is not None:
-                return _as_verdict(self._judge(request))
+                return verdict_of(self._judge(request))
             case SummaryRequest():
-                return _as_text(self._summarizer(request))
+                return text_of(self._summarizer(request))
             case Restore():
-                return _NOBODY if self._restore is None else self._restored(self._restore(request))
+                return _NOBODY if self._restore is None else restored_of(self._restore(request))
             case _:
                 raise TypeError(f"nobody answers a {type(request).__name__}")
 
@@ -592,7 +540,7 @@ class AsyncMemory(_Memory[AsyncSession]):
     ) -> AsyncMemory:
         """See `Memory.open`; judge, summarizer and `restore` are awaited."""
         asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
-        hooks, chosen = _checked(asked, policy, counter, on_event)
+        hooks, chosen = require_parts(asked, policy, counter, on_event)
         session = await AsyncSession.open(
             store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts
         )
@@ -618,7 +566,7 @@ class AsyncMemory(_Memory[AsyncSession]):
         read = read_reply(reply)
         async with self._alone():
             self._perform = perform
-            given = _given(results, perform)
+            given = given_of(results, perform)
             return self._taken(await self._drive(self._taking(read, given)))
 
     async def record(
@@ -730,20 +678,20 @@ class AsyncMemory(_Memory[AsyncSession]):
         with self._asked_anew():
             if not thinking.done():
                 await asyncio.wait([thinking])  # whoever is cancelled here does not cancel it
-            return _dropped() if thinking.cancelled() else thinking.result()
+            return dropped() if thinking.cancelled() else thinking.result()
 
     async def _judged(self, request: JudgeRequest) -> Metered[Verdict]:
         judge = cast("AsyncJudge", self._judge)
-        return _as_verdict(await answer_of("judge", judge(request)))
+        return verdict_of(await answer_of("judge", judge(request)))
 
     async def _effect(self, request: object) -> object:
         match request:
             case JudgeRequest():
                 return await self._judged(request)
             case SummaryRequest():
-                return _as_text(await answer_of("summarizer", self._summarizer(request)))
+                return text_of(await answer_of("summarizer", self._summarizer(request)))
             case Restore() if self._restore is not None:
-                return self._restored(await answer_of("restore", self._restore(request)))
+                return restored_of(await answer_of("restore", self._restore(request)))
             case Restore():
                 return _NOBODY
             case _:

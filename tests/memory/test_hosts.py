@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -21,6 +21,14 @@ from tests.memory.replies import TASK, buy, compress, done, journal, memory, not
 NOT_BROUGHT_BACK = (
     "The world could not be brought back to this point. Why, and what was done there and stands:"
 )
+
+
+class Turn:
+    """Awaited, it lets the event loop turn once."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        """Let it turn."""
+        yield
 
 
 def raising(error: BaseException) -> Callable[[Restore], Restored | NotRestored]:
@@ -107,7 +115,7 @@ def test_a_judge_that_ends_with_its_event_loop_is_no_cancellation_of_the_next() 
         policy = Policy(wait=False)
         kept = await AsyncMemory.open(MemoryStore(), "m", task=TASK, judge=judge, policy=policy)
         await kept.take(reply(buy("a"), compress("A"), ids=["x", "y"]), perform=done)
-        await asyncio.sleep(0)
+        await Turn()
         return kept
 
     async def second(kept: AsyncMemory) -> bool:
@@ -242,7 +250,7 @@ def test_a_close_by_another_task_waits_for_the_result() -> None:
 
         async def perform(call: Call) -> str:
             closing.append(asyncio.create_task(kept.close()))
-            await asyncio.sleep(0)
+            await Turn()
             return "bought"
 
         await kept.take(reply(buy("a")), perform=perform)
@@ -261,20 +269,20 @@ class Awaited:
 
     async def append(self, name: str, expected: Head, records: Sequence[Record]) -> Head:
         """Write, with a turn before and one behind."""
-        await asyncio.sleep(0)
+        await Turn()
         head = self._store.append(name, expected, records)
-        await asyncio.sleep(0)
+        await Turn()
         return head
 
     async def read(self, name: str, after: int, upto: int) -> AsyncIterator[Record]:
         """Read."""
         for record in self._store.read(name, after, upto):
-            await asyncio.sleep(0)
+            await Turn()
             yield record
 
     def __getattr__(self, name: str) -> Any:
         async def answered(*given: Any, **named: Any) -> Any:
-            await asyncio.sleep(0)
+            await Turn()
             return getattr(self._store, name)(*given, **named)
 
         return answered
@@ -288,12 +296,12 @@ def test_a_take_that_is_cancelled_at_any_await_is_made_again(ids: list[str] | No
         performed: list[str] = []
 
         async def perform(call: Call) -> str:
-            await asyncio.sleep(0)
+            await Turn()
             performed.append(f"result {len(performed)}")
             return performed[-1]
 
         async def judge(request: JudgeRequest) -> Verdict:
-            await asyncio.sleep(0)
+            await Turn()
             return Passed()
 
         store: Any = Awaited(MemoryStore())
@@ -301,7 +309,7 @@ def test_a_take_that_is_cancelled_at_any_await_is_made_again(ids: list[str] | No
             said = reply(buy("a"), buy("b"), buy("a"), compress("All."), ids=ids)
             taking = asyncio.ensure_future(kept.take(said, perform=perform))
             for _ in range(turns):
-                await asyncio.sleep(0)
+                await Turn()
             was_over = taking.done()
             taking.cancel()
             await asyncio.wait([taking])
