@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, current_task
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from asyncio import CancelledError, Task, create_task, current_task
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, Never, TypeVar, final
 
@@ -212,3 +212,10 @@ def dropped() -> Never:
         EffectError: always.
     """
     raise EffectError("dropped", "the judge was cancelled, and the memory was not")
+
+
+def in_background(question: Coroutine[Any, Any, Answer]) -> Task[Answer]:
+    """Ask while others go on. What it raises is for whoever waits for it, and is not logged where nobody does."""
+    task = create_task(question)
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return task

@@ -75,6 +75,7 @@ from mage.memory.extracted import extracted, extracted_awaited
 from mage.memory.guards import (
     answer_of,
     dropped,
+    in_background,
     require_one_of,
     require_parts,
     restored_of,
@@ -281,7 +282,7 @@ class Memory(_Memory[Session]):
             salts: gives the salt of each text.
 
         Returns:
-            The memory. Cost: O(commands in its journal).
+            The memory. Cost: O(size of the newest snapshot); its first call then O(commands in its journal).
 
         Raises:
             UnknownJournal: it is not there, and there is no task to create it for.
@@ -333,8 +334,8 @@ class Memory(_Memory[Session]):
         """Record what the model replied and what came of it, and do what it does to its own state.
 
         Calls to tools of yours become steps, in the order of the calls; then `compress` or `revise` is done. A
-        refusal is told to the model with the next `messages`. Each call is recorded once, also where the same reply
-        is handed in again after a crash. A result that is there is never lost.
+        refusal is told to the model with the next `messages`. Each call is recorded once, also where the last reply
+        is handed in again: after an error any, after a crash those with ids. A result that is there is never lost.
 
         Args:
             reply: the client's object, or the same as JSON: a chat completion or its message, a Responses
@@ -351,7 +352,7 @@ class Memory(_Memory[Session]):
         Raises:
             NoReply: `reply` is none.
             ValueError: a result belongs to no call, or `results` and `perform` are both given.
-            Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`.
+            Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`; and what `perform` raises.
         """
         read = read_reply(reply)
         with self._alone():
@@ -637,7 +638,7 @@ class AsyncMemory(_Memory[AsyncSession]):
                 came = None if self._perform is None else self._perform(call)
                 return await came if isawaitable(came) else came
             case BeginJudging(request):
-                self._thinking = {request.digest: asyncio.ensure_future(self._judged(request))}
+                self._thinking = {request.digest: in_background(self._judged(request))}
                 return None
             case AskVerdict(digest, wait):
                 return await self._verdict(digest, wait=wait)

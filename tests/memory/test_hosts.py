@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
@@ -399,3 +400,26 @@ def test_tasks_share_a_memory_in_one_event_loop_after_the_other() -> None:
         return [step.action for step in kept.session.state().raw]
 
     assert asyncio.run(second(asyncio.run(first()))) == ["a", "b", "c", "d", "e", "f"]
+
+
+def test_a_judge_that_fails_when_nobody_asks_any_more_is_not_logged() -> None:
+    """A loop that ends before the verdict leaves no word of an exception that nobody retrieved."""
+    said: list[object] = []
+
+    async def played() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: said.append(context))
+
+        async def judge(request: JudgeRequest) -> Verdict:
+            raise EffectError("server", "down")
+
+        policy = Policy(wait=False)
+        async with await AsyncMemory.open(MemoryStore(), "m", task=TASK, judge=judge, policy=policy) as kept:
+            await kept.take(reply(buy("a"), compress("A")), perform=done)
+            await Turn()
+            await Turn()
+        del kept
+        gc.collect()
+
+    asyncio.run(played())
+    gc.collect()
+    assert said == []
