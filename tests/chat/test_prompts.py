@@ -37,7 +37,6 @@ from tests.render.states import execution_states, hostile_texts, visited, walks
 
 HASHES: Final = {
     "system": (2, "6f0de4d01197"),
-    "memory": (1, "0d0041282263"),
     "as-tools": (1, "e3eb8bf5d28f"),
     "as-text": (1, "63e21c601107"),
     "as-json": (1, "9ac351ea5719"),
