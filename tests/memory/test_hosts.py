@@ -15,6 +15,7 @@ import pytest
 from mage.effects import EffectError, JudgeRequest, NotRestored, Restore, Restored
 from mage.engine import ApplyVerdict, Compress, Grow, Passed, Start, Verdict
 from mage.memory import AsyncMemory, BadAgent, Call, Memory, MemoryBusy, NotAwaitable, Policy, Stopped
+from mage.memory.guards import in_background
 from mage.session import NotAVerdict
 from mage.stores import Head, MemoryStore, Record, StoreUnavailable, UnknownJournal, WrongProcess
 from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply, revise
@@ -402,24 +403,19 @@ def test_tasks_share_a_memory_in_one_event_loop_after_the_other() -> None:
     assert asyncio.run(second(asyncio.run(first()))) == ["a", "b", "c", "d", "e", "f"]
 
 
-def test_a_judge_that_fails_when_nobody_asks_any_more_is_not_logged() -> None:
+def test_what_fails_in_the_background_when_nobody_asks_any_more_is_not_logged() -> None:
     """A loop that ends before the verdict leaves no word of an exception that nobody retrieved."""
     said: list[object] = []
 
+    async def failing() -> None:
+        raise EffectError("server", "down")
+
     async def played() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: said.append(context))
-
-        async def judge(request: JudgeRequest) -> Verdict:
-            raise EffectError("server", "down")
-
-        policy = Policy(wait=False)
-        async with await AsyncMemory.open(MemoryStore(), "m", task=TASK, judge=judge, policy=policy) as kept:
-            await kept.take(reply(buy("a"), compress("A")), perform=done)
-            await Turn()
-            await Turn()
-        del kept
+        in_background(failing())
+        await Turn()
+        await Turn()
         gc.collect()
 
     asyncio.run(played())
-    gc.collect()
     assert said == []
