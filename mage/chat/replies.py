@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Final, cast, final
 
 import attrs
@@ -37,7 +38,7 @@ class NoReply(MageError, TypeError):
 
 
 @final
-@attrs.frozen
+@attrs.frozen(slots=False)
 class AssistantReply:
     """One reply of a model.
 
@@ -51,9 +52,9 @@ class AssistantReply:
     calls: tuple[ToolCall, ...] = ()
     is_cut: bool = False
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """16 hexadecimal digits that tell this reply from others. Cost: O(size)."""
+        """16 hexadecimal digits that tell this reply from others. Cost: O(size), once: each call is looked up by it."""
         said = [self.text, [[call.id, call.name, call.arguments] for call in self.calls]]
         return hashlib.sha256(canonical(said).encode(errors="backslashreplace")).hexdigest()[:16]
 
@@ -74,8 +75,8 @@ def read_reply(reply: object) -> AssistantReply:
         choice = _mapping(choices[0])
         message, is_cut = _mapping(choice.get("message")), choice.get("finish_reason") in _CUT
     elif isinstance(output, list):
-        return _of_items(output, is_cut=document.get("status") == "incomplete")
-    elif isinstance(content, list) and document.get("type") == "message":
+        return _of_items(output, is_cut=document.get("status", "completed") not in ("completed", None))
+    elif isinstance(content, list) and (document.get("type") == "message" or _has_blocks(content)):
         return _of_items(content, is_cut=document.get("stop_reason") in _CUT)
     else:
         message, is_cut = document, False
@@ -84,8 +85,8 @@ def read_reply(reply: object) -> AssistantReply:
     return _of_chat(message, is_cut=is_cut)
 
 
-_CUT: Final = ("length", "max_tokens", "model_context_window_exceeded")
-"""How chat completions and Messages say that a reply was cut off."""
+_CUT: Final = ("length", "content_filter", "max_tokens", "model_context_window_exceeded", "pause_turn")
+"""How chat completions and Messages say that a reply ended before its end."""
 _TEXTS: Final = {"text": "text", "output_text": "text", "refusal": "refusal"}
 """Parts that are text, and the field that holds it."""
 
@@ -104,9 +105,22 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
+def _chat_call(called: Mapping[str, object]) -> ToolCall:
+    if called.get("type") == "custom":
+        return _call(called.get("id"), _mapping(called.get("custom")), "input")
+    return _call(called.get("id"), _mapping(called.get("function")), "arguments")
+
+
+def _has_blocks(content: list[object]) -> bool:
+    """Tell whether these are blocks of Anthropic's: a message as hosts keep it in a history names no type."""
+    return any(_mapping(part).get("type") == "tool_use" for part in content)
+
+
 def _of_chat(message: Mapping[str, object], *, is_cut: bool) -> AssistantReply:
     called = [_mapping(each) for each in _list(message.get("tool_calls"))]
-    calls = [_call(each.get("id"), _mapping(each.get("function")), "arguments") for each in called]
+    calls = [_chat_call(each) for each in called]
+    if message.get("function_call") is not None:  # as it was before there were several
+        calls.append(_call("", _mapping(message["function_call"]), "arguments"))
     said = [*_texts(message.get("content")), _text(message.get("refusal"))]
     return AssistantReply("\n".join(filter(None, said)), tuple(calls), is_cut)
 
@@ -119,6 +133,11 @@ def _of_items(items: Iterable[object], *, is_cut: bool) -> AssistantReply:
         match found.get("type"):
             case "function_call":
                 calls.append(_call(found.get("call_id"), found, "arguments"))
+            case str(kind) if (
+                kind.endswith("_call") and "call_id" in found
+            ):  # custom, shell and computer calls
+                field = "input" if "input" in found else "action"
+                calls.append(_call(found["call_id"], {"name": kind, **found}, field))
             case "tool_use":
                 calls.append(_call(found.get("id"), found, "input"))
             case "message":
@@ -143,5 +162,9 @@ def _text(value: object) -> str:
 
 def _call(key: object, called: Mapping[str, object], field: str) -> ToolCall:
     arguments = called.get(field)
-    written = arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
-    return ToolCall(_text(key), _text(called.get("name")), written)
+    if not isinstance(arguments, str):
+        try:
+            arguments = json.dumps({} if arguments is None else arguments)
+        except (TypeError, ValueError, RecursionError):  # nested too deeply, a number too long, no JSON
+            arguments = "(arguments that JSON cannot say)"
+    return ToolCall(_text(key), _text(called.get("name")), arguments)

@@ -1,9 +1,9 @@
 """A session as anybody's loop uses it: what the model is shown, what it replied, and what follows from that."""
 
 from mage.memory.events import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
-from mage.memory.exchange import Call, Stopped, Taken
+from mage.memory.exchange import Call, MemoryBusy, Stopped, Taken
 from mage.memory.guards import BadAgent, NotAwaitable
-from mage.memory.memory import AsyncMemory, Memory, MemoryBusy
+from mage.memory.memory import AsyncMemory, Memory
 from mage.memory.policy import BadPolicy, Policy
 
 __all__ = [

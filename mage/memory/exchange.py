@@ -9,7 +9,8 @@ They are programs over the same parts as the agent's loop (`mage.agent.loop`), w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar, cast, final
 
 import attrs
@@ -33,7 +34,7 @@ from mage.memory.journal import CALL, REPLY, Tally, observed_meta
 from mage.memory.maintain import settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished
 from mage.memory.requests import Look, Overtaken
-from mage.memory.revise import place_owed, revise_as_asked
+from mage.memory.revise import owe, place_owed, revise_as_asked
 from mage.memory.state import Run
 
 Answer = TypeVar("Answer")
@@ -61,6 +62,15 @@ class Stopped(MageError):
 
     def __str__(self) -> str:
         return f"{self.reason.replace('_', ' ')}: {self.detail}"
+
+
+@final
+@attrs.frozen
+class MemoryBusy(MageError):
+    """A memory was used by a function that it called, such as `perform` or a judge, before that had returned."""
+
+    def __str__(self) -> str:
+        return "a memory cannot be used from within what it calls: return first"
 
 
 @final
@@ -189,29 +199,35 @@ class Take:
         tally: what the journal says, among it what was recorded of this reply before.
         told: how many of the run's notices the model had seen when it replied; taken out by the first look.
         recorded: the places of the calls that this turn has recorded, where it begins again.
+        came: by place, what came back from the calls that the host has carried out for this turn.
     """
 
     reply: AssistantReply
     results: Sequence[Observed | None] | None
     tally: Tally
     told: list[int]
-    recorded: set[int] = attrs.field(factory=set, init=False)
+    recorded: set[int] = attrs.field(factory=set)
+    came: dict[int, Observed] = attrs.field(factory=dict)
 
     async def __call__(self, run: Run) -> Taken:
         """Make steps of what was done, then do what the model does to its own state (D11)."""
-        if self.told:
+        was_shown = bool(self.told)
+        if was_shown:
             del run.notices[: self.told.pop()]
         held: list[str] = []
-        fresh = [
-            (place, call)
-            for place, call in enumerate(self.reply.calls)
-            if place not in self.recorded and not self._is_known(call)
-        ]
+        unread: list[str] = []
+        fresh = list(self._fresh())
         for place, call in fresh:
             if not is_own(call):
-                held.extend(await self._step(run, place, call, held))
-        await self._own(run, [call for _, call in fresh if is_own(call)], held)
+                held.extend(await self._step(run, place, call, held, unread))
+        if unread:
+            told = "A call of your last reply could not be read, and was not done:"
+            await run.notice("unusable", told, *unread)
+        await self._own(run, [(place, call) for place, call in fresh if is_own(call)], held)
         self.recorded.update(place for place, _ in fresh)
+        if was_shown and self.reply.calls and not fresh:  # some servers number the calls of each reply alike
+            told = "Your last reply was the one before once more, with the ids of its calls: nothing was done again."
+            await run.notice("refused", told)
         return Taken(await self._finishes(run), self.reply.text)
 
     async def _finishes(self, run: Run) -> bool:
@@ -224,49 +240,73 @@ class Take:
             return False
         return await _is_settled(run)
 
-    async def _step(self, run: Run, place: int, call: ToolCall, held: Sequence[str]) -> Sequence[str]:
-        """Make a step of a call; return it where it was not carried out."""
+    async def _step(
+        self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
+    ) -> Sequence[str]:
+        """Make a step of a call; return it where it was not carried out, and say why where it could not be read."""
         made = readable(call)
         action = f"{call.name} {call.arguments}" if isinstance(made, str) else made.action
-        observed = None if self.results is None else self.results[place]
+        observed = self.came.get(place) if self.results is None else self.results[place]
         if isinstance(made, str) and observed is None:
-            told = "A call of your last reply could not be read, and was not done:"
-            await run.notice("unusable", told, made)
+            unread.append(made)
             return [call.name]
-        if isinstance(made, Call) and self.results is None and not held and not why_barred(run.state):
+        if isinstance(made, Call) and self._may_ask(observed, held) and not why_barred(run.state):
             came = await Perform(made)
-            observed = None if came is None else observed_in(came)
+            if came is not None:
+                observed = self.came[place] = observed_in(came)
         if observed is None:  # what follows was decided for the case that this one is done
             return [action]
-        await grow(run, action, observed, self._meta(call))
-        self.recorded.add(place)
+        before = self.tally.commands
+        try:
+            await grow(run, action, observed, self._meta(call))
+        finally:  # also where the task was cancelled while it was written
+            if self.tally.commands != before:
+                self.recorded.add(place)
         return []
 
-    def _is_known(self, call: ToolCall) -> bool:
-        """Tell whether something was recorded of this call of this very reply; one without an id is never known."""
-        return bool(call.id) and self.reply.digest == self.tally.reply and call.id in self.tally.calls
+    def _may_ask(self, observed: Observed | None, held: Sequence[str]) -> bool:
+        return observed is None and self.results is None and not held
+
+    def _fresh(self) -> Iterator[tuple[int, ToolCall]]:
+        """Yield the calls of which nothing is recorded, with their places, own calls last.
+
+        One without an id is never known; of several with one id, as many as were recorded.
+        """
+        known = Counter(self.tally.calls if self.reply.digest == self.tally.reply else ())
+        for place, call in sorted(enumerate(self.reply.calls), key=lambda found: is_own(found[1])):
+            is_known = bool(call.id) and known[call.id] > 0
+            known[call.id] -= is_known
+            if not is_known and place not in self.recorded:
+                yield place, call
 
     def _meta(self, call: ToolCall) -> Meta:
         first = self.tally.reply != self.reply.digest
         thought = {"thought": self.reply.text} if first and self.reply.text else {}
         return {**thought, REPLY: self.reply.digest, CALL: call.id}
 
-    async def _own(self, run: Run, own: Sequence[ToolCall], held: Sequence[str]) -> None:
-        """Do the one thing that a model may do to its own state in a reply; not after something that was not done."""
-        doing = own[:1] if not held else []
-        not_done = [*held, *[call.name for call in own[len(doing) :]]]
+    async def _own(self, run: Run, own: Sequence[tuple[int, ToolCall]], held: Sequence[str]) -> None:
+        """Do the one thing that a model may do to its own state in a reply; not after something that was not done.
+
+        It is the first one in the reply, also where that was done before the reply was handed in again.
+        """
+        first = next((place for place, call in enumerate(self.reply.calls) if is_own(call)), None)
+        doing = [(place, call) for place, call in own if place == first] if not held else []
+        not_done = [*held, *[call.name for _, call in own[len(doing) :]]]
         if len(own) > 1:
             await run.notice("refused", "Only one compress or revise can be done in a reply.")
         if not_done:
             await run.notice("refused", "Not done, of your last reply:", *not_done)
-        for call in doing:
+        for place, call in doing:
             before = self.tally.commands
             try:
                 await _done(run, call, self._meta(call))
             except Overtaken:
-                await look(run)
                 if self.tally.commands == before:
                     await run.notice("refused", "Not done, of your last reply:", call.name)
+                await look(run)
+            finally:
+                if self.tally.commands != before:
+                    self.recorded.add(place)
 
 
 async def _done(run: Run, call: ToolCall, meta: Meta) -> None:
@@ -306,6 +346,7 @@ async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:
         except Overtaken:
             await look(run)
             continue
+        owe(run, run.state.tree.step_head, observed.instructions)
         if isinstance(failed, Rejected):
             label = failed.tree.head_summary.label
             await run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")
@@ -332,10 +373,23 @@ def observed_in(result: object, effect: ActionEffect | None = None) -> Observed:
         TypeError: it is neither a text nor an `Observed`.
     """
     if isinstance(result, Observed):
-        return result
+        return result if effect is None else attrs.evolve(result, effect=effect)
     if not isinstance(result, str):
         raise TypeError(f"what came back from a call is a text or an Observed, not a {type(result).__name__}")
     return Observed(result, effect=effect)
+
+
+def given_of(results: Results | None, perform: object) -> Results | None:
+    """Return the results of a reply, None where its calls are to be performed.
+
+    Raises:
+        ValueError: both are given.
+    """
+    if perform is None:
+        return {} if results is None else results
+    if results is not None:
+        raise ValueError("give results, or perform, and not both: results are of calls that were carried out")
+    return None
 
 
 def results_of(reply: AssistantReply, results: Results) -> list[Observed | None]:

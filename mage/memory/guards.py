@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, current_task
-from collections.abc import Awaitable
+from asyncio import CancelledError, Task, create_task, current_task
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
 from inspect import isawaitable
-from typing import Any, TypeVar, final
+from typing import Any, Never, TypeVar, final
 
 import attrs
 
-from mage.effects import EffectError
+from mage.effects import EffectError, Metered, NotRestored, Restored, Verdict, metered
+from mage.engine import Failed, Passed
 from mage.engine.errors import MageError
+from mage.memory.events import AgentHook, heard_by
 from mage.memory.policy import Policy
+from mage.session import NotAVerdict
 
 
 @final
@@ -44,23 +47,42 @@ def counter(_agent: object, _field: attrs.Attribute[Any], given: object) -> None
     Raises:
         BadAgent: it has no name, or does not count.
     """
-    counts = isinstance(getattr(given, "name", None), str) and callable(getattr(given, "count", None))
-    if given is not None and (isinstance(given, type) or not counts):
-        raise BadAgent(
-            f"counter is a {type(given).__name__}, and must have a `name` and a `count`: mage.tokens.ExactCounter()"
-        )
+    require_counter(given)
 
 
 def require_asked(who: str, given: object) -> None:
-    """Do nothing if this can be a model, judge or summarizer.
+    """Do nothing if this can be a model, judge, summarizer or `restore`.
 
     Raises:
         BadAgent: it cannot be called.
     """
     if not callable(given):
+        ours = "" if who == "restore" else f", or mage.llm.Chat{who.capitalize()}"
         raise BadAgent(
-            f"{who} is a {type(given).__name__}, and must be called with a request: give a function, or"
-            f" mage.llm.Chat{who.capitalize()}"
+            f"{who} is a {type(given).__name__}, and must be called with a request: give a function{ours}"
+        )
+
+
+def require_one_of(what: str, given: object, known: Sequence[str]) -> None:
+    """Do nothing if this is one of the known words.
+
+    Raises:
+        BadAgent: it is not.
+    """
+    if given not in known:
+        raise BadAgent(f"{what} is {given!r:.80}, and must be one of {', '.join(known)}")
+
+
+def require_counter(given: object) -> None:
+    """Do nothing if this counts tokens, or is None, which stands for what is installed.
+
+    Raises:
+        BadAgent: it has no name, or does not count.
+    """
+    counts = isinstance(getattr(given, "name", None), str) and callable(getattr(given, "count", None))
+    if given is not None and (isinstance(given, type) or not counts):
+        raise BadAgent(
+            f"counter is a {type(given).__name__}, and must have a `name` and a `count`: mage.tokens.ExactCounter()"
         )
 
 
@@ -74,12 +96,33 @@ def require_policy(given: object) -> None:
         raise BadAgent(f"policy is a {type(given).__name__}, and must be a Policy: Policy(max_steps=50)")
 
 
+def require_parts(
+    asked: Mapping[str, object],
+    policy: Policy | None,
+    counter: object,
+    on_event: AgentHook | Iterable[AgentHook],
+) -> tuple[tuple[AgentHook, ...], Policy]:
+    """Return the hooks, and the policy in force: without a judge each summary is accepted openly.
+
+    Raises:
+        BadAgent: one of them is none.
+        TypeError: a hook is none.
+    """
+    for who, given in asked.items():
+        if given is not None:
+            require_asked(who, given)
+    require_policy(policy)
+    require_counter(counter)
+    chosen = policy or Policy()
+    return heard_by(on_event), chosen if asked["judge"] is not None else attrs.evolve(chosen, maintain=False)
+
+
 Answer = TypeVar("Answer")
 
 
 @final
 class NotAwaitable(MageError, TypeError):
-    """An `AsyncAgent` was given somebody who is called and not awaited. Nothing was recorded of the answer.
+    """An `AsyncAgent` or `AsyncMemory` was given a function that is not awaited. Nothing was recorded of its answer.
 
     Attributes:
         who: in words.
@@ -93,8 +136,8 @@ class NotAwaitable(MageError, TypeError):
 
     def __str__(self) -> str:
         return (
-            f"the {self.who} of an AsyncAgent is awaited, but this one returned a {self.found}:"
-            " make it an `async def`, or use Agent"
+            f"the {self.who} is awaited here, but this one returned a {self.found}:"
+            " make it an `async def`, or use the twin that is not awaited"
         )
 
 
@@ -123,3 +166,56 @@ async def answer_of(who: str, answer: Awaitable[Answer]) -> Answer:
         if task is None or task.cancelling():  # the run is cancelled, and with it what it waits for
             raise
         raise EffectError("dropped", f"the {who} was cancelled, and the run was not") from error
+
+
+def verdict_of(answer: object) -> Metered[Verdict]:
+    """Return what a judge answered.
+
+    Raises:
+        NotAVerdict: it is none.
+    """
+    found: Metered[Any] = metered(answer)
+    if not isinstance(found.value, Passed | Failed):
+        raise NotAVerdict(type(found.value).__name__)
+    return found
+
+
+def text_of(answer: object) -> Metered[str]:
+    """Return what a summarizer answered.
+
+    Raises:
+        TypeError: it is no text.
+    """
+    found: Metered[Any] = metered(answer)
+    if not isinstance(found.value, str):
+        raise TypeError(f"a summarizer returns a text, not a {type(found.value).__name__}")
+    return found
+
+
+def restored_of(answer: object) -> Restored | NotRestored:
+    """Return what `restore` answered.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(answer, Restored | NotRestored):
+        raise TypeError(
+            f"`restore` returned a {type(answer).__name__}, and must return Restored or NotRestored"
+        )
+    return answer
+
+
+def dropped() -> Never:
+    """Say of a judge that it was cancelled by itself.
+
+    Raises:
+        EffectError: always.
+    """
+    raise EffectError("dropped", "the judge was cancelled, and the memory was not")
+
+
+def in_background(question: Coroutine[Any, Any, Answer]) -> Task[Answer]:
+    """Ask while others go on. What it raises is for whoever waits for it, and is not logged where nobody does."""
+    task = create_task(question)
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return task

@@ -5,6 +5,8 @@ It stands in the meta of the commands, so it goes with them wherever they go.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, final
 
@@ -26,6 +28,8 @@ CALL: Final = "call"
 """The key in a command's meta under which stands the id of the call that it came of."""
 REPLY: Final = "reply"
 """The key in a command's meta under which stands the digest of the reply that it came of."""
+
+_DIGEST: Final = re.compile("[0-9a-f]{16}")
 
 _EFFECTS: Final[Mapping[str, type[ActionEffect]]] = {
     kind.__name__: kind for kind in (NoEffect, Reversible, Compensable, Irreversible)
@@ -87,8 +91,8 @@ class Tally:
         counts: how often it went back to each boundary, and wrote each summary's text anew (D13).
         effects: what the action of each step has done, where that was said.
         reply: the digest of the reply of which a command was recorded last; empty where there is none.
-        calls: the ids of the calls of that reply of which something was recorded.
-        commands: how many commands were recorded of replies.
+        calls: how many commands were recorded of the calls of that reply, by the calls' ids.
+        commands: how many commands this memory itself has recorded.
     """
 
     def __init__(
@@ -99,7 +103,7 @@ class Tally:
         self.counts = Counts(self._revisions, self._retexts)
         self.effects: dict[StepId, ActionEffect] = dict(effects or {})
         self.reply = ""
-        self.calls: set[str] = set()
+        self.calls = Counter[str]()
         self.commands = 0
 
     def clear(self) -> None:
@@ -108,7 +112,7 @@ class Tally:
         self._retexts.clear()
         self.effects.clear()
         self.calls.clear()
-        self.reply, self.commands = "", 0
+        self.reply = ""
 
     def add(self, command: Command, meta: Mapping[str, object], after: State) -> None:
         """Count a command that has led to the state `after`. Cost: O(1).
@@ -126,11 +130,11 @@ class Tally:
         if effect is not None:
             self.effects[after.tree.step_head] = effect
         reply = meta.get(REPLY)
-        if isinstance(reply, str):
+        if isinstance(reply, str) and _DIGEST.fullmatch(reply):  # else it is somebody else's word
             if reply != self.reply:
-                self.reply, self.calls = reply, set()
-            self.calls.add(str(meta.get(CALL, "")))
-            self.commands += 1
+                self.reply = reply
+                self.calls.clear()
+            self.calls[str(meta.get(CALL, ""))] += 1
 
     def add_all(self, entries: Iterable[Entry], before: State | None) -> State | None:
         """Count the commands of a journal behind the state `before`; return the state behind them. Cost: O(replaying them)."""

@@ -15,9 +15,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from inspect import isawaitable
-from threading import RLock
+from threading import RLock, get_ident
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast, final, get_args
 
 import attrs
 
@@ -50,19 +50,19 @@ from mage.effects import (
     Summarizer,
     SummaryRequest,
     Verdict,
-    metered,
 )
 from mage.effects.program import Ask, Program, drive, drive_awaited
-from mage.engine import Accept, Digest, Failed, Passed, Refusal, Rejected, State
-from mage.engine.errors import MageError
+from mage.engine import Accept, Digest, Refusal, Rejected, State
 from mage.engine.journal import Operation
-from mage.memory.events import AgentHook, heard_by, tell_hooks
+from mage.memory.events import AgentHook, tell_hooks
 from mage.memory.exchange import (
     Call,
+    MemoryBusy,
     Perform,
     Results,
     Take,
     Taken,
+    given_of,
     grow,
     instruct,
     observed_in,
@@ -72,16 +72,26 @@ from mage.memory.exchange import (
     why_barred,
 )
 from mage.memory.extracted import extracted, extracted_awaited
-from mage.memory.guards import answer_of, require_asked, require_policy
+from mage.memory.guards import (
+    answer_of,
+    dropped,
+    in_background,
+    require_one_of,
+    require_parts,
+    restored_of,
+    text_of,
+    verdict_of,
+)
 from mage.memory.journal import Tally
 from mage.memory.policy import Policy
 from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
 from mage.memory.state import Run
 from mage.memory.thinking import thought_about
 from mage.render import Meter
-from mage.session import AsyncSession, Conflict, Entry, NotAVerdict, Refused, Session
+from mage.session import AsyncSession, Conflict, Entry, Refused, Session
 from mage.session.reading import Readable
 from mage.stores import AsyncJournalStore, Clock, Head, JournalStore, Salts, now, random_salt
+from mage.stores.processes import Home
 from mage.tokens import TokenCounter, default_counter
 
 Answer = TypeVar("Answer")
@@ -95,15 +105,6 @@ _OWN: Final = (COMPRESS, REVISE)
 _NOBODY: Final = NotRestored("nothing undoes actions here by itself: do it yourself, where it is needed")
 
 
-@final
-@attrs.frozen
-class MemoryBusy(MageError):
-    """A memory was used by a function that it called, such as `perform` or a judge, before that had returned."""
-
-    def __str__(self) -> str:
-        return "a memory cannot be used from within what it calls: return first"
-
-
 class _Memory(Generic[S]):
     """What both twins have in common: everything that performs nothing."""
 
@@ -111,6 +112,7 @@ class _Memory(Generic[S]):
         self, session: S, policy: Policy, counter: TokenCounter, hooks: tuple[AgentHook, ...]
     ) -> None:
         self._session = session
+        self._home = Home(f"session {session.name!r}")  # its lock, too, is of no use in a fork of the process
         self._hooks = hooks
         self._counter = counter
         own = [MEMORY.text, *map(canonical, declared(_OWN, "chat"))]
@@ -121,6 +123,7 @@ class _Memory(Generic[S]):
         self._head: Head | None = None
         self._state: State | None = None
         self._told: list[int] = []
+        self._begun: Take | None = None  # what raised, until the model is asked again
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} over {self._session!r}>"
@@ -135,7 +138,11 @@ class _Memory(Generic[S]):
 
         Args:
             style: of OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
+
+        Raises:
+            BadAgent: there is no such style.
         """
+        require_one_of("style", style, get_args(Style))
         return declared(_OWN, style)
 
     def may_act(self) -> str:
@@ -145,14 +152,16 @@ class _Memory(Generic[S]):
         """
         return why_barred(self._session.phase)
 
-    def _beside(self, beside: object) -> None:
-        """Count what the host puts around S."""
+    def _asked_for(self, form: Form, steps: Steps, beside: object) -> None:
+        """Refuse a form that there is not, and count what the host puts around S."""
+        require_one_of("form", form, get_args(Form))
+        require_one_of("steps", steps, get_args(Steps))
         parts = [beside] if isinstance(beside, str | Mapping) else cast("Iterable[object]", beside)
         counted = [part if isinstance(part, str) else canonical(part) for part in parts]
         self._run.overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
 
     def _shown(self, request: Decide, form: Form, steps: Steps) -> list[dict[str, Any]]:
-        self._told = [len(request.notices)]
+        self._told, self._begun = [len(request.notices)], None
         return written(state_messages(request, steps=steps), form)
 
     def _seen(self, entries: Iterable[Entry], *, anew: bool, followed: bool) -> Seen:
@@ -171,15 +180,18 @@ class _Memory(Generic[S]):
         """Count a command that this memory has written."""
         if self._session.head != self._head:
             self._tally.add(asked.command, asked.meta, state)
+            self._tally.commands += 1
             self._head, self._state = self._session.head, state
         return state
 
-    def _restored(self, answer: object) -> Restored | NotRestored:
-        if not isinstance(answer, Restored | NotRestored):
-            raise TypeError(
-                f"`restore` returned a {type(answer).__name__}, and must return Restored or NotRestored"
-            )
-        return answer
+    @contextmanager
+    def _asked_anew(self) -> Iterator[None]:
+        """Have a judge that raised while the agent went on asked once more, and not hear the same for ever."""
+        try:
+            yield
+        except Exception:  # whatever a judge raises: it is passed on
+            self._run.judging = None
+            raise
 
     def _recording(
         self, action: str, observed: Observed, meta: Mapping[str, object]
@@ -193,33 +205,15 @@ class _Memory(Generic[S]):
 
     def _taking(self, reply: AssistantReply, results: Results | None) -> Take:
         given = None if results is None else results_of(reply, results)
-        return Take(reply, given, self._tally, self._told)
+        take = Take(reply, given, self._tally, self._told)
+        if self._begun is not None and self._begun.reply == reply:
+            take = attrs.evolve(take, recorded=self._begun.recorded, came=self._begun.came)
+        self._begun = take
+        return take
 
-
-def _as_verdict(answer: object) -> Metered[Verdict]:
-    found: Metered[Any] = metered(answer)
-    if not isinstance(found.value, Passed | Failed):
-        raise NotAVerdict(type(found.value).__name__)
-    return found
-
-
-def _as_text(answer: object) -> Metered[str]:
-    found: Metered[Any] = metered(answer)
-    if not isinstance(found.value, str):
-        raise TypeError(f"a summarizer returns a text, not a {type(found.value).__name__}")
-    return found
-
-
-def _checked(
-    judge: object, summarizer: object, policy: Policy | None, on_event: AgentHook | Iterable[AgentHook]
-) -> tuple[tuple[AgentHook, ...], Policy]:
-    """Return the hooks, and the policy in force: without a judge each summary is accepted openly."""
-    for who, given in (("judge", judge), ("summarizer", summarizer)):
-        if given is not None:
-            require_asked(who, given)
-    require_policy(policy)
-    chosen = policy or Policy()
-    return heard_by(on_event), chosen if judge is not None else attrs.evolve(chosen, maintain=False)
+    def _taken(self, taken: Taken) -> Taken:
+        self._begun = None
+        return taken
 
 
 @final
@@ -250,6 +244,7 @@ class Memory(_Memory[Session]):
         self._perform: Callable[[Call], Came] | None = None
         self._lock = RLock()
         self._busy = False
+        self._aside = set[int]()  # the threads in which a judge thinks while the agent goes on
         self._thinking: dict[Digest, Future[Verdict | Metered[Verdict]]] = {}
 
     @classmethod
@@ -287,15 +282,17 @@ class Memory(_Memory[Session]):
             salts: gives the salt of each text.
 
         Returns:
-            The memory. Cost: O(commands in its journal).
+            The memory. Cost: O(size of the newest snapshot); its first call then O(commands in its journal).
 
         Raises:
             UnknownJournal: it is not there, and there is no task to create it for.
             OtherTask: it is there for another task.
             DamagedRecord: one of its records is not sound.
-            BadPart: judge, summarizer or policy is none.
+            BadAgent: judge, summarizer, `restore`, policy or counter is none.
+            TypeError: a hook is none, or an `async def`.
         """
-        hooks, chosen = _checked(judge, summarizer, policy, on_event)
+        asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
+        hooks, chosen = require_parts(asked, policy, counter, on_event)
         session = Session.open(store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts)
         counting = counter or default_counter()
         return cls(session, chosen, counting, hooks, judge, summarizer or extracted, restore)
@@ -319,11 +316,12 @@ class Memory(_Memory[Session]):
             Messages, JSON all through. Cost: O(size of S); a compaction asks summarizer and judge.
 
         Raises:
+            BadAgent: there is no such form, or `steps` is neither.
             Stopped: the policy stops the agent here.
             SessionClosed, WrongProcess, StoreError: as from a session.
         """
         with self._alone():
-            self._beside(beside)
+            self._asked_for(form, steps, beside)
             return self._shown(self._drive(show), form, steps)
 
     def take(
@@ -336,8 +334,8 @@ class Memory(_Memory[Session]):
         """Record what the model replied and what came of it, and do what it does to its own state.
 
         Calls to tools of yours become steps, in the order of the calls; then `compress` or `revise` is done. A
-        refusal is told to the model with the next `messages`. Each call is recorded once, also where the same reply
-        is handed in again after a crash. A result that is there is never lost.
+        refusal is told to the model with the next `messages`. Each call is recorded once, also where the last reply
+        is handed in again: after an error any, after a crash those with ids. A result that is there is never lost.
 
         Args:
             reply: the client's object, or the same as JSON: a chat completion or its message, a Responses
@@ -353,14 +351,14 @@ class Memory(_Memory[Session]):
 
         Raises:
             NoReply: `reply` is none.
-            ValueError: a result belongs to no call.
-            Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`.
+            ValueError: a result belongs to no call, or `results` and `perform` are both given.
+            Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`; and what `perform` raises.
         """
         read = read_reply(reply)
         with self._alone():
             self._perform = perform
-            given = results if perform is not None or results is not None else {}
-            return self._drive(self._taking(read, given))
+            given = given_of(results, perform)
+            return self._taken(self._drive(self._taking(read, given)))
 
     def record(
         self,
@@ -392,8 +390,16 @@ class Memory(_Memory[Session]):
             self._drive(lambda run: instruct(run, text, standing=standing))
 
     def close(self) -> None:
-        """Let go of the store. Closing twice is no error."""
-        self._session.close()
+        """Let go of the store, once a call that another thread is in has ended. Closing twice is no error.
+
+        Raises:
+            MemoryBusy: from within what the memory calls: the result of that would be lost.
+        """
+        if not self._home.is_here:
+            self._session.close()
+            return
+        with self._alone():
+            self._session.close()
 
     def __enter__(self) -> Self:
         return self
@@ -405,6 +411,9 @@ class Memory(_Memory[Session]):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        self._home.require()
+        if get_ident() in self._aside:  # it would wait for whoever waits for its verdict
+            raise MemoryBusy
         with self._lock:
             if self._busy:
                 raise MemoryBusy
@@ -428,11 +437,10 @@ class Memory(_Memory[Session]):
             case Perform(call):
                 return None if self._perform is None else self._perform(call)
             case BeginJudging(request):
-                self._thinking = {request.digest: thought_about(request, cast("Judge", self._judge))}
+                self._thinking = {request.digest: thought_about(request, self._judged_aside)}
                 return None
             case AskVerdict(digest, wait):
-                thinking = self._thinking[digest]
-                return _as_verdict(thinking.result()) if wait or thinking.done() else None
+                return self._verdict(digest, wait=wait)
             case IsDue(due):
                 return due
             case Tell(event):
@@ -440,6 +448,20 @@ class Memory(_Memory[Session]):
                 return None
             case _:
                 raise TypeError(f"nobody answers a {type(asked).__name__}")
+
+    def _verdict(self, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
+        thinking = self._thinking[digest]
+        if not wait and not thinking.done():
+            return None
+        with self._asked_anew():
+            return verdict_of(thinking.result())
+
+    def _judged_aside(self, request: JudgeRequest) -> Verdict | Metered[Verdict]:
+        self._aside.add(get_ident())
+        try:
+            return cast("Judge", self._judge)(request)
+        finally:
+            self._aside.discard(get_ident())
 
     def _look(self) -> Seen:
         session, known = self._session, self._head
@@ -464,11 +486,11 @@ class Memory(_Memory[Session]):
     def _effect(self, request: object) -> object:
         match request:
             case JudgeRequest() if self._judge is not None:
-                return _as_verdict(self._judge(request))
+                return verdict_of(self._judge(request))
             case SummaryRequest():
-                return _as_text(self._summarizer(request))
+                return text_of(self._summarizer(request))
             case Restore():
-                return _NOBODY if self._restore is None else self._restored(self._restore(request))
+                return _NOBODY if self._restore is None else restored_of(self._restore(request))
             case _:
                 raise TypeError(f"nobody answers a {type(request).__name__}")
 
@@ -496,6 +518,7 @@ class AsyncMemory(_Memory[AsyncSession]):
         self._summarizer = summarizer
         self._restore = restore
         self._perform: Callable[[Call], Came | Awaitable[Came]] | None = None
+        self._loop = asyncio.get_running_loop()
         self._lock = asyncio.Lock()
         self._busy: asyncio.Task[Any] | None = None
         self._thinking: dict[Digest, asyncio.Future[Metered[Verdict]]] = {}
@@ -517,7 +540,8 @@ class AsyncMemory(_Memory[AsyncSession]):
         salts: Salts = random_salt,
     ) -> AsyncMemory:
         """See `Memory.open`; judge, summarizer and `restore` are awaited."""
-        hooks, chosen = _checked(judge, summarizer, policy, on_event)
+        asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
+        hooks, chosen = require_parts(asked, policy, counter, on_event)
         session = await AsyncSession.open(
             store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts
         )
@@ -529,7 +553,7 @@ class AsyncMemory(_Memory[AsyncSession]):
     ) -> list[dict[str, Any]]:
         """See `Memory.messages`."""
         async with self._alone():
-            self._beside(beside)
+            self._asked_for(form, steps, beside)
             return self._shown(await self._drive(show), form, steps)
 
     async def take(
@@ -543,8 +567,8 @@ class AsyncMemory(_Memory[AsyncSession]):
         read = read_reply(reply)
         async with self._alone():
             self._perform = perform
-            given = results if perform is not None or results is not None else {}
-            return await self._drive(self._taking(read, given))
+            given = given_of(results, perform)
+            return self._taken(await self._drive(self._taking(read, given)))
 
     async def record(
         self,
@@ -565,10 +589,14 @@ class AsyncMemory(_Memory[AsyncSession]):
             await self._drive(lambda run: instruct(run, text, standing=standing))
 
     async def close(self) -> None:
-        """Let go of the store, and of a judge that is still thinking. Closing twice is no error."""
-        for thinking in self._thinking.values():
-            thinking.cancel()
-        await self._session.close()
+        """See `Memory.close`; a judge that is still thinking is cancelled."""
+        if not self._home.is_here:
+            await self._session.close()
+            return
+        async with self._alone():
+            for thinking in self._thinking.values():
+                thinking.cancel()
+            await self._session.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -580,9 +608,14 @@ class AsyncMemory(_Memory[AsyncSession]):
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
+        self._home.require()
         task = asyncio.current_task()
-        if self._busy is task:
+        if self._busy is task or task in self._thinking.values():
             raise MemoryBusy
+        if (
+            self._loop.is_closed()
+        ):  # nobody waits for its lock there; of two that run, the session refuses one
+            self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
         async with self._lock:
             self._busy = task
             try:
@@ -605,11 +638,10 @@ class AsyncMemory(_Memory[AsyncSession]):
                 came = None if self._perform is None else self._perform(call)
                 return await came if isawaitable(came) else came
             case BeginJudging(request):
-                self._thinking = {request.digest: asyncio.ensure_future(self._judged(request))}
+                self._thinking = {request.digest: in_background(self._judged(request))}
                 return None
             case AskVerdict(digest, wait):
-                thinking = self._thinking[digest]
-                return await asyncio.shield(thinking) if wait or thinking.done() else None
+                return await self._verdict(digest, wait=wait)
             case IsDue(due):
                 return due
             case Tell(event):
@@ -635,20 +667,32 @@ class AsyncMemory(_Memory[AsyncSession]):
             return refused.refusal
         except Conflict:
             raise Overtaken from None
+        except asyncio.CancelledError:  # it may have arrived when the write was over
+            self._recorded(asked, self._session.phase)
+            raise
         return self._recorded(asked, state)
+
+    async def _verdict(self, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
+        thinking = self._thinking[digest]
+        if not wait and not thinking.done():
+            return None
+        with self._asked_anew():
+            if not thinking.done():
+                await asyncio.wait([thinking])  # whoever is cancelled here does not cancel it
+            return dropped() if thinking.cancelled() else thinking.result()
 
     async def _judged(self, request: JudgeRequest) -> Metered[Verdict]:
         judge = cast("AsyncJudge", self._judge)
-        return _as_verdict(await answer_of("judge", judge(request)))
+        return verdict_of(await answer_of("judge", judge(request)))
 
     async def _effect(self, request: object) -> object:
         match request:
             case JudgeRequest():
                 return await self._judged(request)
             case SummaryRequest():
-                return _as_text(await answer_of("summarizer", self._summarizer(request)))
+                return text_of(await answer_of("summarizer", self._summarizer(request)))
             case Restore() if self._restore is not None:
-                return self._restored(await self._restore(request))
+                return restored_of(await answer_of("restore", self._restore(request)))
             case Restore():
                 return _NOBODY
             case _:

@@ -23,7 +23,7 @@ from mage.effects import (
 from mage.engine import Instruct, Instruction, Revise, Revised, State, Step, StepId, Tree, revise
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
-from mage.memory.notices import few, quoted
+from mage.memory.notices import few, quoted, told_once
 from mage.memory.outcomes import Outcome, RunStopped
 from mage.memory.requests import restore
 from mage.memory.state import Owed, Run
@@ -111,7 +111,13 @@ async def _restore(
     """Bring the world back. A world that was reset brings its own instructions again, and nobody else's."""
     tree = run.state.tree
     path = tuple(trace(tree, ROOT_STEP, tree.step_head))
-    answer = await _restored(Restore(path, undoing))
+    try:
+        answer = await _restored(Restore(path, undoing))
+    except BaseException:  # it raised, or was cancelled, and the revise is durable: the model must know
+        why = "bringing it back was interrupted"
+        run.notices.append(told_once("diverged", _told_of(undoing), why, *plan_lines(undoing)))
+        run.owed.extend(Owed(tree.step_head, instruction, by_world=False) for instruction in all_left)
+        raise
     run.over = isinstance(answer, Restored) and answer.over
     ended = await _reported(run, answer, undoing)
     was_reset = isinstance(answer, Restored) and answer.how != "inverses"
@@ -119,13 +125,15 @@ async def _restore(
     return ended
 
 
+def _told_of(undoing: Sequence[Undo]) -> str:
+    stands = "what was done there and stands" if undoing else "look at it before you rely on it"
+    return f"The world could not be brought back to this point. Why, and {stands}:"
+
+
 async def _reported(run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo]) -> Outcome | None:
     """Tell the model where the world is not what it was."""
     if isinstance(answer, NotRestored):
-        lines = plan_lines(undoing)
-        stands = "what was done there and stands" if lines else "look at it before you rely on it"
-        told = f"The world could not be brought back to this point. Why, and {stands}:"
-        return await _diverged(run, told, answer.reason, *lines)
+        return await _diverged(run, _told_of(undoing), answer.reason, *plan_lines(undoing))
     differs = differing(answer)
     return None if differs is None else (await _diverged(run, f"Brought back to this point, {differs}."))
 

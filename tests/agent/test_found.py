@@ -228,7 +228,7 @@ def test_the_plain_twin_is_not_awaited() -> None:
     made = awaited_agent(scripted(Decision.finish()))
     wrong: Any = ScriptedModel(Decision.finish())
     broken = AsyncAgent(model=wrong, environment=made.environment)
-    with pytest.raises(TypeError, match="the model of an AsyncAgent is awaited"):
+    with pytest.raises(TypeError, match="the model is awaited here"):
         asyncio.run(broken.run(MemoryStore(), NAME, task=TASK))
 
 

@@ -168,7 +168,7 @@ def test_what_is_no_environment(wrong: Any, said: str) -> None:
 )
 def test_a_world_that_is_called_is_not_awaited(wrong: Any, who: str) -> None:
     """An `AsyncAgent` whose world is not awaited says who is meant and what to do: `async def`, or `Agent`."""
-    with pytest.raises(NotAwaitable, match=f"the {who} of an AsyncAgent is awaited.*or use Agent") as caught:
+    with pytest.raises(NotAwaitable, match=f"the {who} is awaited here.*or use the twin") as caught:
         run(AsyncAgent(model=awaited_model, environment=wrong))
     assert isinstance(caught.value, MageError)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
@@ -212,3 +213,34 @@ def test_a_store_of_another_shape_is_what_a_session_takes() -> None:
     assert not [
         name for name in vars(JournalStore) if not name.startswith("_") and not hasattr(MemoryStore, name)
     ]
+
+
+@given(st.dictionaries(st.sampled_from(["reply", "call", "thought"]), st.text() | st.integers(), max_size=3))
+def test_what_a_host_keeps_beside_a_step_is_no_reply(meta: dict[str, object]) -> None:
+    """A reply that is handed in again is known all the same, whatever keys the host uses for its own."""
+    with memory() as kept:
+        said = reply(buy("a"), ids=["x"])
+        kept.take(said, perform=done)
+        kept.record("ask the user", "yes", meta=meta)
+        kept.take(said, perform=done)
+        assert len(kept.session.state().raw) == 2
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["x", "y"]), MADE), min_size=1, max_size=4),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_calls_of_one_reply_with_the_same_id_are_told_apart(
+    made: list[tuple[str, Made]], at: int, after: bool
+) -> None:
+    """Some servers repeat ids; after a crash each call is recorded once all the same."""
+    said = reply(*[each for _, each in made], ids=[key for key, _ in made])
+    store = MemoryStore()
+    dying: Any = Dying(store, at, after=after)
+    with memory() as whole:
+        expected = played(whole, [said])
+    with contextlib.suppress(Crash):
+        played(memory(dying), [said])
+    with memory(store) as again:
+        assert played(again, [said]) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import get_args
 
 import pytest
@@ -232,7 +233,12 @@ CUT = [
         "status": "incomplete",
         "output": reply(text="The answer is", form="responses")["output"],
     },
-    {**reply(text="The answer is", form="anthropic"), "stop_reason": "max_tokens"},
+    {"object": "response", "status": "failed", "output": []},
+    *[
+        {**reply(text="The answer is", form="anthropic"), "stop_reason": reason}
+        for reason in ("max_tokens", "pause_turn")
+    ],
+    {"choices": [{"finish_reason": "content_filter", "message": {"role": "assistant", "content": "The"}}]},
 ]
 
 
@@ -301,3 +307,123 @@ def test_any_json_is_a_reply_or_is_refused(value: object, where: str) -> None:
         except NoReply:
             continue
         assert len(found.digest) == 16
+
+
+def test_a_reply_of_many_calls_is_digested_once() -> None:
+    """Each call of it is looked up by its digest: a thousand calls must not cost a thousand digests of all of them."""
+    found = read_reply(reply(*[buy(str(number)) for number in range(3)], ids=["x", "y", "z"]))
+    assert found.digest is found.digest
+
+
+def test_what_the_environment_asks_for_is_shown_from_then_on() -> None:
+    """Instructions that come back with an observation are pinned at its step, from a call or from `record`."""
+    with memory() as kept:
+        kept.take(reply(buy("a")), perform=lambda call: Observed("ok", instructions=("In oak.",)))
+        kept.record("look", Observed("A room.", instructions=("Be quick.",)))
+        assert "Instruction: In oak.\nInstruction: Be quick.\n" in str(kept.messages()[-1]["content"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_reply_is_read_as_a_host_keeps_it_in_a_history(form: Form) -> None:
+    """A message of Anthropic's has only role and content there; its calls are calls all the same."""
+    whole = reply(buy("a"), text="Now.", form=form, ids=["x"])
+    kept = {name: value for name, value in whole.items() if name != "type"}
+    assert read_reply(kept) == read_reply(whole)
+
+
+DEEP: list[object] = functools.reduce(lambda inner, _: [inner], range(200_000), list[object]())
+
+
+@pytest.mark.parametrize("given", [DEEP, 10**5_000, {1}, object()], ids=["deep", "long", "set", "object"])
+def test_arguments_that_json_cannot_say_make_a_call_that_cannot_be_read(given: object) -> None:
+    """Nothing is raised: the model is told, and a result that is there is kept."""
+    called = reply(buy("a"), form="anthropic", ids=["x"])
+    called["content"][-1]["input"] = {"item": given}
+    with memory() as kept:
+        kept.take(called, perform=lambda call: pytest.fail("performed"))
+        assert "A call of your last reply could not be read, and was not done:" in notices(kept.messages())
+        kept.take(called, {"x": "bought"})
+        assert [type(command) for command in journal(kept)] == [Start, Grow]
+
+
+def test_however_many_calls_cannot_be_read_the_model_is_told_once() -> None:
+    """What is told once must not fill the prompt: twenty reasons, and how many there are more."""
+    with memory() as kept:
+        broken = reply(*[buy(str(number)) for number in range(1_000)])
+        for call in broken["tool_calls"]:
+            call["function"]["arguments"] = "{"
+        kept.take(broken, perform=lambda call: pytest.fail("performed"))
+        shown = kept.messages()
+        assert len(notices(shown)) == 2
+        assert len(str(shown[-1]["content"])) < 5_000
+
+
+def test_a_model_that_replies_the_same_with_the_same_ids_is_told() -> None:
+    """Some servers number the calls of each reply alike: it is taken for the same reply, but not in silence."""
+    with memory() as kept:
+        said = reply(buy("a"), ids=["functions.buy:0"])
+        kept.take(said, perform=done)
+        kept.take(said, perform=done)
+        assert notices(kept.messages()) == []
+        kept.take(said, perform=done)
+        assert notices(kept.messages()) == [
+            "Your last reply was the one before once more, with the ids of its calls: nothing was done again."
+        ]
+        assert kinds(journal(kept)) == [Start, Grow]
+        kept.take(reply(buy("a"), text="Once more.", ids=["functions.buy:0"]), perform=done)
+        assert kinds(journal(kept)) == [Start, Grow, Grow]
+
+
+def test_an_effect_is_kept_beside_an_observation_that_names_none() -> None:
+    """`record` takes it by its argument, whatever form the result has."""
+    with memory() as kept:
+        kept.record("send", Observed("Sent."), effect=Irreversible("it stays"))
+        kept.take(reply(revise(0, "no")))
+        assert "send: cannot be undone: it stays" in str(kept.messages()[-1]["content"])
+
+
+def test_results_and_perform_are_not_given_both() -> None:
+    """One of them would be ignored."""
+    with memory() as kept, pytest.raises(ValueError, match="not both"):
+        kept.take(reply(buy("a"), ids=["x"]), {"x": "ok"}, perform=done)
+
+
+def test_the_second_of_two_own_calls_is_not_done_when_the_reply_is_handed_in_again() -> None:
+    """The first was done; the reply is no other one because of that."""
+    with memory() as kept:
+        said = reply(buy("a"), compress("A"), revise(0, "no"), ids=["x", "y", "z"])
+        for _ in range(2):
+            kept.take(said, perform=done)
+            assert kinds(journal(kept)) == [Start, Grow, Compress, ApplyVerdict]
+
+
+@pytest.mark.parametrize(
+    ("said", "action"),
+    [
+        (
+            {"type": "custom_tool_call", "call_id": "x", "name": "code", "input": "print(1)"},
+            "code print(1)",
+        ),
+        (
+            {"type": "computer_call", "call_id": "x", "action": {"type": "click"}},
+            'computer_call {"type":"click"}',
+        ),
+        ({"id": "x", "type": "custom", "custom": {"name": "code", "input": "print(1)"}}, "code print(1)"),
+    ],
+)
+def test_a_call_of_a_rarer_kind_is_a_call(said: dict[str, object], action: str) -> None:
+    """A reply that makes one is not the answer; what came of it is a step."""
+    in_chat = {"role": "assistant", "content": "Now.", "tool_calls": [said]}
+    whole = in_chat if "custom" in said else {"object": "response", "output": [said]}
+    with memory() as kept:
+        assert not kept.take(whole).finished
+        kept.take(whole, {"x": "1"})
+        assert journal(kept) == [Start(TASK), Grow(action, "1")]
+
+
+def test_the_one_call_of_older_servers_is_a_call() -> None:
+    """It has no id."""
+    with memory() as kept:
+        called = {"name": "buy", "arguments": '{"item": "a"}'}
+        kept.take({"role": "assistant", "content": None, "function_call": called}, ["ok"])
+        assert journal(kept) == [Start(TASK), Grow('buy {"item":"a"}', "ok")]
