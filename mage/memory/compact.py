@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mage.effects import Decide, EffectError, SummaryRequest
-from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
+from mage.engine import Active, Compress, ExecutionState, Rejected, Retext, Unverified, view
 from mage.memory.maintain import maintain, settle
 from mage.memory.outcomes import Outcome
 from mage.memory.requests import summarize
@@ -59,14 +59,15 @@ def question(run: Run, shown: ExecutionState) -> Decide:
     """Return the question. Where it may go back, and what may be compressed, is as ever in the ablation (D18)."""
     whole = shown if run.policy.compress else view(run.state)
     labels = [summary.label for summary in whole.compressed] if run.policy.revise else []
-    boundaries = tuple(dict.fromkeys([*labels, whole.boundary])) if run.policy.revise else ()
+    here = [] if isinstance(run.state, Rejected) else [whole.boundary]
+    boundaries = tuple(dict.fromkeys([*labels, *here])) if run.policy.revise else ()
     fallback = bool(whole.compressed) and whole.compressed[-1].kind == "fallback"
     left = room(run, shown)
     return Decide(
         shown,
         boundaries,
         tuple(run.notices),
-        bool(whole.raw) or fallback,
+        bool(whole.raw) or fallback or run.is_awaiting,
         None if left is None else max(0, left),
     )
 
@@ -109,7 +110,7 @@ async def _text(run: Run, shown: ExecutionState) -> str | None:
 
 async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
     """Mark the subgoal complete, once what is pending is settled (Algorithm 1, Compress; D6, D12)."""
-    if isinstance(run.state, Unverified) and not run.state.tree.segment():
+    if run.is_awaiting or (isinstance(run.state, Unverified) and not run.state.tree.segment()):
         return await _retext_pending(run, text, meta)
     head = run.state.tree.summary_head
     ended = await settle(run, wait=True)
@@ -136,6 +137,7 @@ async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Ou
         return None
     result = await run.operate(Retext(text, "subgoal"), meta)
     if isinstance(result, Unverified):
+        run.awaiting = None
         return await maintain(run)
     await run.notice("refused", f"You cannot compress now: {result}")
     return None

@@ -22,6 +22,7 @@ from mage.chat import (
     BadAction,
     ToolCall,
     action_text,
+    canonical,
     misfit,
     read_arguments,
 )
@@ -32,9 +33,10 @@ from mage.engine.errors import MageError
 from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
 from mage.memory.journal import CALL, REPLY, Tally, observed_meta
 from mage.memory.maintain import settle
+from mage.memory.notices import told_once
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished
 from mage.memory.requests import Look, Overtaken
-from mage.memory.revise import owe, place_owed, revise_as_asked
+from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_resuming
 from mage.memory.state import Run
 
 Answer = TypeVar("Answer")
@@ -161,6 +163,7 @@ async def look(run: Run) -> None:
     """Take what others have written, and say so to the model."""
     seen = await Look()
     run.see(seen)
+    await tell_of_resuming(run)
     if seen.followed:
         run.head_changed()
         await run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
@@ -251,9 +254,7 @@ class Take:
             unread.append(made)
             return [call.name]
         if isinstance(made, Call) and self._may_ask(observed, held) and not why_barred(run.state):
-            came = await Perform(made)
-            if came is not None:
-                observed = self.came[place] = observed_in(came)
+            observed = await self._performed(run, place, made)
         if observed is None:  # what follows was decided for the case that this one is done
             return [action]
         before = self.tally.commands
@@ -263,6 +264,19 @@ class Take:
             if self.tally.commands != before:
                 self.recorded.add(place)
         return []
+
+    async def _performed(self, run: Run, place: int, call: Call) -> Observed | None:
+        """Have a call carried out; where the host fails at it, the model is told that nobody knows whether it was done."""
+        try:
+            came = await Perform(call)
+            if came is None:
+                return None
+            observed = self.came[place] = observed_in(came)
+        except BaseException:  # whatever the host's code raises, cancellation too: it is passed on
+            told = "The host failed at this call of yours, so nobody knows whether it was done: look before you repeat it."
+            run.notices.append(told_once("uncertain", told, call.action))
+            raise
+        return observed
 
     def _may_ask(self, observed: Observed | None, held: Sequence[str]) -> bool:
         return observed is None and self.results is None and not held
@@ -328,7 +342,7 @@ async def _is_settled(run: Run) -> bool:
     """Tell whether the agent may end here: nothing that it claimed turns out to be wrong (D6)."""
     head = run.state.tree.summary_head
     _require_going_on(await settle(run, wait=True))
-    if run.state.tree.summary_head == head:
+    if run.state.tree.summary_head == head and not run.is_awaiting:
         return True
     await run.notice("failed", "A summary has failed meanwhile, so the task goes on.")
     return False
@@ -358,10 +372,20 @@ async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:
     raise Overtaken
 
 
+async def complete(run: Run, text: str) -> None:
+    """Mark the subgoal complete for a host without tool calls; a refusal is words for the model."""
+    _require_going_on(await compress(run, text, {}))
+
+
+async def go_back(run: Run, step: int, lesson: str) -> None:
+    """Go back for a host without tool calls; a refusal is words for the model."""
+    _require_going_on(await revise_as_asked(run, step, lesson))
+
+
 async def instruct(run: Run, text: str, *, standing: bool) -> None:
     """Place an instruction (D17); a summary that has failed is settled first."""
     _require_going_on(await settle(run, wait=isinstance(run.state, Rejected)))
-    result = await run.operate(Instruct(text, standing))
+    result = await run.operate(Instruct(text, standing), despite=True)
     if not isinstance(result, Active | Unverified | Rejected):
         raise ValueError(str(result))
 
@@ -370,12 +394,16 @@ def observed_in(result: object, effect: ActionEffect | None = None) -> Observed:
     """Return what a host says came back.
 
     Raises:
-        TypeError: it is neither a text nor an `Observed`.
+        TypeError: it is neither a text, nor JSON, nor an `Observed`.
     """
     if isinstance(result, Observed):
         return result if effect is None else attrs.evolve(result, effect=effect)
+    if isinstance(result, bool | int | float | list | dict):
+        return Observed(canonical(result), effect=effect)
     if not isinstance(result, str):
-        raise TypeError(f"what came back from a call is a text or an Observed, not a {type(result).__name__}")
+        raise TypeError(
+            f"what came back from a call is a text, JSON or an Observed, not a {type(result).__name__}"
+        )
     return Observed(result, effect=effect)
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, final
 
 import attrs
 
 from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Observed, Reversible
-from mage.engine import Command, Grow, Retext, Revise, State, StepId, SummaryId, apply
+from mage.engine import Command, Grow, Instruct, Retext, Revise, State, StepId, SummaryId, apply
 from mage.engine.errors import MageError
 from mage.memory.requests import Counts
 from mage.session import Entry
@@ -81,6 +81,16 @@ def effect_of(command: Command, meta: Mapping[str, object]) -> ActionEffect | No
         return _EFFECTS[fields.pop("is")](**fields)
     except (TypeError, ValueError, KeyError):
         raise BadEffect(f"{document!r:.80}") from None
+
+
+def ends_going_back(entries: Sequence[Entry]) -> int:
+    """Return where the revise begins with which a journal ends; its length where it ends otherwise. Cost: O(what follows)."""
+    place = len(entries)
+    while place > 0 and isinstance(entries[place - 1].command, Instruct):  # placed again after going back
+        place -= 1
+    if place > 0 and isinstance(entries[place - 1].command, Revise):
+        return place - 1
+    return len(entries)
 
 
 @final

@@ -38,11 +38,11 @@ async def maintain(run: Run) -> Outcome | None:
 async def settle(run: Run, *, wait: bool) -> Outcome | None:
     """Bring the session out of `Rejected`, and out of `Unverified` as far as verdicts are there.
 
-    With `wait` it is `Active` then, or the run ends: where the judge is down and the policy would leave the
+    With `wait` it is `Active` then, or waits for a better text by the model (`Run.awaiting`), or the run ends: where the judge is down and the policy would leave the
     summary pending, it is accepted openly, because it cannot be left any longer (D12).
     """
     ended = await _settled_once(run, wait=wait)
-    while wait and ended is None and not isinstance(run.state, Active):
+    while wait and ended is None and not isinstance(run.state, Active) and not run.is_awaiting:
         if isinstance(run.state, Unverified) and run.unjudged == run.state.digest:
             operated(await run.operate(Accept()))
             break
@@ -61,7 +61,7 @@ async def _settled_once(run: Run, *, wait: bool) -> Outcome | None:
 
 async def _acted_upon(run: Run, ended: Outcome | None) -> Outcome | None:
     """Act on a verdict that has failed, and on that of the new text, and so on: a loop, as long as `max_retexts`."""
-    while ended is None and isinstance(run.state, Rejected):
+    while ended is None and isinstance(run.state, Rejected) and not run.is_awaiting:
         ended = await _after_failure(run, run.state)
         if ended is None:  # with a new text it is pending again
             ended = await _put(run)
@@ -157,7 +157,10 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
         return await _accept_despite(run)
     if verdict.fault == "summary" or summary.kind == "fallback":
         if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
-            return await _retext(run, state, verdict)
+            if run.rewrites or summary.kind == "fallback":
+                return await _retext(run, state, verdict)
+            await _ask_for_text(run, summary, verdict)
+            return None
         return await _give_up(run, "its text was written anew as often as allowed")
     boundary = _where_it_began(run, state.tree, summary)
     if run.counts.revisions.get(boundary, 0) >= run.policy.max_revisions:
@@ -179,6 +182,13 @@ def _where_it_began(run: Run, tree: Tree, summary: Summary) -> StepId:
             break
         summary = above
     return summary.label
+
+
+async def _ask_for_text(run: Run, summary: Summary, verdict: Failed) -> None:
+    """Have the model write the text anew, where nobody else does (D16)."""
+    run.awaiting = summary.id
+    told = f"Your text of [Step {summary.label}] has failed: call compress with a better one. What is wrong with it:"
+    await run.notice("failed", told, verdict.feedback)
 
 
 async def _retext(run: Run, state: Rejected, verdict: Failed) -> Outcome | None:

@@ -11,7 +11,7 @@ Both drive the same programs (`mage.memory.exchange`); only how an ask is answer
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from inspect import isawaitable
@@ -62,7 +62,9 @@ from mage.memory.exchange import (
     Results,
     Take,
     Taken,
+    complete,
     given_of,
+    go_back,
     grow,
     instruct,
     observed_in,
@@ -82,7 +84,7 @@ from mage.memory.guards import (
     text_of,
     verdict_of,
 )
-from mage.memory.journal import Tally
+from mage.memory.journal import Tally, ends_going_back
 from mage.memory.policy import Policy
 from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
 from mage.memory.state import Run
@@ -102,7 +104,7 @@ Restorer: TypeAlias = Callable[[Restore], Restored | NotRestored]
 AsyncRestorer: TypeAlias = Callable[[Restore], Awaitable[Restored | NotRestored]]
 
 _OWN: Final = (COMPRESS, REVISE)
-_NOBODY: Final = NotRestored("nothing undoes actions here by itself: do it yourself, where it is needed")
+_NOBODY: Final = NotRestored("nothing undoes actions here by itself; check before you do something again")
 
 
 class _Memory(Generic[S]):
@@ -164,11 +166,16 @@ class _Memory(Generic[S]):
         self._told, self._begun = [len(request.notices)], None
         return written(state_messages(request, steps=steps), form)
 
-    def _seen(self, entries: Iterable[Entry], *, anew: bool, followed: bool) -> Seen:
+    def _seen(self, entries: Sequence[Entry], *, anew: bool, followed: bool) -> Seen:
         """Take in the commands that others have written; `anew` where they are all of the journal."""
+        begins = 0
+        before = self._state
         if anew:
             self._tally.clear()
-        self._tally.add_all(entries, None if anew else self._state)
+            begins = ends_going_back(entries)
+            before = self._tally.add_all(entries[:begins], None)
+            self._run.resumed_from = None if begins == len(entries) else before
+        self._tally.add_all(entries[begins:], before)
         self._head, self._state = self._session.head, self._session.phase
         return Seen(self._state, self._policy, self._tally.counts, (), followed, self._tally.effects)
 
@@ -240,6 +247,7 @@ class Memory(_Memory[Session]):
         super().__init__(session, policy, counter, hooks)
         self._judge = judge
         self._summarizer = summarizer
+        self._run.rewrites = summarizer is not extracted
         self._restore = restore
         self._perform: Callable[[Call], Came] | None = None
         self._lock = RLock()
@@ -271,7 +279,7 @@ class Memory(_Memory[Session]):
             task: needed to create one. If it is there, it must be for this task.
             judge: is asked about each summary. None: each is accepted openly, and S says so.
             summarizer: writes the text where the open steps grow too long, and where a judge wants another.
-                None: an extract, without a model.
+                None: an extract of the open steps, without a model; and the model itself is asked for another text.
             restore: brings the environment back after a revise. None: nothing is undone, and the model is told
                 what stands.
             policy: the choices that the paper leaves open; `max_steps`, `max_tokens`, `max_unusable` and
@@ -379,6 +387,22 @@ class Memory(_Memory[Session]):
         observed = observed_in(result, effect)
         with self._alone():
             self._drive(self._recording(action, observed, meta or {}))
+
+    def compress(self, text: str) -> None:
+        """Mark the subgoal complete, for agents without tool calls: as if the model had called `compress`.
+
+        A refusal, and what the judge says, is told to the model with the next `messages`.
+
+        Raises:
+            Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`.
+        """
+        with self._alone():
+            self._drive(lambda run: complete(run, text))
+
+    def revise(self, step: int, lesson: str = "") -> None:
+        """Go back to [Step N], for agents without tool calls: as if the model had called `revise`; see `compress`."""
+        with self._alone():
+            self._drive(lambda run: go_back(run, step, lesson))
 
     def instruct(self, text: str, *, standing: bool = False) -> None:
         """Place an instruction, such as the user's next words (D17); see `mage.engine.instruct`.
@@ -516,6 +540,7 @@ class AsyncMemory(_Memory[AsyncSession]):
         super().__init__(session, policy, counter, hooks)
         self._judge = judge
         self._summarizer = summarizer
+        self._run.rewrites = summarizer is not extracted_awaited
         self._restore = restore
         self._perform: Callable[[Call], Came | Awaitable[Came]] | None = None
         self._loop = asyncio.get_running_loop()
@@ -582,6 +607,16 @@ class AsyncMemory(_Memory[AsyncSession]):
         observed = observed_in(result, effect)
         async with self._alone():
             await self._drive(self._recording(action, observed, meta or {}))
+
+    async def compress(self, text: str) -> None:
+        """See `Memory.compress`."""
+        async with self._alone():
+            await self._drive(lambda run: complete(run, text))
+
+    async def revise(self, step: int, lesson: str = "") -> None:
+        """See `Memory.revise`."""
+        async with self._alone():
+            await self._drive(lambda run: go_back(run, step, lesson))
 
     async def instruct(self, text: str, *, standing: bool = False) -> None:
         """See `Memory.instruct`."""

@@ -98,6 +98,15 @@ async def follow(run: Run, before: State | None) -> Outcome | None:
     return await _restore(run, plan(abandoned, run.effects), (), ())
 
 
+async def tell_of_resuming(run: Run) -> None:
+    """Tell the model what may still stand, where a process ended right after it had gone back."""
+    before, run.resumed_from = run.resumed_from, None
+    undoing = () if before is None else plan(_left_by(run.state, before), run.effects)
+    if not leaves_no_trace(undoing):
+        told = "You were interrupted right after going back, so nobody knows what was undone. What may still stand:"
+        await run.notice("diverged", told, *plan_lines(undoing))
+
+
 def _left_by(state: State, before: State) -> list[Step]:
     """Return the steps that are on the active path of `before` and not on that of `state`, newest first."""
     kept = set(state.tree.active_path())

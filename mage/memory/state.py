@@ -26,6 +26,7 @@ from mage.engine import (
     Revise,
     State,
     StepId,
+    SummaryId,
     Unverified,
     view,
 )
@@ -87,6 +88,10 @@ class Run:
         doubtful: whether nobody knows what the last action came to.
         owed: instructions that are not placed yet, each with the step that it belongs to.
         given: by step, the instructions that the world itself has given there.
+        rewrites: whether somebody is there who writes a text anew that a judge found wrong; else the model is asked.
+        awaiting: the failed summary that waits for a better text by the model.
+        resumed_from: the state before a revise, where the journal was found to end with it: what of it was undone in
+            the environment, and said to the model, is not known.
         found: the next step when the run began: what is there of earlier steps, others have made.
     """
 
@@ -115,6 +120,9 @@ class Run:
         self.doubtful = False
         self.owed: list[Owed] = []
         self.given: dict[StepId, frozenset[Instruction]] = {}
+        self.rewrites = True
+        self.awaiting: SummaryId | None = None
+        self.resumed_from: State | None = None
         self.found = ROOT_STEP
         self._shown: tuple[State, bool, ExecutionState] | None = None  # of which state and setting
 
@@ -122,6 +130,11 @@ class Run:
         """Take what a look has shown."""
         self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
         self.effects = seen.effects
+
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether the summary head has failed, and the model was asked for a better text."""
+        return isinstance(self.state, Rejected) and self.awaiting == self.state.tree.summary_head
 
     def head_changed(self) -> None:
         """Forget what was asked about a pending summary that is no longer the same (D5)."""

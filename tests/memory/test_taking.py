@@ -11,8 +11,21 @@ from hypothesis import strategies as st
 
 from mage.chat import Form, NoReply, read_reply
 from mage.effects import Irreversible, Observed
-from mage.engine import Accept, Active, ApplyVerdict, Compress, Grow, Revise, Start
-from mage.memory import Call, MemoryBusy
+from mage.engine import (
+    Accept,
+    Active,
+    ApplyVerdict,
+    Compress,
+    Failed,
+    Grow,
+    JudgeRequest,
+    Passed,
+    Retext,
+    Revise,
+    Start,
+    Verdict,
+)
+from mage.memory import Call, Memory, MemoryBusy, Policy
 from mage.session import Session
 from mage.stores import MemoryStore
 from tests.memory.replies import (
@@ -427,3 +440,92 @@ def test_the_one_call_of_older_servers_is_a_call() -> None:
         called = {"name": "buy", "arguments": '{"item": "a"}'}
         kept.take({"role": "assistant", "content": None, "function_call": called}, ["ok"])
         assert journal(kept) == [Start(TASK), Grow('buy {"item":"a"}', "ok")]
+
+
+def test_a_text_that_is_at_fault_is_asked_for_again_where_nobody_else_writes_it() -> None:
+    """Without a summarizer the model itself writes a better text; its steps are not undone, and no action is barred for ever."""
+
+    def judge(request: JudgeRequest) -> Verdict:
+        return Passed() if "for $310" in request.text else Failed("the price is missing", "summary")
+
+    with Memory.open(MemoryStore(), "m", task=TASK, judge=judge) as kept:
+        kept.take(reply(buy("oak desk"), compress("Desk: oak")), perform=done)
+        (told,) = notices(kept.messages())
+        assert (
+            told
+            == "Your text of [Step 0] has failed: call compress with a better one. What is wrong with it:"
+        )
+        assert "the price is missing" in str(kept.messages()[-1]["content"])
+        assert not kept.take(reply(text="Done.")).finished
+        kept.take(reply(compress("Desk: oak, for $310")))
+        assert kinds(journal(kept))[1:] == [Grow, Compress, ApplyVerdict, Retext, ApplyVerdict]
+        assert kept.take(reply(text="Done.")).finished
+
+
+def test_a_text_that_stays_at_fault_is_accepted_openly_in_the_end() -> None:
+    """As often as the policy says; then S says that it has failed, and the agent goes on."""
+    never = Memory.open(MemoryStore(), "m", task=TASK, judge=lambda request: Failed("no", "summary"))
+    with never as kept:
+        kept.take(reply(buy("oak desk"), compress("0")), perform=done)
+        for number in range(5):
+            kept.messages()
+            kept.take(reply(compress(f"{number}")))
+        kept.take(reply(buy("chair")), perform=done)
+        assert kinds(journal(kept)).count(Retext) == Policy().max_retexts
+        assert kinds(journal(kept))[-2:] == [Accept, Grow]
+
+
+@pytest.mark.parametrize("wrong", [RuntimeError("broken"), KeyboardInterrupt(), object()])
+def test_a_host_that_fails_at_a_call_leaves_the_model_in_the_know(wrong: object) -> None:
+    """What it raises is passed on, or refused; the model is told that nobody knows, and other results are kept."""
+
+    def perform(call: Call) -> str:
+        if call.arguments["item"] == "b":
+            if isinstance(wrong, BaseException):
+                raise wrong
+            return wrong  # type: ignore[return-value]
+        return "ok"
+
+    with memory() as kept:
+        expected = type(wrong) if isinstance(wrong, BaseException) else TypeError
+        with pytest.raises(expected):
+            kept.take(reply(buy("a"), buy("b")), perform=perform)
+        assert [type(command) for command in journal(kept)] == [Start, Grow]
+        (told,) = notices(kept.messages())
+        assert told.startswith("The host failed at this call of yours")
+
+
+def test_what_comes_back_as_json_is_written_as_such() -> None:
+    """Numbers, lists and objects are no loss."""
+    with memory() as kept:
+        kept.take(reply(buy("a"), ids=["x"]), {"x": {"b": [1, None], "a": True}})  # type: ignore[dict-item]
+        assert journal(kept)[-1] == Grow('buy {"item":"a"}', '{"a":true,"b":[1,null]}')
+
+
+def test_an_agent_without_calls_compresses_and_goes_back_by_the_host() -> None:
+    """As if the model had called: judged, and refusals are words for the model."""
+    with memory() as kept:
+        kept.record("buy the desk", "Bought.")
+        kept.compress("Desk: oak")
+        kept.record("buy the chair", "Bought.")
+        kept.revise(0, "measure first")
+        assert kept.session.state().raw == ()
+        assert kept.session.state().hints.lessons == ("measure first",)
+        kept.revise(7)
+        assert any(told.startswith("You cannot go back there") for told in notices(kept.messages()))
+
+
+def test_a_process_that_ends_right_after_going_back_leaves_the_next_one_in_the_know() -> None:
+    """What was undone is not known; the model of the next process is told what may still stand, once."""
+    store = MemoryStore()
+    with memory(store) as kept:
+        kept.instruct("Keep it cheap.")
+        kept.record("send the letter", "Sent.", effect=Irreversible("sent"))
+        kept.take(reply(revise(0, "do not write")))
+    with memory(store) as kept:
+        (told,) = notices(kept.messages())
+        assert told.startswith("You were interrupted right after going back")
+        assert " Step 1, send the letter: cannot be undone: sent" in str(kept.messages()[-1]["content"])
+        kept.record("look", "Nothing.")
+    with memory(store) as kept:
+        assert notices(kept.messages()) == []
