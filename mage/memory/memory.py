@@ -11,35 +11,23 @@ Both drive the same programs (`mage.memory.exchange`); only how an ask is answer
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from inspect import isawaitable
 from threading import RLock, get_ident
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast, final, get_args
-
-import attrs
+from typing import Any, Final, Self, TypeAlias, TypeVar, cast, final
 
 from mage.chat import (
-    COMPRESS,
-    REVISE,
-    AssistantReply,
     Form,
     Steps,
-    Style,
-    canonical,
-    declared,
     read_reply,
-    state_messages,
-    written,
 )
-from mage.chat.wording import MEMORY
 from mage.effects import (
     ActionEffect,
     AsyncJudge,
     AsyncSummarizer,
-    Decide,
     Judge,
     JudgeRequest,
     Metered,
@@ -52,179 +40,52 @@ from mage.effects import (
     Verdict,
 )
 from mage.effects.program import Ask, Program, drive, drive_awaited
-from mage.engine import Accept, Digest, Refusal, Rejected, State
-from mage.engine.journal import Operation
+from mage.engine import Digest, Refusal, State
+from mage.memory.base import MemoryBase
 from mage.memory.events import AgentHook, tell_hooks
 from mage.memory.exchange import (
     Call,
     MemoryBusy,
     Perform,
     Results,
-    Take,
     Taken,
     complete,
     given_of,
     go_back,
-    grow,
     instruct,
     observed_in,
-    results_of,
     show,
     undisturbed,
-    why_barred,
 )
 from mage.memory.extracted import extracted, extracted_awaited
 from mage.memory.guards import (
     answer_of,
     dropped,
     in_background,
-    require_one_of,
     require_parts,
     restored_of,
     text_of,
     verdict_of,
 )
-from mage.memory.journal import Tally, ends_going_back
 from mage.memory.policy import Policy
 from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
 from mage.memory.state import Run
 from mage.memory.thinking import thought_about
-from mage.render import Meter
-from mage.session import AsyncSession, Conflict, Entry, Refused, Session
-from mage.session.reading import Readable
-from mage.stores import AsyncJournalStore, Clock, Head, JournalStore, Salts, now, random_salt
-from mage.stores.processes import Home
+from mage.session import AsyncSession, Conflict, Refused, Session
+from mage.stores import AsyncJournalStore, Clock, JournalStore, Salts, now, random_salt
 from mage.tokens import TokenCounter, default_counter
 
 Answer = TypeVar("Answer")
-S = TypeVar("S", bound=Readable)
 Came: TypeAlias = str | Observed | None
 """What comes back from a call: a text, the same with what else the environment says, or None where it was not done."""
 Restorer: TypeAlias = Callable[[Restore], Restored | NotRestored]
 AsyncRestorer: TypeAlias = Callable[[Restore], Awaitable[Restored | NotRestored]]
 
-_OWN: Final = (COMPRESS, REVISE)
 _NOBODY: Final = NotRestored("nothing undoes actions here by itself; check before you do something again")
 
 
-class _Memory(Generic[S]):
-    """What both twins have in common: everything that performs nothing."""
-
-    def __init__(
-        self, session: S, policy: Policy, counter: TokenCounter, hooks: tuple[AgentHook, ...]
-    ) -> None:
-        self._session = session
-        self._home = Home(f"session {session.name!r}")  # its lock, too, is of no use in a fork of the process
-        self._hooks = hooks
-        self._counter = counter
-        own = [MEMORY.text, *map(canonical, declared(_OWN, "chat"))]
-        self._own_tokens = sum(map(counter.count, own))
-        self._run = Run(Meter(counter), self._own_tokens)
-        self._policy = policy
-        self._tally = Tally()
-        self._head: Head | None = None
-        self._state: State | None = None
-        self._told: list[int] = []
-        self._begun: Take | None = None  # what raised, until the model is asked again
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} over {self._session!r}>"
-
-    @property
-    def session(self) -> S:
-        """The session, for its history, forks and earlier versions. What is written to it counts as somebody else's."""
-        return self._session
-
-    def tools(self, style: Style = "chat") -> list[dict[str, Any]]:
-        """Return the tools by which the model changes its own state: `compress` and `revise`, always the same list.
-
-        Args:
-            style: of OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
-
-        Raises:
-            BadAgent: there is no such style.
-        """
-        require_one_of("style", style, get_args(Style))
-        return declared(_OWN, style)
-
-    def may_act(self) -> str:
-        """Return in words why no action is to be performed now; empty where it may be. For hosts that perform themselves.
-
-        An action that is performed nevertheless is recorded: the failed summary is accepted openly then.
-        """
-        return why_barred(self._session.phase)
-
-    def _asked_for(self, form: Form, steps: Steps, beside: object) -> None:
-        """Refuse a form that there is not, and count what the host puts around S."""
-        require_one_of("form", form, get_args(Form))
-        require_one_of("steps", steps, get_args(Steps))
-        parts = [beside] if isinstance(beside, str | Mapping) else cast("Iterable[object]", beside)
-        counted = [part if isinstance(part, str) else canonical(part) for part in parts]
-        self._run.overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
-
-    def _shown(self, request: Decide, form: Form, steps: Steps) -> list[dict[str, Any]]:
-        self._told, self._begun = [len(request.notices)], None
-        return written(state_messages(request, steps=steps), form)
-
-    def _seen(self, entries: Sequence[Entry], *, anew: bool, followed: bool) -> Seen:
-        """Take in the commands that others have written; `anew` where they are all of the journal."""
-        begins = 0
-        before = self._state
-        if anew:
-            self._tally.clear()
-            begins = ends_going_back(entries)
-            before = self._tally.add_all(entries[:begins], None)
-            self._run.resumed_from = None if begins == len(entries) else before
-        self._tally.add_all(entries[begins:], before)
-        self._head, self._state = self._session.head, self._session.phase
-        return Seen(self._state, self._policy, self._tally.counts, (), followed, self._tally.effects)
-
-    def _commands(self, asked: Operate) -> tuple[Operation, ...]:
-        accept = asked.despite and isinstance(self._session.phase, Rejected)
-        return (Accept(), asked.command) if accept else (asked.command,)
-
-    def _recorded(self, asked: Operate, state: State) -> State:
-        """Count a command that this memory has written."""
-        if self._session.head != self._head:
-            self._tally.add(asked.command, asked.meta, state)
-            self._tally.commands += 1
-            self._head, self._state = self._session.head, state
-        return state
-
-    @contextmanager
-    def _asked_anew(self) -> Iterator[None]:
-        """Have a judge that raised while the agent went on asked once more, and not hear the same for ever."""
-        try:
-            yield
-        except Exception:  # whatever a judge raises: it is passed on
-            self._run.judging = None
-            raise
-
-    def _recording(
-        self, action: str, observed: Observed, meta: Mapping[str, object]
-    ) -> Callable[[Run], Program[None]]:
-        async def turn(run: Run) -> None:
-            if self._told:
-                del run.notices[: self._told.pop()]
-            await grow(run, action, observed, meta)
-
-        return turn
-
-    def _taking(self, reply: AssistantReply, results: Results | None) -> Take:
-        given = None if results is None else results_of(reply, results)
-        take = Take(reply, given, self._tally, self._told)
-        if self._begun is not None and self._begun.reply == reply:
-            take = attrs.evolve(take, recorded=self._begun.recorded, came=self._begun.came)
-        self._begun = take
-        return take
-
-    def _taken(self, taken: Taken) -> Taken:
-        self._begun = None
-        return taken
-
-
 @final
-class Memory(_Memory[Session]):
+class Memory(MemoryBase[Session]):
     """One agent's execution state, kept in a store, as a loop of your own uses it.
 
         memory = Memory.open("sqlite:///work.db", "monday", task="Buy a desk.", judge=my_judge)
@@ -520,7 +381,7 @@ class Memory(_Memory[Session]):
 
 
 @final
-class AsyncMemory(_Memory[AsyncSession]):
+class AsyncMemory(MemoryBase[AsyncSession]):
     """The twin of `Memory` that is awaited: the same names, arguments, results and errors.
 
     Tasks of one event loop may share it: one call waits for the other. `tools` and `may_act` are plain.

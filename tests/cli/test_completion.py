@@ -62,7 +62,7 @@ def test_a_shell_completes_commands_sessions_and_environments() -> None:
     """In a process of its own, as a shell asks."""
     assert any("sessions" in line for line in completed("se"))
     assert any("work.db#tuesday" in line for line in completed("tree", "work.db#t"))
-    assert any("shop" in line for line in completed("run", "--env", "s"))
+    assert any("shop" in line for line in completed("run", "--environment", "s"))
     assert any("work.db#study" in line for line in completed("run", "--session", "work.db#s"))
 
 

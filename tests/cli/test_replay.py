@@ -204,7 +204,7 @@ def test_tool_steps_of_swe_agent_are_its_calls(tmp_path: Path) -> None:
     path.write_bytes(encoded(SWE_AGENT_HISTORY))
     told = json.loads(mage("replay", path, "--steps", "tools", "--json").out)
     assert told["steps"] == 1
-    assert "bash({}) → pond.py" in mage("replay", path, "--steps", "tools").out
+    assert "bash {} → pond.py" in mage("replay", path, "--steps", "tools").out
 
 
 def test_a_bundle_shows_the_session_that_was_exported(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_refusal_changes_nothing(history: History) -> None:
 
 REPLAYED = """
 import sys
-from mage import *
+from mage.engine import *
 from mage.testing import canonical
 for journal in eval(sys.stdin.read()):
     state = replay(journal).unwrap()

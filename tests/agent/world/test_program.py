@@ -83,9 +83,11 @@ def test_each_way_of_going_back_is_used() -> None:
     assert hows(walked(SPEC, "replay", acted)) == ["replay"]
     assert hows(walked(SPEC, "inverses", acted)) == ["inverses"]
     assert hows(walked(SPEC, "inverses", [Go(1), Go(2), Go(1), Back(2)])) == [
-        "[Step 3] 2: cannot be undone: it broke"
+        "Step 3, 2: cannot be undone: it broke"
     ]
-    assert hows(walked(SPEC, "inverses", [Go(3), Back(1)])) == ["[Step 2] 3: nobody has declared what it did"]
+    assert hows(walked(SPEC, "inverses", [Go(3), Back(1)])) == [
+        "Step 2, 3: not known whether it can be undone"
+    ]
 
 
 @pytest.mark.parametrize("restoring", ["snapshot", "replay", "inverses"])

@@ -1,0 +1,171 @@
+"""What `Memory` and `AsyncMemory` have in common: all that performs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Generic, TypeVar, cast, get_args
+
+import attrs
+
+from mage.chat import (
+    COMPRESS,
+    REVISE,
+    AssistantReply,
+    Form,
+    Steps,
+    Style,
+    canonical,
+    declared,
+    state_messages,
+    written,
+)
+from mage.chat.wording import MEMORY
+from mage.effects import (
+    Decide,
+    Observed,
+)
+from mage.effects.program import Program
+from mage.engine import Accept, Rejected, State
+from mage.engine.journal import Operation
+from mage.memory.events import AgentHook
+from mage.memory.exchange import (
+    Results,
+    Take,
+    Taken,
+    grow,
+    results_of,
+    why_barred,
+)
+from mage.memory.guards import (
+    require_one_of,
+)
+from mage.memory.journal import Tally, ends_going_back
+from mage.memory.policy import Policy
+from mage.memory.requests import Operate, Seen
+from mage.memory.state import Run
+from mage.render import Meter
+from mage.session import Entry
+from mage.session.reading import Readable
+from mage.stores import Head
+from mage.stores.processes import Home
+from mage.tokens import TokenCounter
+
+S = TypeVar("S", bound=Readable)
+OWN: Final = (COMPRESS, REVISE)
+
+
+class MemoryBase(Generic[S]):
+    """What both twins have in common: everything that performs nothing."""
+
+    def __init__(
+        self, session: S, policy: Policy, counter: TokenCounter, hooks: tuple[AgentHook, ...]
+    ) -> None:
+        self._session = session
+        self._home = Home(f"session {session.name!r}")  # its lock, too, is of no use in a fork of the process
+        self._hooks = hooks
+        self._counter = counter
+        own = [MEMORY.text, *map(canonical, declared(OWN, "chat"))]
+        self._own_tokens = sum(map(counter.count, own))
+        self._run = Run(Meter(counter), self._own_tokens)
+        self._policy = policy
+        self._tally = Tally()
+        self._head: Head | None = None
+        self._state: State | None = None
+        self._told: list[int] = []
+        self._begun: Take | None = None  # what raised, until the model is asked again
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} over {self._session!r}>"
+
+    @property
+    def session(self) -> S:
+        """The session, for its history, forks and earlier versions. What is written to it counts as somebody else's."""
+        return self._session
+
+    def tools(self, style: Style = "chat") -> list[dict[str, Any]]:
+        """Return the tools by which the model changes its own state: `compress` and `revise`, always the same list.
+
+        Args:
+            style: of OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
+
+        Raises:
+            BadAgent: there is no such style.
+        """
+        require_one_of("style", style, get_args(Style))
+        return declared(OWN, style)
+
+    def may_act(self) -> str:
+        """Return in words why no action is to be performed now; empty where it may be. For hosts that perform themselves.
+
+        An action that is performed nevertheless is recorded: the failed summary is accepted openly then.
+        """
+        return why_barred(self._session.phase)
+
+    def _asked_for(self, form: Form, steps: Steps, beside: object) -> None:
+        """Refuse a form that there is not, and count what the host puts around S."""
+        require_one_of("form", form, get_args(Form))
+        require_one_of("steps", steps, get_args(Steps))
+        parts = [beside] if isinstance(beside, str | Mapping) else cast("Iterable[object]", beside)
+        counted = [part if isinstance(part, str) else canonical(part) for part in parts]
+        self._run.overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
+
+    def _shown(self, request: Decide, form: Form, steps: Steps) -> list[dict[str, Any]]:
+        self._told, self._begun = [len(request.notices)], None
+        return written(state_messages(request, steps=steps), form)
+
+    def _seen(self, entries: Sequence[Entry], *, anew: bool, followed: bool) -> Seen:
+        """Take in the commands that others have written; `anew` where they are all of the journal."""
+        begins = 0
+        before = self._state
+        if anew:
+            self._tally.clear()
+            begins = ends_going_back(entries)
+            before = self._tally.add_all(entries[:begins], None)
+            self._run.resumed_from = None if begins == len(entries) else before
+        self._tally.add_all(entries[begins:], before)
+        self._head, self._state = self._session.head, self._session.phase
+        return Seen(self._state, self._policy, self._tally.counts, (), followed, self._tally.effects)
+
+    def _commands(self, asked: Operate) -> tuple[Operation, ...]:
+        accept = asked.despite and isinstance(self._session.phase, Rejected)
+        return (Accept(), asked.command) if accept else (asked.command,)
+
+    def _recorded(self, asked: Operate, state: State) -> State:
+        """Count a command that this memory has written."""
+        if self._session.head != self._head:
+            self._tally.add(asked.command, asked.meta, state)
+            self._tally.commands += 1
+            self._head, self._state = self._session.head, state
+        return state
+
+    @contextmanager
+    def _asked_anew(self) -> Iterator[None]:
+        """Have a judge that raised while the agent went on asked once more, and not hear the same for ever."""
+        try:
+            yield
+        except Exception:  # whatever a judge raises: it is passed on
+            self._run.judging = None
+            raise
+
+    def _recording(
+        self, action: str, observed: Observed, meta: Mapping[str, object]
+    ) -> Callable[[Run], Program[None]]:
+        async def turn(run: Run) -> None:
+            if self._told:
+                del run.notices[: self._told.pop()]
+            await grow(run, action, observed, meta)
+
+        return turn
+
+    def _taking(self, reply: AssistantReply, results: Results | None) -> Take:
+        given = None if results is None else results_of(reply, results)
+        take = Take(reply, given, self._tally, self._told)
+        if self._begun is not None and self._begun.reply == reply:
+            take = attrs.evolve(take, recorded=self._begun.recorded, came=self._begun.came)
+        self._begun = take
+        return take
+
+    def _taken(self, taken: Taken) -> Taken:
+        self._begun = None
+        return taken
