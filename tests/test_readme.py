@@ -31,8 +31,11 @@ def commands(first: str) -> list[list[str]]:
     return [shlex.split(line) for line in bare if line.startswith(f"{first} ")]
 
 
-def test_the_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_code_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The Python blocks run one after the other, and what a model reads is printed as it stands there."""
+    monkeypatch.chdir(tmp_path)
     # Not under the file's name: Hypothesis would look for a test's source there, at lines that are others.
     exec(compile("\n".join(fenced("python")), "<README>", "exec"), {})
     (shown,) = fenced("text")

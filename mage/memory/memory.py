@@ -88,7 +88,7 @@ _NOBODY: Final = NotRestored("nothing undoes actions here by itself; check befor
 class Memory(MemoryBase[Session]):
     """One agent's execution state, kept in a store, as a loop of your own uses it.
 
-        memory = Memory.open("sqlite:///work.db", "monday", task="Buy a desk.", judge=my_judge)
+        memory = Memory.open("work.db", "monday", task="Buy a desk.", judge=my_judge)
 
     It owns a session, and decides by its policy when to compact, what follows a failed verdict, how often, and
     what the model must be told. Threads may share it: one call waits for the other.
@@ -135,7 +135,7 @@ class Memory(MemoryBase[Session]):
         """Open the memory `name` of a store, or create it for `task`.
 
         Args:
-            store: a URL (see `mage.stores.open_store`) or a store, which stays open.
+            store: a URL or the path of a SQLite file (see `mage.stores.open_store`), or a store, which stays open.
             name: of the session.
             task: needed to create one. If it is there, it must be for this task.
             judge: is asked about each summary. None: each is accepted openly, and S says so.

@@ -24,7 +24,8 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
 
     Args:
         url: `memory:` is a new store each time, gone when it is closed. `sqlite:///work.db` is a file in the
-            working directory, `sqlite:////var/lib/work.db` one anywhere. `postgresql://user@host/database`
+            working directory, `sqlite:////var/lib/work.db` one anywhere; a path with a `.` or a `/` in it and no
+            `:`, such as `work.db`, is such a file too. `postgresql://user@host/database`
             goes on as PostgreSQL has it.
         clock: gives the times of creation and change; it is asked once more than that, to see that it does.
         patience: seconds to wait for another writer before giving up with `StoreUnavailable`.
@@ -37,8 +38,12 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         StoreUnavailable: it cannot be reached.
     """
     scheme, colon, rest = url.partition(":")
+    if not colon and ("/" in url or "." in url):
+        return open_store(f"sqlite:///{url}", clock=clock, patience=patience)
     if not colon:
-        raise BadAddress(url, f"a URL begins with its kind, such as {KNOWN_URLS}")
+        raise BadAddress(
+            url, f"a URL begins with its kind, such as {KNOWN_URLS}; a path has a . or a / in it"
+        )
     if scheme == "memory":
         if rest:
             raise BadAddress(without_password(url), "a store in memory has no name: use memory:")

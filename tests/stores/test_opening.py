@@ -36,7 +36,7 @@ def test_the_clock_is_injected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("work.db", "a URL begins with its kind"),
+        ("work", "a URL begins with its kind"),
         ("", "a URL begins with its kind"),
         ("mysql://host/db", "unknown kind"),
         ("SQLITE:///work.db", "unknown kind"),
@@ -129,3 +129,13 @@ def test_importing_the_stores_loads_no_database() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {module.split(".")[0] for module in ran.stdout.split()}
     assert not loaded & {"psycopg", "sqlite3", "_sqlite3", "hypothesis", "pytest"}
+
+
+def test_a_path_is_a_sqlite_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word with a dot or a slash and no colon is a file, in the working directory or anywhere."""
+    monkeypatch.chdir(tmp_path)
+    for path, url in [("work.db", "sqlite:///work.db"), (f"{tmp_path}/other", f"sqlite:///{tmp_path}/other")]:
+        with open_store(path) as store:
+            head = store.create("a", chain(3))
+        with open_store(url) as store:
+            assert store.head("a") == head
