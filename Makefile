@@ -6,7 +6,7 @@ TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 WORKERS ?= 2
 # What a first run leaves out: it is slow, or needs what pip alone does not bring.
 FIRST := "not slow and not formal and not postgres and not worlds"
-COVERED := tests/engine tests/codec tests/session tests/testing/test_scripted.py
+COVERED := tests/engine tests/codec tests/session tests/effects tests/chat/test_tools.py tests/chat/test_schemas.py tests/testing/test_scripted.py
 
 .NOTPARALLEL:
 .PHONY: demo test check explore specs specs-full postgres slow worlds coverage bench bench-stores long-run package clean

@@ -1,0 +1,1 @@
+"""What is asked of models and environments, and what environments say of themselves."""
