@@ -28,7 +28,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Capabilities("undo"), "Capabilities.restoring is 'undo'"),  # type: ignore[arg-type]
     (lambda: Capabilities(foresees=1), "Capabilities.foresees is a int"),  # type: ignore[arg-type]
     (lambda: Capabilities(tools=7), "Capabilities.tools is a int"),  # type: ignore[arg-type]
-    (lambda: Capabilities(tools=["look"]), "no mage.effects.Tool"),  # type: ignore[arg-type]
+    (lambda: Capabilities(tools=["look"]), "no mage.effects.Tool"),  # type: ignore[list-item]
     (lambda: Capabilities(manual=b"m"), "Capabilities.manual is a bytes"),  # type: ignore[arg-type]
 ]
 
@@ -103,5 +103,5 @@ def test_whether_a_schema_can_be_enforced() -> None:
     strict: dict[str, Any] = {**closed, "additionalProperties": False}
     assert Tool("t", "", strict).is_strict
     assert not Tool("t", "", closed).is_strict
-    inner = {"type": "array", "items": {"$ref": "#/x"}}
+    inner: dict[str, Any] = {"type": "array", "items": {"$ref": "#/x"}}
     assert not Tool("t", "", {**strict, "properties": {"a": inner}}).is_strict
