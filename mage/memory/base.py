@@ -38,6 +38,7 @@ from mage.memory.exchange import (
     why_barred,
 )
 from mage.memory.guards import (
+    BadAgent,
     require_one_of,
 )
 from mage.memory.journal import Tally, ends_going_back
@@ -69,7 +70,7 @@ class MemoryBase(Generic[S]):
         self._own_tokens = sum(map(counter.count, own))
         self._run = Run(Meter(counter), self._own_tokens)
         self._policy = policy
-        self._tally = Tally()
+        self._tally = Tally(is_lenient=True)
         self._head: Head | None = None
         self._state: State | None = None
         self._told: list[int] = []
@@ -106,8 +107,13 @@ class MemoryBase(Generic[S]):
         """Refuse a form that there is not, and count what the host puts around S."""
         require_one_of("form", form, get_args(Form))
         require_one_of("steps", steps, get_args(Steps))
-        parts = [beside] if isinstance(beside, str | Mapping) else cast("Iterable[object]", beside)
-        counted = [part if isinstance(part, str) else canonical(part) for part in parts]
+        try:
+            parts = [beside] if isinstance(beside, str | Mapping) else list(cast("Iterable[object]", beside))
+            counted = [part if isinstance(part, str) else canonical(part) for part in parts]
+        except (TypeError, ValueError) as error:
+            raise BadAgent(
+                f"beside is what stands around S: a text, JSON, or a list of these ({error})"
+            ) from None
         self._run.overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
 
     def _shown(self, request: Decide, form: Form, steps: Steps) -> list[dict[str, Any]]:

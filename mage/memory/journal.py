@@ -103,11 +103,22 @@ class Tally:
         reply: the digest of the reply of which a command was recorded last; empty where there is none.
         calls: how many commands were recorded of the calls of that reply, by the calls' ids.
         commands: how many commands this memory itself has recorded.
+
+    Args:
+        counts: what is counted on from.
+        effects: likewise.
+        is_lenient: take an effect that is none for an unknown one, as others may write what they like beside a
+            step; else `add` refuses it.
     """
 
     def __init__(
-        self, counts: Counts | None = None, effects: Mapping[StepId, ActionEffect] | None = None
+        self,
+        counts: Counts | None = None,
+        effects: Mapping[StepId, ActionEffect] | None = None,
+        *,
+        is_lenient: bool = False,
     ) -> None:
+        self._is_lenient = is_lenient
         self._revisions: dict[StepId, int] = {} if counts is None else dict(counts.revisions)
         self._retexts: dict[SummaryId, int] = {} if counts is None else dict(counts.retexts)
         self.counts = Counts(self._revisions, self._retexts)
@@ -136,7 +147,12 @@ class Tally:
         elif isinstance(command, Retext):
             summary = after.tree.summary_head
             self._retexts[summary] = self._retexts.get(summary, 0) + 1
-        effect = effect_of(command, meta)
+        try:
+            effect = effect_of(command, meta)
+        except BadEffect:
+            if not self._is_lenient:
+                raise
+            effect = None
         if effect is not None:
             self.effects[after.tree.step_head] = effect
         reply = meta.get(REPLY)

@@ -421,3 +421,22 @@ def test_what_fails_in_the_background_when_nobody_asks_any_more_is_not_logged() 
 
     asyncio.run(played())
     assert said == []
+
+
+@pytest.mark.parametrize("beside", [None, 5, object(), [{1}], float("nan")])
+def test_what_cannot_stand_around_s_is_refused(beside: object) -> None:
+    """In words that say what can; the memory is as it was."""
+    with memory() as kept:
+        with pytest.raises(BadAgent, match="a text, JSON, or a list of these"):
+            kept.messages(beside=beside)
+        assert kept.messages(beside=[{"a": 1}, "text"])
+
+
+@pytest.mark.parametrize("effect", ["sent", {"is": "Forever"}, {"is": "Reversible"}, 7])
+def test_an_effect_that_is_none_beside_another_writer_s_step_is_unknown(effect: object) -> None:
+    """Whoever else writes to the session keeps beside a step what they like: the memory goes on."""
+    store = MemoryStore()
+    with memory(store) as kept:
+        kept.session.grow("send", "Sent.", meta={"observed": {"effect": effect}})
+        kept.take(reply(revise(0, "do not")))
+        assert " Step 1, send: not known whether it can be undone" in str(kept.messages()[-1]["content"])
