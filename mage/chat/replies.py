@@ -33,7 +33,7 @@ class NoReply(MageError, TypeError):
     def __str__(self) -> str:
         return (
             f"a {self.found} is no reply: give the client's chat completion or its message, its Responses response,"
-            " its Anthropic message, or one of these as JSON"
+            " its Anthropic message, or one of these as a dict (`model_dump()`)"
         )
 
 

@@ -67,7 +67,7 @@ def observed_meta(observed: Observed) -> dict[str, object]:
 
 
 def effect_of(command: Command, meta: Mapping[str, object]) -> ActionEffect | None:
-    """Return what a command has done to the world; None where it is no step, or nobody said.
+    """Return what the action of a command has done to the environment; None where it is no step, or that was not declared.
 
     Raises:
         BadEffect: what its meta says is no effect.

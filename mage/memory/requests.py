@@ -1,8 +1,8 @@
-"""What the agent's program asks, and the typed ways to ask it.
+"""What the programs of a memory and of an agent ask, and the typed ways to ask it.
 
-The program (`mage.agent.loop`) yields these and performs nothing. `mage.agent.durable` answers each from the
-tape of an earlier run or passes it on, and puts the answer on the tape; so the program neither knows nor needs
-to know whether it runs for the first time, is resumed, or is run again offline.
+The programs await these and perform nothing. `Memory` answers them over its session. `mage.agent.durable` answers
+each from the tape of an earlier run or passes it on, and records the answer; so an agent's program need not know
+whether it runs for the first time, is resumed, or is run again offline.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Operate(Ask[State | Refusal]):
 
 
 Request: TypeAlias = Decide | Act | Begin | Restore | JudgeRequest | SummaryRequest
-"""What is asked of the world outside of mage."""
+"""What is asked of model, environment, judge and summarizer."""
 
 
 @final
@@ -199,12 +199,12 @@ async def act(request: Act) -> Observed | Uncertain | Twice:
 
 
 async def begin() -> Observed:
-    """Let the world begin."""
+    """Reset the environment."""
     return await Effect[Observed](Begin())
 
 
 async def restore(request: Restore) -> Restored | NotRestored:
-    """Let the world go back."""
+    """Have the environment brought back."""
     return await Effect[Restored | NotRestored](request)
 
 

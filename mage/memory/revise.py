@@ -1,4 +1,4 @@
-"""Revise, and the world that goes with it (Algorithm 1, Revise; D7, D14)."""
+"""Revise, and what becomes of the environment and of instructions then (Algorithm 1, Revise; D7, D14, D17)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _tried(state: State, boundary: StepId | int) -> Revised | None:
 async def go_back(
     run: Run, boundary: StepId | int, lesson: str, meta: Mapping[str, object] | None = None
 ) -> Outcome | None:
-    """Revise to a legal boundary, and let the world follow.
+    """Revise to a legal boundary, and have the environment brought back.
 
     Returns:
         How the run ends, None where it goes on.
@@ -89,7 +89,7 @@ async def revise_as_asked(
 
 
 async def follow(run: Run, before: State | None) -> Outcome | None:
-    """Let the world follow a session that somebody else has moved from `before`; None where nothing is known.
+    """Have the environment brought to where another writer has moved the session from `before`; None if unknown.
 
     What their revise has left behind of instructions they were told, and it is theirs to place them again.
     """
@@ -117,7 +117,7 @@ def _left_by(state: State, before: State) -> list[Step]:
 async def _restore(
     run: Run, undoing: tuple[Undo, ...], all_left: Sequence[Instruction], others: Sequence[Instruction]
 ) -> Outcome | None:
-    """Bring the world back. A world that was reset brings its own instructions again, and nobody else's."""
+    """Have the environment brought back. One that was reset gives its own instructions again, and no others."""
     tree = run.state.tree
     path = tuple(trace(tree, ROOT_STEP, tree.step_head))
     try:
@@ -140,7 +140,7 @@ def _told_of(undoing: Sequence[Undo]) -> str:
 
 
 async def _reported(run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo]) -> Outcome | None:
-    """Tell the model where the world is not what it was."""
+    """Tell the model where the environment is not what it was."""
     if isinstance(answer, NotRestored):
         return await _diverged(run, _told_of(undoing), answer.reason, *plan_lines(undoing))
     differs = differing(answer)
@@ -162,7 +162,7 @@ async def _diverged(run: Run, told: str, *said: str) -> Outcome | None:
 
 
 def owe(run: Run, step: StepId, texts: Iterable[str]) -> None:
-    """Note what the world asks for from this step on, to be placed."""
+    """Note the instructions that the environment gives at this step, to be placed."""
     run.owed.extend(Owed(step, Instruction(text), by_world=True) for text in texts)
 
 
@@ -259,7 +259,7 @@ def lasting_of(effects: Mapping[StepId, ActionEffect]) -> frozenset[StepId]:
 
 
 def differing(answer: Restored) -> str | None:
-    """Return in words how a world that was brought back is not what it was; None where it is."""
+    """Return in words how an environment that was brought back is not what it was; None where it is."""
     told: list[str] = []
     if answer.divergences:
         steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")

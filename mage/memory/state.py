@@ -1,7 +1,7 @@
-"""Where a run stands between two asks: what its program remembers beside the state of its session.
+"""The run state: what the programs of a memory and of an agent remember beside the state of the session.
 
-Nothing here is stored: a resumed run comes to the same situation, because its program is run again over the
-answers on its tape.
+Nothing here is stored. A memory that is opened again reads it from the journal (`mage.memory.journal`); an agent's
+program is run again over the answers that were recorded, and so comes to the same run state.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ Answer = TypeVar("Answer")
 @final
 @attrs.frozen
 class Owed:
-    """An instruction that is to be placed, as soon as nobody else is in the way.
+    """An instruction that is not placed yet, because another writer's command came between.
 
     Attributes:
-        step: where it belongs: it goes with its branch.
-        instruction: what is wanted.
-        by_world: whether the world has given it, and gives it again when it is reset and comes to this step.
+        step: the step that it belongs to; once that step is left, the instruction is dropped.
+        instruction: the instruction.
+        by_world: whether the environment gave it, and gives it again when it is reset and comes to this step.
     """
 
     step: StepId
@@ -61,38 +61,38 @@ class Owed:
 
 @final
 class Run:
-    """One run: its state, its policy, and what it remembers.
+    """The run state of one agent.
 
     Attributes:
-        state: of the session.
-        policy: in force.
-        counts: what the journal says of failures.
-        meter: counts tokens of what is shown.
-        overhead: tokens of the system prompt and the tool schemas, which go with every call.
-        totals: what was done and taken so far.
-        notices: what the model is told at its next turn.
-        effects: what each step has done to the world, where its environment says so.
-        began: whether the world has begun; where that failed, a resumed run begins it again.
-        over: whether the world takes no more actions.
-        judging: the digest that a judge is thinking about while the agent goes on.
-        verdict: a verdict that is not recorded yet, and the digest that it is about.
-        unjudged: the digest that the judge gave no answer about; it is not asked again at every turn.
-        pointed_out: actions at a place, of which the model was told that they were tried there.
+        state: the state of the session.
+        policy: the policy in force.
+        counts: how often the journal goes back and writes texts anew.
+        meter: counts the tokens of what is shown.
+        overhead: tokens that go with every call beside what is shown: system prompt, tool schemas.
+        totals: steps, summaries, revisions and tokens so far.
+        notices: what the model is told with its next prompt.
+        effects: by step, what its action has done to the environment, where that was declared.
+        began: whether the environment was reset; if that failed, a resumed run resets it again.
+        over: whether the environment takes no more actions.
+        judging: the digest of the request that a judge answers in the background.
+        verdict: a verdict that is not recorded yet, and the digest of the request that it answers.
+        unjudged: the digest of the request that the judge could not answer; it is not asked again at every turn.
+        pointed_out: pairs of step head and action of which the model was told that the action was tried there.
         unusable: unusable replies in a row.
         idle: turns in a row in which nothing was done.
         cool_until: the number of steps from which on a fallback may be tried again.
-        opening: what the world showed first.
-        overflowed_at: the step head at which a prompt did not fit last.
+        opening: what the environment showed first.
+        overflowed_at: the step head at which the last prompt that did not fit was made.
         shortened: whether the notices were left out because a prompt did not fit.
         told_of_mark: whether the model was told that the mark cannot hold.
-        doubtful: whether nobody knows what the last action came to.
-        owed: instructions that are not placed yet, each with the step that it belongs to.
-        given: by step, the instructions that the world itself has given there.
-        rewrites: whether somebody is there who writes a text anew that a judge found wrong; else the model is asked.
-        awaiting: the failed summary that waits for a better text by the model.
-        resumed_from: the state before a revise, where the journal was found to end with it: what of it was undone in
-            the environment, and said to the model, is not known.
-        found: the next step when the run began: what is there of earlier steps, others have made.
+        doubtful: whether it is unknown if the last action was performed.
+        owed: instructions that are not placed yet.
+        given: by step, the instructions that the environment gave there.
+        rewrites: whether a summarizer writes a text anew that a judge found wrong; if not, the model is asked.
+        awaiting: the failed summary for which the model was asked to write a better text.
+        resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown what
+            of that was undone in the environment, and whether the model was told.
+        found: the next step's id when the run began: earlier steps were made by other runs.
     """
 
     def __init__(self, meter: Meter, overhead: int) -> None:
