@@ -15,8 +15,6 @@ from tests.cli.test_sessions import story
 from tests.cli.test_terminal import at_terminal
 from tests.stores.corrupted import sql
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["place"]
 
 

@@ -18,8 +18,6 @@ from tests.cli.runner import mage
 from tests.cli.test_sessions import story
 from tests.stores.corrupted import FAULTS, write
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["place"]
 
 

@@ -17,8 +17,6 @@ from tests.cli.test_sessions import story
 from tests.cli.test_terminal import STYLE, at_terminal
 from tests.stores.corrupted import sql
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["place"]
 
 LONG = "Find the invoices of the third quarter, compare each with its order, and write down what differs."

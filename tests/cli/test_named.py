@@ -20,8 +20,6 @@ from tests.cli.children import in_one_line, place
 from tests.cli.runner import mage
 from tests.cli.test_sessions import story
 
-pytest.importorskip("sqlalchemy")
-
 __all__ = ["place"]
 
 READING: Final = (
