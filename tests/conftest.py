@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 # A script that starts the tests in its background has Ctrl-C ignored, in them and in all that they start; some of
@@ -28,3 +29,17 @@ settings.register_profile(
 )  # for specs.faults: whether a test fails, not how
 # A user's first run is the same every time; CI searches anew, from a seed that it prints (--hypothesis-seed).
 settings.load_profile(os.environ.get("MAGE_TESTS", "first-run"))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI, fail where a test was skipped because a package is missing that the project itself should bring."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if "MAGE_CI" not in os.environ or reporter is None:
+        return
+    skipped = [str(report.longrepr) for report in reporter.stats.get("skipped", ())]
+    missing = sorted({reason for reason in skipped if "could not import" in reason})
+    if missing:
+        reporter.write_line(
+            "\n".join(["in CI nothing is skipped for want of a package:", *missing]), red=True
+        )
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

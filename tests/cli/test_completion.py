@@ -70,7 +70,7 @@ def test_what_is_not_asked_for_is_not_loaded_for_a_completion() -> None:
         "import os, sys; os.environ.update(_MAGE_COMPLETE='complete_zsh', _TYPER_COMPLETE_ARGS='mage ')\n"
         "from mage.__main__ import main; sys.argv = ['mage']\n"
         "try: main()\n"
-        "finally: print([name for name in ('mage.agent', 'mage.stores', 'sqlalchemy') if name in sys.modules])"
+        "finally: print([name for name in ('mage.agent', 'mage.stores', 'sqlite3') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ran.stdout.endswith("[]\n")
