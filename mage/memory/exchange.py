@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, TypeAlias, TypeVar, cast, final
 
 import attrs
 
@@ -26,7 +26,7 @@ from mage.chat import (
     misfit,
     read_arguments,
 )
-from mage.effects import ActionEffect, Decide, JsonValue, Observed
+from mage.effects import ActionEffect, Decide, Observed
 from mage.effects.program import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
@@ -88,7 +88,7 @@ class Call:
 
     id: str
     name: str
-    arguments: Mapping[str, JsonValue]
+    arguments: Mapping[str, Any]  # any JSON: a host hands it to its own functions
 
     @property
     def action(self) -> str:
