@@ -43,17 +43,20 @@ def test_mage_shows_what_one_begins_with() -> None:
         mage.grow  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_importing_mage_loads_nothing_heavy() -> None:
-    """`import mage` loads attrs, rpds and returns, and none of what extras bring."""
+@pytest.mark.parametrize(
+    ("room", "loads"), [("mage", set[str]()), ("mage.engine", {"attr", "rpds", "returns"})]
+)
+def test_importing_loads_nothing_heavy(room: str, loads: set[str]) -> None:
+    """`import mage` loads none of its rooms; the engine loads attrs, rpds and returns, and none of what extras bring."""
     ran = subprocess.run(
-        [sys.executable, "-c", "import mage, sys; print(*sys.modules)"],
+        [sys.executable, "-c", f"import {room}, sys; print(*sys.modules)"],
         capture_output=True,
         text=True,
         check=True,
     )
     loaded = {module.split(".")[0] for module in ran.stdout.split()}
     assert not loaded & set(HEAVY)
-    assert {"attr", "rpds", "returns"} <= loaded
+    assert loads == loaded & {"attr", "rpds", "returns"}
 
 
 def test_the_test_kit_names_its_extra() -> None:

@@ -17,7 +17,8 @@ __all__ = ["collector_paused"]
 def collector_paused() -> Iterator[None]:
     """Collect no garbage, in any thread, until the block ends; where the host has the collector off it stays off.
 
-    The block must be short, and await nothing. Of several threads in such blocks the first to end switches
+    The block awaits nothing, and what is done in it makes no cycles: so nothing piles up meanwhile that the collector
+    would have freed, but for what other threads make. Of several threads in such blocks the first to end switches
     it on again: it is never left off.
     """
     on = gc.isenabled()

@@ -28,6 +28,7 @@ from mage.engine import (
 )
 from mage.engine.journal import Operation
 from mage.session.asks import AskJudge, Tell, Turn
+from mage.session.collector import collector_paused
 from mage.session.core import Core, Written
 from mage.session.drivers import answer
 from mage.session.events import Event
@@ -115,7 +116,8 @@ class Session(Readable):
             if isinstance(store, str):
                 undo.callback(opened.close)
             told: list[Event] = []
-            loaded = drive(beginning(settings, task), lambda asked: _from_store(opened, asked, told))
+            with collector_paused():  # else it goes through every record while a long journal is read
+                loaded = drive(beginning(settings, task), lambda asked: _from_store(opened, asked, told))
             session = cls(Core(settings, loaded), opened, lease, judge, hooks)
             tell(session._hooks, told)
             if wait:

@@ -52,7 +52,7 @@ __all__ = [
 
 _SHORT: Final = 900
 """Bytes that nest no deeper than any parser can go."""
-_DECODER: Final = json.JSONDecoder()
+_scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # as `raw_decode` calls it
 
 
 @final
@@ -69,6 +69,8 @@ class Head:
     def __str__(self) -> str:
         return f"version {self.version} ({self.digest[:12]})"
 
+
+_sha256: Final = hashlib.sha256
 
 NOTHING: Final = Head(0, hashlib.sha256(b"mage-journal 1").hexdigest())
 """The head before the first record."""
@@ -90,7 +92,7 @@ class Plain:
     @property
     def digest(self) -> str:
         """The digest of salt and text. Cost: O(length), each time."""
-        return hashlib.sha256((self.salt + self.text).encode(errors="surrogatepass")).hexdigest()
+        return _sha256((self.salt + self.text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @final
@@ -182,8 +184,13 @@ def seal(before: Head, draft: Draft, salts: Salts) -> Record:
 
 def chained(before: str, version: int, body: str, parts: Sequence[Part]) -> str:
     """Return the digest of a record, given the digest before it. Cost: O(length of its texts)."""
-    lines = [before, str(version), body, *[part.digest for part in parts]]
-    return hashlib.sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest()
+    lines = [before, str(version), body]
+    for part in parts:  # as `Plain.digest` has it: to open a long journal is mostly this
+        if type(part) is Plain:
+            lines.append(_sha256((part.salt + part.text).encode("utf-8", "surrogatepass")).hexdigest())
+        else:
+            lines.append(part.digest)
+    return _sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def verify(before: Head, records: Iterable[Record], end: Head | None = None) -> Iterator[Record]:
@@ -291,10 +298,13 @@ def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
         return None
     try:
         text = data.decode()
-        flat, end = _DECODER.raw_decode(text)
-    except ValueError:
+        flat, end = _scan(text, 0)
+    except (ValueError, StopIteration):
         return None
     if end != len(text) or type(flat) is not list or len(flat) % 2 or set(map(type, flat)) != {str}:
         return None
     salts = flat[::2]
-    return tuple(map(Plain, flat[1::2], salts)) if set(map(len, salts)) == {SALT} else None
+    for salt in salts:
+        if len(salt) != SALT:
+            return None
+    return tuple(map(Plain, flat[1::2], salts))
