@@ -25,19 +25,19 @@ def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def start_times(repetitions: int) -> tuple[float, float]:
-    """Return the median processor seconds of a Python that imports mage and of one that does nothing.
+def start_times(repetitions: int, *programs: str) -> tuple[float, ...]:
+    """Return for each program the median processor seconds of a Python that runs it.
 
     They run in turn. Nothing is waited for but files that are cached, so on an idle machine this is the time
     that a user waits; on a busy one it does not count the moments that others had.
     """
-    times: dict[str, list[float]] = {"import mage": [], "pass": []}
+    times: dict[str, list[float]] = {program: [] for program in programs}
     for _ in range(repetitions):
         for program, seen in times.items():
             began = _seconds_of_children()
             _python("-c", program)
             seen.append(_seconds_of_children() - began)
-    return median(times["import mage"]), median(times["pass"])
+    return tuple(median(seen) for seen in times.values())
 
 
 def _seconds_of_children() -> float:
@@ -46,8 +46,8 @@ def _seconds_of_children() -> float:
 
 
 def unwanted_imports() -> frozenset[str]:
-    """Return those packages of `UNWANTED` that `import mage` imports, and a Python that does nothing does not."""
-    return (_imported("import mage") - _imported("pass")) & UNWANTED
+    """Return those packages of `UNWANTED` that the engine imports, and a Python that does nothing does not."""
+    return (_imported("import mage.engine") - _imported("pass")) & UNWANTED
 
 
 def _imported(program: str) -> frozenset[str]:

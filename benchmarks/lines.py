@@ -122,10 +122,13 @@ def memory() -> Iterator[Line]:
 
 
 def imports() -> Iterator[Line]:
-    """Compare a Python that imports mage with one that does nothing."""
-    ours, nothing = start_times(15)
+    """Compare a Python that imports mage with one that does nothing, and the engine with what it is built on."""
+    needed = "import attrs, rpds, returns.result"
+    ours, nothing, engine, below = start_times(15, "import mage", "pass", "import mage.engine", needed)
     limit = "under 150 ms"
     yield Line("python -c 'import mage'", ours * 1000, nothing * 1000, "ms", "pass", limit, ours < 0.150)
+    name, limit = "python -c 'import mage.engine'", "at most 2.5x"
+    yield Line(name, engine * 1000, below * 1000, "ms", "its needs", limit, engine <= 2.5 * below)
     found = unwanted_imports()
     named = f"none unwanted{': ' * bool(found)}{', '.join(sorted(found))}"
     yield Line("unwanted packages that it imports", len(found), None, "", "", named, not found)

@@ -187,7 +187,7 @@ class _Call(Ask[Any]):  # Any: what the operation returns
     """Call an operation of the environment, and await it in an `AsyncEnvironment`."""
 
     name: str
-    operation: Callable[..., Any]
+    operation: Callable[..., Any]  # Any: each operation has arguments and an answer of its own
     given: tuple[object, ...] = ()
 
 
@@ -511,7 +511,10 @@ class AsyncRestorable:
         return await drive_awaited(self._restorer.restore(request), _awaited)
 
 
-def _restoring_itself(capabilities: Capabilities, restore: Callable[[Restore], Any]) -> Capabilities:
+def _restoring_itself(
+    capabilities: Capabilities,
+    restore: Callable[[Restore], Any],  # Any: an answer, or an awaitable of it
+) -> Capabilities:
     return attrs.evolve(capabilities, restoring=CustomRestore(restore, capabilities.repeatable))
 
 

@@ -89,6 +89,8 @@ def merged(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
 Form: TypeAlias = Literal["chat", "responses", "anthropic"]
 """An interface to a model: OpenAI's chat completions and Responses, Anthropic's Messages."""
 
+# `Any` below: JSON that a client's SDK types in its own way; no client is imported here.
+
 
 def written(messages: Iterable[ChatMessage], form: Form) -> list[dict[str, Any]]:
     """Return messages as an interface takes them: JSON all through.

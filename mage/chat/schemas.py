@@ -37,6 +37,7 @@ def misfit(value: object, schema: object, at: str) -> str | None:
     import jsonschema.validators  # noqa: PLC0415
     import referencing.exceptions  # noqa: PLC0415
 
+    # Any: the class of the dialect, which `jsonschema` makes while it is imported
     kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(schema)

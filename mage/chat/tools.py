@@ -79,6 +79,9 @@ Style: TypeAlias = Literal["chat", "responses", "anthropic", "mcp"]
 """An interface: OpenAI's chat completions and Responses, Anthropic's Messages, the Model Context Protocol."""
 
 
+# `Any` below: JSON that a client's SDK types in its own way; no client is imported here.
+
+
 def declared(tools: Iterable[Tool], style: Style) -> list[dict[str, Any]]:
     """Return tools as an interface takes them, JSON all through, `strict` where the schema allows it. Cost: O(size)."""
     return [_DECLARED[style](tool) for tool in tools]

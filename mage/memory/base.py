@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Generic, TypeVar, cast, get_args
+from typing import Any, Generic, TypeVar, cast, get_args
 
 import attrs
 
 from mage.chat import (
-    COMPRESS,
-    REVISE,
     AssistantReply,
     Form,
     Steps,
@@ -30,6 +28,7 @@ from mage.engine import Accept, Rejected, State
 from mage.engine.journal import Operation
 from mage.memory.events import AgentHook
 from mage.memory.exchange import (
+    OWN,
     Results,
     Take,
     Taken,
@@ -53,7 +52,6 @@ from mage.stores.processes import Home
 from mage.tokens import TokenCounter
 
 S = TypeVar("S", bound=Readable)
-OWN: Final = (COMPRESS, REVISE)
 
 
 class MemoryBase(Generic[S]):

@@ -42,7 +42,9 @@ from mage.memory.state import Run
 Answer = TypeVar("Answer")
 _TRIES: Final = 64
 """How often a turn begins again because somebody else has written."""
-_OWN: Final = {tool.name: tool for tool in (COMPRESS, REVISE)}
+OWN: Final = (COMPRESS, REVISE)
+"""What a model may do to its own state: the tools that a memory declares."""
+_OWN: Final = {tool.name: tool for tool in OWN}
 Meta: TypeAlias = Mapping[str, object]
 Results: TypeAlias = Mapping[str, "str | Observed"] | Sequence["str | Observed"]
 """What came back from calls that the host has carried out: by call id; or one for each call to a tool of its own, in
