@@ -32,7 +32,8 @@ SHARED: Final = "shared"
 
 
 def crowd(path: Path, seconds: float, kills: int, seed: int) -> str:
-    """Let the crowd loose, and check what is there afterwards; return what was seen."""
+    """Let the crowd loose in an empty folder, and check what is there afterwards; return what was seen."""
+    expect_equal(os.listdir(path.parent), [], "what another crowd has left in the folder")
     chance = random.Random(seed)
     Session.open(_url(path), SHARED, task="everybody's").close()
     numbers = iter(range(10**6))
