@@ -1,4 +1,4 @@
-"""Bundles: a session as one file, to be kept, sent and imported into any store; and what is left of a damaged one.
+"""Bundles: a session as one file, to be kept, sent and imported into any store; and the rest of a damaged one.
 
 JSON Lines: a header, then each journal with its own records, a parent before its forks, the exported session
 last; then the digest of all bytes before it.
@@ -405,7 +405,7 @@ class _Reader:
         return document
 
 
-# -- what is left of a damaged bundle ------------------------------------------------------------------
+# -- damaged bundles -----------------------------------------------------------------------------------
 
 
 _SIGNS: Final = (b'\n{"journal":', b'\n{"record":')

@@ -90,7 +90,7 @@ def client(
             waits between them included, streamed or not; five times `timeout` where it is None. A call exceeds it
             by no more than the SDK's own pause before a repetition, 8 s at most, and in the twin that is not
             awaited by the time in which the system looks for a host. The fault is `timeout`.
-        largest: the most bytes of a reply, unpacked. The fault is `server`.
+        largest: the most bytes of a reply, unpacked; 16 MiB by default. The fault is `server`.
         max_retries: how often the client asks again where it got no answer, or where it had asked too often. Each
             time it waits as long as the provider says (`Retry-After`), up to two minutes; before a longer wait, or
             one past the deadline, it gives up, and the `EffectError` (`rate_limit`) says in `retry_after` how
@@ -125,7 +125,7 @@ def async_client(
 
 @contextmanager
 def _proxied() -> Iterator[None]:
-    """Say in our words what the HTTP client raises where it reads the proxies of the process' environment."""
+    """Raise `BadProxy` for the exceptions of the HTTP client where it reads the proxies of the process' environment."""
     try:
         yield
     except LacksSocks:
@@ -139,7 +139,7 @@ def _bounds(timeout: float, deadline: float | None, largest: int) -> Bounds:
 
 
 class _Place(TypedDict):
-    """The server, what the client shows there, and how it waits."""
+    """The arguments of both SDK clients."""
 
     base_url: str
     api_key: str

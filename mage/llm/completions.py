@@ -1,4 +1,4 @@
-"""A call of a chat model, and what its server says to it: a `Reply`, or a `ProviderError` and the fault it comes to.
+"""A call of a chat model, and the answer of its server: a `Reply`, or a `ProviderError` and its fault.
 
 The SDK builds its models without a check: with a server that is not OpenAI's, a field may be missing or of another
 type. So this module reads the JSON itself, and a value of a wrong type counts as absent.
@@ -13,7 +13,7 @@ An error comes to one of the faults of `mage.effects`:
     409 (a lock), 5xx                               server, with Retry-After
 
 The provider's own words help people, but may quote the prompt. They are kept only where they quote nothing of
-what was sent, in one short line. `mage.llm.transport` has taken out a key that a proxy echoes.
+the call, in one short line. `mage.llm.transport` has taken out a key that a proxy echoes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _LAST_LINE_LENGTH: Final = 32
 @final
 @attrs.frozen
 class Reply:
-    """What a model has replied, whole or not.
+    """A model's reply, whole or not.
 
     Attributes:
         text: its content.
@@ -86,12 +86,12 @@ class Reply:
 @final
 @attrs.frozen
 class Call(Ask[Reply]):
-    """What a program sends to a model.
+    """A question to a model, which a program awaits.
 
     Attributes:
         messages: the chat.
-        tools: what the model may call.
-        schema: what the reply must be, for servers that enforce it; None for any text.
+        tools: the tools that the model may call.
+        schema: the schema of the reply, for servers that enforce it; None for any text.
         named: the name of that schema.
     """
 
@@ -116,7 +116,7 @@ class NotEnforced(MageError):
 @final
 @attrs.frozen
 class ProviderError:
-    """What a provider has said instead of a reply.
+    """A provider's error, in place of a reply.
 
     Attributes:
         status: of HTTP; that inside the body where HTTP said 200.
@@ -138,7 +138,7 @@ _NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat comple
 
 
 def read_json_completion(body: str) -> Reply | ProviderError:
-    """Return what the body of a response says. Cost: O(length)."""
+    """Return the reply or the error in the body of a response. Cost: O(length)."""
     try:
         document: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -242,7 +242,7 @@ def has_ended(stream: bytes | bytearray, new: int) -> bool:
 
 
 def read_streamed_completion(stream: str) -> Reply | ProviderError:
-    """Return what the events of a stream add up to. Any text. Cost: O(length)."""
+    """Return the reply or the error that the events of a stream make together. Any text. Cost: O(length)."""
     whole: dict[str, object] = {}
     texts: dict[str, list[str]] = {name: [] for name in ("content", "refusal", *_ASIDE)}
     calls: list[Mapping[str, object]] = []
@@ -316,7 +316,7 @@ def _joined(pieces: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
 
 
 def provider_error(status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
-    """Return what an error's body says, however it is spelled: `{"error": {...}}`, its inside, or text. Any value.
+    """Return the error in a body, in any of its forms: `{"error": {...}}`, its inside, or text. Any value.
 
     Gemini puts it into a list; `detail` is FastAPI's word, with a text or a list of objects.
     """
@@ -338,7 +338,7 @@ def _detail(detail: object) -> object:
 
 
 def transport_error(error: openai.OpenAIError | httpx2.HTTPError) -> ProviderError | EffectError:
-    """Return what an error of the client comes to: the provider's words, or the reason why there are none."""
+    """Return the provider's error behind an exception of the client, or the `EffectError` where there is none."""
     if isinstance(error, GaveUp):
         return error.error
     if isinstance(error, openai.APIStatusError):
@@ -356,7 +356,7 @@ def transport_error(error: openai.OpenAIError | httpx2.HTTPError) -> ProviderErr
 
 
 def effect_error(said: ProviderError, call: Call, *, model: str) -> EffectError:
-    """Return what a provider's error to a call comes to. Cost: O(size of the call)."""
+    """Return the `EffectError` of a provider's error to a call. Cost: O(size of the call)."""
     fault = _fault(said)
     words = "" if said.status in (401, 403) else _discreet(said.message, call)
     code = said.code if re.fullmatch(r"[\w.-]{1,60}", said.code) else ""

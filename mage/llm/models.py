@@ -190,7 +190,7 @@ async def _insist(
     """Ask until the reply can be used, at most `_TIMES` times, and count all calls.
 
     Args:
-        ask: asks once; takes what was wrong with the last reply, empty at first.
+        ask: asks once; takes the fault of the last reply in words, empty at first.
         read: reads a reply; raises `EffectError` where it cannot be used.
         model: the model's name, where the reply does not give one.
         prompt: the hash of the wording.
@@ -334,8 +334,8 @@ class ChatSummarizer(_Summarizer[openai.OpenAI]):
     Args:
         client: the client; its `max_retries`, `timeout` and address are used.
         model: the model's name.
-        counter: counts a text against the limit of the request, and what a server does not count; an exact counter
-            where there is one.
+        counter: counts a text against the limit of the request, and the tokens that a server does not count; None
+            for an exact counter where one is installed.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
     """
 

@@ -59,7 +59,7 @@ _STEP: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*(?:;(.*))
 
 
 def _whole(reply: Reply) -> tuple[str, str]:
-    """Return what a model thought aloud and what it said, of a reply that is whole.
+    """Return the visible thoughts and the words of a reply that is whole.
 
     Servers that do not split off the thinking of a reasoning model leave it in the content, the opening tag
     sometimes in the prompt.
@@ -90,7 +90,7 @@ def read_text(reply: Reply) -> str:
 
 
 def decide_by_calls(reply: Reply, tools: Sequence[Tool]) -> Decision:
-    """Return what a model has decided by calling tools: actions in the order of its calls, its own state last (D11).
+    """Return the decision in calls of tools: actions in the order of the calls, the operation on its own state last (D11).
 
     Raises:
         EffectError: the reply cannot be used.
@@ -136,7 +136,7 @@ def _arguments(call: ToolCall) -> dict[str, JsonValue]:
 
 
 def _own(tool: Tool, arguments: Mapping[str, JsonValue]) -> Then | None:
-    """Return what a call does to the agent's own state, None for an action. The arguments fit the tool."""
+    """Return the operation of a call on the agent's own state, None for an action. The arguments fit the tool."""
     if tool is COMPRESS:
         return Compress(str(arguments["text"]))
     if tool is FINISH:
@@ -164,7 +164,7 @@ def _action(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
 
 
 def decide_by_text(reply: Reply, tools: Sequence[Tool]) -> Decision:
-    """Return what a model has decided in the plain-text mode: exactly one move, thought before it.
+    """Return the decision in the plain-text mode: exactly one move, the thought before it.
 
     Raises:
         EffectError: the reply cannot be used.
@@ -199,7 +199,7 @@ def _written(body: str, tools: Sequence[Tool]) -> str:
 
 
 def decide_by_json(reply: Reply, tools: Sequence[Tool]) -> Decision:
-    """Return what a model has decided in the JSON mode: `{"thought": ..., "move": {"name": ..., "arguments": {...}}}`.
+    """Return the decision in the JSON mode: `{"thought": ..., "move": {"name": ..., "arguments": {...}}}`.
 
     Raises:
         EffectError: the reply cannot be used.
@@ -239,7 +239,7 @@ def read_verdict(reply: Reply) -> Verdict:
     """Return a judge's verdict, out of JSON or of a text that has it in it.
 
     Raises:
-        EffectError: the reply cannot be used; also a failure that says nothing of what is wrong (D5).
+        EffectError: the reply cannot be used; also a failed verdict without feedback (D5).
     """
     _, said = _whole(reply)
     document = _object_with("passed", said)
@@ -300,7 +300,7 @@ class Move:
 
     Attributes:
         name: which.
-        body: what stands between its brackets, without the white space around it.
+        body: the text between its brackets, without the white space around it.
         before: the text before it.
         step: where to revise to; 0 for another move.
         lesson: what to leave there; empty for another move.

@@ -113,7 +113,7 @@ class Line(Generic[Client]):
         client: the client, whose address and key are used.
         model: the model's name.
         sampling: how it is asked.
-        counter: counts what the server does not.
+        counter: counts tokens where the server does not.
     """
 
     client: Client = attrs.field(repr=False)
@@ -234,11 +234,11 @@ def _text(body: _Body) -> str:
     return body.decode(errors="replace")
 
 
-# -- what a call took ----------------------------------------------------------------------------------
+# -- usage ---------------------------------------------------------------------------------------------
 
 
 def counted(reply: Reply, call: Call, counter: TokenCounter) -> Reply:
-    """Return a reply with a usage that can be true: `counter` counts what the server says incredibly or not at all.
+    """Return a reply with a usage that can be true: `counter` counts where the server's number is missing or cannot be.
 
     Cost: O(size of call and reply), once more where a text must be counted.
     """
@@ -289,7 +289,7 @@ def _counted(texts: Iterable[str], counter: TokenCounter) -> int:
     return sum(counter.count(text) for text in texts)
 
 
-# -- what a client shows its server, and nobody else may see -------------------------------------------
+# -- secrets -------------------------------------------------------------------------------------------
 
 
 @final
@@ -300,7 +300,7 @@ class Secrets:
     texts: frozenset[str] = attrs.field(repr=False)
 
     def out_of(self, came: _Said) -> _Said:
-        """Return what a server has sent, with `***` for each secret in any of its texts. Cost: O(length)."""
+        """Return a server's answer with `***` for each secret in any of its texts. Cost: O(length)."""
         if isinstance(came, ProviderError):
             return attrs.evolve(came, code=self.hidden(came.code), message=self.hidden(came.message))
         calls = [ToolCall(*map(self.hidden, (call.id, call.name, call.arguments))) for call in came.calls]
@@ -323,7 +323,7 @@ class Secrets:
 
 
 def secrets_of(client: openai.OpenAI | openai.AsyncOpenAI) -> Secrets:
-    """Return what a client shows its server: keys, secret headers, and a password in its address."""
+    """Return the secrets of a client: keys, secret headers, and a password in its address."""
     return Secrets(frozenset(_secrets(client)))
 
 
@@ -342,7 +342,7 @@ def _long(*secrets: str | None, shortest: int = _SHORTEST_KEY) -> Iterator[str]:
 
 
 def _shown(value: str) -> Iterator[str]:
-    """Yield what a header shows: its value without the scheme, and the name and password behind `Basic`."""
+    """Yield the secrets of a header: its value without the scheme, and the name and password behind `Basic`."""
     scheme, _, token = value.rpartition(" ")
     yield from _long(token)
     if scheme.lower() == "basic":

@@ -61,7 +61,7 @@ class GaveUp(openai.OpenAIError):
 @final
 @attrs.frozen
 class Bounds:
-    """What a reply may take.
+    """The bounds of a call and of its reply.
 
     Attributes:
         deadline: seconds for a whole call.
@@ -292,7 +292,7 @@ class Meter:
         self._unpacking = None if window is None else zlib.decompressobj(window)
 
     def take(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the next bytes, unpacked, in pieces. Cost: O(length of what is yielded), in constant memory.
+        """Yield the next bytes, unpacked, in pieces. Cost: O(length of the unpacked bytes), in constant memory.
 
         Raises:
             GaveUp: the body grows too large.

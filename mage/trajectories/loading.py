@@ -1,7 +1,7 @@
 """From bytes to trajectories: read JSON or JSON Lines, find the format by a look at the content, and import it.
 
 The reader is stricter than `json.loads`, which would lose a field that stands twice, take NaN for a number and fail
-without a place on what is nested too deep. Every flaw has its place.
+without a place on a value that is nested too deep. Every flaw has its place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trace did to its tree, and what it costs in tokens: the prompts of mage beside the whole history.
+"""Counts of a trace: the shape of its tree, and its tokens as prompts of mage beside the whole history.
 
 The engine gathers all hints of a state, so that n tries at one step cost n squared. A prompt shows only the newest
 of them: here each command adds its own (`Tried`), and the tokens of a prompt are added up, not counted anew (`Prompts`).
@@ -128,7 +128,7 @@ class ContextSizes:
 
     @property
     def shown_total(self) -> int:
-        """All prompts together: what a run is billed for."""
+        """All prompts together, as a run is billed for them."""
         return sum(self.shown)
 
     @property
@@ -193,7 +193,7 @@ def measure(
 @final
 @attrs.define
 class _Run:
-    """A fold under way: its state, and what it has measured."""
+    """A fold under way: its state, and its sizes so far."""
 
     meter: Meter
     budget: int | None
@@ -350,7 +350,7 @@ class Tried:
     _lessons: dict[StepId, OrderedDict[str | int, str]] = attrs.field(factory=dict, init=False)
 
     def follow(self, before: State | None, command: Command, after: State) -> None:
-        """Note what a command added: a step, a summary, or a lesson. Cost: O(1)."""
+        """Note the step, the summary or the lesson that a command added. Cost: O(1)."""
         if before is None:
             return
         old, new = before.tree, after.tree
@@ -368,7 +368,7 @@ class Tried:
         lessons.move_to_end(key)
 
     def recent(self, state: State) -> Recent:
-        """Return `mage.render.blocks.recent(hints(state), caps)` of the newest state. Cost: O(what is returned)."""
+        """Return `mage.render.blocks.recent(hints(state), caps)` of the newest state. Cost: O(hints returned)."""
         tree = state.tree
         steps = newest(self._steps.get(tree.step_head, ()), self.caps.continuations)
         summaries = newest(self._summaries.get(tree.summary_head, ()), self.caps.subgoals)

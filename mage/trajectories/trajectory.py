@@ -73,7 +73,7 @@ class Remark:
     """Something unusual in a trace, or a part that was left out. The trace was read all the same.
 
     Attributes:
-        what: what it is.
+        what: a line on it.
         count: how many times.
         record: where it was first, spelled as in a `TraceError`.
     """
@@ -155,7 +155,7 @@ def placed(trajectory: Trajectory) -> dict[Entry, tuple[StepId, ...]]:
     return {entry: tuple(steps) for entry, steps in found.items()}
 
 
-# -- places, and what is wrong there -------------------------------------------------------------------
+# -- places and errors ---------------------------------------------------------------------------------
 
 
 @final
