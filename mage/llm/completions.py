@@ -55,8 +55,12 @@ _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 """What ends a line of an event stream. `str.splitlines` also splits at U+2028 and the like, which JSON may hold."""
 _FIELD: Final = "data:"
 _DONE: Final = "[DONE]"
-_LAST_LINE: Final = re.compile(rb"(?:\A|[\r\n])data:[ \t]{0,8}\[DONE\][ \t]{0,8}[\r\n]")
-_LAST_LINE_LENGTH: Final = 32
+_LAST: Final = re.compile(
+    rb"(?:\A|[\r\n])data:[ \t]{0,8}"
+    rb'(?:\[DONE\][ \t]{0,8}[\r\n]|\{[ \t]{0,8}"error"[^\r\n]{0,4000}(?:\n\n|\r\r|\r\n\r\n))'
+)
+"""The last event of a stream: its end, or an error."""
+_LAST_LENGTH: Final = 4_096
 
 
 @final
@@ -237,8 +241,11 @@ def _count(value: object) -> int:
 
 
 def has_ended(stream: bytes | bytearray, new: int) -> bool:
-    """Tell whether a stream says in its last `new` bytes that it ends: a connection may stay open. Cost: O(`new`)."""
-    return _LAST_LINE.search(stream, max(0, len(stream) - new - _LAST_LINE_LENGTH)) is not None
+    """Tell whether the last `new` bytes of a stream bring its last event: a connection may stay open behind it.
+
+    Cost: O(`new`).
+    """
+    return _LAST.search(stream, max(0, len(stream) - new - _LAST_LENGTH)) is not None
 
 
 def read_streamed_completion(stream: str) -> Reply | ProviderError:

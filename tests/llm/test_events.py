@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.effects import Action
-from mage.llm.completions import Reply, has_ended, read_streamed_completion
+from mage.llm.completions import ProviderError, Reply, has_ended, read_streamed_completion
 from tests.llm.server import Streamed
 from tests.llm.twins import decided
 
@@ -62,6 +62,20 @@ def test_the_end_is_seen_in_whatever_pieces_it_comes(last: str, before: str, cut
         stream += data[start:end]
         ended = has_ended(stream, end - start)
     assert ended
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\r\r", "\r\n\r\n"])
+def test_an_error_ends_a_stream(end: str) -> None:
+    """With the end of its event, and not before; the same words within a reply do not."""
+    data = f'data: {{"error": {{"message": "no"}}}}{end}'.encode()
+    assert [has_ended(data[:length], length) for length in range(1, len(data) + 1)] == [False] * (
+        len(data) - 1
+    ) + [True]
+    came = read_streamed_completion(data.decode())
+    assert isinstance(came, ProviderError)
+    assert came.message == "no"
+    said = json.dumps(_event(content='data: {"error": 1}'))
+    assert not has_ended(f"data: {said}{end}".encode(), 1_000)
 
 
 def test_what_splits_lines_elsewhere_does_not_split_a_stream() -> None:

@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, final
@@ -42,6 +42,13 @@ _RECORDS: Final = (
     "SELECT version, body, parts, digest FROM mage_records WHERE journal = ? AND version > ?"
     " ORDER BY version LIMIT 1000"
 )
+_WAYS: Final = (
+    "WHERE journal = ? ORDER BY version",
+    "WHERE journal = ? ORDER BY version DESC",
+    "NOT INDEXED WHERE journal = ? ORDER BY rowid",
+    "NOT INDEXED WHERE journal = ? ORDER BY rowid DESC",
+)
+"""The ways to the records of a journal: a damaged page of the index or the table stops each at another place."""
 _BEFORE_ALL: Final = -(1 << 63)
 
 
@@ -350,40 +357,23 @@ class SqliteKept:
         if not self._tables:
             return
         if self._whole:
-            yield from self._by_index(journal)
+            yield from self._select(_WAYS[0], journal)
             return
         found: dict[object, dict[Row, None]] = {}
-        for attempt in (self._by_index, self._by_index_backwards, self._by_table, self._by_table_backwards):
-            self._gather(found, attempt, journal)
+        for way in _WAYS:
+            self._gather(found, way, journal)
         for version in sorted(version for version in found if type(version) is int):
             yield from found[version]  # several where an index and its table disagree
 
-    def _gather(
-        self,
-        found: dict[object, dict[Row, None]],
-        attempt: Callable[[object], Iterator[Row]],
-        journal: object,
-    ) -> None:
+    def _gather(self, found: dict[object, dict[Row, None]], way: str, journal: object) -> None:
         try:
-            for row in attempt(journal):
+            for row in self._select(way, journal):
                 found.setdefault(row[0], {})[row] = None
         except sqlite3.Error:
             return  # `findings` has the damaged pages; the examination finds each record that is missing
 
-    def _by_index(self, journal: object) -> Iterator[Row]:
-        return self._select("WHERE journal = ? ORDER BY version", journal)
-
-    def _by_index_backwards(self, journal: object) -> Iterator[Row]:
-        return self._select("WHERE journal = ? ORDER BY version DESC", journal)
-
-    def _by_table(self, journal: object) -> Iterator[Row]:
-        return self._select("NOT INDEXED WHERE journal = ? ORDER BY rowid", journal)
-
-    def _by_table_backwards(self, journal: object) -> Iterator[Row]:
-        return self._select("NOT INDEXED WHERE journal = ? ORDER BY rowid DESC", journal)
-
-    def _select(self, rest: str, journal: object) -> Iterator[Row]:
-        statement = f"SELECT version, body, parts, digest FROM mage_records {rest}"  # noqa: S608  # ours alone
+    def _select(self, way: str, journal: object) -> Iterator[Row]:
+        statement = f"SELECT version, body, parts, digest FROM mage_records {way}"  # noqa: S608  # ours alone
         yield from self._connection.execute(statement, (journal,))
 
     def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
