@@ -14,8 +14,6 @@ import attrs
 
 from mage.engine.errors import MageError
 
-__all__ = ["Ask", "Program", "drive", "drive_awaited"]
-
 Answer = TypeVar("Answer")
 
 
