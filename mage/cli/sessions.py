@@ -50,6 +50,7 @@ from mage.stores import (
     JournalStore,
     MemoryStore,
     NameTaken,
+    Note,
     Record,
     StoreError,
     StoreUnavailable,
@@ -541,7 +542,9 @@ def load_commands(session: SessionName, upto: int | None = None) -> tuple[Comman
 def _commands(found: Opened, upto: int | None) -> Iterator[Command]:
     state: State | None = None
     for record in records_of(found, upto):
-        yield command_of(state, record)
+        command = command_of(state, record)
+        if not isinstance(command, Note):
+            yield command
         state = fold([record], state)
 
 

@@ -404,6 +404,8 @@ def _did(record: Record, before: State | None, after: State) -> tuple[str, dict[
     match operation:
         case "start":
             return operation, {}
+        case "note":
+            return operation, {"kind": json.loads(record.body)["kind"]}
         case "grow" | "walk" | "instruct":
             return operation, {"step": tree.step_head}
         case "revise":

@@ -15,6 +15,7 @@ from mage.stores.errors import (
     BadAddress,
     BadMeta,
     BadName,
+    BadNote,
     BadSource,
     Conflict,
     DamagedJournals,
@@ -33,7 +34,7 @@ from mage.stores.errors import (
     UnknownVersion,
     WrongProcess,
 )
-from mage.stores.folding import command_of, draft, fold, meta_of, text_names
+from mage.stores.folding import Note, command_of, draft, fold, meta_of, text_names
 from mage.stores.memory import MemoryStore
 from mage.stores.opening import open_store
 from mage.stores.protocol import AsyncJournalStore, JournalInfo, JournalStore, Snapshot, snapshot_digest
@@ -60,6 +61,7 @@ __all__ = [
     "BadAddress",
     "BadMeta",
     "BadName",
+    "BadNote",
     "BadSource",
     "Clock",
     "Conflict",
@@ -75,6 +77,7 @@ __all__ = [
     "MemoryStore",
     "MissingExtra",
     "NameTaken",
+    "Note",
     "OtherRecord",
     "OutdatedTexts",
     "Part",
