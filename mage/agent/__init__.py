@@ -11,7 +11,7 @@ goes on where it was, and can be run again without a model.
 """
 
 from mage.agent.asynchronous import AsyncAgent
-from mage.agent.rerunning import Rerun, Tally, WhatIf, rerun, what_if
+from mage.agent.rerunning import Rerun, Tally, WhatIf, remembered, rerun, what_if
 from mage.agent.sync import Agent
 from mage.agent.tape import BadTape, TapeDiverged, tape_name
 from mage.memory.events import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
@@ -45,6 +45,7 @@ __all__ = [
     "WhatIf",
     "extracted",
     "outcome_document",
+    "remembered",
     "rerun",
     "tape_name",
     "what_if",

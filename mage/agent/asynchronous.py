@@ -74,6 +74,7 @@ class AsyncAgent:
         on_event: AgentHook | Iterable[AgentHook] = (),
         clock: Clock = now,
         salts: Salts = random_salt,
+        remember: Mapping[str, object] | None = None,
     ) -> Outcome:
         """Run until the run ends; see `Agent.run`.
 
@@ -89,9 +90,9 @@ class AsyncAgent:
                 )
             )
             tape = await stack.enter_async_context(await _tape(kept, name, clock, salts))
-            driving = await stack.enter_async_context(_Driving(self, session, tape, hooks))
+            driving = await stack.enter_async_context(_Driving(self, session, tape, hooks, remember))
             first, found = await driving.find()
-            run, running = set_out(self, driving.environment.capabilities, first, found)
+            run, running = set_out(self, driving.environment.capabilities, first, found, remember)
             try:
                 return await drive_awaited(running, driving.answer)
             except StoreError as error:
@@ -113,13 +114,19 @@ class _Driving:
     """Answers what a durable run asks, by awaiting."""
 
     def __init__(
-        self, agent: AsyncAgent, session: AsyncSession, tape: AsyncSession, hooks: tuple[AgentHook, ...]
+        self,
+        agent: AsyncAgent,
+        session: AsyncSession,
+        tape: AsyncSession,
+        hooks: tuple[AgentHook, ...],
+        remember: Mapping[str, object] | None,
     ) -> None:
         self.environment = AsyncRestorable(agent.environment)
         self._agent = agent
         self._session = session
         self._tape = tape
         self._hooks = hooks
+        self._remember = remember
         self._redactions = session.redactions
         self._thinking: dict[Digest, asyncio.Future[Verdict | Metered[Verdict]]] = {}
         self._asked: list[asyncio.Future[Verdict | Metered[Verdict]]] = []
@@ -137,7 +144,8 @@ class _Driving:
         agent, session, tape = self._agent, self._session, self._tape
         require_no_tape(session.name, session.tree.task)
         if tape.version == 1:
-            await self._note(BEGAN, first_entry(agent, self.environment.capabilities, session.version))
+            capabilities = self.environment.capabilities
+            await self._note(BEGAN, first_entry(agent, capabilities, session.version, self._remember))
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
         first = begun(tape.name, entries, counter=agent.counter)
         before = await session.history(upto=first.version) if first.version > 1 else ()

@@ -115,7 +115,7 @@ async def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Outcom
             action.text,
             error.detail,
         )
-        return RunFailed(f"environment: {error.fault}", str(error), run.totals)
+        return RunFailed("environment", error.fault, str(error), run.totals)
     called = {} if action.call is None else {"call": action.call}
     newest = run.state.tree.next_step
     try:

@@ -76,6 +76,7 @@ class Durable:
         live: False to stop where the tape ends (`TapeEnds`).
         foresees: what an action would do, as far as the world knows beforehand; one that may last is never
             repeated.
+        remembered: see `Ledger`.
     """
 
     def __init__(
@@ -86,9 +87,10 @@ class Durable:
         repeatable: bool,
         live: bool = True,
         foresees: Foresight = lambda action: None,
+        remembered: Mapping[str, object] | None = None,
     ) -> None:
         self._reel = Reel(recorded, live=live)
-        self._ledger = Ledger(recorded, self._reel, policy)
+        self._ledger = Ledger(recorded, self._reel, policy, remembered)
         self._stage = Stage(self._reel, self._ledger, repeatable=repeatable, foresees=foresees)
         self._thinking: JudgeRequest | None = None
         self._is_thinking = False

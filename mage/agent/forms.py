@@ -49,6 +49,7 @@ class Began:
     judged: bool
     tools: tuple[Tool, ...] = ()
     manual: str = ""
+    remembered: dict[str, Any] = attrs.field(factory=dict)
 
 
 @final

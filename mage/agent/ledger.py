@@ -32,6 +32,7 @@ class Ledger:
         recorded: what is there of the run.
         reel: where it is read.
         policy: in force from where the run goes live; None for the one on the tape.
+        remembered: kept from there on for whoever resumes the run; None for what the tape has.
 
     Attributes:
         state: where the program stands.
@@ -40,12 +41,20 @@ class Ledger:
         effects: what each step has done to the world, where that was declared.
     """
 
-    def __init__(self, recorded: Recorded, reel: Reel, policy: Policy | None) -> None:
+    def __init__(
+        self,
+        recorded: Recorded,
+        reel: Reel,
+        policy: Policy | None,
+        remembered: Mapping[str, object] | None = None,
+    ) -> None:
         self.state = recorded.state
         self.policy = recorded.policy
         self._base = recorded.version
         self._reel = reel
         self._given = policy
+        self._remembered = recorded.remembered
+        self._to_remember = remembered
         self._tally = Tally(recorded.counts, recorded.effects)
         self._lasting = set(lasting_of(self._tally.effects))
         self.counts = self._tally.counts
@@ -110,10 +119,12 @@ class Ledger:
         """Return where the program stands, and take what has changed outside."""
         reel = self._reel
         followed = False
-        while (entry := reel.peek()) is not None and entry.kind in ("taken", "policy"):
+        while (entry := reel.peek()) is not None and entry.kind in ("taken", "policy", "remembered"):
             reel.next(entry.kind)
             if entry.kind == "policy":
                 self.policy = policy_in(entry.data)
+            elif entry.kind == "remembered":
+                self._remembered = entry.data
             else:
                 self._take(reel.upto(entry.data["version"] - self._base))
                 followed = True
@@ -140,6 +151,9 @@ class Ledger:
         if self._given is not None and self._given != self.policy:
             await self._reel.note("policy", self._given.document())
             self.policy = self._given
+        if self._to_remember is not None and self._to_remember != self._remembered:
+            await self._reel.note("remembered", self._to_remember)
+            self._remembered = self._to_remember
         found = await Refresh(self.version)
         if found.state is not None:
             self.state = found.state

@@ -106,7 +106,7 @@ async def _begin(run: Run) -> Outcome | None:
     try:
         run.opening = await begin()
     except EffectError as error:
-        return RunFailed(f"environment: {error.fault}", str(error), run.totals)
+        return RunFailed("environment", error.fault, str(error), run.totals)
     run.began = True
     return None
 
@@ -184,4 +184,4 @@ async def _too_long(run: Run, error: EffectError) -> Outcome | None:
 
 
 def _failed(run: Run, error: EffectError) -> RunFailed:
-    return RunFailed(f"model: {error.fault}", str(error), run.totals)
+    return RunFailed("model", error.fault, str(error), run.totals)

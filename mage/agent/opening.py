@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, final
 
 import attrs
@@ -47,9 +47,11 @@ def began(
     capabilities: Capabilities,
     *,
     judged: bool,
+    remembered: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """Return the first entry of a tape."""
     said = {
+        "remembered": dict(remembered or {}),
         "tools": [attrs.asdict(tool, recurse=False) for tool in capabilities.tools],
         "manual": capabilities.manual,
     }
@@ -76,6 +78,7 @@ class Begun:
         overhead: tokens of the system prompt and the tool schemas, when it was begun.
         judged: whether it was begun with a judge.
         introduced: what the model was told of the environment: its tools and its manual.
+        remembered: what was kept for whoever resumes the run, when it was begun.
     """
 
     version: int
@@ -84,6 +87,7 @@ class Begun:
     overhead: int
     judged: bool = True
     introduced: Capabilities = attrs.field(factory=Capabilities)
+    remembered: Mapping[str, object] = attrs.field(factory=dict)
 
 
 def begun(name: str, entries: Sequence[TapeEntry], *, counter: TokenCounter | None = None) -> Begun:
@@ -107,7 +111,15 @@ def begun(name: str, entries: Sequence[TapeEntry], *, counter: TokenCounter | No
     if counter is None or counter.name != said.counter:
         counter = counter_named(said.counter)
     introduced = Capabilities(tools=said.tools, manual=said.manual)
-    return Begun(said.version, policy_in(said.policy), counter, said.overhead, said.judged, introduced)
+    return Begun(
+        said.version,
+        policy_in(said.policy),
+        counter,
+        said.overhead,
+        said.judged,
+        introduced,
+        said.remembered,
+    )
 
 
 def counter_named(name: str) -> TokenCounter:
@@ -176,7 +188,16 @@ def recorded(
         entries: the whole tape.
     """
     tally = tally_of(before)
-    return Recorded(first.version, state, tally.counts, after, entries[1:], first.policy, tally.effects)
+    return Recorded(
+        first.version,
+        state,
+        tally.counts,
+        after,
+        entries[1:],
+        first.policy,
+        tally.effects,
+        first.remembered,
+    )
 
 
 def policy_of(found: Recorded) -> Policy:

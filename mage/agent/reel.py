@@ -41,6 +41,7 @@ class Recorded:
         tape: the entries, without `began`.
         policy: the policy that the run was begun with.
         effects: what the steps up to that version have done to the world, where it was declared.
+        remembered: what was kept for whoever resumes the run, when it was begun.
     """
 
     version: int
@@ -50,6 +51,7 @@ class Recorded:
     tape: Sequence[TapeEntry]
     policy: Policy
     effects: Mapping[StepId, ActionEffect] = attrs.field(factory=dict)
+    remembered: Mapping[str, object] = attrs.field(factory=dict)
 
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from mage.agent.durable import Durable
@@ -10,11 +11,11 @@ from mage.agent.opening import Begun, began, first_policy, next_policy, policy_o
 from mage.agent.reel import Recorded
 from mage.effects import Capabilities, PromptedModel
 from mage.effects.program import Program
-from mage.memory.outcomes import Outcome, RunFailed
+from mage.memory.outcomes import Outcome, RunFailed, StoreFault
 from mage.memory.policy import Policy
 from mage.memory.state import Run
 from mage.render import Meter
-from mage.stores import StoreError
+from mage.stores import Conflict, DamagedRecord, DamagedStore, StoreError, StoreFull, StoreUnavailable
 from mage.tokens import TokenCounter, default_counter
 
 
@@ -42,13 +43,15 @@ class Given(Protocol):
         ...
 
 
-def first_entry(agent: Given, capabilities: Capabilities, version: int) -> dict[str, object]:
+def first_entry(
+    agent: Given, capabilities: Capabilities, version: int, remembered: Mapping[str, object] | None
+) -> dict[str, object]:
     """Return the first entry of the tape of a run that is begun at this version of its session."""
     counter = default_counter() if agent.counter is None else agent.counter
     judged = agent.judge is not None
     overhead = counter.count(fixed_prompt(agent.model, capabilities))
     policy = first_policy(agent.policy, judged=judged)
-    return began(version, policy, counter, overhead, capabilities, judged=judged)
+    return began(version, policy, counter, overhead, capabilities, judged=judged, remembered=remembered)
 
 
 def fixed_prompt(model: object, capabilities: Capabilities) -> str:
@@ -59,7 +62,11 @@ def fixed_prompt(model: object, capabilities: Capabilities) -> str:
 
 
 def set_out(
-    agent: Given, capabilities: Capabilities, first: Begun, found: Recorded
+    agent: Given,
+    capabilities: Capabilities,
+    first: Begun,
+    found: Recorded,
+    remembered: Mapping[str, object] | None,
 ) -> tuple[Run, Program[Outcome]]:
     """Return a run, and its program over what is there of it, to be driven."""
     durable = Durable(
@@ -67,6 +74,7 @@ def set_out(
         policy=next_policy(agent.policy, policy_of(found), first, judged=agent.judge is not None),
         repeatable=capabilities.repeatable,
         foresees=capabilities.foresees,
+        remembered=remembered,
     )
     run = Run(Meter(first.counter), first.overhead)
     return run, durable.run(program(run))
@@ -74,4 +82,18 @@ def set_out(
 
 def store_failed(run: Run, error: StoreError) -> RunFailed:
     """Return how a run ends whose store has failed."""
-    return RunFailed(f"store: {type(error).__name__}", str(error), run.totals)
+    return RunFailed("store", _store_fault(error), str(error), run.totals)
+
+
+def _store_fault(error: StoreError) -> StoreFault:
+    match error:
+        case Conflict():
+            return "conflict"
+        case StoreUnavailable():
+            return "unavailable"
+        case StoreFull():
+            return "full"
+        case DamagedRecord() | DamagedStore():
+            return "damaged"
+        case _:
+            return "other"

@@ -225,6 +225,8 @@ def require_sound(entry: TapeEntry) -> None:
     match entry.kind:
         case "policy":
             policy_in(entry.data)
+        case "remembered":  # whatever JSON the caller of `Agent.run` wants
+            pass
         case "overtaken":  # with the meta of what was not recorded
             known = {name: entry.data[name] for name in _OF_OVERTAKEN if name in entry.data}
             understood("overtaken", known)

@@ -78,6 +78,7 @@ class Agent:
         on_event: AgentHook | Iterable[AgentHook] = (),
         clock: Clock = now,
         salts: Salts = random_salt,
+        remember: Mapping[str, object] | None = None,
     ) -> Outcome:
         """Run until the run ends: begin it, or go on where it was interrupted, stopped or failed (Section 3.2).
 
@@ -91,6 +92,8 @@ class Agent:
             on_event: hears the events of the session and of the agent; no text is in them.
             clock: gives the time of each record.
             salts: gives the salt of each text.
+            remember: JSON that is kept with the run for whoever resumes it, such as the name of the model, and never
+                read here; `mage.agent.remembered` returns it. None: what was kept before stays.
 
         Returns:
             How it ended. Cost: what it asks; and to resume, one look at all of its tape and journal.
@@ -111,9 +114,9 @@ class Agent:
                 Session.open(kept, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts)
             )
             tape = stack.enter_context(_tape(kept, name, clock, salts))
-            driving = _Driving(self, session, tape, hooks)
+            driving = _Driving(self, session, tape, hooks, remember)
             first, found = driving.find()
-            run, running = set_out(self, driving.environment.capabilities, first, found)
+            run, running = set_out(self, driving.environment.capabilities, first, found, remember)
             try:
                 return drive(running, driving.answer)
             except StoreError as error:
@@ -132,12 +135,20 @@ def _tape(store: JournalStore, name: str, clock: Clock, salts: Salts) -> Session
 class _Driving:
     """Answers what a durable run asks, by calling."""
 
-    def __init__(self, agent: Agent, session: Session, tape: Session, hooks: tuple[AgentHook, ...]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        session: Session,
+        tape: Session,
+        hooks: tuple[AgentHook, ...],
+        remember: Mapping[str, object] | None,
+    ) -> None:
         self.environment = Restorable(agent.environment)
         self._agent = agent
         self._session = session
         self._tape = tape
         self._hooks = hooks
+        self._remember = remember
         self._redactions = session.redactions
         self._thinking: dict[Digest, Future[Verdict | Metered[Verdict]]] = {}
 
@@ -146,7 +157,8 @@ class _Driving:
         agent, session, tape = self._agent, self._session, self._tape
         require_no_tape(session.name, session.tree.task)
         if tape.version == 1:
-            self._note(BEGAN, first_entry(agent, self.environment.capabilities, session.version))
+            capabilities = self.environment.capabilities
+            self._note(BEGAN, first_entry(agent, capabilities, session.version, self._remember))
         entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
         first = begun(tape.name, entries, counter=agent.counter)
         before = session.history(upto=first.version) if first.version > 1 else ()

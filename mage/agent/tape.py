@@ -14,6 +14,7 @@ program can be run again over the tape, without a model, to the same state (`mag
     overtaken    a command was not recorded, because somebody else had written
     taken        what somebody else has written was taken, up to a version
     policy       another policy is in force from here on
+    remembered   something else is kept from here on for whoever resumes the run
     resumed      the world was brought to where the run stood
     ended        how the run ended, unless it was resumed
 """

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from mage.agent import shop
+from mage.demo import shop
 from mage.chat import Mode as PromptMode
 from mage.cli.output import Refused
 from mage.effects import Judge, Model, Summarizer

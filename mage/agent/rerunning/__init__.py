@@ -9,7 +9,7 @@ print(other.difference, other.asked, other.recorded)
 """
 
 from mage.agent.rerunning.answerers import Tally
-from mage.agent.rerunning.exact import Rerun, has_tape, policy_of, rerun
+from mage.agent.rerunning.exact import Rerun, has_tape, policy_of, remembered, rerun
 from mage.agent.rerunning.what_if import WhatIf, what_if
 
-__all__ = ["Rerun", "Tally", "WhatIf", "has_tape", "policy_of", "rerun", "what_if"]
+__all__ = ["Rerun", "Tally", "WhatIf", "has_tape", "policy_of", "remembered", "rerun", "what_if"]

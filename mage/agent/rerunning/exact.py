@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, final
 
@@ -15,7 +15,7 @@ from mage.agent.performing import TellHooks
 from mage.agent.reel import Recorded, TapeEnds
 from mage.agent.rerunning.watching import Watcher, watched
 from mage.agent.spelling import policy_in
-from mage.agent.tape import BadTape, tape_name
+from mage.agent.tape import BadTape, TapeEntry, tape_name
 from mage.codec import encode_tree
 from mage.effects.program import Ask, drive
 from mage.engine import State
@@ -27,7 +27,17 @@ from mage.render import Meter
 from mage.session import Entry, Session
 from mage.stores import JournalStore, UnknownJournal, open_store
 
-__all__ = ["Found", "Rerun", "found_run", "has_tape", "policy_of", "rerun", "rerun_found", "store_at"]
+__all__ = [
+    "Found",
+    "Rerun",
+    "found_run",
+    "has_tape",
+    "policy_of",
+    "remembered",
+    "rerun",
+    "rerun_found",
+    "store_at",
+]
 
 
 @final
@@ -95,14 +105,34 @@ def policy_of(store: JournalStore, name: str) -> Policy | None:
     Raises:
         BadTape: its tape cannot be read.
     """
-    if not has_tape(store, name):
-        return None
-    with Session.open(store, tape_name(name), wait=False) as tape:
-        entries = tape_entries(tape.name, tape.tree.task, tape.state().raw)
+    entries = _entries(store, name)
     if not entries:
         return None
     policies = [policy_in(entry.data) for entry in entries if entry.kind == "policy"]
-    return policies[-1] if policies else begun(tape.name, entries).policy
+    return policies[-1] if policies else begun(tape_name(name), entries).policy
+
+
+def remembered(store: JournalStore, name: str) -> Mapping[str, object] | None:
+    """Return what `Agent.run(..., remember=...)` has kept last with a run; None where there is no such run.
+
+    Cost: O(tape).
+
+    Raises:
+        BadTape: its tape cannot be read.
+    """
+    entries = _entries(store, name)
+    if not entries:
+        return None
+    kept = [entry.data for entry in entries if entry.kind == "remembered"]
+    return kept[-1] if kept else begun(tape_name(name), entries).remembered
+
+
+def _entries(store: JournalStore, name: str) -> Sequence[TapeEntry]:
+    """Return the tape of a run; nothing where there is none."""
+    if not has_tape(store, name):
+        return ()
+    with Session.open(store, tape_name(name), wait=False) as tape:
+        return tape_entries(tape.name, tape.tree.task, tape.state().raw)
 
 
 @contextmanager
