@@ -13,6 +13,7 @@ again over it, without a model, to the same state (`mage.agent.replay`).
     conflict     a command was not recorded, because another writer's command came first
     taken        commands of other writers were taken, up to a version
     policy       another policy is in force from here on
+    remembered   what `Agent.run(remember=...)` keeps from here on
     resumed      the environment was restored to where the run stands, in a new process
     ended        the outcome of the run, unless it was resumed
 """
@@ -171,6 +172,7 @@ class Began:
     judged: bool
     tools: tuple[Tool, ...] = ()
     manual: str = ""
+    remembered: dict[str, Any] = attrs.field(factory=dict)
 
 
 @final
@@ -323,7 +325,7 @@ _TYPES: Final[Mapping[str, Any]] = {
     "divergence": Divergence,
 }
 """The type of the value of a note of each kind, and of what the meta of a step holds."""
-KINDS: Final = frozenset((*_TYPES, "policy", "act_failed")) - {
+KINDS: Final = frozenset((*_TYPES, "policy", "remembered", "act_failed")) - {
     "observed",
     "failed",
     "text",
@@ -437,6 +439,8 @@ def require_sound(note: RunNote) -> None:
     match note.kind:
         case "policy":
             decode_policy(note.data)
+        case "remembered":
+            pass  # any JSON object
         case "conflict":  # with the meta of the command that was not recorded
             decode("conflict", {name: note.data[name] for name in _OF_A_CONFLICT if name in note.data})
         case "acting" | "again" | "restoring" | "taken" | "resumed" | "ended":
@@ -465,6 +469,7 @@ class RecordedRun:
         overhead: tokens of the system prompt and the tool schemas when it was begun.
         judged: whether it was begun with a judge.
         introduced: what the model was told of the environment: its tools and its manual.
+        remembered: what was kept for whoever resumes the run, when it was begun.
         state: of the session where it was begun.
         tally: what the journal says of revisions and effects up to there.
         log: its notes, and the commands of all writers since, in order.
@@ -476,6 +481,7 @@ class RecordedRun:
     overhead: int
     judged: bool
     introduced: Capabilities
+    remembered: Mapping[str, object]
     state: State
     tally: Tally
     log: Sequence[RunNote | Entry]
@@ -483,8 +489,18 @@ class RecordedRun:
     @property
     def last_policy(self) -> Policy:
         """The policy that the run has had last."""
-        changed = (each for each in reversed(self.log) if isinstance(each, RunNote) and each.kind == "policy")
-        return next((decode_policy(each.data) for each in changed), self.policy)
+        note = self._last("policy")
+        return self.policy if note is None else decode_policy(note.data)
+
+    @property
+    def last_remembered(self) -> Mapping[str, object]:
+        """What was kept last for whoever resumes the run."""
+        note = self._last("remembered")
+        return self.remembered if note is None else note.data
+
+    def _last(self, kind: str) -> RunNote | None:
+        notes = (each for each in reversed(self.log) if isinstance(each, RunNote))
+        return next((note for note in notes if note.kind == kind), None)
 
 
 def is_of_a_run(noted: Entry | Noted) -> bool:
@@ -538,6 +554,7 @@ def _found(
         said.overhead,
         said.judged,
         Capabilities(tools=said.tools, manual=said.manual),
+        said.remembered,
         state,
         tally,
         [note_of(each) if isinstance(each, Noted) else each for each in after if _counts(each)],
@@ -565,10 +582,17 @@ def counter_named(name: str) -> TokenCounter:
 
 
 def began_note(
-    policy: Policy, counter: TokenCounter, overhead: int, capabilities: Capabilities, *, judged: bool
+    policy: Policy,
+    counter: TokenCounter,
+    overhead: int,
+    capabilities: Capabilities,
+    *,
+    judged: bool,
+    remembered: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """Return the data of `began`."""
     said = {
+        "remembered": dict(remembered or {}),
         "tools": [attrs.asdict(tool, recurse=False) for tool in capabilities.tools],
         "manual": capabilities.manual,
     }

@@ -61,7 +61,7 @@ async def _turn(run: Run) -> Outcome | None:
     ended = ended or _differs(run, seen) or reached(run)
     if ended is not None:
         return ended
-    # what is owed is placed first: a late verdict, taken from the tape, may have come at the mark as well as here
+    # what is owed is placed first: a late verdict, taken from the log, may have come at the mark as well as here
     await _open(run)
     ended = await settle(run, wait=False)
     if ended is not None or not isinstance(run.state, Active | Unverified):
@@ -104,7 +104,7 @@ async def _begin(run: Run) -> Outcome | None:
     try:
         run.opening = await begin()
     except EffectError as error:
-        return RunFailed(f"environment: {error.fault}", str(error), run.totals)
+        return RunFailed("environment", error.fault, str(error), run.totals)
     run.began = True
     return None
 
@@ -182,7 +182,7 @@ async def _too_long(run: Run, error: EffectError) -> Outcome | None:
 
 
 def _failed(run: Run, error: EffectError) -> RunFailed:
-    return RunFailed(f"model: {error.fault}", str(error), run.totals)
+    return RunFailed("model", error.fault, str(error), run.totals)
 
 
 # -- carrying out a decision: its actions, each a step, then what it does to its own state (D11) ---------------
@@ -285,7 +285,7 @@ async def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Outcom
             action.text,
             error.detail,
         )
-        return RunFailed(f"environment: {error.fault}", str(error), run.totals)
+        return RunFailed("environment", error.fault, str(error), run.totals)
     called = {} if action.call is None else {"call": action.call}
     newest = run.state.tree.next_step
     try:

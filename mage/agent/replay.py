@@ -111,12 +111,20 @@ class _Session:
         lasting: the steps whose actions must never be performed again.
     """
 
-    def __init__(self, recorded: RecordedRun, cursor: Cursor, policy: Policy | None) -> None:
+    def __init__(
+        self,
+        recorded: RecordedRun,
+        cursor: Cursor,
+        policy: Policy | None,
+        remember: Mapping[str, object] | None,
+    ) -> None:
         self.state = recorded.state
         self.version = recorded.version
         self.policy = recorded.policy
         self._cursor = cursor
         self._next_policy = policy
+        self._remembered = recorded.remembered
+        self._remember = remember
         self._tally = Tally(recorded.tally.counts, recorded.tally.effects)
         self.counts = self._tally.counts
         self.effects = self._tally.effects
@@ -174,10 +182,12 @@ class _Session:
         """Return where the program stands, and take what has changed outside."""
         cursor = self._cursor
         followed = False
-        while cursor.is_next("taken") or cursor.is_next("policy"):
+        while cursor.is_next("taken") or cursor.is_next("policy") or cursor.is_next("remembered"):
             note = cursor.take()
             if note.kind == "policy":
                 self.policy = decode_policy(note.data)
+            elif note.kind == "remembered":
+                self._remembered = note.data
             else:
                 self._take([each for each in cursor.others if each.version <= note.data["version"]])
                 followed = True
@@ -191,6 +201,9 @@ class _Session:
         if self._next_policy is not None and self._next_policy != self.policy:
             await cursor.append("policy", self._next_policy.document())
             self.policy = self._next_policy
+        if self._remember is not None and self._remember != self._remembered:
+            await cursor.append("remembered", self._remember)
+            self._remembered = self._remember
         found = await Refresh(self.version)
         if found.state is not None:
             self.state = found.state
@@ -392,6 +405,7 @@ class Replay:
         live: False to stop where the log ends (`LogEnds`).
         foresees: what an action would do, as far as the environment knows beforehand; an action that may last is
             never repeated.
+        remember: kept from there on for whoever resumes the run; None for what the log has.
     """
 
     def __init__(
@@ -402,9 +416,10 @@ class Replay:
         repeatable: bool,
         live: bool = True,
         foresees: Foresight = lambda action: None,
+        remember: Mapping[str, object] | None = None,
     ) -> None:
         self._cursor = Cursor(recorded.log, live=live)
-        self._session = _Session(recorded, self._cursor, policy)
+        self._session = _Session(recorded, self._cursor, policy, remember)
         self._environment = _Environment(
             self._cursor, self._session, repeatable=repeatable, foresees=foresees
         )

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from mage.agent import shop
 from mage.chat import Mode as PromptMode
 from mage.cli.output import Refused
+from mage.demo import shop
 from mage.effects import Judge, Model, Summarizer
 
 __all__ = ["Answerers", "Mode", "live", "offline"]

@@ -8,7 +8,6 @@ import attrs
 
 from mage.agent import Outcome, RunFailed, RunFinished, RunStopped, Totals
 from mage.render import printable
-from mage.stores import Conflict
 
 __all__ = ["BESIDE", "explained", "numbered", "told_outcome", "told_totals"]
 
@@ -20,8 +19,8 @@ BESIDE: Final = (
 
 
 def explained(outcome: Outcome) -> Outcome:
-    """Return the outcome; where a tape was written on by another run, in words of the command."""
-    if isinstance(outcome, RunFailed) and outcome.reason == f"store: {Conflict.__name__}":
+    """Return the outcome; where a log was written on by another run, in words of the command."""
+    if isinstance(outcome, RunFailed) and (outcome.part, outcome.fault) == ("store", "conflict"):
         return attrs.evolve(outcome, detail=BESIDE)
     return outcome
 
@@ -33,10 +32,10 @@ def told_outcome(outcome: Outcome) -> str:
             return f"finished: {printable(answer)}" if answer else "finished"
         case RunStopped(reason, detail):
             return f"stopped, {reason.replace('_', ' ')}: {printable(detail)}"
-        case RunFailed(reason, detail):
-            who, _, fault = reason.replace("_", " ").partition(": ")
-            said = detail if fault and detail.startswith(f"{fault}: ") else f"{fault}: {detail}"
-            return printable(f"failed, {who}: {said}")
+        case RunFailed(part, fault, detail):
+            named = fault.replace("_", " ")
+            said = detail if detail.startswith(f"{named}: ") else f"{named}: {detail}"
+            return printable(f"failed, {part}: {said}")
 
 
 def told_totals(totals: Totals) -> str:

@@ -19,7 +19,7 @@ GROUP: Final = "mage.environments"
 """The group of entry points. Each is called with the text behind the colon, or with nothing, for an `Environment`."""
 _THEIRS: Final = (Exception, SystemExit)
 """What is told of an environment's code: its `sys.exit()` too, which would end the command as if all were well."""
-_OURS: Final = EntryPoint("shop", "mage.agent.shop:Shop", GROUP)
+_OURS: Final = EntryPoint("shop", "mage.demo.shop:Shop", GROUP)
 
 
 def environment_named(given: str) -> GuardedEnvironment:

@@ -13,19 +13,19 @@ import typer
 
 from mage.agent import (
     Agent,
-    BadTape,
+    BadRunLog,
     Outcome,
     Policy,
+    RunDiverged,
     RunFailed,
     RunFinished,
     RunStopped,
-    TapeDiverged,
     Totals,
     outcome_document,
     rerun,
     shop,
 )
-from mage.agent.rerunning import policy_of
+from mage.agent.reruns import policy_of
 from mage.cli.answerers import Mode, live, offline
 from mage.cli.asking import Asked, asked_of, task_of
 from mage.cli.culprits import told_traceback
@@ -86,6 +86,9 @@ def run(
     policy: Changes = None,
     max_steps: Annotated[int | None, typer.Option(min=0, metavar="N", help="Stop after N steps.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=0, metavar="N", help="Stop after N tokens.")] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Begin a new run in the session as it stands.")
+    ] = False,
     is_offline: Annotated[
         bool, typer.Option("--offline", help="Without a model: one from a script plays the demo's shop.")
     ] = False,
@@ -112,7 +115,7 @@ def run(
         store = stack.enter_context(MemoryStore() if kept.place is None else opened(kept.place, make=True))
         if changes:
             agent = attrs.evolve(agent, policy=changed(_policy_before(store, kept), changes))
-        outcome = _ran(agent, store, kept, text, quiet=as_json, with_traceback=with_traceback)
+        outcome = _ran(agent, store, kept, text, anew=anew, quiet=as_json, with_traceback=with_traceback)
         if not as_json:
             _tell(outcome, store, kept, asked)
     if as_json:
@@ -157,11 +160,18 @@ def leave_interrupted() -> NoReturn:
 
 
 def _ran(
-    agent: Agent, store: JournalStore, kept: Kept, task: str | None, *, quiet: bool, with_traceback: bool
+    agent: Agent,
+    store: JournalStore,
+    kept: Kept,
+    task: str | None,
+    *,
+    anew: bool,
+    quiet: bool,
+    with_traceback: bool,
 ) -> Outcome:
     try:
         with view_for(store, kept.name, quiet=quiet) as view:
-            return explained(agent.run(store, kept.name, task=task, on_event=view))
+            return explained(agent.run(store, kept.name, task=task, anew=anew, on_event=view))
     except Conflict:  # both began it, and the other was faster
         raise Refused(f"{kept}: {BESIDE}") from None
     except KeyboardInterrupt:
@@ -169,32 +179,31 @@ def _ran(
     except EnvironmentRaised as raised:
         if with_traceback:
             sys.stderr.write(told_traceback(raised.error))
-        return RunFailed("environment: raised", str(raised), _totals(store, kept.name))
+        return RunFailed("environment", "raised", str(raised), _totals(store, kept.name))
     except BadEnvironment as bad:
-        return RunFailed("environment: bad", str(bad), _totals(store, kept.name))
+        return RunFailed("environment", "bad", str(bad), _totals(store, kept.name))
     except OtherTask:
         raise Refused(
             f"{kept}: this session is for another task; leave the task out to go on with it, or name another session"
         ) from None
-    except (BadTape, TapeDiverged) as error:
-        hint = "" if "ork the session" in str(error) else "; fork the session (mage fork) and run the fork"
-        raise Refused(f"{kept}: {error}{hint}") from None
+    except (BadRunLog, RunDiverged) as error:
+        raise Refused(f"{kept}: {error}; mage run --anew begins a new run there") from None
     except MissingTokenizer as error:
         raise Refused(f"{kept}: {error}") from None
 
 
 def _totals(store: JournalStore, name: str) -> Totals:
-    """Return what an interrupted run did and took: its tape says it."""
+    """Return what an interrupted run did and took: its log says it."""
     try:
         return rerun(store, name).totals
-    except (BadTape, UnknownJournal):  # it was interrupted before it began
+    except (BadRunLog, UnknownJournal):  # it was interrupted before it began
         return Totals()
 
 
 def _policy_before(store: JournalStore, kept: Kept) -> Policy | None:
     try:
         return policy_of(store, kept.name)
-    except BadTape as error:
+    except BadRunLog as error:
         raise Refused(f"{kept}: {error}") from None
 
 

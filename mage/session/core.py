@@ -63,7 +63,7 @@ from mage.stores import (
     seal,
     snapshot_digest,
 )
-from mage.stores.checks import as_session_name
+from mage.stores.checks import as_name
 
 __all__ = ["Core", "Written"]
 
@@ -358,7 +358,7 @@ class Core:
     async def _fork(self, name: str, slot: Slot) -> Loaded:
         self._require_open()
         source = self.settings.name
-        found = await Fork(source, as_session_name(name), slot.head.version)
+        found = await Fork(source, as_name(name), slot.head.version)
         if found != slot.head:  # deleted, and created anew under this name
             await Delete(name, found)
             raise Conflict(slot.head, found)

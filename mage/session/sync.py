@@ -89,7 +89,7 @@ class Session(Readable):
         Args:
             store: a URL (see `mage.stores.open_store`), whose store is closed with the last session on it;
                 or a store, which stays open.
-            name: of the session: any text of 1 to 251 characters (the tape of a run is called NAME.run).
+            name: of the session: any text of 1 to 255 characters.
             task: needed to create one. If it is there, it must be for this task.
             judge: is asked about each summary. A summary that was left pending it is asked about at once:
                 what it raises then, `open` raises, and nothing is open. `wait=False` gets in all the same.

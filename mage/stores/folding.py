@@ -12,7 +12,7 @@ The body of a record is one of these, in this spelling and no other:
     {"op":"fail","fault":"execution"}   feedback
     {"op":"accept"}                     none
     {"op":"revise","boundary":3}        lesson
-    {"op":"note","kind":"decided"}      text
+    {"op":"note","kind":"decided"}      note
 
 A note folds to no change: an agent's run keeps its answers and intents so, in order with its commands.
 A grow that is merged stores no payload again. A verdict stores no digest of its question: the writer held the
@@ -69,11 +69,19 @@ class Note:
     text: str
 
 
+NOTE: Final = '{"op":"note",'
+"""How the body of a note begins."""
 GROW: Final = '{"op":"grow"}'
 """The body of a record that adds a step, if it changes anything: a walk has its own."""
 
 _KIND: Final = name(*KINDS)
 _NOTE_KIND: Final = re.compile("[a-z][a-z0-9_]{0,39}")
+
+
+def _is_note_kind(value: object) -> bool:
+    return isinstance(value, str) and _NOTE_KIND.fullmatch(value) is not None
+
+
 _BODY: Final = tagged(
     "op",
     start={},
@@ -86,7 +94,7 @@ _BODY: Final = tagged(
     fail={"fault": name(*FAULTS)},
     accept={},
     revise={"boundary": WHOLE},
-    note={"kind": Leaf("the kind of a note", lambda value: _is_note_kind(value))},
+    note={"kind": Leaf("the kind of a note", _is_note_kind)},
 )
 _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "start": ("task",),
@@ -96,12 +104,8 @@ _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "retext": ("text",),
     "fail": ("feedback",),
     "revise": ("lesson",),
-    "note": ("text",),
+    "note": ("note",),
 }
-
-
-def _is_note_kind(value: object) -> bool:
-    return isinstance(value, str) and _NOTE_KIND.fullmatch(value) is not None
 
 
 def draft(state: State | None, command: Command | Note, meta: Mapping[str, object]) -> Draft:
@@ -121,11 +125,17 @@ def draft(state: State | None, command: Command | Note, meta: Mapping[str, objec
         BadNote: the note's kind is none.
         BadMeta: `meta` is no JSON object, or one nested more than 100 deep.
     """
-    body, texts = _spelled(state, command)
+    body, texts = _spelled_note(command) if isinstance(command, Note) else _spelled(state, command)
     return Draft(write_json(body).decode(), (*[as_text(text) for text in texts], _meta(meta)))
 
 
-def _spelled(state: State | None, command: Command | Note) -> tuple[dict[str, object], tuple[str, ...]]:
+def _spelled_note(note: Note) -> tuple[dict[str, object], tuple[str, ...]]:
+    if not _is_note_kind(note.kind):
+        raise BadNote(str(note.kind))
+    return {"op": "note", "kind": note.kind}, (note.text,)
+
+
+def _spelled(state: State | None, command: Command) -> tuple[dict[str, object], tuple[str, ...]]:
     match command:
         case Start(task=task):
             return {"op": "start"}, (task,)
@@ -143,10 +153,6 @@ def _spelled(state: State | None, command: Command | Note) -> tuple[dict[str, ob
             return {"op": "accept"}, ()
         case Revise(boundary=boundary, lesson=lesson):
             return {"op": "revise", "boundary": require_id(boundary)}, (lesson,)
-        case Note(kind=named, text=text):
-            if not _is_note_kind(named):
-                raise BadNote(str(named))
-            return {"op": "note", "kind": named}, (text,)
         case _:
             assert_never(command)
 
@@ -235,11 +241,13 @@ class _Body:
     Attributes:
         op: its operation.
         texts: the names of the texts that it takes.
+        kind: of a note, its kind; else empty.
         build: makes the command of the state before it and of the texts; a string says why there is none.
     """
 
     op: str
     texts: tuple[str, ...]
+    kind: str
     build: _Build
 
 
@@ -254,7 +262,9 @@ def _read_body(body: str) -> _Body | Problem:
     rest = [(key, value) for key, value in fields.items() if key != "op"]
     if write_json({"op": op, **dict(rest)}).decode() != body:
         return Problem("", "not in the spelling that mage writes")
-    return _Body(op, _TEXTS.get(op, ()), _builder(op, rest[0][1] if rest else None))
+    kind = cast("str", fields["kind"]) if op == "note" else ""
+    build = _noting(kind) if kind else _builder(op, rest[0][1] if rest else None)
+    return _Body(op, _TEXTS.get(op, ()), kind, build)
 
 
 def _builder(op: str, field: str | int | None) -> _Build:
@@ -278,8 +288,6 @@ def _builder(op: str, field: str | int | None) -> _Build:
             return lambda state, texts: _judging(state, Failed(texts[0], cast("Fault", field)))
         case "accept":
             return lambda _, __: Accept()
-        case "note":
-            return lambda state, texts: _noting(state, Note(cast("str", field), texts[0]))
         case _:
             return lambda _, texts: Revise(StepId(cast("int", field)), texts[0])
 
@@ -303,8 +311,13 @@ def _judging(state: State | None, verdict: Passed | Failed) -> Command | str:
     return ApplyVerdict(verdict, state.digest)
 
 
-def _noting(state: State | None, note: Note) -> Note | str:
-    return "it is a note, and the journal has not begun" if state is None else note
+def _noting(kind: str) -> _Build:
+    """Return what makes a note of this kind."""
+
+    def build(state: State | None, texts: tuple[str, ...]) -> Note | str:
+        return "it is a note, and the journal has not begun" if state is None else Note(kind, texts[0])
+
+    return build
 
 
 def _body_of(record: Record) -> _Body:
@@ -323,6 +336,16 @@ def text_names(record: Record) -> tuple[str, ...]:
         DamagedRecord: the body is no command, or has other texts.
     """
     return (*_body_of(record).texts, "meta")
+
+
+def operation_of(record: Record) -> tuple[str, str]:
+    """Return the operation that the body of a record names, such as `grow`; and of a note its kind, else nothing.
+
+    Raises:
+        DamagedRecord: the body is no command.
+    """
+    body = _body_of(record)
+    return body.op, body.kind
 
 
 def command_of(state: State | None, record: Record) -> Command | Note:

@@ -10,7 +10,7 @@ from typing import Final, final
 import attrs
 
 from mage import Session
-from mage.agent.shop import Shop
+from mage.demo.shop import Shop
 from mage.effects import Capabilities, Irreversible, Observed, Tool
 
 __all__ = [

@@ -10,7 +10,7 @@ import pytest
 
 from mage import Session
 from mage.agent import Agent, Policy, RunStopped, rerun
-from mage.agent.shop import Shop
+from mage.demo.shop import Shop
 from mage.cli.sessions import LOOKS
 from mage.effects import Decide, Decision
 from mage.stores import open_store

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from mage.agent.shop import TASK
+from mage.demo.shop import TASK
 from mage.cli.demo import story
 from mage.codec import decode_journal
 from mage.engine import (

@@ -146,7 +146,7 @@ def test_every_command_has_its_body() -> None:
         ),
         (grown, Accept(), '{"op":"accept"}', ()),
         (grown, Revise(3, "l"), '{"op":"revise","boundary":3}', ("lesson",)),
-        (grown, Note("decided", "{}"), '{"op":"note","kind":"decided"}', ("text",)),
+        (grown, Note("decided", "{}"), '{"op":"note","kind":"decided"}', ("note",)),
     ]
     for state, command, body, names in cases:
         sealed = seal(NOTHING, draft(state, command, {}), salts())

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent.shop import Shop
-from mage.agent.shop.goods import BUDGET, GOODS
+from mage.demo.shop import BUDGET, GOODS, Shop
 from mage.cli.demo import EPISODE
 from mage.effects import NoEffect, Reversible
 from mage.engine import Grow
