@@ -8,9 +8,9 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mage.agent.opening import Begun, first_policy, next_policy
 
 from mage.agent import BadPolicy, Policy
-from mage.agent.opening import Begun, first_policy, next_policy
 from mage.tokens import EstimateCounter
 
 policies = st.builds(

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final, cast, final
 
 import pytest
+from mage.agent.tape import TAPE_TASK
 
 from mage import Session
 from mage.agent import Agent, Outcome, Policy, shop
-from mage.agent.rerunning import policy_of
-from mage.agent.tape import TAPE_TASK
+from mage.agent.reruns import policy_of
 from mage.cli.keeping import Kept
 from mage.cli.output import Refused
 from mage.cli.running import _ran

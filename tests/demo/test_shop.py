@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.demo.shop import BUDGET, GOODS, Shop
 from mage.cli.demo import EPISODE
+from mage.demo.shop import BUDGET, GOODS, Shop
 from mage.effects import NoEffect, Reversible
 from mage.engine import Grow
 

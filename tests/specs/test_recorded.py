@@ -9,9 +9,9 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from mage.demo.shop import TASK
 from mage.cli.demo import story
 from mage.codec import decode_journal
+from mage.demo.shop import TASK
 from mage.engine import (
     Accept,
     Command,

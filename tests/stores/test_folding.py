@@ -24,7 +24,6 @@ from mage.engine import (
     Start,
     State,
     Unverified,
-    apply,
     check,
     replay,
 )
@@ -32,7 +31,6 @@ from mage.engine.errors import NotAnId, NotText, UnknownName
 from mage.stores import (
     NOTHING,
     BadMeta,
-    BadNote,
     DamagedRecord,
     Draft,
     Note,
@@ -240,7 +238,9 @@ def test_notes_fold_to_no_change(data: st.DataObject, commands: tuple[Command, .
     head = NOTHING
     records: list[Record] = []
     for command in commands:
-        notes = [Note(f"kind_{each}", text) for each, text in enumerate(data.draw(st.lists(texts, max_size=2)))]
+        notes = [
+            Note(f"kind_{each}", text) for each, text in enumerate(data.draw(st.lists(texts, max_size=2)))
+        ]
         for said in (command, *notes):
             records.append(seal(head, draft(state, said, {}), salts()))
             assert isinstance(command_of(state, records[-1]), Note) == isinstance(said, Note)
