@@ -29,6 +29,7 @@ __all__ = [
     "next_policy",
     "policy_of",
     "recorded",
+    "remembered_by",
     "require_no_tape",
     "tally_of",
     "tape_entries",
@@ -204,6 +205,12 @@ def policy_of(found: Recorded) -> Policy:
     """Return the policy that a run has had last."""
     changed = (entry for entry in reversed(found.tape) if entry.kind == "policy")
     return next((policy_in(entry.data) for entry in changed), found.policy)
+
+
+def remembered_by(found: Recorded) -> Mapping[str, object]:
+    """Return what was kept last for whoever resumes a run."""
+    kept = (entry.data for entry in reversed(found.tape) if entry.kind == "remembered")
+    return next(kept, found.remembered)
 
 
 def first_policy(given: Policy | None, *, judged: bool) -> Policy:

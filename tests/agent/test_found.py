@@ -132,7 +132,7 @@ def test_two_runs_of_one_session_at_once(run: Running) -> None:
     outcome = run(Parts(model, Dial()), store)
     assert isinstance(seen[0], RunFinished)
     assert isinstance(outcome, RunFailed)
-    assert outcome.reason == "store: Conflict"
+    assert outcome.reason == "store: conflict"
     assert rerun(store)[1] == seen[0]
 
 

@@ -237,7 +237,7 @@ TOTALS = Totals(3, 2, 1).spent("judge", Usage(5, 2))
     [
         (RunFinished("yes", TOTALS), {"outcome": "finished", "reason": "finished", "answer": "yes"}),
         (RunStopped("idle", "why", TOTALS), {"outcome": "stopped", "reason": "idle", "detail": "why"}),
-        (RunFailed("model: timeout", "why", TOTALS), {"outcome": "failed", "reason": "model: timeout", "detail": "why"}),
+        (RunFailed("model", "timeout", "why", TOTALS), {"outcome": "failed", "reason": "model: timeout", "detail": "why"}),
     ],
 )  # fmt: skip
 def test_an_outcome_is_one_json_object(outcome: Outcome, said: dict[str, object]) -> None:

@@ -21,8 +21,10 @@ __all__ = [
     "Broken",
     "Claiming",
     "Counting",
+    "Freed",
     "Gated",
     "Greedy",
+    "Lamps",
     "Leaving",
     "Misread",
     "Posting",
@@ -76,6 +78,28 @@ class Posting(Gated):
             with (self._folder / PAID).open("a") as paid:
                 paid.write(f"{action}\n")
         return super().act(action)
+
+
+@final
+class Freed(Gated):
+    """The same without a gate."""
+
+    def __init__(self) -> None:
+        super().__init__("=0")
+
+
+class Lamps:
+    """An environment that has nothing to do with the shop."""
+
+    capabilities = Capabilities("replay")
+
+    def reset(self) -> str:
+        self._lit = 0
+        return "A row of lamps, all off."
+
+    def act(self, action: str) -> str:
+        self._lit += action.startswith("light")
+        return f"{self._lit} are lit."
 
 
 class Broken:

@@ -12,7 +12,7 @@ import pytest
 
 from mage import Session
 from mage.stores import open_store, redacted
-from tests.cli.children import exported, gate, in_one_line, interrupted, place
+from tests.cli.children import STORY, exported, gate, in_one_line, interrupted, place
 from tests.cli.runner import mage
 from tests.llm.server import ScriptedServer, says
 
@@ -130,7 +130,7 @@ def test_with_a_judge_the_script_goes_on() -> None:
 
 def test_a_world_that_raises_is_told() -> None:
     """What an environment of one's own raises where the record ends is no traceback."""
-    options = ("--policy", "maintain=false", "--offline", "--environment", "tests.cli.gated:Broken")
+    options = ("--policy", "maintain=false", *STORY, "--environment", "tests.cli.gated:Broken")
     assert in_one_line(mage("rerun", RUN, *options), "KeyError", "asked to act")
     ran = mage("rerun", RUN, *options, "--into", "sqlite:///w.db#b")
     assert in_one_line(ran, "KeyError", "mage run --session 'sqlite:///w.db#b' goes on")

@@ -10,8 +10,8 @@ import pytest
 
 from mage import Session
 from mage.agent import Agent, Policy, RunStopped, rerun
-from mage.demo.shop import Shop
 from mage.cli.sessions import LOOKS
+from mage.demo.shop import Shop
 from mage.effects import Decide, Decision
 from mage.stores import open_store
 from tests.cli.children import exported, in_one_line, place

@@ -9,7 +9,7 @@ from typing import Final, final
 import attrs
 
 from mage.agent.durable import Durable
-from mage.agent.opening import BEGAN, began, tally_of
+from mage.agent.opening import BEGAN, began, remembered_by, tally_of
 from mage.agent.rerunning.answerers import Answerer, Answering, RecordedEnvironment, Tally, Unanswered
 from mage.agent.rerunning.exact import Found, Rerun, found_run, rerun, rerun_found, store_at
 from mage.agent.rerunning.record import Record, Recording
@@ -73,6 +73,7 @@ def what_if(
     into: str | JournalStore = "memory:",
     into_name: str | None = None,
     on_event: AgentHook | Iterable[AgentHook] = (),
+    remember: Mapping[str, object] | None = None,
 ) -> WhatIf:
     """Run a run again with something changed, and say what that changes (issue 5, what-if).
 
@@ -97,6 +98,7 @@ def what_if(
         into: where the new run is kept: a URL or a store.
         into_name: the name of its session; None for `name.what-if`.
         on_event: hears the new run.
+        remember: kept with the new run, as by `Agent.run`; None for what the run has kept.
 
     Raises:
         UnknownJournal, BadTape, TapeDiverged: as from `rerun`.
@@ -119,7 +121,17 @@ def what_if(
         said = _introduced(found, model, live)
         told = fixed_prompt(model, said)
         overhead = found.first.counter.count(told) if told else found.first.overhead
-        _begin(source, target, new_name, found, before.policy if policy is None else policy, overhead, said)
+        kept = remembered_by(found.recorded) if remember is None else remember
+        first = began(
+            found.first.version,
+            before.policy if policy is None else policy,
+            found.first.counter,
+            overhead,
+            said,
+            judged=found.first.judged,
+            remembered=kept,
+        )
+        _begin(source, target, new_name, found, first)
         looking = stack.enter_context(Session.open(target, new_name, wait=False))
         answering = Answering(record, lambda: _now(looking).tree, asked_anew)
         agent = Agent(
@@ -186,26 +198,21 @@ def _begin(
     target: JournalStore,
     name: str,
     found: Found,
-    policy: Policy,
-    overhead: int,
-    said: Capabilities,
+    first: Mapping[str, object],
 ) -> None:
-    """Begin the new run where the old one was begun: a copy of the session up to there, and a tape.
-
-    Its tokens are counted as they were; `overhead` are those of the prompt that goes with every call.
+    """Begin the new run where the old one was begun: a copy of the session up to there, and a tape that begins so.
 
     Raises:
         NameTaken: there is a session of this name, or something of the name of its tape.
     """
-    first = found.first
     for each in (name, tape_name(name)):  # both, before one is made: a session alone could not be run
         if _is_taken(target, each):
             raise NameTaken(each)
-    target.create(name, list(verify(NOTHING, source.read(found.session.name, upto=first.version), None)))
+    target.create(
+        name, list(verify(NOTHING, source.read(found.session.name, upto=found.first.version), None))
+    )
     with Session.open(target, tape_name(name), task=TAPE_TASK) as tape:
-        tape.grow(
-            BEGAN, encoded(began(first.version, policy, first.counter, overhead, said, judged=first.judged))
-        )
+        tape.grow(BEGAN, encoded(first))
 
 
 def _is_taken(store: JournalStore, name: str) -> bool:
