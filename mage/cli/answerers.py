@@ -108,11 +108,6 @@ class Asked:
     script: str | None = None
     used: Mapping[str, int] = attrs.field(factory=dict)
 
-    @property
-    def is_demo(self) -> bool:
-        """Whether the demo's story is played."""
-        return self.model is None and self.script is None
-
     def from_here(self, done: Totals) -> Asked:
         """Return the same, with a script that is played from its first line where so much was done already."""
         if self.script is None:
@@ -123,10 +118,18 @@ class Asked:
     @property
     def document(self) -> dict[str, object]:
         """What a run remembers: no key, and of an address neither name nor password."""
-        shown = None if self.base_url is None else _without_userinfo(self.base_url)
         mode = None if self.mode is Mode.TOOLS else self.mode.value
-        said = {**attrs.asdict(self), "base_url": shown, "mode": mode}
+        said = {**attrs.asdict(self), "base_url": self._shown, "mode": mode}
         return {name: value for name, value in said.items() if value}
+
+    @property
+    def not_kept(self) -> list[str]:
+        """The options that must be given again, as they may be shown: an address with a name or a password."""
+        return [] if self._shown is None or self._shown == self.base_url else ["--base-url", self._shown]
+
+    @property
+    def _shown(self) -> str | None:
+        return None if self.base_url is None else _without_userinfo(self.base_url)
 
     @classmethod
     def of(cls, document: Mapping[str, object] | None) -> Asked | None:
@@ -171,9 +174,14 @@ class Options:
         Raises:
             typer.BadParameter: they do.
         """
-        for option, value in self._of_a_model:
+        for option, value in (
+            *self._of_a_model,
+            ("--environment", self.environment),
+            ("--script", self.script),
+        ):
             if value is not None and not value.strip():
                 raise typer.BadParameter("it is empty", param_hint=option)
+        for option, value in self._of_a_model:
             if value is not None and self.asks_no_model:
                 raise typer.BadParameter("an offline run asks no model", param_hint=option)
 
@@ -181,6 +189,11 @@ class Options:
     def asks_no_model(self) -> bool:
         """Whether the options say that no model is asked."""
         return self.is_offline or self.script is not None
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether the options ask for the demo's story."""
+        return self.is_offline and self.script is None
 
     @property
     def _of_a_model(self) -> tuple[tuple[str, str | None], ...]:
@@ -203,11 +216,12 @@ class Options:
             Refused: what the run remembers is not enough.
         """
         place = self.environment or (None if before is None else before.environment)
-        if place is None and is_new and self.is_offline and self.script is None:
+        if place is None and is_new and self.is_demo:
             place = SHOP
         if place is None:
             raise typer.BadParameter(
-                f"where is the agent to act? --environment {SHOP} is one place", param_hint="--environment"
+                f"where is the agent to act? --environment {SHOP} is one place, MODULE:FACTORY names one of yours",
+                param_hint="--environment",
             )
         if self.asks_no_model:
             return self._asked_offline(place, before)

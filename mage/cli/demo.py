@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from typing import Annotated, Final, final
+from typing import Annotated, Final
 
 import typer
 from rich.panel import Panel
@@ -26,7 +26,7 @@ from mage.stores import JournalStore, MemoryStore
 from mage.tokens import default_counter
 from mage.trajectories.measure import ContextSizes, measure
 
-__all__ = ["demo", "play"]
+__all__ = ["demo", "story"]
 
 _NAME: Final = "demo"
 _WHOLE: Final = 200  # characters: no text of the story has more
@@ -58,63 +58,53 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Watch an agent shop, err, be judged, go back and do better."""
-    narrator = None
     store = MemoryStore()
-    if not as_json:
-        console().print(Panel(Text(shop.TASK), title="task", title_align="left"))
-        narrator = _Narrator(store, (0.6 if sys.stdout.isatty() else 0.0) if pace is None else pace)
-    with play(store, narrator) as session:
-        meter = Meter(default_counter())
+    told = story(store)
+    meter = Meter(default_counter())
+    with Session.open(store, _NAME) as session:
         sizes = measure([entry.command for entry in session.history()], meter).sizes
-        if as_json:
-            shown = {"shown": list(sizes.shown), "full": list(sizes.full)}
-            print_json({"state": state_as_json(view(session.phase)), **shown})
-            return
-        say("\nThe tree, with the branch that was left:", "italic")
-        print_tree(session.tree)
-        _compare(sizes, meter)
+    if as_json:
+        shown = {"shown": list(sizes.shown), "full": list(sizes.full)}
+        print_json({"state": state_as_json(view(told[-1][1])), **shown})
+        return
+    _tell(told, (0.6 if sys.stdout.isatty() else 0.0) if pace is None else pace)
+    say("\nThe tree, with the branch that was left:", "italic")
+    print_tree(told[-1][1].tree)
+    _compare(sizes, meter)
 
 
-def play(store: JournalStore, narrator: _Narrator | None = None) -> Session:
-    """Let the story happen in a store, and return its session."""
+def story(store: JournalStore) -> list[tuple[Heard, State]]:
+    """Let the story happen in a store; return what happened, each with the state after it."""
+    told: list[tuple[Heard, State]] = []
+
+    def hear(event: Heard) -> None:
+        with Session.open(store, _NAME, wait=False) as session:
+            told.append((event, session.phase))
+
     agent = Agent(model=shop.shopper, environment=shop.Shop(), judge=shop.judge, summarizer=shop.summarize)
-    agent.run(store, _NAME, task=shop.TASK, on_event=() if narrator is None else narrator)
-    return Session.open(store, _NAME)
+    agent.run(store, _NAME, task=shop.TASK, on_event=hear)
+    return told
 
 
-@final
-class _Narrator:
-    """Tells the story while it happens.
-
-    Args:
-        store: where it is kept.
-        pace: how many seconds to pause after each event.
-    """
-
-    def __init__(self, store: JournalStore, pace: float) -> None:
-        self._store = store
-        self._pace = pace
-        self._heard: Counter[type[Heard]] = Counter()
-        self._before: State | None = None
-
-    def __call__(self, event: Heard, /) -> None:
-        """Tell of an event."""
-        with Session.open(self._store, _NAME, wait=False) as session:
-            state = session.phase
-        self._heard[type(event)] += 1
-        told = _TOLD.get((type(event), self._heard[type(event)]))
+def _tell(told: list[tuple[Heard, State]], pace: float) -> None:
+    console().print(Panel(Text(shop.TASK), title="task", title_align="left"))
+    heard: Counter[type[Heard]] = Counter()
+    before: State | None = None
+    for event, state in told:
+        heard[type(event)] += 1
+        said = _TOLD.get((type(event), heard[type(event)]))
+        if said:
+            say(f"\n{said}", "italic")
+        if isinstance(event, events.Revised) and before is not None:
+            _show("S before the revision: what the agent would be shown", before)
         line = line_of(event, state.tree, width=_WHOLE)
-        if told:
-            say(f"\n{told}", "italic")
-        if isinstance(event, events.Revised) and self._before is not None:
-            _show("S before the revision: what the agent would be shown", self._before)
         if line:
             say(*line)
             sys.stdout.flush()
-            time.sleep(self._pace)
+            time.sleep(pace)
         if isinstance(event, events.Revised):
             _show("S after the revision: the wrong branch is gone, the lesson is there", state)
-        self._before = state
+        before = state
 
 
 def _show(title: str, state: State) -> None:

@@ -280,7 +280,7 @@ def _place(options: Options, before: Asked | None) -> str | None:
     Raises:
         typer.BadParameter: the demo's story is to be played, and this is not the demo's shop.
     """
-    if not options.is_offline or options.script is not None:
+    if not options.is_demo:
         return options.environment
     place = options.environment or (None if before is None else before.environment)
     if place is None:

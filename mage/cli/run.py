@@ -120,9 +120,9 @@ def run(
     text = _task_of(task, task_file)
     kept = where_kept(session, is_offline=options.asks_no_model, asks_model=model is not None)
     found = _found(kept, options)
-    asked = options.asked(found.asked, is_new=found.is_new)
     if text is None and not kept.is_there:
-        text = shop.TASK if asked.is_demo else _no_task(kept)
+        text = shop.TASK if options.is_demo else _no_task(kept)
+    asked = options.asked(found.asked, is_new=found.is_new)
     with ExitStack() as stack:
         if as_json:  # whatever an environment prints, standard output is one object
             stack.enter_context(redirect_stdout(sys.stderr))
@@ -130,7 +130,7 @@ def run(
         store = stack.enter_context(MemoryStore() if kept.place is None else opened(kept.place, make=True))
         outcome = _ran(agent, store, kept, text, asked, quiet=as_json, with_traceback=with_traceback)
         if not as_json:
-            _tell(outcome, store, kept)
+            _tell(outcome, store, kept, asked)
     if as_json:
         _print(outcome, kept)
     _leave(outcome)
@@ -161,7 +161,13 @@ def _task_of(given: str | None, file: Path | None) -> str | None:
 
 
 def _no_task(kept: Kept) -> NoReturn:
-    raise typer.BadParameter(f"what is to be done? {kept} is not there to go on with", param_hint="TASK")
+    if kept.place is None:
+        raise typer.BadParameter(
+            "what is to be done? --offline alone plays the demo's story", param_hint="TASK"
+        )
+    raise typer.BadParameter(
+        f"{kept} is not there to go on with; to begin it, say what is to be done", param_hint="TASK"
+    )
 
 
 def policy_changes(given: Sequence[str] | None, **named: int | None) -> dict[str, object]:
@@ -339,7 +345,7 @@ def _print(outcome: Outcome, kept: Kept) -> None:
     print_json({**outcome_document(outcome), "session": None if kept.place is None else str(kept.place)})
 
 
-def _tell(outcome: Outcome, store: JournalStore, kept: Kept) -> None:
+def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: Asked) -> None:
     try:
         with Session.open(store, kept.name, wait=False) as session:
             tree = session.tree
@@ -355,15 +361,22 @@ def _tell(outcome: Outcome, store: JournalStore, kept: Kept) -> None:
     named = printable(shlex.quote(str(kept.place)))
     made = "went on with" if kept.is_there else "made"
     say(f"{made} session {printable(str(kept.place))}: mage tree {named}, mage rerun {named}")
+    if not isinstance(outcome, RunFinished):
+        again = printable(shlex.join(["mage", "run", "--session", str(kept.place), *asked.not_kept]))
+        say(f"go on with: {again}{_with(outcome)}")
+
+
+def _with(outcome: Outcome) -> str:
+    """Return what is to be said beside the session, so that a run does not end so again."""
     match outcome:
-        case RunFinished():
-            return
-        case RunFailed("model"):
-            say(f"go on with: mage run --session {named}; --model names another one")
         case RunStopped("max_steps" | "max_tokens" as limit):
-            say(f"go on with: mage run --session {named} --policy {limit}=none")
+            return f" --policy {limit}=none"
+        case RunStopped("script_ended"):
+            return ", when the script has more lines, or with another --script"
+        case RunFailed("model"):
+            return ", or with another --model"
         case _:
-            say(f"go on with: mage run --session {named}")
+            return ""
 
 
 def _leave(outcome: Outcome) -> None:

@@ -149,7 +149,7 @@ def test_a_model_that_is_not_there_fails_the_run() -> None:
         assert "'nope'" in told["detail"]
         ran = mage("run", *options, "--model", "nope")
         assert "failed, model: rejected: the provider knows no model 'nope'" in ran.out
-        assert "go on with: mage run --session 'sqlite:///w.db#a'; --model names another one" in ran.out
+        assert "go on with: mage run --session 'sqlite:///w.db#a', or with another --model\n" in ran.out
         assert mage("run", *options, "--model", "m").status == 0
 
 

@@ -9,7 +9,8 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from mage.cli.demo import play
+from mage import Session
+from mage.cli.demo import story
 from mage.codec import decode_journal
 from mage.engine import (
     Accept,
@@ -125,7 +126,9 @@ def shown_otherwise(event: Event, part: str) -> Event:
 @needs_tlc
 def test_recorded_journals_are_behaviours_of_the_model() -> None:
     """The demo, the golden journal and forty random histories, refused commands included, are valid."""
-    with play(MemoryStore()) as session:
+    store = MemoryStore()
+    story(store)
+    with Session.open(store, "demo") as session:
         demo = [entry.command for entry in session.history()]
     recordings = [
         record("demo", demo),
