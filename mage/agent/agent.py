@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, final
 import attrs
 
 from mage.agent.cursor import AppendNote, Commit, Found, JudgeLater, Perform, Refresh, TellHooks, VerdictOf
-from mage.agent.log import BEGAN, RUN, RecordedRun, began_note, encoded, find_run
+from mage.agent.log import BEGAN, RecordedRun, began_note, encoded, find_run
 from mage.agent.loop import program
 from mage.agent.replay import Replay
 from mage.agent.restore import AsyncRestorable, Restorable, introduced, sound
@@ -43,6 +43,7 @@ from mage.memory import guards
 from mage.memory.events import AgentHook, heard_by, tell_hooks
 from mage.memory.extracted import extracted, extracted_awaited
 from mage.memory.guards import answer_of
+from mage.memory.journal import RUN
 from mage.memory.outcomes import Outcome, RunFailed, StoreFault
 from mage.memory.policy import Policy
 from mage.memory.state import Run

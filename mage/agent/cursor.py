@@ -10,7 +10,6 @@ from typing import Any, Final, final
 import attrs
 
 from mage.agent.log import (
-    RUN,
     BadRunLog,
     RunDiverged,
     RunNote,
@@ -39,6 +38,7 @@ from mage.engine.errors import MageError
 from mage.engine.journal import Operation
 from mage.engine.nodes import FAULTS
 from mage.memory.events import AgentEvent
+from mage.memory.journal import RUN
 from mage.memory.requests import Request
 from mage.session import Entry
 

@@ -60,9 +60,6 @@ except ModuleNotFoundError as missing:
         "mage.agent needs its extra: pip install 'mage-state[agent]'", name="cattrs"
     ) from None
 
-RUN: Final = "run"
-"""The key in a command's meta that marks it as a command of the run."""
-
 BEGAN: Final = "began"
 PROGRAM: Final = 3
 """The version of the program: it rises when a log of before would no longer be followed."""

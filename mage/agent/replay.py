@@ -30,7 +30,6 @@ from mage.agent.cursor import (
     recorded_answer,
 )
 from mage.agent.log import (
-    RUN,
     BadRunLog,
     RecordedRun,
     RunNote,
@@ -65,7 +64,7 @@ from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
 from mage.memory.events import AgentEvent, RunEnded
-from mage.memory.journal import BadEffect, Tally
+from mage.memory.journal import RUN, BadEffect, Tally
 from mage.memory.notices import told_once
 from mage.memory.outcomes import Outcome, RunFinished, outcome_document
 from mage.memory.policy import Policy

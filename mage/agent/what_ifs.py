@@ -108,6 +108,7 @@ def what_if(
     into: str | JournalStore = "memory:",
     into_name: str | None = None,
     on_event: AgentHook | Iterable[AgentHook] = (),
+    remember: Mapping[str, object] | None = None,
 ) -> WhatIf:
     """Run a run again with something changed, and say what that changes (issue 5, what-if).
 
@@ -132,6 +133,7 @@ def what_if(
         into: where the new run is kept: a URL or a store.
         into_name: the name of its session; None for `name.what-if`.
         on_event: hears the new run.
+        remember: kept with the new run, as by `Agent.run`; None for what the run has kept.
 
     Raises:
         UnknownJournal, BadRunLog, RunDiverged: as from `rerun`.
@@ -153,8 +155,17 @@ def what_if(
         record, before = _record(found)
         said = _introduced(found, model, live)
         told = fixed_prompt(model, said)
-        overhead = found.recorded.counter.count(told) if told else found.recorded.overhead
-        _begin(source, target, new_name, found, before.policy if policy is None else policy, overhead, said)
+        recorded = found.recorded
+        overhead = recorded.counter.count(told) if told else recorded.overhead
+        first = began_note(
+            before.policy if policy is None else policy,
+            recorded.counter,
+            overhead,
+            said,
+            judged=recorded.judged,
+            remembered=recorded.last_remembered if remember is None else remember,
+        )
+        _begin(source, target, new_name, found, first)
         looking = stack.enter_context(Session.open(target, new_name, wait=False))
         answering = Answering(record, lambda: _now(looking).tree, asked_anew)
         agent = Agent(
@@ -217,28 +228,17 @@ def _introduced(found: OpenRun, model: Model | None, live: Capabilities | None) 
 
 
 def _begin(
-    source: JournalStore,
-    target: JournalStore,
-    name: str,
-    found: OpenRun,
-    policy: Policy,
-    overhead: int,
-    said: Capabilities,
+    source: JournalStore, target: JournalStore, name: str, found: OpenRun, first: Mapping[str, object]
 ) -> None:
-    """Begin the new run where the old one was begun: a copy of the session up to there, then a note.
-
-    Its tokens are counted as they were; `overhead` are those of the prompt that goes with every call.
+    """Begin the new run where the old one was begun: a copy of the session up to there, then its first note.
 
     Raises:
         NameTaken: there is a session of this name.
     """
-    recorded = found.recorded
-    target.create(
-        name, list(verify(NOTHING, source.read(found.session.name, upto=recorded.version - 1), None))
-    )
+    before = source.read(found.session.name, upto=found.recorded.version - 1)
+    target.create(name, list(verify(NOTHING, before, None)))
     with Session.open(target, name, wait=False) as session:
-        said_first = began_note(policy, recorded.counter, overhead, said, judged=recorded.judged)
-        session.note(BEGAN, encoded(said_first))
+        session.note(BEGAN, encoded(first))
 
 
 def _run(agent: Agent, target: JournalStore, name: str, hooks: Iterable[AgentHook]) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, TypeVar, final
 
@@ -43,6 +43,7 @@ from mage.engine import (
     view,
 )
 from mage.engine.tree import trace
+from mage.memory.journal import RUN
 from mage.render import (
     Difference,
     Line,
@@ -415,18 +416,22 @@ def log(
             "--texts", help="Show actions, observations and other texts too; --json always has them."
         ),
     ] = False,
+    notes: Annotated[
+        bool,
+        typer.Option("--notes", help="List the notes of a run too: what it was answered, and meant to do."),
+    ] = False,
     last: Annotated[
         int | None, typer.Option("--last", min=1, metavar="N", help="Only the last so many records.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the records of a session, and what each did.
+    """List what each command did to a session.
 
-    A line has version, time, operation, what it did, and the keys of what goes with it in braces.
+    A command of a run is marked {run}. A line has version, time, operation, what it did, and the keys of what goes with it in braces.
     """
     with opened_session(session.session) as found:
         upto = found.require(session.version)
-        told = entries(records_of(found, upto)) if last is None else _last_entries(found, upto, last)
+        told = _told(found, upto, last, notes=notes)
         if as_json:
             print_json({"session": str(session), "records": [_plain_entry(each) for each in told]})
             return
@@ -436,6 +441,22 @@ def log(
                 print_text(
                     "".join(f"        {name}: {printable(text)}\n" for name, text in entry.texts.items())
                 )
+
+
+def _told(found: Opened, upto: int, last: int | None, *, notes: bool) -> Iterable[Entry]:
+    """Return what the records did that are to be listed, in order; without `notes` those that changed something."""
+    if last is None:
+        return _listed_of(entries(records_of(found, upto)), notes=notes)
+    among = last
+    while True:
+        listed = [*_listed_of(_last_entries(found, upto, among), notes=notes)]
+        if len(listed) >= last or among >= upto:
+            return listed[-last:]
+        among *= 2
+
+
+def _listed_of(told: Iterable[Entry], *, notes: bool) -> Iterator[Entry]:
+    return (entry for entry in told if notes or entry.operation != "note")
 
 
 def _last_entries(found: Opened, upto: int, last: int) -> Iterator[Entry]:
@@ -473,6 +494,7 @@ def _plain_entry(entry: Entry) -> Json:
         "time": entry.time,
         "operation": entry.operation,
         **entry.did,
+        "run": entry.operation == "note" or entry.meta.get(RUN) is True,
         "texts": dict(entry.texts),
         "meta": _as_json(entry.meta),
         "redacted": [*entry.redacted],

@@ -47,7 +47,7 @@ def test_another_life_of_the_run_at_the_same_time_harms_nothing() -> None:
     first = Agent(model=ScriptedModel(Decision.act("turn 2")), environment=Slow())
     outcome = first.run(store, NAME, task=TASK)
     assert isinstance(outcome, RunFailed)
-    assert outcome.reason == "store: Conflict"
+    assert outcome.reason == "store: conflict"
     assert rerun(store, NAME).same
     assert isinstance(Agent(model=ScriptedModel(), environment=Dial()).run(store, NAME), RunFinished)
 
@@ -108,7 +108,7 @@ def test_a_session_that_is_deleted_and_made_anew_is_not_written_to() -> None:
         store, NAME, task=TASK
     )
     assert isinstance(outcome, RunFailed)
-    assert outcome.reason == "store: Conflict"
+    assert outcome.reason == "store: conflict"
     assert [step.action for step in Session.open(store, NAME).state().raw] == ["theirs"] * 10
 
 
