@@ -22,10 +22,10 @@ from mage.agent import (
     RunStopped,
 )
 from mage.agent.log import encoded
-from mage.cli.redact import redact_store
+from mage.cli.redact import places_in, redact_store
 from mage.effects import Decide, Decision, EffectError
 from mage.session import OtherTask, events
-from mage.stores import MemoryStore, StoreError, UnknownJournal, open_store
+from mage.stores import NOTE, MemoryStore, StoreError, UnknownJournal, open_store, redacted
 from mage.testing import ScriptedModel
 from tests.agent.toys import TASK, Dial, Parts, judge, model_of, parts_of, summarizer
 from tests.agent.twins import (
@@ -103,7 +103,7 @@ def test_a_run_anew(run: Running) -> None:
     run(scripted(Decision.act("turn 1"), EffectError("timeout", "late")), store)
     ended = run(scripted(Decision.act("turn 2"), Decision.finish("done")), store, anew=True)
     assert isinstance(ended, RunFinished)
-    assert (ended.totals.steps, left_by(store).state.tree.next_step) == (1, 3)
+    assert (ended.totals.steps, left_by(store).state.tree.next_step) == (1, 4)
     assert rerun(store)[1] == ended
     assert run(scripted(), store) == ended
 
@@ -141,22 +141,28 @@ def test_two_runs_of_one_session_at_once(run: Running) -> None:
 
 @both
 def test_a_redacted_session_is_resumed(run: Running) -> None:
-    """A run of whose session a text was taken out that stands in no note goes on, and its state keeps it out."""
+    """A run whose session had a text taken out that its notes do not need goes on, and its state keeps it out."""
     store = MemoryStore()
     parts = Parts(
         ScriptedModel(Decision.act("turn 1"), Decision.act("turn 2"), EffectError("timeout", "late")),
         Dial(padding=" my secret"),
     )
     assert isinstance(run(parts, store), RunFailed)
-    assert redact_in(store, NAME, "secret")
+    assert redact_in(store, "secret")
     later = scripted(Decision.compress("Turned by 3."), Decision.finish())
     assert isinstance(run(later, store), RunFinished)
     assert "secret" not in str(left_by(store).commands)
 
 
-def redact_in(store: MemoryStore, name: str, secret: str) -> int:
-    """Take a secret out of one session, and return of how many texts."""
-    return len(redact_store(store, name, re.compile(secret)))
+def redact_in(store: MemoryStore, secret: str) -> int:
+    """Take a secret out of the commands of a session, not out of its notes, and return of how many."""
+    changed = [
+        redacted(record, places)
+        for record in store.read(NAME)
+        if not record.body.startswith(NOTE) and (places := places_in(record, re.compile(secret)))
+    ]
+    store.replace_parts(NAME, changed)
+    return len(changed)
 
 
 @both
@@ -171,7 +177,7 @@ def test_a_redaction_changes_nothing_of_what_was_decided(run: Running) -> None:
     )
     assert isinstance(run(parts, store), RunFailed)
     assert "summarized" in left_by(store).kinds
-    redact_in(store, NAME, "my secret")
+    redact_in(store, "my secret")
     assert isinstance(run(scripted(Decision.finish(), judge=None), store), RunFinished)
 
 
@@ -180,7 +186,7 @@ def test_a_redacted_note_is_refused(run: Running) -> None:
     """A run that had a note taken out cannot be followed, and says so; a new one goes on there."""
     store = MemoryStore()
     run(scripted(Decision.act("tell my secret"), EffectError("timeout", "late")), store)
-    redact_in(store, NAME, "secret")
+    redact_store(store, NAME, re.compile("secret"))
     with pytest.raises(BadRunLog, match="redacted"):
         run(scripted(), store)
     assert isinstance(run(scripted(Decision.finish()), store, anew=True), RunFinished)
@@ -262,7 +268,7 @@ def test_a_redacted_instruction_that_was_given_twice(run: Running) -> None:
         Decision.act("turn 3"), Decision.revise(0, "no"), Decision.act("look"), EffectError("timeout", "late")
     )
     assert isinstance(run(parts, store), RunFailed)
-    redact_in(store, NAME, "Bring it to 3")
+    redact_in(store, "Bring it to 3")
     before = left_by(store)
     with pytest.raises(RunDiverged, match="Begin a new run"):
         run(scripted(Decision.finish()), store)
@@ -281,5 +287,5 @@ def test_a_redaction_changes_nothing_of_what_was_held_back(run: Running) -> None
     )
     assert isinstance(run(parts, store), RunFailed)
     assert left_by(store).kinds.count("summarized") == 2
-    redact_in(store, NAME, "my secret")
+    redact_in(store, "my secret")
     assert isinstance(run(scripted(Decision.finish(), judge=None), store), RunFinished)

@@ -273,7 +273,7 @@ def test_a_log_that_cannot_be_followed_is_refused() -> None:
         mage("run", "--offline", "--session", url), "another version of mage", "mage run --anew"
     )
     assert in_one_line(mage("rerun", url), "another version of mage", "begin a new one")
-    assert mage("run", "--offline", "--session", url, "--anew").status == 0
+    assert mage("run", "--offline", "--environment", "shop", "--session", url, "--anew").status == 0
     assert mage("rerun", url).status == 0
 
 
