@@ -120,7 +120,7 @@ def test_a_tape_alone_is_dropped_when_it_is_named() -> None:
     mage("gc", STORE, "--name", "a.run")
     assert names() == ["a"]
     assert in_one_line(mage("rerun", RUN), "no agent has run it")
-    assert mage("run", "--offline", "--session", RUN).status == 0
+    assert mage("run", "--offline", "--environment", "shop", "--session", RUN).status == 0
     assert names() == ["a", "a.run"]
 
 
@@ -129,7 +129,7 @@ def test_a_fork_takes_no_tape_along() -> None:
     mage("fork", f"{RUN}@9", "b")
     assert names() == ["a", "a.run", "b"]
     assert "begins a new one" in mage("fork", "--help").out.replace("\n", " ")
-    assert mage("run", "--offline", "--session", f"{STORE}#b").status == 0
+    assert mage("run", "--offline", "--environment", "shop", "--session", f"{STORE}#b").status == 0
     with open_store(STORE) as store:
         again = rerun(store, "b")
         assert again.same
