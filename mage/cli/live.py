@@ -116,9 +116,15 @@ def view_for(store: JournalStore, name: str, *, quiet: bool) -> Iterator[tuple[A
 
 
 def _print_line(line: tuple[str, str] | None) -> None:
-    if line:
+    if not line:
+        return
+    try:
         print_text(line[0] + "\n")
         sys.stdout.flush()
+    except (
+        OSError
+    ):  # the reader has left, or the disk is full: what a hook raises is logged, and the run would go on
+        raise KeyboardInterrupt from None
 
 
 @final
