@@ -138,7 +138,9 @@ class Asked:
         used = said.pop("used", {})
         if not isinstance(said.get("environment"), str) or not said.keys() <= _FIELDS:
             return None
-        if not isinstance(used, dict) or not all(isinstance(text, str) for text in said.values()):
+        if not isinstance(used, dict) or any(type(count) is not int for count in used.values()):
+            return None
+        if not all(isinstance(text, str) for text in said.values()):
             return None
         texts = {name: str(text) for name, text in said.items()}
         mode = texts.pop("mode", Mode.TOOLS.value)
@@ -241,8 +243,8 @@ class Options:
         script = remembered if self.script is None else os.path.abspath(self.script)
         if script is None:
             require_shop(place)
-        same = before is not None and script == remembered
-        return Asked(place, script=script, used=before.used if same and before is not None else {})
+        used = before.used if before is not None and script == remembered else {}
+        return Asked(place, script=script, used=used)
 
     def _asked_online(self, place: str, before: Asked | None) -> Asked:
         had = before if before is not None and before.model is not None else Asked(place)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Final, Protocol, Self, TypeAlias, final
+from typing import Final, Self, TypeAlias, final
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -16,6 +16,7 @@ from rich.text import Text
 
 from mage.agent import (
     AgentEvent,
+    AgentHook,
     Asked,
     AskFailed,
     Noticed,
@@ -39,7 +40,6 @@ __all__ = [
     "Following",
     "Heard",
     "Screen",
-    "View",
     "line_of",
     "numbered",
     "told_outcome",
@@ -54,14 +54,6 @@ _LONG: Final = 10  # seconds without an event, after which it is said that someb
 
 Heard: TypeAlias = Event | AgentEvent
 """What a view hears of."""
-
-
-class View(AbstractContextManager["View"], Protocol):
-    """Shows a run while it is one; it is the hook that hears of it."""
-
-    def __call__(self, event: Heard, /) -> None:
-        """Hear of an event."""
-        ...
 
 
 @final
@@ -110,42 +102,29 @@ class Counted:
         return "; ".join([*said, f"{self.shown:,} tokens open"])
 
 
-def view_for(store: JournalStore, name: str, *, quiet: bool) -> View:
-    """Return the view that fits where the output goes."""
-    if quiet:
-        return _Quiet()
+@contextmanager
+def view_for(store: JournalStore, name: str, *, quiet: bool) -> Iterator[tuple[AgentHook, ...]]:
+    """Yield the hooks that show a run where the output goes: a screen, a line for each event, or nothing."""
     following = Following(store, name)
-    return Screen(following, console()) if sys.stdout.isatty() else _Lines(following)
+    if quiet:
+        yield ()
+    elif sys.stdout.isatty():
+        with Screen(following, console()) as screen:
+            yield (screen,)
+    else:
+        yield (lambda event: _print_line(line_of(event, following.tree())),)
 
 
-class _Plain:
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+def _print_line(line: tuple[str, str] | None) -> None:
+    if not line:
         return
-
-
-@final
-class _Quiet(_Plain):
-    def __call__(self, event: Heard, /) -> None:
-        """Say nothing."""
-
-
-@final
-class _Lines(_Plain):
-    """A line for each event, as it happens."""
-
-    def __init__(self, following: Following) -> None:
-        self._following = following
-
-    def __call__(self, event: Heard, /) -> None:
-        line = line_of(event, self._following.tree())
-        if line:
-            print_text(line[0] + "\n")
-            sys.stdout.flush()
+    try:
+        print_text(line[0] + "\n")
+        sys.stdout.flush()
+    except (
+        OSError
+    ):  # the reader has left, or the disk is full: what a hook raises is logged, and the run would go on
+        raise KeyboardInterrupt from None
 
 
 @final

@@ -190,7 +190,7 @@ class Shop:
         bought: the codes of what was bought and not returned, oldest first.
     """
 
-    capabilities: Final = Capabilities("replay", manual=_MANUAL)
+    capabilities = Capabilities("replay", manual=_MANUAL)
 
     def __init__(self) -> None:
         self.bought: tuple[str, ...] = ()

@@ -130,7 +130,7 @@ def test_no_fork_is_made_where_nothing_is_sound() -> None:
         ["fork", "{}", "new"],
         ["redact", "{}", "desk"],
         ["redact", "work.db", "desk"],
-        ["run", "--offline", "--session", "{}"],
+        ["run", "--offline", "--environment", "shop", "--session", "{}"],
     ],
     ids=" ".join,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mage.cli import live
 from tests.cli.children import KEY, child, exported, gate, interrupted, place
 from tests.cli.gated import PAID
 from tests.cli.runner import mage
@@ -99,6 +101,25 @@ def test_a_run_is_interrupted_while_it_waits_for_its_model() -> None:
         assert mage("run", *options).status == 0
         assert len(server.requests) == 3
         assert server.requests[1].body["messages"] == server.requests[2].body["messages"]
+
+
+@pytest.mark.parametrize("problem", [BrokenPipeError(), OSError(errno.ENOSPC, "No space left on device")])
+def test_a_run_ends_when_nobody_can_read_it(problem: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by Ctrl-C: nothing more is asked for a reader who has left, and the session alone goes on."""
+    shown: list[str] = []
+
+    def closing(text: str) -> None:
+        shown.append(text)
+        if len(shown) > 4:
+            raise problem
+
+    with monkeypatch.context() as patched:
+        patched.setattr(live, "print_text", closing)
+        told = mage("run", "--offline", "--session", "sqlite:///w.db#a")
+    assert (told.status, len(shown)) == (130, 5)
+    assert mage("run", "--session", "sqlite:///w.db#a").status == 0
+    mage("run", "--offline", "--session", "sqlite:///w.db#whole")
+    assert exported("sqlite:///w.db#a") == exported("sqlite:///w.db#whole")
 
 
 def test_in_a_terminal_the_tree_is_drawn_and_taken_away() -> None:

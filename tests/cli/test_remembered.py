@@ -124,6 +124,7 @@ def test_an_option_of_a_model_where_none_is_asked_is_a_usage_error(options: tupl
         {"environment": "shop", "mode": "nope"},
         {"environment": "shop", "more": "x"},
         {"environment": "shop", "used": 3},
+        {"environment": "shop", "used": {"model": "3"}},
         {"environment": "shop", "model": ["m"]},
     ],
 )

@@ -105,6 +105,16 @@ def test_a_killed_script_goes_on_where_it_was(gate: Path, action: int) -> None:
     assert exported(RUN) == exported("sqlite:///w.db#whole")
 
 
+def test_a_script_that_is_stopped_after_any_step_comes_to_the_same_tree() -> None:
+    """Stopped after each step in turn, and gone on with by the session alone: the tree of a run that was never stopped."""
+    mage("run", *PLAYED, "--environment", "shop", "--session", RUN, "--max-steps", 0)
+    for steps in range(1, 13):
+        assert mage("run", "--session", RUN, "--max-steps", steps, "--json").status == 1
+    assert mage("run", "--session", RUN, "--policy", "max_steps=none").status == 0
+    mage("run", *PLAYED, "--environment", "shop", "--session", "sqlite:///w.db#whole")
+    assert exported(RUN) == exported("sqlite:///w.db#whole")
+
+
 def test_another_script_begins_at_its_first_line() -> None:
     """Where a run goes on with a script that is new to it, nothing of the script is passed over, also later."""
     options = ("--environment", LAMPS, "--session", RUN)
