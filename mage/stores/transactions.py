@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Condition, get_ident
 from typing import Any, Final, Protocol, TypeVar, final
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import attrs
 
@@ -155,8 +155,18 @@ class Database(Protocol):
 
 
 @final
+class _Entered:
+    """A transaction that is under way, for as long as there is one."""
+
+    __slots__ = ("__weakref__",)
+
+
+@final
 class _Gate:
-    """Knows the transactions that are under way, and holds new ones up while the process forks."""
+    """Knows the transactions that are under way, and holds new ones up while the process forks.
+
+    One that an interrupt keeps from leaving is forgotten with it.
+    """
 
     def __init__(self) -> None:
         self._begin_anew()
@@ -165,7 +175,7 @@ class _Gate:
         self._pools: WeakSet[_Pool] = WeakSet()
         self._process = os.getpid()
         self._free = Condition()
-        self._inside: dict[object, int] = {}
+        self._inside: WeakKeyDictionary[_Entered, int] = WeakKeyDictionary()
         self._forking: set[int] = set()
 
     def add(self, pool: _Pool) -> None:
@@ -182,7 +192,7 @@ class _Gate:
         finally:
             self.leave(entered)
 
-    def enter(self) -> object:
+    def enter(self) -> _Entered:
         """Begin a transaction, which is to `leave`: this process does not fork meanwhile, unless that takes too long.
 
         It is noted before the forks are looked for, and a fork is noted before the transactions are: of two that
@@ -190,7 +200,7 @@ class _Gate:
         """
         if self._process != os.getpid():
             self._begin_anew()
-        transaction, thread = object(), get_ident()
+        transaction, thread = _Entered(), get_ident()
         self._inside[transaction] = thread
         if self._forking and thread not in self._forking:
             with self._free:
@@ -200,7 +210,7 @@ class _Gate:
                 self._inside[transaction] = thread
         return transaction
 
-    def leave(self, transaction: object) -> None:
+    def leave(self, transaction: _Entered) -> None:
         """End a transaction."""
         self._inside.pop(transaction, None)
         if self._forking:
@@ -329,7 +339,7 @@ class Transactions:
             try:
                 self._twice(self.database.outlast_writers, writes=True)
                 written = was_written(answers[0])
-            except StoreUnavailable:
+            except StoreError:  # whatever it is, the doubt is left: it says nothing of what was to be written
                 raise error from None
             if written:
                 return answers[0]
