@@ -250,41 +250,69 @@ if hasattr(os, "register_at_fork"):
 
 
 @final
+class _Lent:
+    """A connection that is in use. One that an interrupt keeps from coming back is closed with this.
+
+    Python itself frees a connection of SQLite late, since it is part of a cycle, and would keep its transaction until then:
+    nobody else could write.
+    """
+
+    is_back = True
+
+    def __init__(self, pool: _Pool, connection: Connection) -> None:
+        self._pool = pool
+        self.connection = connection
+        self.is_back = False
+
+    def __del__(self) -> None:
+        if not self.is_back:
+            self._pool.drop(self)
+
+
+@final
 class _Pool:
     """The connections of a store that nobody uses at this moment; the one that was used last is used next."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, home: Home) -> None:
         self._database = database
+        self._home = home
         self._idle: list[Connection] = []
         _GATE.add(self)
 
-    def take(self) -> Connection:
-        """Return an idle connection, or a new one."""
+    def take(self) -> _Lent:
+        """Lend an idle connection, or a new one."""
         try:
-            return self._idle.pop()
+            connection = self._idle.pop()
         except IndexError:
-            return self._database.connect()
+            connection = self._database.connect()
+        return _Lent(self, connection)
 
-    def keep(self, connection: Connection) -> None:
+    def keep(self, lent: _Lent) -> None:
         """Keep a connection for later, or close it where there are enough."""
-        if len(self._idle) < _KEPT:
-            self._idle.append(connection)
-        else:
-            self.drop(connection)
+        if len(self._idle) >= _KEPT:
+            self.drop(lent)
+            return
+        lent.is_back = True  # at first: what is idle must not be closed
+        self._idle.append(lent.connection)
 
-    def drop(self, connection: Connection) -> None:
-        """Close a connection. Never raises: it runs where an answer or an error is on its way already."""
-        with suppress(self._database.errors):
-            connection.close()
+    def drop(self, lent: _Lent) -> None:
+        """Close a connection, unless it is another process's.
+
+        Never raises: it runs where an answer or an error is on its way already.
+        """
+        lent.is_back = True
+        if self._home.is_here:
+            with suppress(self._database.errors):
+                lent.connection.close()
 
     def close_idle(self) -> None:
         """Close all that are idle."""
         while self._idle:
             try:
-                connection = self._idle.pop()
+                lent = _Lent(self, self._idle.pop())
             except IndexError:  # another thread took the last
                 return
-            self.drop(connection)
+            self.drop(lent)
 
 
 @final
@@ -307,8 +335,8 @@ class Transactions:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._pool = _Pool(database)
         self._home = Home(f"the store {database.shown}")
+        self._pool = _Pool(database, self._home)
         self._open = True
 
     def read(self, work: Callable[[Connection], Answer]) -> Answer:
@@ -385,19 +413,19 @@ class Transactions:
         try:
             if not self._open:
                 raise StoreUnavailable("it was closed")
-            connection = self._connected()
+            lent = self._connected()
             try:
-                answer = self._carried_out(connection, work, writes)
+                answer = self._carried_out(lent.connection, work, writes)
                 if writes:
-                    self._commit(connection)
+                    self._commit(lent.connection)
                 return answer
             finally:
                 if self._home.is_here:
-                    self._release(connection)
+                    self._release(lent)
         finally:
             _GATE.leave(entered)
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> _Lent:
         try:
             return self._pool.take()
         except self.database.errors as error:
@@ -438,17 +466,17 @@ class Transactions:
             return self.database.fault_of(cause)
         return StoreUnavailable(error.reason)
 
-    def _release(self, connection: Connection) -> None:
+    def _release(self, lent: _Lent) -> None:
         """Take back what was not committed, and keep the connection if it can be used again. Never raises."""
         try:
-            connection.rollback()
+            lent.connection.rollback()
         except self.database.errors:  # lost: there is nothing to take back
-            self._pool.drop(connection)
+            self._pool.drop(lent)
             return
         if self._open:
-            self._pool.keep(connection)
+            self._pool.keep(lent)
         else:
-            self._pool.drop(connection)
+            self._pool.drop(lent)
         if not self._open:  # it was closed meanwhile
             self._pool.close_idle()
 
