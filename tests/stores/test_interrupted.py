@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,13 @@ STORES: Final = str(Path(mage.stores.__file__).parent)
 FORKS: Final = sys.platform != "win32"
 
 
+def names_above(frame: FrameType | None) -> Iterator[str]:
+    """Yield the names of the functions that a frame is called by: what is raised in a finalizer Python keeps to itself."""
+    while frame is not None:
+        yield frame.f_code.co_name
+        frame = frame.f_back
+
+
 class Interrupts:
     """Raises `KeyboardInterrupt` at one line of the stores, as a signal handler does between any two steps."""
 
@@ -35,7 +42,7 @@ class Interrupts:
 
     def __call__(self, frame: FrameType, event: str, _: object) -> Any:
         """Follow what is called in the stores."""
-        if not frame.f_code.co_filename.startswith(STORES):
+        if not frame.f_code.co_filename.startswith(STORES) or "__del__" in names_above(frame):
             return None
         if event == "line" and not self.came:
             self._left -= 1
