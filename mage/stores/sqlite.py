@@ -267,14 +267,14 @@ class Place:
             return
         with _LOCK[0]:
             used = _USED.setdefault(self._opened, _InUse())
-            if self.is_lost:
+            if (
+                self.is_lost
+            ):  # it stays noted: closed once more it is kept once more, and no child uses the file
                 used.lost = True
                 _keep_for_ever(connection)
-            else:
-                connection.has_log = (
-                    False  # at first: of an interrupt here nothing must be left that is not so
-                )
-                closing_it()
+                return
+            connection.has_log = False  # at first, so that an interrupt leaves nothing noted that is not so
+            closing_it()
             connection.place = None
             used.connections.discard(connection)
             used.forget()
