@@ -22,12 +22,12 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        from mage.cli import run  # noqa: PLC0415  # the extra may not be installed
+        from mage.cli import main as command  # noqa: PLC0415  # the extra may not be installed
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise
         sys.exit("the mage command needs its extra: pip install 'mage-state[cli]'")
-    run()
+    command()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mage.cli.script import read_script
 from mage.codec import encode_journal
 from mage.engine import Accept, Compress, Grow, Start
 from specs.table import table
@@ -57,6 +58,14 @@ def test_the_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             steps = [Grow(f"a{number}", "o") for number in range(10)]
             longer = encode_journal([Start("task"), *steps, Compress("done"), Accept()])
             Path(line[-1]).write_bytes(b"".join(longer))
+
+
+def test_the_script_it_shows_is_one(tmp_path: Path) -> None:
+    """Its lines are replies of the model, of the judge and of the summarizer."""
+    (shown,) = fenced("json")
+    (tmp_path / "lamps.jsonl").write_text(shown, encoding="utf-8")
+    script = read_script(str(tmp_path / "lamps.jsonl"))
+    assert (len(script.decisions), len(script.verdicts), len(script.summaries)) == (6, 2, 1)
 
 
 def test_the_two_commands_of_a_first_run_are_targets() -> None:

@@ -10,10 +10,10 @@ import sys
 from mage.cli.app import app
 from mage.cli.output import Refused, abandon_output, complain, speak_safely
 
-__all__ = ["app", "run"]
+__all__ = ["app", "main"]
 
 
-def run() -> None:
+def main() -> None:
     """Run the command; bad input or a full disk ends in one line on standard error and status 1."""
     speak_safely()
     try:

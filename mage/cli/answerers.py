@@ -1,21 +1,40 @@
-"""Who answers in a run of `mage run`: models behind an address, or the demo's from a script."""
+"""Who decides, judges and summarizes in a run, and where it acts: as the options say it, and as the run remembers it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from enum import StrEnum
-from typing import Final, final
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias, final
+from urllib.parse import urlsplit, urlunsplit
 
 import attrs
+import typer
 
-from mage.agent import shop
+from mage.agent import Totals
 from mage.chat import Mode as PromptMode
+from mage.cli.environments import GROUP, SHOP, complete_environment
 from mage.cli.output import Refused
+from mage.cli.script import BadScript, Played, read_script
+from mage.demo import shop
 from mage.effects import Judge, Model, Summarizer
 
-__all__ = ["Answerers", "Mode", "live", "offline"]
+__all__ = [
+    "Answerers",
+    "Asked",
+    "BaseUrl",
+    "EnvironmentName",
+    "IsOffline",
+    "Mode",
+    "ModelName",
+    "Options",
+    "ReplyMode",
+    "ScriptFile",
+    "answerers_of",
+    "model_at",
+]
 
 
 class Mode(StrEnum):
@@ -27,27 +46,280 @@ class Mode(StrEnum):
 
 
 _PROMPT_MODES: Final[dict[Mode, PromptMode]] = {Mode.TOOLS: "tools", Mode.TEXT: "text", Mode.SCHEMA: "json"}
+_HIDDEN: Final = "***"
+
+EnvironmentName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--environment",
+        metavar="NAME[:ARGS]",
+        autocompletion=complete_environment,
+        help=f"Where the agent acts: shop, what is installed as {GROUP}, or MODULE:FACTORY[:ARGS].",
+    ),
+]
+ModelName: TypeAlias = Annotated[
+    str | None, typer.Option("--model", metavar="M", help="Decides, and writes summaries.")
+]
+BaseUrl: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--base-url", metavar="URL", help="The server; else OPENAI_BASE_URL, else OpenAI's."),
+]
+ReplyMode: TypeAlias = Annotated[
+    Mode | None, typer.Option("--mode", help="How the model says what it does; else by tools.")
+]
+ScriptFile: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--script",
+        metavar="FILE",
+        help='In place of a model, a reply a line: {"act": "look"}, {"act": {"TOOL": {"ARGUMENT": 1}}},'
+        ' {"compress": "TEXT"}, {"revise": STEP, "lesson": "TEXT"}, {"finish": "ANSWER"}; of the judge'
+        ' {"judge": "passed"} or {"judge": "failed", "feedback": "TEXT"}; of the summarizer {"summary": "TEXT"}.',
+    ),
+]
+IsOffline: TypeAlias = Annotated[
+    bool, typer.Option("--offline", help="Without a model: --script plays, or the demo's story in its shop.")
+]
+
+
+# -- what is asked -------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Asked:
+    """Where a run acts, and who is asked: a model, a script, or with neither the demo's story.
+
+    Attributes:
+        environment: its name.
+        model: the model's; None where no model is asked.
+        judge_model: the judge's, if it is another.
+        base_url: the server's address, if it was given.
+        mode: how the model replies.
+        script: the file that is played.
+        used: how many calls of each kind the run had made before the script was played.
+    """
+
+    environment: str
+    model: str | None = None
+    judge_model: str | None = None
+    base_url: str | None = None
+    mode: Mode = Mode.TOOLS
+    script: str | None = None
+    used: Mapping[str, int] = attrs.field(factory=dict)
+
+    def from_here(self, done: Totals) -> Asked:
+        """Return the same, with a script that is played from its first line where so much was done already."""
+        if self.script is None:
+            return self
+        used: dict[str, int] = {who: usage.calls for who, usage in done.tokens.items() if usage.calls}
+        return attrs.evolve(self, used=used)
+
+    @property
+    def document(self) -> dict[str, object]:
+        """What a run remembers: no key, and of an address neither name nor password."""
+        mode = None if self.mode is Mode.TOOLS else self.mode.value
+        said = {**attrs.asdict(self), "base_url": self._shown, "mode": mode}
+        return {name: value for name, value in said.items() if value}
+
+    @property
+    def not_kept(self) -> list[str]:
+        """The options that must be given again, as they may be shown: an address with a name or a password."""
+        return [] if self._shown is None or self._shown == self.base_url else ["--base-url", self._shown]
+
+    @property
+    def _shown(self) -> str | None:
+        return None if self.base_url is None else _without_userinfo(self.base_url)
+
+    @classmethod
+    def of(cls, document: Mapping[str, object] | None) -> Asked | None:
+        """Return what a run remembers; None where this command has not run it."""
+        said = dict(document or {})
+        used = said.pop("used", {})
+        if not isinstance(said.get("environment"), str) or not said.keys() <= _FIELDS:
+            return None
+        if not isinstance(used, dict) or any(type(count) is not int for count in used.values()):
+            return None
+        if not all(isinstance(text, str) for text in said.values()):
+            return None
+        texts = {name: str(text) for name, text in said.items()}
+        mode = texts.pop("mode", Mode.TOOLS.value)
+        return cls(**texts, mode=Mode(mode), used=used) if mode in [*Mode] else None
+
+
+_FIELDS: Final = frozenset(field.name for field in attrs.fields(Asked))
+
+
+def _without_userinfo(address: str) -> str:
+    """Return an address as it may be shown and kept: what stands before its host may be a key."""
+    parts = urlsplit(address)
+    userinfo, mark, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{_HIDDEN}@{host}")) if userinfo or mark else address
+
+
+@final
+@attrs.frozen
+class Options:
+    """What the options of a command say, each None where it was not given."""
+
+    environment: str | None
+    model: str | None
+    judge_model: str | None
+    base_url: str | None
+    mode: Mode | None
+    script: str | None
+    is_offline: bool
+
+    def require_sound(self) -> None:
+        """Do nothing if they do not contradict each other.
+
+        Raises:
+            typer.BadParameter: they do.
+        """
+        for option, value in (
+            *self._of_a_model,
+            ("--environment", self.environment),
+            ("--script", self.script),
+        ):
+            if value is not None and not value.strip():
+                raise typer.BadParameter("it is empty", param_hint=option)
+        for option, value in self._of_a_model:
+            if value is not None and self.asks_no_model:
+                raise typer.BadParameter("an offline run asks no model", param_hint=option)
+
+    @property
+    def asks_no_model(self) -> bool:
+        """Whether the options say that no model is asked."""
+        return self.is_offline or self.script is not None
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether the options ask for the demo's story."""
+        return self.is_offline and self.script is None
+
+    @property
+    def _of_a_model(self) -> tuple[tuple[str, str | None], ...]:
+        return (
+            ("--model", self.model),
+            ("--judge-model", self.judge_model),
+            ("--base-url", self.base_url),
+            ("--mode", self.mode),
+        )
+
+    def asked(self, before: Asked | None, *, is_new: bool) -> Asked:
+        """Return who is asked and where: what the options say, and for what they do not say, what the run remembers.
+
+        Args:
+            before: what the run remembers.
+            is_new: whether nothing was done yet.
+
+        Raises:
+            typer.BadParameter: neither says it.
+            Refused: what the run remembers is not enough.
+        """
+        place = self.environment or (None if before is None else before.environment)
+        if place is None and is_new and self.is_demo:
+            place = SHOP
+        if place is None:
+            raise typer.BadParameter(
+                f"where is the agent to act? --environment {SHOP} is one place, MODULE:FACTORY names one of yours",
+                param_hint="--environment",
+            )
+        if self.asks_no_model:
+            return self._asked_offline(place, before)
+        if self.model is not None or (before is not None and before.model is not None):
+            return self._asked_online(place, before)
+        for option, value in self._of_a_model:
+            if value is not None:
+                raise typer.BadParameter("no model is asked: --model names one", param_hint=option)
+        if before is None:
+            raise typer.BadParameter(
+                "which model? --script FILE and --offline need none", param_hint="--model"
+            )
+        return self._asked_offline(place, before)
+
+    def _asked_offline(self, place: str, before: Asked | None) -> Asked:
+        remembered = None if before is None else before.script
+        script = remembered if self.script is None else os.path.abspath(self.script)
+        if script is None:
+            require_shop(place)
+        used = before.used if before is not None and script == remembered else {}
+        return Asked(place, script=script, used=used)
+
+    def _asked_online(self, place: str, before: Asked | None) -> Asked:
+        had = before if before is not None and before.model is not None else Asked(place)
+        base_url = self.base_url or had.base_url
+        if base_url is not None and base_url == had.base_url and f"{_HIDDEN}@" in base_url:
+            raise Refused(
+                f"--base-url: this run asks {base_url}, and what stands before the @ is never kept: give it again"
+            )
+        return Asked(
+            place,
+            self.model or had.model,
+            self.judge_model or had.judge_model,
+            base_url,
+            self.mode or had.mode,
+        )
+
+
+def require_shop(environment: str) -> None:
+    """Do nothing if this is the demo's shop.
+
+    Raises:
+        typer.BadParameter: it is another environment, in which the demo's story means nothing.
+    """
+    if environment != SHOP:
+        raise typer.BadParameter(
+            f"the demo's story plays in {SHOP} alone, and this is {environment}: --script FILE plays replies of"
+            " yours there, --model asks a model",
+            param_hint="--offline",
+        )
+
+
+# -- who answers ---------------------------------------------------------------------------------------
 
 
 @final
 @attrs.frozen
 class Answerers:
-    """What answers beside the environment."""
+    """Who answers beside the environment; None where nobody does."""
 
     model: Model
-    judge: Judge
-    summarizer: Summarizer
+    judge: Judge | None
+    summarizer: Summarizer | None
 
 
-def offline() -> Answerers:
-    """Return who plays the demo's story."""
-    return Answerers(shop.shopper, shop.judge, shop.summarize)
+def answerers_of(stack: ExitStack, asked: Asked, done: Totals) -> Answerers:
+    """Return who is asked; nothing is sent yet.
+
+    Args:
+        stack: closes what they need.
+        asked: who is.
+        done: what the run has done: a script goes on behind it.
+
+    Raises:
+        Refused: as `model_at`; or a script cannot be read.
+    """
+    if asked.model is not None:
+        return model_at(stack, asked.model, asked.judge_model, asked.base_url, asked.mode)
+    if asked.script is None:
+        return Answerers(shop.shopper, shop.judge, shop.summarize)
+    try:
+        script = read_script(asked.script)
+    except BadScript as problem:
+        raise Refused(str(problem)) from None
+    file = Path(asked.script).name
+    used = {who: usage.calls - asked.used.get(who, 0) for who, usage in done.tokens.items()}
+    return Answerers(
+        Played(file, "model", script.decisions, used["model"]),
+        Played(file, "judge", script.verdicts, used["judge"]) if script.verdicts else None,
+        Played(file, "summarizer", script.summaries, used["summarizer"]) if script.summaries else None,
+    )
 
 
-def live(
+def model_at(
     stack: ExitStack,
     model: str,
-    *,
     judge_model: str | None = None,
     base_url: str | None = None,
     mode: Mode = Mode.TOOLS,

@@ -23,8 +23,8 @@ from mage.render import printable
 
 COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "demo": ("Run an agent", "demo", "demo"),
-    "run": ("Run an agent", "running", "run"),
-    "rerun": ("Run an agent", "rerunning", "rerun_session"),
+    "run": ("Run an agent", "run", "run"),
+    "rerun": ("Run an agent", "rerun", "rerun_session"),
     "sessions": ("Look at sessions", "show", "sessions"),
     "tree": ("Look at sessions", "show", "tree"),
     "show": ("Look at sessions", "show", "show"),

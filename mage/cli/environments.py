@@ -1,25 +1,43 @@
-"""Environments by name: what is installed under `mage.environments`, what comes with mage, or `module:factory`."""
+"""Environments by name: the demo's shop, what is installed under `mage.environments`, or `MODULE:FACTORY`.
+
+An environment is other people's code: whatever it raises is told in one line, with the line of theirs where it was.
+"""
 
 from __future__ import annotations
 
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from types import TracebackType
+from pathlib import Path
 from typing import Any, Final, cast, final
 
+import attrs
+
+import mage
 from mage.agent.restore import capabilities_of
-from mage.cli.culprits import line_of_theirs, told_error
 from mage.cli.output import Refused
 from mage.effects import BadEnvironment, BadTool, Capabilities, EffectError, Environment, Observed
 from mage.engine import MageError
+from mage.render import printable
+
+__all__ = [
+    "GROUP",
+    "SHOP",
+    "EnvironmentRaised",
+    "GuardedEnvironment",
+    "complete_environment",
+    "environment_named",
+    "traceback_of",
+]
 
 GROUP: Final = "mage.environments"
 """The group of entry points. Each is called with the text behind the colon, or with nothing, for an `Environment`."""
-_THEIRS: Final = (Exception, SystemExit)
-"""What is told of an environment's code: its `sys.exit()` too, which would end the command as if all were well."""
-_OURS: Final = EntryPoint("shop", "mage.agent.shop:Shop", GROUP)
+SHOP: Final = "shop"
+"""The name of the demo's shop: nothing that is installed can take it."""
+_SHOP: Final = EntryPoint(SHOP, "mage.demo.shop:Shop", GROUP)
 
 
 def environment_named(given: str) -> GuardedEnvironment:
@@ -31,7 +49,7 @@ def environment_named(given: str) -> GuardedEnvironment:
         Refused: there is none, or it cannot be made, or it is no environment; says which there are, or why.
     """
     name, _, rest = given.partition(":")
-    known = {_OURS.name: _OURS, **{point.name: point for point in entry_points(group=GROUP)}}
+    known = {**{point.name: point for point in entry_points(group=GROUP)}, SHOP: _SHOP}
     if name in known:
         return _made(given, known[name], rest)
     factory, _, arguments = rest.partition(":")
@@ -46,54 +64,37 @@ def environment_named(given: str) -> GuardedEnvironment:
 def complete_environment(incomplete: str) -> list[str]:
     """Return the names of environments that begin so, for the completion of a word in the shell."""
     try:
-        names = {_OURS.name, *(point.name for point in entry_points(group=GROUP))}
+        names = {SHOP, *(point.name for point in entry_points(group=GROUP))}
     except Exception:  # whatever is installed here: a shell that completes a word shows no error
-        names = {_OURS.name}
+        names = {SHOP}
     return sorted(name for name in names if name.startswith(incomplete))
 
 
 def _made(given: str, point: EntryPoint, arguments: str) -> GuardedEnvironment:
     if "" not in sys.path:
         sys.path.append("")  # the working directory, where a module of one's own lies
-    with _Theirs(f"environment {given}"):
-        factory: Callable[..., Any] = _loaded(point)  # whatever they make; what it lacks is told below
-        made: Environment = factory(arguments) if arguments else factory()
-        try:
-            return GuardedEnvironment(made)
-        except (BadEnvironment, BadTool) as error:
-            raise Refused(f"environment {given}: {error}") from None
+    try:
+        factory = _loaded(point)
+        return GuardedEnvironment(factory(arguments) if arguments else factory())
+    except (BadEnvironment, BadTool) as error:
+        raise Refused(f"environment {given}: {error}") from None
+    except (Exception, SystemExit) as error:  # of their code: its sys.exit() too is no success of ours
+        raise Refused(f"environment {given}: {_said(error)}{_place(error)}") from None
 
 
 def _loaded(point: EntryPoint) -> Callable[..., Any]:
+    """Return a factory. Any: whatever it makes; what that lacks of an environment is told when it is guarded."""
     found: Any = import_module(point.module)
     for name in point.attr.split("."):
         found = getattr(found, name)
     return cast("Callable[..., Any]", found)
 
 
-@final
-class _Theirs:
-    """Runs somebody else's code: whatever it raises is said in one line, for it is no fault of ours."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        if isinstance(error, _THEIRS) and not isinstance(error, Refused):
-            raise Refused(f"{self._what}: {told_error(error)}{_at(error)}") from None
-
-
-def _at(error: BaseException) -> str:
-    place = line_of_theirs(error)
-    return "" if place is None else f" ({place})"
+# -- what it raises ------------------------------------------------------------------------------------
 
 
 @final
+@attrs.frozen
 class EnvironmentRaised(MageError):
     """An environment has raised something that is no `EffectError`. Whether the action was performed is uncertain.
 
@@ -102,15 +103,13 @@ class EnvironmentRaised(MageError):
         error: what it raised.
     """
 
-    def __init__(self, doing: str, error: Exception | SystemExit) -> None:
-        self.doing = doing
-        self.error = error
-        super().__init__(doing, error)
+    doing: str
+    error: Exception | SystemExit
 
     def __str__(self) -> str:
-        name, said = type(self.error).__name__, told_error(self.error)
-        said = f"the environment has raised {name} when asked to {self.doing}{said.removeprefix(name)}"
-        return said + _at(self.error)
+        name, said = type(self.error).__name__, _said(self.error)
+        told = f"the environment has raised {name} when asked to {self.doing}{said.removeprefix(name)}"
+        return told + _place(self.error)
 
 
 _DOING: Final = {
@@ -130,38 +129,57 @@ class GuardedEnvironment:
     """
 
     def __init__(self, environment: Environment) -> None:
-        self._environment = environment
-        self.capabilities: Capabilities = capabilities_of(environment).around(_guarded)
+        self.capabilities: Capabilities = capabilities_of(environment).around(
+            lambda name, operation: _guarded(_DOING[name], operation)
+        )
+        self._reset = _guarded("begin", environment.reset)
+        self._act = _guarded("act", environment.act)
 
     def reset(self) -> Observed | str:
         """See `Environment`."""
-        with _Raised("begin"):
-            return self._environment.reset()
+        return cast("Observed | str", self._reset())
 
     def act(self, action: str, /) -> Observed | str:
         """See `Environment`."""
-        with _Raised("act"):
-            return self._environment.act(action)
+        return cast("Observed | str", self._act(action))
 
 
-def _guarded(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+def _guarded(doing: str, operation: Callable[..., Any]) -> Callable[..., object]:
     def guarded(*given: object) -> object:
-        with _Raised(_DOING[name]):
+        try:
             return operation(*given)
+        except EffectError:
+            raise
+        except (Exception, SystemExit) as error:  # of their code
+            raise EnvironmentRaised(doing, error) from None
 
     return guarded
 
 
-@final
-class _Raised:
-    def __init__(self, doing: str) -> None:
-        self._doing = doing
+_NOT_THEIRS: Final = (
+    str(Path(mage.__file__).resolve().parent),
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    "<",
+)
+"""How the names of files begin that are ours, a library's, or no files."""
 
-    def __enter__(self) -> None:
-        return
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        if isinstance(error, _THEIRS) and not isinstance(error, EffectError):
-            raise EnvironmentRaised(self._doing, error) from None
+def _said(error: BaseException) -> str:
+    """Return the type of an error and what it says, where it can say anything: that too is their code."""
+    return f"{type(error).__name__}: {traceback.TracebackException.from_exception(error)}"
+
+
+def _place(error: BaseException) -> str:
+    """Return where an error was raised, behind a space: the innermost line that is theirs; nothing without one.
+
+    Cost: O(depth of the stack).
+    """
+    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    theirs = [f" ({file}:{line})" for file, line in places if not file.startswith(_NOT_THEIRS)]
+    return theirs[-1] if theirs else ""
+
+
+def traceback_of(raised: EnvironmentRaised) -> str:
+    """Return the lines of the traceback of what an environment raised, as a terminal may show them."""
+    lines = "".join(traceback.format_exception(raised.error)).splitlines()
+    return "".join(f"{printable(line)}\n" for line in lines)

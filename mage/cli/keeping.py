@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, final
 
 import attrs
 
-from mage.cli.extras import require_extras
 from mage.cli.files import exists
 from mage.cli.naming import (
     STORE_VARIABLE,
@@ -22,10 +22,11 @@ from mage.cli.naming import (
 )
 from mage.cli.output import Refused
 from mage.cli.sessions import is_made, only_session, opened, sessions_in
-from mage.cli.tapes import refuse_tape
 from mage.stores import UnknownJournal
 
 _NAME: Final = "run"
+_NEEDED: Final = {"openai": "openai", "postgres": "psycopg"}
+"""The package that each extra brings."""
 
 
 @final
@@ -47,11 +48,16 @@ class Kept:
         return self.name if self.place is None else str(self.place)
 
 
-def where_kept(session: str | None, *, is_offline: bool) -> Kept:
+def where_kept(session: str | None, *, is_offline: bool, asks_model: bool) -> Kept:
     """Return where a run is to be kept: in the session that is named, else in a new file here, or nowhere.
 
+    Args:
+        session: what `--session` says.
+        is_offline: whether a run that nobody names a session for is kept nowhere.
+        asks_model: whether the options name a model.
+
     Raises:
-        Refused: it cannot be kept there, it is a tape, or something is not installed.
+        Refused: it cannot be kept there, or something is not installed.
     """
     if session is not None:
         place: InStore | None = _session_named(session)
@@ -59,10 +65,23 @@ def where_kept(session: str | None, *, is_offline: bool) -> Kept:
         place = InStore(default_store(), _stem())
     else:
         place = None if is_offline else InStore(_new_store(), _NAME)
-    require_extras(None if place is None else place.store, asks_model=not is_offline)
+    _require_extras(None if place is None else place.store, asks_model=asks_model)
     if place is None:
         return Kept(place, _NAME, is_there=False)
     return Kept(place, place.name, is_there=_is_there(place))
+
+
+def _require_extras(store: StoreName | None, *, asks_model: bool) -> None:
+    """Do nothing if all that a run needs is installed; what is missing is told at once, before anything is made.
+
+    Raises:
+        Refused: something is missing; says how to install all of it.
+    """
+    wanted = ["openai"] * asks_model
+    wanted += ["postgres"] * (store is not None and store.url.startswith("postgresql:"))
+    missing = [extra for extra in wanted if find_spec(_NEEDED[extra]) is None]
+    if missing:
+        raise Refused(f"this run needs more: pip install 'mage-state[{','.join(missing)}]'")
 
 
 def _session_named(given: str) -> InStore:
@@ -130,5 +149,4 @@ def _is_there(place: InStore) -> bool:
             store.head(place.name)
         except UnknownJournal:
             return False
-        refuse_tape(store, place)
         return True

@@ -1,29 +1,51 @@
-"""A run as it happens: the tree and the tokens in a terminal, a line for each event in a pipe."""
+"""A run as it happens and how it ended: in a terminal the tree and the tokens, in a pipe a line for each event."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Final, Protocol, Self, TypeAlias, final
+from typing import Final, Self, TypeAlias, final
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
-from mage.agent import AgentEvent, Asked, AskFailed, Noticed, RunEnded
-from mage.cli.endings import numbered
+from mage.agent import (
+    AgentEvent,
+    AgentHook,
+    Asked,
+    AskFailed,
+    Noticed,
+    Outcome,
+    RunEnded,
+    RunFailed,
+    RunFinished,
+    RunStopped,
+    Totals,
+)
 from mage.cli.output import console, print_text
 from mage.cli.show import STYLES
 from mage.engine import Failed, StepId, SummaryId, Tree
-from mage.render import draw, one_line
+from mage.render import draw, one_line, printable
 from mage.session import Event, Session, events
 from mage.stores import JournalStore
 
-__all__ = ["Counted", "Following", "Heard", "Screen", "View", "line_of", "view_for"]
+__all__ = [
+    "BESIDE",
+    "Counted",
+    "Following",
+    "Heard",
+    "Screen",
+    "line_of",
+    "numbered",
+    "told_outcome",
+    "told_totals",
+    "view_for",
+]
 
 _PER_SECOND: Final = 8
 _WIDTH: Final = 100
@@ -32,14 +54,6 @@ _LONG: Final = 10  # seconds without an event, after which it is said that someb
 
 Heard: TypeAlias = Event | AgentEvent
 """What a view hears of."""
-
-
-class View(AbstractContextManager["View"], Protocol):
-    """Shows a run while it is one; it is the hook that hears of it."""
-
-    def __call__(self, event: Heard, /) -> None:
-        """Hear of an event."""
-        ...
 
 
 @final
@@ -88,42 +102,29 @@ class Counted:
         return "; ".join([*said, f"{self.shown:,} tokens open"])
 
 
-def view_for(store: JournalStore, name: str, *, quiet: bool) -> View:
-    """Return the view that fits where the output goes."""
-    if quiet:
-        return _Quiet()
+@contextmanager
+def view_for(store: JournalStore, name: str, *, quiet: bool) -> Iterator[tuple[AgentHook, ...]]:
+    """Yield the hooks that show a run where the output goes: a screen, a line for each event, or nothing."""
     following = Following(store, name)
-    return Screen(following, console()) if sys.stdout.isatty() else _Lines(following)
+    if quiet:
+        yield ()
+    elif sys.stdout.isatty():
+        with Screen(following, console()) as screen:
+            yield (screen,)
+    else:
+        yield (lambda event: _print_line(line_of(event, following.tree())),)
 
 
-class _Plain:
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+def _print_line(line: tuple[str, str] | None) -> None:
+    if not line:
         return
-
-
-@final
-class _Quiet(_Plain):
-    def __call__(self, event: Heard, /) -> None:
-        """Say nothing."""
-
-
-@final
-class _Lines(_Plain):
-    """A line for each event, as it happens."""
-
-    def __init__(self, following: Following) -> None:
-        self._following = following
-
-    def __call__(self, event: Heard, /) -> None:
-        line = line_of(event, self._following.tree())
-        if line:
-            print_text(line[0] + "\n")
-            sys.stdout.flush()
+    try:
+        print_text(line[0] + "\n")
+        sys.stdout.flush()
+    except (
+        OSError
+    ):  # the reader has left, or the disk is full: what a hook raises is logged, and the run would go on
+        raise KeyboardInterrupt from None
 
 
 @final
@@ -188,28 +189,38 @@ class Screen:
         return Group(task, *drawn, status, counted)
 
 
-def line_of(event: Heard, tree: Tree) -> tuple[str, str] | None:
-    """Return what is said of an event in one line, and its style; None where nothing is. Cost: O(1)."""
+def line_of(event: Heard, tree: Tree, *, width: int = _WIDTH) -> tuple[str, str] | None:
+    """Return what is said of an event in one line, and its style; None where nothing is. Cost: O(1).
+
+    Args:
+        event: what has happened.
+        tree: as it is now.
+        width: characters of a text that are shown.
+    """
+
+    def cut(text: str) -> str:
+        return one_line(text, width)
+
     match event:
         case events.Grown(step=step) | events.Merged(step=step):
             node = tree.step(StepId(step))
             said = f"  ● {step} {one_line(node.action, _WIDTH // 2)} → {one_line(node.observation, 60)}"
             return (said + " (again)" * isinstance(event, events.Merged), "")
         case events.Instructed(step=step):
-            return (f"  ! instruction: {_text(tree.instructions_at(StepId(step))[-1].text)}", "blue")
+            return (f"  ! instruction: {cut(tree.instructions_at(StepId(step))[-1].text)}", "blue")
         case events.Compressed(summary=summary, kind=kind) | events.Retexted(summary=summary, kind=kind):
             word = "a new text" if isinstance(event, events.Retexted) else "compress"
-            said = f"  ■ {word}{' (fallback)' * (kind == 'fallback')}: {_text(tree.summary(SummaryId(summary)).text)}"
+            said = f"  ■ {word}{' (fallback)' * (kind == 'fallback')}: {cut(tree.summary(SummaryId(summary)).text)}"
             return (said, "bold cyan")
         case events.Judged(summary=summary, passed=passed):
             verdict = tree.summary(SummaryId(summary)).verdict
-            feedback = f": {_text(verdict.feedback)}" if isinstance(verdict, Failed) else ""
+            feedback = f": {cut(verdict.feedback)}" if isinstance(verdict, Failed) else ""
             return ("  ✓ the judge: passed", "green") if passed else (f"  ✗ the judge{feedback}", "red")
         case events.Accepted(despite=despite):
             return (f"  ~ accepted{' despite its failure' * despite}, openly", "yellow")
         case events.Revised(boundary=boundary, abandoned=abandoned):
             lessons = tree.lessons_at(StepId(boundary))
-            lesson = f", lesson: {_text(lessons[-1])}" if lessons else ""
+            lesson = f", lesson: {cut(lessons[-1])}" if lessons else ""
             return (f"  ↶ revise to [Step {boundary}], {numbered(abandoned, 'step')} left{lesson}", "yellow")
         case _:
             return _other(event)
@@ -229,5 +240,45 @@ def _other(event: Heard) -> tuple[str, str] | None:
             return None
 
 
-def _text(text: str) -> str:
-    return one_line(text, _WIDTH)
+# -- how it ended --------------------------------------------------------------------------------------
+
+BESIDE: Final = (
+    "somebody else is running this session at this moment; nothing of theirs is lost. Run it again when that"
+    " run has ended: it goes on from there, or says how it ended"
+)
+"""What is said to whoever runs a session that somebody else is running."""
+
+
+def told_outcome(outcome: Outcome) -> str:
+    """Return in one line how a run ended, and why."""
+    match outcome:
+        case RunFinished(answer):
+            return f"finished: {printable(answer)}" if answer else "finished"
+        case RunStopped(reason, detail):
+            return f"stopped, {reason.replace('_', ' ')}: {printable(detail)}"
+        case RunFailed(part, fault, detail):
+            said = fault.replace("_", " ")
+            return printable(
+                f"failed, {part}: {detail if detail.startswith(f'{said}: ') else f'{said}: {detail}'}"
+            )
+
+
+def told_totals(totals: Totals) -> str:
+    """Return in one line what a run did and took."""
+    counts = (
+        f"{numbered(totals.steps, 'step')}, {numbered(totals.summaries, 'summary')},"
+        f" {numbered(totals.revisions, 'revision')}"
+    )
+    calls = [
+        f"{who} {numbered(usage.calls, 'call')}, {usage.total:,} tokens"
+        + f" ({usage.estimated:,} of the calls counted here, not by the server)" * bool(usage.estimated)
+        for who, usage in totals.tokens.items()
+        if usage.calls
+    ]
+    return "; ".join([counts, *calls])
+
+
+def numbered(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +32,6 @@ from mage.cli.naming import (
     spelled,
 )
 from mage.cli.output import Refused
-from mage.cli.tapes import is_tape
 from mage.codec import decode_journal
 from mage.effects.program import drive
 from mage.engine import Command, MageError, State, apply, replay
@@ -50,9 +48,9 @@ from mage.stores import (
     JournalStore,
     MemoryStore,
     NameTaken,
+    Note,
     Record,
     StoreError,
-    StoreUnavailable,
     UnknownJournal,
     UnknownSchema,
     UnknownVersion,
@@ -64,15 +62,12 @@ from mage.stores import (
     seal,
     verify,
 )
-from mage.stores.checks import TAPE
 from mage.stores.opening import KNOWN_URLS
 from mage.trajectories import detect
 
 LOOKS: Final = "mage gc: looks"
 """The name of the journal in which `mage gc` keeps what it saw; it is no session."""
 
-_LITTLE: Final = 100_000
-"""Bytes: less than SQLite takes for its log and the index of that."""
 _LARGEST_TO_LOOK_AT: Final = 20_000_000
 """Bytes of the longest file that is looked at for what else it may be."""
 _IN_A_FILE: Final = "session"
@@ -154,22 +149,7 @@ def _message_of_store(store: StoreName, error: StoreError) -> str:
     said = str(error) if str(store) in str(error) else f"{store}: {error}"
     if isinstance(error, DamagedStore):
         return f"{said}; mage doctor {store} looks at all of it"
-    return said + _circumstances(store) if isinstance(error, StoreUnavailable) else said
-
-
-def _circumstances(store: StoreName) -> str:
-    """Return what of the file's surroundings may be why it cannot be used."""
-    path = store.file
-    if path is None:
-        return ""
-    folder = path.absolute().parent
-    if not os.access(folder, os.W_OK):
-        return "; its folder cannot be written, which SQLite needs also to read: use a copy elsewhere"
-    try:
-        room = shutil.disk_usage(folder).free
-    except OSError:
-        return ""
-    return "" if room > _LITTLE else f"; {room:,} bytes are free on its disk: make room"
+    return said
 
 
 def no_session(store: StoreName, name: str) -> str:
@@ -186,12 +166,12 @@ def listed_names(names: tuple[str, ...] | list[str]) -> str:
 
 
 def sessions_in(found: JournalStore) -> tuple[JournalInfo, ...]:
-    """Return the sessions of a store in order of names, without tapes of runs and what `mage gc` saw.
+    """Return the sessions of a store in order of names, without what `mage gc` saw.
 
     Raises:
         DamagedJournals: of some of its journals nothing can be told.
     """
-    return tuple([each for each in found.journals() if each.name != LOOKS and not is_tape(found, each.name)])
+    return tuple([each for each in found.journals() if each.name != LOOKS])
 
 
 def only_session(store: StoreName) -> InStore:
@@ -358,11 +338,7 @@ def _sessions_like(incomplete: str) -> list[str]:
             journals = found.journals()
         except DamagedJournals as damage:
             journals = damage.sound
-    names = {each.name for each in journals}
-    tapes = {
-        f"{name}{TAPE}" for name in names
-    }  # by their names alone: to read them would take the agent's modules
-    shown = [spelled(each.name) for each in journals if each.name not in tapes and each.name != LOOKS]
+    shown = [spelled(each.name) for each in journals if each.name != LOOKS]
     return [f"{before}{name}" for name in shown if name.startswith(start)]
 
 
@@ -541,7 +517,9 @@ def load_commands(session: SessionName, upto: int | None = None) -> tuple[Comman
 def _commands(found: Opened, upto: int | None) -> Iterator[Command]:
     state: State | None = None
     for record in records_of(found, upto):
-        yield command_of(state, record)
+        command = command_of(state, record)
+        if not isinstance(command, Note):
+            yield command
         state = fold([record], state)
 
 

@@ -461,7 +461,7 @@ class Tool:
     parameters: Schema = attrs.field(hash=False)
 
     def __attrs_post_init__(self) -> None:
-        # objects: a program without types, or a journal, may hold any value
+        # objects: a program without types, or a log, may hold any value
         name: object = self.name
         description: object = self.description
         parameters: object = self.parameters

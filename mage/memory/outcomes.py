@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias, assert_never, final
 
 import attrs
 
-from mage.effects import Usage
+from mage.effects import EffectFault, Usage
 
 KindOfCall: TypeAlias = Literal["model", "judge", "summarizer"]
 KINDS_OF_CALL: Final[tuple[KindOfCall, ...]] = ("model", "judge", "summarizer")
@@ -61,21 +61,42 @@ class RunFinished:
     totals: Totals
 
 
+StopReason: TypeAlias = Literal[
+    "max_steps",
+    "max_tokens",
+    "idle",
+    "failed_verdict",
+    "exhausted",
+    "judge_down",
+    "diverged",
+    "unanswered",
+    "script_ended",
+    "interrupted",
+]
+"""Why a run was stopped: a limit of the policy (the first five), a judge that gives no verdict, a world that is not as it
+was, a what-if or a script that has no answer, Ctrl-C."""
+
+
 @final
 @attrs.frozen
 class RunStopped:
     """The policy, or somebody, has stopped the run. It can be resumed.
 
     Attributes:
-        reason: `"max_steps"`, `"max_tokens"`, `"idle"`, `"failed_verdict"`, `"exhausted"`, `"judge_down"`,
-            `"diverged"` or `"interrupted"`.
+        reason: see `StopReason`.
         detail: one line for people.
         totals: what the run did and took.
     """
 
-    reason: str
+    reason: StopReason
     detail: str
     totals: Totals
+
+
+FailedPart: TypeAlias = Literal["model", "environment", "store"]
+StoreFault: TypeAlias = Literal["conflict", "unavailable", "full", "damaged", "other"]
+"""How a store failed: somebody else has written beside the run, nobody knows whether anything was written or nothing was,
+there is no room, what was written cannot be read, or something else that `detail` says."""
 
 
 @final
@@ -84,14 +105,22 @@ class RunFailed:
     """Something that the run needs does not answer. It can be resumed when it does; nothing is lost.
 
     Attributes:
-        reason: who failed and how, such as `"model: timeout"`.
+        part: what has failed.
+        fault: how: what its `EffectError` says; `"raised"` for an environment that has raised something else, `"bad"`
+            for one that answers with what it must not; a `StoreFault` of a store.
         detail: one line for people.
         totals: what the run did and took.
     """
 
-    reason: str
+    part: FailedPart
+    fault: EffectFault | StoreFault | Literal["raised", "bad"]
     detail: str
     totals: Totals
+
+    @property
+    def reason(self) -> str:
+        """Both in one text, such as `"model: timeout"`."""
+        return f"{self.part}: {self.fault}"
 
 
 Outcome: TypeAlias = RunFinished | RunStopped | RunFailed
@@ -104,8 +133,8 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
             said: dict[str, object] = {"outcome": "finished", "reason": "finished", "answer": answer}
         case RunStopped(reason, detail):
             said = {"outcome": "stopped", "reason": reason, "detail": detail}
-        case RunFailed(reason, detail):
-            said = {"outcome": "failed", "reason": reason, "detail": detail}
+        case RunFailed(detail=detail):
+            said = {"outcome": "failed", "reason": outcome.reason, "detail": detail}
         case _:
             assert_never(outcome)
     totals = outcome.totals

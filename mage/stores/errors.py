@@ -177,11 +177,25 @@ class BadMeta(StoreError, ValueError):
 
 @final
 @attrs.define
+class BadNote(StoreError, ValueError):
+    """A note cannot have this kind."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return (
+            f"{_shown(self.kind)} cannot be the kind of a note: a lower-case letter, then up to 39 lower-case"
+            " letters, digits and underscores"
+        )
+
+
+@final
+@attrs.define
 class BadSource(StoreError, ValueError):
-    """What should give times or salts gave something else. Nothing was written.
+    """What should give times or salts gave something else, or a patience is none. Nothing was written.
 
     Attributes:
-        source: `"clock"` or `"salts"`.
+        source: `"clock"`, `"salts"` or `"patience"`.
         reason: what it should give, and what it gave.
     """
 

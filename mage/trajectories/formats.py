@@ -34,7 +34,7 @@ from mage.engine import (
 )
 from mage.engine.ids import ROOT_STEP
 from mage.stores.errors import DamagedRecord
-from mage.stores.folding import command_of, fold
+from mage.stores.folding import Note, command_of, fold
 from mage.trajectories.messages import (
     Conversation,
     Said,
@@ -490,7 +490,9 @@ def load_bundle(data: bytes, file: str) -> Result[tuple[Trajectory, ...], TraceE
         except DamagedRecord as damaged:
             where = f"record {damaged.version} of {journal.name}"
             return Failure(TraceError(file, where, damaged.reason, damaged.version - 1))
-    *before, exported = [_kept(name, session.made) for name, session in sessions.items()]
+    *before, exported = [
+        _kept(name, [each for each in session.made if each is not None]) for name, session in sessions.items()
+    ]
     # A user who sees one session must not believe that the file holds no other.
     remarks = tuple(
         [
@@ -507,9 +509,9 @@ def load_bundle(data: bytes, file: str) -> Result[tuple[Trajectory, ...], TraceE
 @final
 @attrs.frozen
 class _Session:
-    """A session of the bundle, with those that it reads through: its commands, and the state after each."""
+    """A session of the bundle, with those that it reads through: its commands, None for a note, and each state."""
 
-    made: list[Made]
+    made: list[Made | None]
     states: list[State]
 
 
@@ -522,7 +524,7 @@ def _session(journal: Bundled, known: Mapping[str, _Session]) -> _Session:
         command = command_of(state, record)
         state = fold([record], state)
         entry = Entry(f"record {record.version} of {journal.name}", record.version - 1)
-        made.append(Made(command, (entry,)))
+        made.append(None if isinstance(command, Note) else Made(command, (entry,)))
         states.append(state)
     return _Session(made, states)
 

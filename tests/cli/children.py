@@ -11,13 +11,18 @@ from typing import Any, Final
 
 import pytest
 
+from mage.demo import shop
 from tests.cli.gated import ARRIVED, NEVER
 from tests.cli.runner import Ran, mage
 
-__all__ = ["KEY", "child", "exported", "gate", "in_one_line", "interrupted", "place"]
+__all__ = ["KEY", "PLAYED", "STORY", "child", "exported", "gate", "in_one_line", "interrupted", "place"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 KEY: Final = "sk-test-1b7e55d0"
+STORY: Final = ("--script", str(Path(__file__).with_name("story.jsonl")))
+"""Plays what the demo's model and judge say, in any environment."""
+PLAYED: Final = (shop.TASK, *STORY)
+"""The same, for a new run."""
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +66,7 @@ def interrupted(
     gate: Path, action: int, how: signal.Signals, *arguments: str, environment: str = "Gated"
 ) -> Ran:
     """Run until an action is begun, and then interrupt the process, inside of it."""
-    session = ["--offline", "--session", "sqlite:///w.db#a"]
+    session = [*PLAYED, "--session", "sqlite:///w.db#a"]
     with child(
         *session, "--environment", f"tests.cli.gated:{environment}:{gate}={action}", *arguments
     ) as process:

@@ -10,7 +10,7 @@ from typing import Final, final
 import attrs
 
 from mage import Session
-from mage.agent.shop import Shop
+from mage.demo.shop import Shop
 from mage.effects import Capabilities, Irreversible, Observed, Tool
 
 __all__ = [
@@ -21,8 +21,10 @@ __all__ = [
     "Broken",
     "Claiming",
     "Counting",
+    "Freed",
     "Gated",
     "Greedy",
+    "Lamps",
     "Leaving",
     "Misread",
     "Posting",
@@ -76,6 +78,28 @@ class Posting(Gated):
             with (self._folder / PAID).open("a") as paid:
                 paid.write(f"{action}\n")
         return super().act(action)
+
+
+@final
+class Freed(Gated):
+    """The same without a gate."""
+
+    def __init__(self) -> None:
+        super().__init__("=0")
+
+
+class Lamps:
+    """An environment that has nothing to do with the shop."""
+
+    capabilities = Capabilities("replay")
+
+    def reset(self) -> str:
+        self._lit = 0
+        return "A row of lamps, all off."
+
+    def act(self, action: str) -> str:
+        self._lit += action.startswith("light")
+        return f"{self._lit} are lit."
 
 
 class Broken:
@@ -140,14 +164,14 @@ class Misread(Broken):
 
 
 class Beside(Broken):
-    """An environment of a run whose session is run by somebody else meanwhile: they write on the tape."""
+    """An environment of a run whose session is run by somebody else meanwhile: they write notes."""
 
     def __init__(self, arguments: str) -> None:
-        self._url, _, self._tape = arguments.rpartition("#")
+        self._url, _, self._name = arguments.rpartition("#")
 
     def reset(self) -> str:
-        with Session.open(self._url, self._tape) as tape:
-            tape.grow("started", "{}")
+        with Session.open(self._url, self._name, wait=False) as session:
+            session.note("started", "{}")
         return "A dark room."
 
 

@@ -104,7 +104,7 @@ def test_a_slip_is_told_the_command_that_was_meant() -> None:
     assert "sessions" in ran.stderr
 
 
-@pytest.mark.parametrize("module", ["typer", "mage.engine.text", "mage.cli.running"])
+@pytest.mark.parametrize("module", ["typer", "mage.engine.text", "mage.cli.run"])
 def test_an_interrupt_while_modules_are_loaded_ends_quietly(module: str) -> None:
     """Ctrl-C before the command has begun: status 130, and nothing is said."""
     ran = python(f"""

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from mage import Failed, Passed, Session
-from mage.agent import Agent, Asked, AskFailed, Noticed, RunEnded, shop
+from mage.agent import Agent, Asked, AskFailed, Noticed, RunEnded
 from mage.cli.live import Counted, Following, Heard, Screen, line_of
+from mage.demo import shop
 from mage.engine import Revise, StepId
 from mage.session import events
 from mage.stores import MemoryStore

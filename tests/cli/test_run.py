@@ -9,14 +9,15 @@ from typing import Final, cast, final
 import pytest
 
 from mage import Session
-from mage.agent import Agent, Outcome, Policy, shop
-from mage.agent.rerunning import policy_of
-from mage.agent.tape import TAPE_TASK
+from mage.agent import Agent, Outcome, Policy
+from mage.agent.reruns import policy_of
+from mage.cli.answerers import Asked
 from mage.cli.keeping import Kept
 from mage.cli.output import Refused
-from mage.cli.running import _ran
+from mage.cli.run import _ran
+from mage.demo import shop
 from mage.stores import Conflict, Head, MemoryStore, open_store
-from tests.cli.children import KEY, exported, in_one_line, place
+from tests.cli.children import KEY, PLAYED, exported, in_one_line, place
 from tests.cli.runner import mage
 from tests.llm.server import Answer, Request, ScriptedServer, Status, calls, says
 
@@ -65,7 +66,7 @@ def test_a_run_that_is_stopped_goes_on_where_it_was() -> None:
     assert told["session"] == url
     stopped = mage("run", "--offline", "--session", url)
     assert (stopped.status, "going on at version" in stopped.out) == (1, True)
-    assert f"go on with: mage run --session '{url}' --offline" in stopped.out
+    assert f"go on with: mage run --session '{url}' --policy max_steps=none\n" in stopped.out
     last = mage("run", "--offline", "--session", url, "--policy", "max_steps=none")
     assert (last.status, "12 steps" in last.out) == (0, True)
     with open_store("sqlite:///w.db") as store:
@@ -147,7 +148,7 @@ def test_a_model_that_is_not_there_fails_the_run() -> None:
         assert "'nope'" in told["detail"]
         ran = mage("run", *options, "--model", "nope")
         assert "failed, model: rejected: the provider knows no model 'nope'" in ran.out
-        assert "--model nope" in ran.out
+        assert "go on with: mage run --session 'sqlite:///w.db#a', or with another --model\n" in ran.out
         assert mage("run", *options, "--model", "m").status == 0
 
 
@@ -214,14 +215,23 @@ class Beaten:
 
 def test_who_runs_a_session_beside_another_is_told_so() -> None:
     """Whether both began it at once or the other came later: somebody else is running it."""
-    env = "tests.cli.gated:Beside:sqlite:///w.db#a.run"
-    ran = mage("run", "--offline", "--environment", env, "--session", "sqlite:///w.db#a", "--json")
+    env = "tests.cli.gated:Beside:sqlite:///w.db#a"
+    ran = mage("run", *PLAYED, "--environment", env, "--session", "sqlite:///w.db#a", "--json")
     told = json.loads(ran.out)
-    assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "store: Conflict")
+    assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "store: conflict")
     assert "somebody else is running this session" in told["detail"]
     kept = Kept(None, "run", is_there=False)
     with pytest.raises(Refused, match="somebody else is running this session"):
-        _ran(cast("Agent", Beaten()), MemoryStore(), kept, "t", quiet=True, with_traceback=False)
+        _ran(
+            cast("Agent", Beaten()),
+            MemoryStore(),
+            kept,
+            "t",
+            Asked("shop"),
+            anew=False,
+            quiet=True,
+            with_traceback=False,
+        )
 
 
 @pytest.mark.parametrize(
@@ -254,18 +264,17 @@ def test_a_session_for_another_task_is_refused() -> None:
     assert exported("sqlite:///w.db#a") == before
 
 
-def test_a_tape_that_cannot_be_followed_is_refused() -> None:
-    """A session that is named like a tape; a tape of another version; each by whoever would follow it."""
-    url = "sqlite:///w.db"
-    with Session.open(url, "a", task=shop.TASK), Session.open(url, "a.run", task="A session of my own."):
-        pass
-    ran = mage("run", "--offline", "--session", f"{url}#a")
-    assert in_one_line(ran, "no tape of a run, but a session")
-    assert in_one_line(mage("rerun", f"{url}#a"), "no tape of a run, but a session")
-    with Session.open(url, "b", task=shop.TASK), Session.open(url, "b.run", task=TAPE_TASK) as tape:
-        tape.grow("began", '{"version": 1, "program": 99}')
-    for command in (["run", "--offline", "--session"], ["rerun"]):
-        assert in_one_line(mage(*command, f"{url}#b"), "another version of mage", "fork")
+def test_a_log_that_cannot_be_followed_is_refused() -> None:
+    """A run of another version is refused in one line that says what does; with --anew a new one begins there."""
+    url = "sqlite:///w.db#b"
+    with Session.open("sqlite:///w.db", "b", task=shop.TASK) as session:
+        session.note("began", '{"program": 99}')
+    assert in_one_line(
+        mage("run", "--offline", "--session", url), "another version of mage", "mage run --anew"
+    )
+    assert in_one_line(mage("rerun", url), "another version of mage", "begin a new one")
+    assert mage("run", "--offline", "--environment", "shop", "--session", url, "--anew").status == 0
+    assert mage("rerun", url).status == 0
 
 
 @pytest.mark.parametrize(

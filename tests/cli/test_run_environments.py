@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.children import in_one_line, place
+from tests.cli.children import PLAYED, STORY, in_one_line, place
 from tests.cli.runner import mage
 
 __all__ = ["place"]
@@ -30,7 +30,7 @@ __all__ = ["place"]
 )
 def test_an_environment_that_cannot_be_had_is_refused(env: str, said: tuple[str, ...]) -> None:
     """Unknown ones are told which there are; what somebody else's code raises is told in one line."""
-    assert in_one_line(mage("run", "--offline", "--environment", env), *said)
+    assert in_one_line(mage("run", *PLAYED, "--environment", env), *said)
 
 
 def test_an_installed_environment_is_known_by_its_name(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,9 +41,9 @@ def test_an_installed_environment_is_known_by_its_name(place: Path, monkeypatch:
     (about / "entry_points.txt").write_text("[mage.environments]\nattic = tests.cli.gated:Unfinished\n")
     monkeypatch.syspath_prepend(str(place))
     assert in_one_line(
-        mage("run", "--offline", "--environment", "attic:that"), "environment attic:that", "what is that?"
+        mage("run", *PLAYED, "--environment", "attic:that"), "environment attic:that", "what is that?"
     )
-    assert in_one_line(mage("run", "--offline", "--environment", "cellar"), "there are attic, shop")
+    assert in_one_line(mage("run", *PLAYED, "--environment", "cellar"), "there are attic, shop")
 
 
 def test_an_environment_that_claims_what_it_has_not_is_refused() -> None:
@@ -57,7 +57,7 @@ def test_an_environment_that_claims_what_it_has_not_is_refused() -> None:
 
 def test_an_environment_that_raises_fails_the_run() -> None:
     """Its error is told, what it would draw on a terminal is not drawn, and the session stays."""
-    options = ("run", "--offline", "--environment", "tests.cli.gated:Broken", "--session", "sqlite:///w.db#a")
+    options = ("run", *PLAYED, "--environment", "tests.cli.gated:Broken", "--session", "sqlite:///w.db#a")
     ran = mage(*options, "--json")
     told = json.loads(ran.out)
     assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "environment: raised")
@@ -70,8 +70,8 @@ def test_an_environment_that_raises_fails_the_run() -> None:
 
 def test_an_environment_that_answers_something_else_fails_the_run() -> None:
     """What it returned, and what to return instead, is told of a run and of a rerun; the session stays."""
-    options = ("--offline", "--environment", "tests.cli.gated:Counting")
-    told = json.loads(mage("run", *options, "--session", "sqlite:///w.db#a", "--json").out)
+    options = (*STORY, "--environment", "tests.cli.gated:Counting")
+    told = json.loads(mage("run", "task", *options, "--session", "sqlite:///w.db#a", "--json").out)
     assert (told["reason"], told["steps"]) == ("environment: bad", 1)
     assert told["detail"] == "act returned a int; return a str, or an Observed"
     mage("run", "--offline", "--session", "sqlite:///w.db#b")
@@ -81,10 +81,8 @@ def test_an_environment_that_answers_something_else_fails_the_run() -> None:
 
 def test_an_environment_that_leaves_is_no_success() -> None:
     """Its `sys.exit()`, when it is made and when it acts, is told like whatever else it raises: status 1."""
-    assert in_one_line(
-        mage("run", "--offline", "--environment", "sys:exit"), "environment sys:exit: SystemExit"
-    )
-    ran = mage("run", "--offline", "--environment", "tests.cli.gated:Leaving", "--json")
+    assert in_one_line(mage("run", *PLAYED, "--environment", "sys:exit"), "environment sys:exit: SystemExit")
+    ran = mage("run", *PLAYED, "--environment", "tests.cli.gated:Leaving", "--json")
     told = json.loads(ran.out)
     assert (ran.status, told["reason"]) == (1, "environment: raised")
     assert "raised SystemExit when asked to act" in told["detail"]
@@ -92,16 +90,16 @@ def test_an_environment_that_leaves_is_no_success() -> None:
 
 def test_an_error_that_cannot_be_printed_is_told() -> None:
     """What fails again when it is asked what it says is told by its type, and is no traceback."""
-    ran = mage("run", "--offline", "--environment", "tests.cli.gated:Silent", "--json")
+    ran = mage("run", *PLAYED, "--environment", "tests.cli.gated:Silent", "--json")
     assert "raised _Mute when asked to act: <exception str() failed>" in json.loads(ran.out)["detail"]
-    ran = mage("run", "--offline", "--environment", "tests.cli.gated:Silent", "--traceback")
+    ran = mage("run", *PLAYED, "--environment", "tests.cli.gated:Silent", "--traceback")
     assert "_Mute: <exception str() failed>" in ran.err
 
 
 def test_what_an_environment_prints_is_not_in_the_json() -> None:
     """Of a run and of a changed one, standard output is one object; what was printed is on standard error."""
-    talking = ("--offline", "--environment", "tests.cli.gated:Talking", "--json")
-    ran = mage("run", *talking, "--session", "sqlite:///w.db#a")
+    talking = (*STORY, "--environment", "tests.cli.gated:Talking", "--json")
+    ran = mage("run", "task", *talking, "--session", "sqlite:///w.db#a")
     assert (json.loads(ran.out)["outcome"], ran.err.splitlines()[:2]) == ("finished", ["made", "reset"])
     ran = mage("rerun", "sqlite:///w.db#a", "--policy", "maintain=false", *talking)
     assert (json.loads(ran.out)["outcome"]["outcome"], ran.err.splitlines()[0]) == ("finished", "made")
@@ -116,7 +114,7 @@ def test_what_an_environment_prints_is_not_in_the_json() -> None:
 )
 def test_an_environments_bug_is_told_with_its_line(name: str, raised: str, line: str) -> None:
     """What was raised, and where: the innermost line of theirs, not that of a library which they call."""
-    detail = json.loads(mage("run", "--offline", "--environment", f"tests.cli.gated:{name}", "--json").out)[
+    detail = json.loads(mage("run", *PLAYED, "--environment", f"tests.cli.gated:{name}", "--json").out)[
         "detail"
     ]
     source = Path(__file__).with_name("gated.py")
@@ -127,7 +125,7 @@ def test_an_environments_bug_is_told_with_its_line(name: str, raised: str, line:
 
 def test_a_traceback_is_shown_where_it_is_asked_for() -> None:
     """On standard error, with nothing that a terminal would obey; standard output is still one object."""
-    ran = mage("run", "--offline", "--environment", "tests.cli.gated:Broken", "--json", "--traceback")
+    ran = mage("run", *PLAYED, "--environment", "tests.cli.gated:Broken", "--json", "--traceback")
     assert json.loads(ran.out)["reason"] == "environment: raised"
     assert ran.err.startswith("Traceback (most recent call last):\n")
     assert "in act" in ran.err

@@ -105,7 +105,7 @@ COMMANDS: Final = {
     "doctor": (["doctor", "{session}", "--expect-head", "{name}@99"], 1),
     "gc": (["gc", "{url}", "--name", "{name}*", "--dry-run"], 0),
     "rerun": (["rerun", "{session}"], 1),
-    "run": (["run", "--offline", "--session", "{session}to%20be%20run"], 0),
+    "run": (["run", "--offline", "--environment", "shop", "--session", "{session}to%20be%20run"], 0),
     "an unknown session": (["tree", "{url}#{bidi}"], 1),
     "an unknown file": (["tree", "{bidi}"], 1),
     "an unknown option": (["tree", "--{bidi}"], 2),
@@ -116,7 +116,8 @@ COMMANDS: Final = {
     "no pattern": (["redact", "{session}", "({bidi}"], 1),
     "no name": (["gc", "{url}", "--name", "{bidi}"], 1),
     "no store": (["sessions", "{bidi}"], 1),
-    "no environment": (["run", "--offline", "--environment", "{bidi}"], 1),
+    "no environment": (["run", "--offline", "--environment", "{bidi}"], 2),
+    "no script": (["run", "t", "--environment", "shop", "--script", "{bidi}"], 1),
 }
 BIDI: Final = "x\u202ey\x9b1m\x1b[31m\u200bz"
 

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from mage.agent.shop import TASK
+from mage import Session
 from mage.cli.demo import story
 from mage.codec import decode_journal
 from mage.engine import (
@@ -29,6 +29,7 @@ from mage.engine import (
 )
 from mage.engine.journal import ApplyVerdict
 from mage.render import Meter
+from mage.stores import MemoryStore
 from mage.testing import History, histories
 from mage.tokens import default_counter
 from mage.trajectories import load
@@ -125,8 +126,12 @@ def shown_otherwise(event: Event, part: str) -> Event:
 @needs_tlc
 def test_recorded_journals_are_behaviours_of_the_model() -> None:
     """The demo, the golden journal and forty random histories, refused commands included, are valid."""
+    store = MemoryStore()
+    story(store)
+    with Session.open(store, "demo") as session:
+        demo = [entry.command for entry in session.history()]
     recordings = [
-        record("demo", [Start(TASK), *[command for _, command, _ in story()]]),
+        record("demo", demo),
         record("golden", golden()),
         record("refused", refused()),
         *[record(str(number), tried(history)) for number, history in enumerate(drawn(40))],

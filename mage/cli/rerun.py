@@ -6,41 +6,54 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, redirect_stdout
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, TypeVar, final
 
 import attrs
 import typer
 
 from mage.agent import (
-    BadTape,
-    Policy,
+    BadRunLog,
     Rerun,
+    RunDiverged,
     RunStopped,
     Tally,
-    TapeDiverged,
+    Totals,
     WhatIf,
     outcome_document,
     rerun,
     what_if,
 )
-from mage.cli.answerers import Mode
-from mage.cli.changing import Change, Given, given_by
-from mage.cli.endings import numbered, told_outcome, told_totals
-from mage.cli.environments import EnvironmentRaised, complete_environment
+from mage.cli.answerers import (
+    Answerers,
+    Asked,
+    BaseUrl,
+    EnvironmentName,
+    IsOffline,
+    Mode,
+    Options,
+    ReplyMode,
+    ScriptFile,
+    answerers_of,
+    model_at,
+    require_shop,
+)
+from mage.cli.environments import SHOP, EnvironmentRaised, environment_named
 from mage.cli.keeping import in_store
+from mage.cli.live import numbered, told_outcome, told_totals
 from mage.cli.naming import InStore
 from mage.cli.output import AsJson, Refused, complain, print_json, print_text
-from mage.cli.policies import Changes, changed, policy_changes
-from mage.cli.running import leave_interrupted
+from mage.cli.run import Changes, changed, leave_interrupted, policy_changes, remembered_by
+from mage.cli.script import ScriptEnded
 from mage.cli.sessions import Session as Named
 from mage.cli.sessions import complete_session, opened
 from mage.cli.show import told_difference
-from mage.cli.tapes import refuse_tape
-from mage.effects import BadEnvironment
+from mage.effects import BadEnvironment, Judge
 from mage.memory.outcomes import KindOfCall
 from mage.render import difference_as_json, printable
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import MissingTokenizer
+
+__all__ = ["rerun_session"]
 
 Followed = TypeVar("Followed")
 _NEXT: Final = {
@@ -64,21 +77,11 @@ def rerun_session(
         str | None,
         typer.Option(metavar="M", help="Decides, judges and summarizes where the record has no answer."),
     ] = None,
-    environment: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME[:ARGS]",
-            autocompletion=complete_environment,
-            help="Acts where the record does not say what came of it.",
-        ),
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="The server; else OPENAI_BASE_URL, else OpenAI's.")
-    ] = None,
-    mode: Annotated[Mode, typer.Option(help="How the model says what it does.")] = Mode.TOOLS,
-    is_offline: Annotated[
-        bool, typer.Option("--offline", help="The demo's script and shop go on where the record ends.")
-    ] = False,
+    environment: EnvironmentName = None,
+    base_url: BaseUrl = None,
+    mode: ReplyMode = None,
+    script: ScriptFile = None,
+    is_offline: IsOffline = False,
     into: Annotated[
         str | None,
         typer.Option(
@@ -95,7 +98,9 @@ def rerun_session(
     nobody is given who could answer, the new run stops. Exit status: 0 where nothing differs, 1 where it does.
     """
     named = _in_store(session)
-    change = Change(policy_changes(policy), judge, model, environment, base_url, mode, is_offline)
+    change = _Change(
+        policy_changes(policy), judge, Options(environment, model, None, base_url, mode, script, is_offline)
+    )
     change.require_sound(into)
     if change.is_none:
         _exact(named, as_json)
@@ -104,7 +109,7 @@ def rerun_session(
     with ExitStack() as stack:
         if as_json:  # whatever an environment prints, standard output is one object
             stack.enter_context(redirect_stdout(sys.stderr))
-        found = _what_if(named, kept, given_by(stack, change), change.policy)
+        found = _what_if(stack, named, kept, change)
     if as_json:
         print_json(_plain_what_if(named, kept, found))
     else:
@@ -137,23 +142,22 @@ def _found(store: JournalStore, session: InStore) -> Rerun:
     """Return what a run comes to.
 
     Raises:
-        Refused: it cannot be followed, or this is a tape.
+        Refused: it cannot be followed.
     """
-    refuse_tape(store, session)
     return _followed(session, lambda: rerun(store, session.name))
 
 
 def _told_rerun(session: InStore, again: Rerun) -> Iterator[str]:
     place = f"version {again.version} of {printable(str(session))}"
     if again.same:
-        yield f"the same state, byte for byte: {place}, from {again.entries:,} entries of its tape"
+        yield f"the same state, byte for byte: {place}, from {again.notes:,} notes of its log"
     else:
         versions = ", ".join(map(str, again.differs[:_SHOWN])) + ", ..." * (len(again.differs) > _SHOWN)
         yield f"it differs from {place}: the run makes other commands of versions {versions} (was it redacted?)"
     if again.outcome is not None:
         yield told_outcome(again.outcome)
     if again.wanted and not again.unread:
-        yield f"its tape ends there, where {_NEXT.get(again.wanted, again.wanted)}: mage run goes on with it"
+        yield f"its log ends there, where {_NEXT.get(again.wanted, again.wanted)}: mage run goes on with it"
     if again.unread:
         yield f"others have written {numbered(again.unread, 'command')} after it"
     yield told_totals(again.totals)
@@ -165,40 +169,148 @@ def _plain_rerun(again: Rerun) -> dict[str, object]:
         "version": again.version,
         "differs": [*again.differs],
         "unread": again.unread,
-        "entries": again.entries,
+        "notes": again.notes,
         "outcome": None if again.outcome is None else outcome_document(again.outcome),
         "wanted": again.wanted or None,
     }
 
 
 def _followed(session: InStore, follow: Callable[[], Followed]) -> Followed:
-    """Follow a tape.
+    """Follow a log.
 
     Raises:
         Refused: it cannot be followed, and why.
     """
     try:
         return follow()
-    except (BadTape, TapeDiverged, MissingTokenizer) as error:
+    except (BadRunLog, RunDiverged, MissingTokenizer) as error:
         raise Refused(f"{session}: {error}") from None
 
 
 # -- what if -------------------------------------------------------------------------------------------
 
 
-def _what_if(session: InStore, kept: InStore | None, given: Given, changes: Mapping[str, object]) -> WhatIf:
-    with ExitStack() as stack:
-        store = stack.enter_context(opened(session))
-        before = _found(store, session)  # before a store is made for what cannot be
-        target = stack.enter_context(MemoryStore() if kept is None else opened(kept.store, make=True))
-        policy = changed(before.policy, changes)
-        try:
-            return _followed(session, lambda: _asked(store, session, target, kept, policy, given))
-        except (EnvironmentRaised, BadEnvironment) as raised:
-            raise Refused(f"{session}: {raised}{_left(kept)}") from None
-        except KeyboardInterrupt:
-            complain(f"interrupted{_left(kept)}")
-            leave_interrupted()
+@final
+@attrs.frozen
+class _Change:
+    """What is to be another.
+
+    Attributes:
+        policy: choices of the policy.
+        judge: the model that is asked about each summary; None for nobody else.
+        options: who goes on where the record ends; nobody where none is named.
+    """
+
+    policy: Mapping[str, object]
+    judge: str | None
+    options: Options
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing is changed: the run is to be the same."""
+        options = self.options
+        named = (self.judge, options.model, options.environment, options.script)
+        return not (self.policy or options.is_offline) and named == (None,) * 4
+
+    def require_sound(self, into: str | None) -> None:
+        """Do nothing if every option does something.
+
+        Raises:
+            typer.BadParameter: one does nothing, or names nobody.
+        """
+        options = self.options
+        for option, value in (("--into", into), ("--base-url", options.base_url)):
+            if self.is_none and value is not None:
+                raise typer.BadParameter(
+                    "the run would be the same: change something by --judge or --policy", param_hint=option
+                )
+        asked = options if self.judge is None else attrs.evolve(options, base_url=None)  # that of the judge
+        asked.require_sound()
+        if self.judge is not None and not self.judge.strip():
+            raise typer.BadParameter("it is empty", param_hint="--judge")
+        if options.base_url is not None and self.judge is options.model is None:
+            raise typer.BadParameter(
+                "no model is asked: --judge or --model names one", param_hint="--base-url"
+            )
+        if options.mode is not None and options.model is None:
+            raise typer.BadParameter("no model decides: --model names one", param_hint="--mode")
+
+
+def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _Change) -> WhatIf:
+    store = stack.enter_context(opened(session))
+    before = _followed(session, lambda: remembered_by(store, session.name))
+    place = _place(change.options, before)
+    environment = None if place is None else environment_named(place)
+    who, judge = _who(stack, change)
+    policy = changed(
+        _found(store, session).policy, change.policy
+    )  # before a store is made for what cannot be
+    target = stack.enter_context(MemoryStore() if kept is None else opened(kept.store, make=True))
+    anew: tuple[KindOfCall, ...] = () if change.judge is None else ("judge",)
+    try:
+        return _followed(
+            session,
+            lambda: what_if(
+                store,
+                session.name,
+                judge=judge,
+                model=None if who is None else who.model,
+                summarizer=None if who is None else who.summarizer,
+                environment=environment,
+                policy=policy,
+                anew=anew,
+                into=target,
+                into_name=None if kept is None else kept.name,
+                remember=_to_remember(change, place, before),
+            ),
+        )
+    except (EnvironmentRaised, BadEnvironment, ScriptEnded) as raised:
+        raise Refused(f"{session}: {raised}{_left(kept)}") from None
+    except KeyboardInterrupt:
+        complain(f"interrupted{_left(kept)}")
+        leave_interrupted()
+
+
+def _place(options: Options, before: Asked | None) -> str | None:
+    """Return where the new run acts; None for nowhere but in the record.
+
+    Raises:
+        typer.BadParameter: the demo's story is to be played, and this is not the demo's shop.
+    """
+    if not options.is_demo:
+        return options.environment
+    place = options.environment or (None if before is None else before.environment)
+    if place is None:
+        raise typer.BadParameter(
+            f"this run does not say where it acts; --environment {SHOP} says that it is the demo's shop",
+            param_hint="--environment",
+        )
+    require_shop(place)
+    return place
+
+
+def _who(stack: ExitStack, change: _Change) -> tuple[Answerers | None, Judge | None]:
+    """Return who goes on where the record ends, and who judges; nothing is sent yet.
+
+    Raises:
+        Refused: somebody of them cannot be had.
+    """
+    options, who = change.options, None
+    if options.model is not None or options.asks_no_model:
+        asked = Asked("", options.model, None, options.base_url, options.mode or Mode.TOOLS, options.script)
+        who = answerers_of(stack, asked, Totals())
+    if change.judge is not None:
+        return who, model_at(stack, change.judge, base_url=options.base_url).judge
+    return who, None if who is None else who.judge
+
+
+def _to_remember(change: _Change, place: str | None, before: Asked | None) -> dict[str, object] | None:
+    """Return what the new run remembers; None for what the old one does."""
+    options, where = change.options, place or (None if before is None else before.environment)
+    if options.model is None or where is None:
+        return None
+    mode = options.mode or Mode.TOOLS
+    return Asked(where, options.model, change.judge, options.base_url, mode).document
 
 
 def _left(kept: InStore | None) -> str:
@@ -207,29 +319,6 @@ def _left(kept: InStore | None) -> str:
         ""
         if kept is None
         else f"; what was done is kept: mage run --session {shlex.quote(str(kept))} goes on"
-    )
-
-
-def _asked(
-    store: JournalStore,
-    session: InStore,
-    target: JournalStore,
-    kept: InStore | None,
-    policy: Policy | None,
-    given: Given,
-) -> WhatIf:
-    anew: tuple[KindOfCall, ...] = ("judge",) if given.judged_anew else ()
-    return what_if(
-        store,
-        session.name,
-        judge=given.judge,
-        model=given.model,
-        summarizer=given.summarizer,
-        environment=given.environment,
-        policy=policy,
-        anew=anew,
-        into=target,
-        into_name=None if kept is None else kept.name,
     )
 
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.agent.restore import Restorable
-from mage.agent.shop import TASK, Shop, judge, shopper, summarize
-from mage.agent.shop.goods import SUBTASKS
+from mage.demo.shop import SUBTASKS, TASK, Shop, judge, shopper, summarize
 from mage.effects import Decide, Finish, Observed, Restore, Restored, SummaryRequest, Undo
 from mage.engine import (
     Active,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.agent.shop import Shop
-from mage.agent.shop.goods import BUDGET, GOODS
-from mage.cli.demo import EPISODE
+from mage import Session
+from mage.agent import Agent
+from mage.demo.shop import BUDGET, GOODS, TASK, Shop, judge, shopper
 from mage.effects import NoEffect, Reversible
 from mage.engine import Grow
+from mage.stores import open_store
 
 CODES = [product.code for product in GOODS] + ["X-1"]
 actions = st.one_of(
@@ -95,7 +96,11 @@ def test_a_search_lists_what_is_asked_for_the_best_first() -> None:
 
 def test_the_story_of_the_demo_is_what_the_shop_answers() -> None:
     """Twelve actions, as README and demo show them."""
-    told = [beat.move for beat in EPISODE if isinstance(beat.move, Grow)]
+    agent = Agent(model=shopper, environment=Shop(), judge=judge)
+    with open_store("memory:") as store:
+        agent.run(store, "story", task=TASK)
+        with Session.open(store, "story") as session:
+            told = [entry.command for entry in session.history() if isinstance(entry.command, Grow)]
     assert [move.action for move in told] == [
         "search[oak desk 120 cm]",
         "open[D-2041]",

@@ -1,0 +1,254 @@
+"""A model, a judge and a summarizer that are played from a file: `--script FILE`, offline, in any environment.
+
+The file has a reply a line, each a JSON object; empty lines are passed over:
+
+    {"act": "look"}                               the model acts
+    {"act": {"note": {"text": "Milk."}}}          ... by calling a tool
+    {"act": ["look", "go north"]}                 ... several times
+    {"compress": "The kitchen was searched."}     ... marks a subgoal complete
+    {"revise": 3, "lesson": "It is locked."}      ... goes back to [Step 3]
+    {"finish": "There is no lamp."}               ... ends the task
+    {"judge": "passed"}                           the judge, of the next summary that is judged
+    {"judge": "failed", "feedback": "..."}        ... with "fault": "summary" only its text is wrong
+    {"summary": "Two rooms were searched."}       the summarizer
+
+A model may act and do one of the others in one line, and say a `"thought"` beside it. Each of the three is answered by
+its own lines, in order. Without lines of the judge nobody judges; without lines of the summarizer nobody is asked.
+"""
+
+from __future__ import annotations
+
+import json
+from codecs import BOM_UTF8
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Generic, TypeVar, cast, final
+
+import attrs
+
+from mage.chat import action_text
+from mage.cli.files import read_bytes
+from mage.effects import Action, Decision, Finish
+from mage.engine import Compress, Failed, MageError, Passed, Revise, Verdict
+from mage.engine.nodes import FAULTS
+from mage.engine.text import is_blank
+from mage.memory.outcomes import KindOfCall
+
+__all__ = ["BadScript", "Played", "Script", "ScriptEnded", "read_script"]
+
+Reply = TypeVar("Reply")
+_MODEL: Final = ("act", "compress", "revise", "lesson", "finish", "thought")
+_KEYS: Final = {"judge": ("judge", "feedback", "fault"), "summary": ("summary",)}
+
+
+@final
+@attrs.frozen
+class BadScript(MageError, ValueError):
+    """A line of a script is no reply.
+
+    Attributes:
+        file: the script.
+        line: the number of the line, from 1.
+        problem: what is wrong with it.
+    """
+
+    file: str
+    line: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}: {self.problem}"
+
+
+@final
+@attrs.frozen
+class ScriptEnded(MageError):
+    """Somebody is asked more often than a script has replies.
+
+    Attributes:
+        file: the script.
+        who: is asked.
+        replies: how many replies it has for that.
+    """
+
+    file: str
+    who: KindOfCall
+    replies: int
+
+    def __str__(self) -> str:
+        lines = "1 line" if self.replies == 1 else f"{self.replies:,} lines"
+        return (
+            f"{self.file} has no more to say: the {self.who} was answered by its {lines}, and is asked again"
+        )
+
+
+@final
+class Played(Generic[Reply]):
+    """Replies in order, whatever is asked.
+
+    Raises:
+        ScriptEnded: there is none left.
+    """
+
+    def __init__(self, file: str, who: KindOfCall, replies: Sequence[Reply], used: int) -> None:
+        self._file = file
+        self._who: KindOfCall = who
+        self._replies = replies
+        self._used = used
+
+    def __call__(self, request: object, /) -> Reply:
+        """Return the next reply."""
+        if self._used >= len(self._replies):
+            raise ScriptEnded(self._file, self._who, len(self._replies))
+        self._used += 1
+        return self._replies[self._used - 1]
+
+
+@final
+@attrs.frozen
+class Script:
+    """What a file says, in its order.
+
+    Attributes:
+        file: its name.
+        decisions: of the model.
+        verdicts: of the judge.
+        summaries: of the summarizer.
+    """
+
+    file: str
+    decisions: tuple[Decision, ...]
+    verdicts: tuple[Verdict, ...]
+    summaries: tuple[str, ...]
+
+
+def read_script(file: str) -> Script:
+    """Return what a script says. Cost: O(size).
+
+    Raises:
+        BadScript: a line is no reply; says which, and why.
+        Refused: the file cannot be read.
+    """
+    replies: list[Decision | Verdict | str] = []
+    lines = read_bytes(Path(file)).removeprefix(BOM_UTF8).split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                replies.append(_reply_of(line))
+            except ValueError as problem:
+                raise BadScript(file, number, str(problem)) from None
+    return Script(
+        file,
+        tuple([each for each in replies if isinstance(each, Decision)]),
+        tuple([each for each in replies if isinstance(each, Passed | Failed)]),
+        tuple([each for each in replies if isinstance(each, str)]),
+    )
+
+
+# -- one line ------------------------------------------------------------------------------------------
+
+
+def _reply_of(line: bytes) -> Decision | Verdict | str:
+    """Return the reply of a line.
+
+    Raises:
+        ValueError: it is none; says why.
+    """
+    said = _object_of(line)
+    kind = next((kind for kind in _KEYS if kind in said), None)
+    known = _MODEL if kind is None else _KEYS[kind]
+    unknown = [key for key in said if key not in known]
+    if unknown:
+        there = "act, compress, revise, finish, judge or summary" if kind is None else ", ".join(known)
+        raise ValueError(f"{unknown[0]!r} is no part of such a reply; there is {there}")
+    if kind == "judge":
+        return _verdict_of(said)
+    return _text(said, "summary") if kind == "summary" else _decision_of(said)
+
+
+def _object_of(line: bytes) -> Mapping[str, object]:
+    try:
+        said: object = json.loads(line.decode(), parse_constant=_no_number)
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"it is not UTF-8 at byte {problem.start}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError as problem:
+        raise ValueError(f"it is not JSON at column {problem.colno}: {problem.msg}") from None
+    if not isinstance(said, dict):
+        raise ValueError('a reply is a JSON object, such as {"act": "look"}')
+    return cast("Mapping[str, object]", said)
+
+
+def _no_number(written: str) -> object:
+    raise ValueError(f"{written} is no number of JSON")
+
+
+def _decision_of(said: Mapping[str, object]) -> Decision:
+    own = [key for key in _OWN if key in said]
+    if len(own) > 1:
+        raise ValueError(f"it does both {own[0]} and {own[1]}: that is two replies")
+    actions = _actions_of(said.get("act", []))
+    if not own and not actions:
+        raise ValueError('it does nothing: {"act": "look"} acts, {"finish": "Done."} ends the task')
+    if "lesson" in said and own != ["revise"]:
+        raise ValueError("a lesson belongs to a revise")
+    return Decision(
+        tuple([Action(text) for text in actions]),
+        _OWN[own[0]](said) if own else None,
+        _text(said, "thought") if "thought" in said else "",
+    )
+
+
+def _actions_of(given: object) -> Sequence[str]:
+    each = given if isinstance(given, list) else [given]
+    return [_action_of(one) for one in each]
+
+
+def _action_of(given: object) -> str:
+    """Return the action of a text, or of a call: an object with the tool's name and its arguments."""
+    match given:
+        case str():
+            return given
+        case dict() if len(given) == 1 and isinstance(arguments := next(iter(given.values())), dict):
+            return action_text(next(iter(given)), arguments)
+        case _:
+            raise ValueError('an action is a text, or a call of a tool: {"act": {"note": {"text": "Milk."}}}')
+
+
+def _revise_of(said: Mapping[str, object]) -> Revise:
+    step = said["revise"]
+    if type(step) is not int or step < 0:
+        raise ValueError("revise is the number of a step")
+    return Revise(step, _text(said, "lesson"))
+
+
+_OWN: Final[Mapping[str, Callable[[Mapping[str, object]], Compress | Revise | Finish]]] = {
+    "compress": lambda said: Compress(_text(said, "compress")),
+    "revise": _revise_of,
+    "finish": lambda said: Finish(_text(said, "finish")),
+}
+"""What a model does to its own state, by its key."""
+
+
+def _verdict_of(said: Mapping[str, object]) -> Verdict:
+    fault = said.get("fault", "execution")
+    match said["judge"]:
+        case "passed" if len(said) == 1:
+            return Passed()
+        case "failed" if fault in FAULTS:
+            feedback = _text(said, "feedback")
+            if is_blank(feedback):
+                raise ValueError("a judge that does not let a summary pass says why: its feedback is blank")
+            return Failed(feedback, fault)
+        case "failed":
+            raise ValueError(f"the fault of a failed summary is one of {', '.join(FAULTS)}")
+        case _:
+            raise ValueError('a judge says {"judge": "passed"} or {"judge": "failed", "feedback": "why"}')
+
+
+def _text(said: Mapping[str, object], key: str) -> str:
+    text = said.get(key)
+    if not isinstance(text, str):
+        raise ValueError(f"{key} is a text" if key in said else f"it lacks its {key}, a text")
+    return text
