@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,7 +51,6 @@ from mage.stores import (
     NameTaken,
     Record,
     StoreError,
-    StoreUnavailable,
     UnknownJournal,
     UnknownSchema,
     UnknownVersion,
@@ -71,8 +69,6 @@ from mage.trajectories import detect
 LOOKS: Final = "mage gc: looks"
 """The name of the journal in which `mage gc` keeps what it saw; it is no session."""
 
-_LITTLE: Final = 100_000
-"""Bytes: less than SQLite takes for its log and the index of that."""
 _LARGEST_TO_LOOK_AT: Final = 20_000_000
 """Bytes of the longest file that is looked at for what else it may be."""
 _IN_A_FILE: Final = "session"
@@ -154,22 +150,7 @@ def _message_of_store(store: StoreName, error: StoreError) -> str:
     said = str(error) if str(store) in str(error) else f"{store}: {error}"
     if isinstance(error, DamagedStore):
         return f"{said}; mage doctor {store} looks at all of it"
-    return said + _circumstances(store) if isinstance(error, StoreUnavailable) else said
-
-
-def _circumstances(store: StoreName) -> str:
-    """Return what of the file's surroundings may be why it cannot be used."""
-    path = store.file
-    if path is None:
-        return ""
-    folder = path.absolute().parent
-    if not os.access(folder, os.W_OK):
-        return "; its folder cannot be written, which SQLite needs also to read: use a copy elsewhere"
-    try:
-        room = shutil.disk_usage(folder).free
-    except OSError:
-        return ""
-    return "" if room > _LITTLE else f"; {room:,} bytes are free on its disk: make room"
+    return said
 
 
 def no_session(store: StoreName, name: str) -> str:

@@ -178,10 +178,10 @@ class BadMeta(StoreError, ValueError):
 @final
 @attrs.define
 class BadSource(StoreError, ValueError):
-    """What should give times or salts gave something else. Nothing was written.
+    """What should give times or salts gave something else, or a patience is none. Nothing was written.
 
     Attributes:
-        source: `"clock"` or `"salts"`.
+        source: `"clock"`, `"salts"` or `"patience"`.
         reason: what it should give, and what it gave.
     """
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mage.stores.errors import BadAddress, MissingExtra
 from mage.stores.memory import MemoryStore
 from mage.stores.protocol import JournalStore
-from mage.stores.sources import Clock, checked_clock, now
+from mage.stores.sources import Clock, checked_clock, checked_patience, now
 
 if TYPE_CHECKING:
     from mage.stores.transactions import Database
@@ -28,14 +28,16 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
             `:`, such as `work.db`, is such a file too. `postgresql://user@host/database`
             goes on as PostgreSQL has it.
         clock: gives the times of creation and change; it is asked once more than that, to see that it does.
-        patience: seconds to wait for another writer before giving up with `StoreUnavailable`.
+        patience: seconds to wait for another writer before giving up with `StoreUnavailable`; up to 24 days.
 
     Raises:
         BadAddress: the URL says no store, or has parameters for a SQLite file, or its directory is not there.
         MissingExtra: what this kind of store needs is not installed.
-        BadSource: what `clock` gives is no time; nothing is made then.
+        BadSource: what `clock` gives is no time, or `patience` is no number of seconds; nothing is made then.
         UnknownSchema: what is there is no store of mage, or one of a newer mage; it was left as it is.
         StoreUnavailable: it cannot be reached.
+        StoreFull: there is no room to make it.
+        WrongProcess: this process was forked from one that had the file open at that moment.
     """
     scheme, colon, rest = url.partition(":")
     if not colon and ("/" in url or "." in url):
@@ -44,6 +46,7 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         raise BadAddress(
             url, f"a URL begins with its kind, such as {KNOWN_URLS}; a path has a . or a / in it"
         )
+    checked_patience(patience)
     if scheme == "memory":
         if rest:
             raise BadAddress(without_password(url), "a store in memory has no name: use memory:")
@@ -64,8 +67,9 @@ def database_at(url: str, *, patience: float) -> Database:
     """Return the database at a URL that begins with `sqlite:` or `postgresql:`; nothing is connected yet.
 
     Raises:
-        BadAddress, MissingExtra, UnknownSchema, StoreUnavailable: see `open_store`.
+        BadAddress, BadSource, MissingExtra, UnknownSchema, StoreUnavailable, StoreFull: see `open_store`.
     """
+    patience = checked_patience(patience)
     if url.startswith("sqlite:"):
         from mage.stores.sqlite import sqlite_at  # noqa: PLC0415
 

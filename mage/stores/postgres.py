@@ -63,6 +63,7 @@ MIGRATIONS: Final = (
 )
 _LOCK: Final = 0x6D616765
 """The advisory lock of those who migrate."""
+_UNREADABLE: Final = "it cannot be read as postgresql://user@host:port/database"
 _FULL: Final = "53100"
 """The SQLSTATE of a full disk."""
 _BUSY: Final = ("55P03", "40P01", "40001", "57014")
@@ -144,11 +145,18 @@ class Postgres:
 
     def connect(self) -> PostgresConnection:
         """See `Database.connect`."""
-        driver = psycopg.connect(
-            **self.parameters,
-            autocommit=True,  # transactions begin where `begin` says
-            prepare_threshold=None,  # a pooler would look for a prepared statement in another session
-        )
+        try:
+            driver = psycopg.connect(
+                **self.parameters,
+                autocommit=True,  # transactions begin where `begin` says
+                prepare_threshold=None,  # a pooler would look for a prepared statement in another session
+            )
+        except UnicodeEncodeError as error:
+            raise BadAddress(self.shown, _UNREADABLE) from error
+        except UnicodeDecodeError:  # of what a server said
+            raise
+        except UnicodeError as error:
+            raise BadAddress(self.shown, "its host has a name that no host can have") from error
         limits = (
             f"SET LOCAL lock_timeout = {max(1, int(self.patience * 1000))};"
             " SET LOCAL idle_in_transaction_session_timeout = 60000"
@@ -224,14 +232,13 @@ def postgres_at(url: str, *, patience: float) -> Postgres:
         BadAddress: the URL cannot be read.
     """
     shown = without_password(url)
-    reason = "it cannot be read as postgresql://user@host:port/database"
-    if not url.startswith("postgresql://"):
-        raise BadAddress(shown, reason)
+    if not url.startswith("postgresql://") or "\0" in url:
+        raise BadAddress(shown, _UNREADABLE)
     try:
         parameters = conninfo_to_dict(url)
-    except psycopg.Error as error:
-        raise BadAddress(shown, reason) from error
+    except (psycopg.Error, UnicodeEncodeError) as error:
+        raise BadAddress(shown, _UNREADABLE) from error
     ports = str(parameters.get("port") or "").split(",")
     if not all(port == "" or (port.isascii() and port.isdigit()) for port in ports):
-        raise BadAddress(shown, reason)
+        raise BadAddress(shown, _UNREADABLE)
     return Postgres(shown, {"connect_timeout": 10, **parameters, "client_encoding": "utf8"}, patience)

@@ -1,6 +1,6 @@
-"""What a store takes from outside: the time and chance. Both are injected, so that a test can repeat them.
+"""What a store takes from outside: the time, chance, patience. The first two are injected, so that a test can repeat them.
 
-Both are other people's code, and what they give is written down: so it is looked at before it is, each time.
+These two are other people's code, and what they give is written down: so it is looked at before it is, each time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ __all__ = [
     "Clock",
     "Salts",
     "checked_clock",
+    "checked_patience",
     "checked_salts",
     "is_salt",
     "is_time",
@@ -35,6 +36,8 @@ SALT: Final = 16
 """Characters of a salt: always as many, so that salt and text cannot be told apart in two ways."""
 _END: Final = 253_402_300_800_000_000
 """The end of the year 9999 in microseconds: what is later cannot be shown as a date, and is no time."""
+_LONGEST: Final = 24 * 86_400.0
+"""Seconds that a store waits at most: both databases count milliseconds, in 31 bits."""
 _LONG: Final = 128
 """Bits of a number that a message spells."""
 
@@ -90,6 +93,18 @@ def checked_salts(salts: Salts) -> Salts:
         BadSource: what it gives is no salt; its result raises the same, each time that it is called.
     """
     return salts if isinstance(salts, _Salts) else _Salts(salts)
+
+
+def checked_patience(patience: float) -> float:
+    """Return seconds as both databases can wait: at most 24 days, also where more was given.
+
+    Raises:
+        BadSource: it is no number of seconds.
+    """
+    given: object = patience
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
+        raise BadSource("patience", f"it is a number of seconds from 0 on, and this is {_shown(given)}")
+    return float(min(given, _LONGEST))
 
 
 @final

@@ -641,7 +641,7 @@ class SqlStore:
 
         def work(connection: Connection) -> Snapshot | None:
             lineage = lineage_of(connection, name)
-            last = lineage.head.version if upto is None else upto
+            last = lineage.head.version if upto is None else max(0, upto)  # no database holds every number
             for piece in lineage.pieces:
                 row = connection.execute(_SNAPSHOT, (piece.journal, min(last, piece.upto))).fetchone()
                 if row is not None and isinstance(row[1], bytes) and isinstance(row[2], str):

@@ -18,9 +18,12 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from stat import S_IFREG
 from threading import RLock
@@ -30,6 +33,7 @@ from weakref import WeakSet
 
 import attrs
 
+from mage.codec.problems import short
 from mage.stores.errors import (
     BadAddress,
     DamagedStore,
@@ -95,6 +99,11 @@ _LOG_GONE: Final = (
     " another one can"
 )
 _TRIES: Final = 50
+_NO_ROOM: Final = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+_LITTLE: Final = 100_000
+"""Bytes: less than SQLite takes for its log and the index of that."""
+_MOST_OF_A_PATH: Final = 512
+"""Bytes of a path that SQLite opens; it is built so."""
 
 # -- the file in this process ----------------------------------------------------------------------------
 
@@ -108,6 +117,8 @@ class Watched(sqlite3.Connection):
     """
 
     place: Place | None = None
+    has_log = False
+    """Whether it has read, so that the log is there for as long as it is open."""
     is_lost = False
 
     def begin(self, *, writes: bool) -> None:
@@ -124,11 +135,10 @@ class Watched(sqlite3.Connection):
 
     def close(self) -> None:
         """Close it, or leave it as it is for as long as the process lives. Closing twice is no error."""
-        place, self.place = self.place, None
-        if place is None:
+        if self.place is None:
             super().close()
         else:
-            place.close(self, super().close)
+            self.place.close(self, super().close)
 
     def __del__(self) -> None:
         """Leave one that nobody closed as it is, if it may not be closed: freeing it would."""
@@ -142,7 +152,7 @@ class _InUse:
     """A file that this process has open.
 
     Attributes:
-        beside: its log and the log's index, once they are there.
+        beside: its log and the log's index, once they are there; `forget` says how long that holds.
         connections: those that are open.
         lost: whether one had to be left open: its log is not the file's any more.
     """
@@ -150,6 +160,15 @@ class _InUse:
     beside: tuple[Identity, Identity] | None = None
     connections: WeakSet[Watched] = attrs.field(factory=WeakSet)
     lost: bool = False
+
+    def forget(self) -> None:
+        """Forget the log where no connection has it open: the last one that closed has removed it, as SQLite does.
+
+        One that was opened and has not read yet does not count, for it keeps nobody from removing the log. Nor does
+        one that an interrupt kept from being noted as closed.
+        """
+        if not self.lost and not any(connection.has_log for connection in list(self.connections)):
+            self.beside = None
 
 
 _LOCK: Final[list[RLock]] = [RLock()]
@@ -185,6 +204,11 @@ class Place:
         if used is not None and used.lost:
             raise StoreUnavailable(_LOG_GONE)
 
+    @property
+    def was_opened(self) -> bool:
+        """Whether there was a connection to the file."""
+        return self._opened is not None
+
     def adopt(self, connection: Watched) -> None:
         """Take a new connection.
 
@@ -197,10 +221,15 @@ class Place:
                 raise StoreUnavailable(_MOVED)
             self._opened = found
             used = _USED.setdefault(found, _InUse())
-            if not used.connections and not used.lost:
-                used.beside = None
+            used.forget()
             used.connections.add(connection)
             connection.place = self
+
+    def note_log(self, connection: Watched) -> None:
+        """Note that a connection has read, so that it has the log open that is there."""
+        with _LOCK[0]:
+            _USED[self._opened].forget()  # the others may have closed while it opened
+            connection.has_log = True
 
     def require(self) -> None:
         """Ask that file and log are the ones that were opened. Cost: three system calls.
@@ -237,15 +266,18 @@ class Place:
             _keep_for_ever(connection)
             return
         with _LOCK[0]:
-            used, lost = _USED.get(self._opened), self.is_lost
-            if lost:
+            used = _USED.setdefault(self._opened, _InUse())
+            if (
+                self.is_lost
+            ):  # it stays noted: closed once more it is kept once more, and no child uses the file
+                used.lost = True
                 _keep_for_ever(connection)
-            else:
-                closing_it()
-            if used is None:
                 return
-            used.lost = used.lost or lost
+            connection.has_log = False  # at first, so that an interrupt leaves nothing noted that is not so
+            closing_it()
+            connection.place = None
             used.connections.discard(connection)
+            used.forget()
             if not used.connections and not used.lost:
                 del _USED[self._opened]
 
@@ -311,8 +343,10 @@ class Sqlite:
 
     def connect(self) -> Watched:
         """See `Database.connect`."""
+        how = "rw" if self.place.was_opened else "rwc"  # a file that was removed is not made anew
         connection = sqlite3.connect(
-            self.path,
+            _address(self.path, f"mode={how}"),
+            uri=True,
             timeout=self.patience,
             isolation_level=None,  # transactions begin where `begin` says
             check_same_thread=False,  # one thread uses it at a time, whichever that is
@@ -326,6 +360,7 @@ class Sqlite:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")  # what is redacted is overwritten
             connection.execute("PRAGMA user_version").fetchone()  # it reads: now the log is open, and locked
+            self.place.note_log(connection)
             adopted = True
         finally:
             if not adopted:
@@ -345,10 +380,12 @@ class Sqlite:
             return StoreFull(words)
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return StoreUnavailable(f"another writer holds it ({words})")
-        if primary == sqlite3.SQLITE_READONLY:
-            return StoreUnavailable(f"it cannot be written ({words})")
-        if code == sqlite3.SQLITE_IOERR_WRITE and not committing:
+        if code in _NO_ROOM and not committing:
             return StoreFull(f"the file may not grow, or its disk fails ({words})")
+        if primary == sqlite3.SQLITE_READONLY:
+            words = f"it cannot be written ({words})"
+        if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR):
+            words += _circumstances(self.path)
         return StoreUnavailable(words, in_doubt=committing and primary == sqlite3.SQLITE_IOERR)
 
     def require_place(self) -> None:
@@ -409,6 +446,17 @@ class Sqlite:
         self.forget_traces(connection)
 
 
+def _circumstances(path: Path) -> str:
+    """Return what of a file's surroundings may be why SQLite, which says neither, cannot use it."""
+    if not os.access(path.parent, os.W_OK):
+        return "; its folder cannot be written, which SQLite needs also to read: use a copy elsewhere"
+    try:
+        room = shutil.disk_usage(path.parent).free
+    except OSError:
+        return ""
+    return "" if room > _LITTLE else f"; {room:,} bytes are free on its disk: make room"
+
+
 def _code(error: BaseException) -> int:
     """Return SQLite's extended code of an error."""
     code = getattr(error, "sqlite_errorcode", None)
@@ -431,9 +479,12 @@ def sqlite_at(url: str, *, patience: float) -> Sqlite:
         UnknownSchema: the file is no store of mage; nothing was written, and nothing beside it.
         StoreUnavailable: the file cannot be opened.
     """
-    path = _path_of(url)
-    place = Place(path)
-    reason = _refusal(path)
+    try:
+        path = _path_of(url)
+        place = Place(path)
+        reason = _refusal(path)
+    except (OSError, UnicodeError) as error:
+        raise BadAddress(url, f"its file cannot be looked at: {_words(error)}") from error
     if reason is not None:
         raise UnknownSchema(url, reason)
     _make_private(path)
@@ -445,8 +496,24 @@ def _make_private(path: Path) -> None:
 
     It is made without being opened: a descriptor that is closed would take away the locks of another thread.
     """
-    with suppress(FileExistsError, AttributeError, PermissionError):  # on other systems SQLite makes it
+    try:
         os.mknod(path, S_IFREG | 0o600)
+    except (FileExistsError, AttributeError):  # on other systems SQLite makes it
+        return
+    except PermissionError as error:
+        if sys.platform == "linux":  # others let only root make a file so, and SQLite makes it
+            raise StoreUnavailable(f"the file cannot be made: {_words(error)}") from error
+    except OSError as error:
+        if error.errno in (ENOSPC, EDQUOT):
+            raise StoreFull(f"the file cannot be made: {_words(error)}") from error
+        raise StoreUnavailable(f"the file cannot be made: {_words(error)}") from error
+
+
+def _words(error: OSError | UnicodeError) -> str:
+    """Return what the system says is wrong with a path, without the path."""
+    if isinstance(error, UnicodeError):
+        return "its name holds what no file's name can hold"
+    return (error.strerror or type(error).__name__).lower()
 
 
 def _path_of(url: str) -> Path:
@@ -465,6 +532,7 @@ def _path_of(url: str) -> Path:
         raise BadAddress(url, "this is a pipe or a device: name a file")
     if not path.parent.is_dir():
         raise BadAddress(url, f"there is no directory {str(path.parent)!r}: make it first")
+    _require_room_for_names(url, path)
     if (names := _stat(path)[0]) > 1:
         raise BadAddress(
             url,
@@ -472,6 +540,21 @@ def _path_of(url: str) -> Path:
             " one is lost under the other: copy it to a file of its own, or remove the other names",
         )
     return path
+
+
+def _require_room_for_names(url: str, path: Path) -> None:
+    """Refuse a path that leads nowhere, or so long that SQLite can keep nothing beside the file."""
+    if path.is_symlink():  # what it leads to was looked for already
+        raise BadAddress(url, "this is a link that leads to itself: name a file")
+    longest = max(len(ending) for ending in BESIDE)
+    most = _MOST_OF_A_PATH, os.pathconf(path.parent, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
+    for name, allowed in zip((os.fspath(path), path.name), most, strict=True):
+        if (length := len(os.fsencode(name))) + longest > allowed:
+            raise BadAddress(
+                url,
+                f"{short(name, 40)} has {length} bytes, and {allowed - longest} are possible: SQLite keeps a file beside it"
+                f" whose name is {longest} longer",
+            )
 
 
 def _refusal(path: Path) -> str | None:
@@ -518,8 +601,7 @@ def _reason(path: Path) -> str | None:
 
 
 def _beside(path: Path, ending: str) -> bool:
-    other = path.with_name(path.name + ending)
-    return other.is_file() and other.stat().st_size > 0
+    return _size(path.with_name(path.name + ending)) > 0
 
 
 @final
@@ -546,7 +628,11 @@ def first_page(path: Path) -> FirstPage:
     Raises:
         sqlite3.DatabaseError: it is no database, it is shorter than it says, or it cannot be read.
     """
-    url = f"file:{quote(str(path))}?mode=ro&immutable=1"
-    with closing(sqlite3.connect(url, uri=True)) as connection:
+    with closing(sqlite3.connect(_address(path, "mode=ro&immutable=1"), uri=True)) as connection:
         names = ("application_id", "user_version", "page_size")
         return FirstPage(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names))
+
+
+def _address(path: Path, how: str) -> str:
+    """Return a file's name as SQLite reads it where it is told how to open it."""
+    return f"file:{quote(os.fsencode(path))}?{how}"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Condition, get_ident
 from typing import Any, Final, Protocol, TypeVar, final
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import attrs
 
@@ -155,8 +155,18 @@ class Database(Protocol):
 
 
 @final
+class _Entered:
+    """A transaction that is under way, for as long as there is one."""
+
+    __slots__ = ("__weakref__",)
+
+
+@final
 class _Gate:
-    """Knows the transactions that are under way, and holds new ones up while the process forks."""
+    """Knows the transactions that are under way, and holds new ones up while the process forks.
+
+    One that an interrupt keeps from leaving is forgotten with it.
+    """
 
     def __init__(self) -> None:
         self._begin_anew()
@@ -165,7 +175,7 @@ class _Gate:
         self._pools: WeakSet[_Pool] = WeakSet()
         self._process = os.getpid()
         self._free = Condition()
-        self._inside: dict[object, int] = {}
+        self._inside: WeakKeyDictionary[_Entered, int] = WeakKeyDictionary()
         self._forking: set[int] = set()
 
     def add(self, pool: _Pool) -> None:
@@ -182,7 +192,7 @@ class _Gate:
         finally:
             self.leave(entered)
 
-    def enter(self) -> object:
+    def enter(self) -> _Entered:
         """Begin a transaction, which is to `leave`: this process does not fork meanwhile, unless that takes too long.
 
         It is noted before the forks are looked for, and a fork is noted before the transactions are: of two that
@@ -190,7 +200,7 @@ class _Gate:
         """
         if self._process != os.getpid():
             self._begin_anew()
-        transaction, thread = object(), get_ident()
+        transaction, thread = _Entered(), get_ident()
         self._inside[transaction] = thread
         if self._forking and thread not in self._forking:
             with self._free:
@@ -200,7 +210,7 @@ class _Gate:
                 self._inside[transaction] = thread
         return transaction
 
-    def leave(self, transaction: object) -> None:
+    def leave(self, transaction: _Entered) -> None:
         """End a transaction."""
         self._inside.pop(transaction, None)
         if self._forking:
@@ -240,41 +250,69 @@ if hasattr(os, "register_at_fork"):
 
 
 @final
+class _Lent:
+    """A connection that is in use. One that an interrupt keeps from coming back is closed with this.
+
+    Python itself frees a connection of SQLite late, since it is part of a cycle, and would keep its transaction until then:
+    nobody else could write.
+    """
+
+    is_back = True
+
+    def __init__(self, pool: _Pool, connection: Connection) -> None:
+        self._pool = pool
+        self.connection = connection
+        self.is_back = False
+
+    def __del__(self) -> None:
+        if not self.is_back:
+            self._pool.drop(self)
+
+
+@final
 class _Pool:
     """The connections of a store that nobody uses at this moment; the one that was used last is used next."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, home: Home) -> None:
         self._database = database
+        self._home = home
         self._idle: list[Connection] = []
         _GATE.add(self)
 
-    def take(self) -> Connection:
-        """Return an idle connection, or a new one."""
+    def take(self) -> _Lent:
+        """Lend an idle connection, or a new one."""
         try:
-            return self._idle.pop()
+            connection = self._idle.pop()
         except IndexError:
-            return self._database.connect()
+            connection = self._database.connect()
+        return _Lent(self, connection)
 
-    def keep(self, connection: Connection) -> None:
+    def keep(self, lent: _Lent) -> None:
         """Keep a connection for later, or close it where there are enough."""
-        if len(self._idle) < _KEPT:
-            self._idle.append(connection)
-        else:
-            self.drop(connection)
+        if len(self._idle) >= _KEPT:
+            self.drop(lent)
+            return
+        lent.is_back = True  # at first: what is idle must not be closed
+        self._idle.append(lent.connection)
 
-    def drop(self, connection: Connection) -> None:
-        """Close a connection. Never raises: it runs where an answer or an error is on its way already."""
-        with suppress(self._database.errors):
-            connection.close()
+    def drop(self, lent: _Lent) -> None:
+        """Close a connection, unless it is another process's.
+
+        Never raises: it runs where an answer or an error is on its way already.
+        """
+        lent.is_back = True
+        if self._home.is_here:
+            with suppress(self._database.errors):
+                lent.connection.close()
 
     def close_idle(self) -> None:
         """Close all that are idle."""
         while self._idle:
             try:
-                connection = self._idle.pop()
+                lent = _Lent(self, self._idle.pop())
             except IndexError:  # another thread took the last
                 return
-            self.drop(connection)
+            self.drop(lent)
 
 
 @final
@@ -297,8 +335,8 @@ class Transactions:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._pool = _Pool(database)
         self._home = Home(f"the store {database.shown}")
+        self._pool = _Pool(database, self._home)
         self._open = True
 
     def read(self, work: Callable[[Connection], Answer]) -> Answer:
@@ -329,7 +367,7 @@ class Transactions:
             try:
                 self._twice(self.database.outlast_writers, writes=True)
                 written = was_written(answers[0])
-            except StoreUnavailable:
+            except StoreError:  # whatever it is, the doubt is left: it says nothing of what was to be written
                 raise error from None
             if written:
                 return answers[0]
@@ -375,19 +413,19 @@ class Transactions:
         try:
             if not self._open:
                 raise StoreUnavailable("it was closed")
-            connection = self._connected()
+            lent = self._connected()
             try:
-                answer = self._carried_out(connection, work, writes)
+                answer = self._carried_out(lent.connection, work, writes)
                 if writes:
-                    self._commit(connection)
+                    self._commit(lent.connection)
                 return answer
             finally:
                 if self._home.is_here:
-                    self._release(connection)
+                    self._release(lent)
         finally:
             _GATE.leave(entered)
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> _Lent:
         try:
             return self._pool.take()
         except self.database.errors as error:
@@ -428,17 +466,17 @@ class Transactions:
             return self.database.fault_of(cause)
         return StoreUnavailable(error.reason)
 
-    def _release(self, connection: Connection) -> None:
+    def _release(self, lent: _Lent) -> None:
         """Take back what was not committed, and keep the connection if it can be used again. Never raises."""
         try:
-            connection.rollback()
+            lent.connection.rollback()
         except self.database.errors:  # lost: there is nothing to take back
-            self._pool.drop(connection)
+            self._pool.drop(lent)
             return
         if self._open:
-            self._pool.keep(connection)
+            self._pool.keep(lent)
         else:
-            self._pool.drop(connection)
+            self._pool.drop(lent)
         if not self._open:  # it was closed meanwhile
             self._pool.close_idle()
 

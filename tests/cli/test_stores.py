@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import view
-from mage.cli import sessions
 from mage.cli.naming import InStore, StoreName, as_name, spelled
 from mage.cli.output import Refused
 from mage.cli.sessions import parse_session, parse_target
@@ -24,7 +21,7 @@ from mage.codec import encode_journal
 from mage.engine import Grow, Revise, Start, StepId, replay
 from mage.render import Meter, render
 from mage.session import Session
-from mage.stores import NOTHING, JournalStore, StoreUnavailable, fold, open_store, redacted, verify
+from mage.stores import NOTHING, fold, open_store, redacted, verify
 from mage.tokens import default_counter
 from tests.cli.runner import Ran, mage
 from tests.cli.test_sessions import story
@@ -218,7 +215,7 @@ REFUSED = {
     "a doctor's path too long": (["doctor", "sqlite:///" + "x" * 300], "x" * 300 + ": File name too long"),
     "a new store's path too long": (
         ["import", "{story}", "sqlite:///" + "x" * 300 + "#x"],
-        "x: File name too long",
+        "is no store: its file cannot be looked at: file name too long",
     ),
     "no directory": (["import", "{story}", "sqlite:////no/where/x.db#x"], "there is no directory"),
 }
@@ -294,22 +291,6 @@ def test_a_full_disk_and_a_reader_that_leaves_are_no_fault(url: str, command: li
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (1, b"")
-
-
-def test_a_store_that_cannot_be_used_says_what_may_be_why(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that cannot be written, a disk without room: SQLite itself says neither."""
-
-    def refuse(_: str) -> JournalStore:
-        raise StoreUnavailable("unable to open database file")
-
-    monkeypatch.setattr(sessions, "open_store", refuse)
-    plain = one_line(mage("sessions", url))
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=8192))
-    assert (
-        one_line(mage("sessions", url)) == f"{plain.rstrip()}; 8,192 bytes are free on its disk: make room\n"
-    )
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert "its folder cannot be written" in one_line(mage("sessions", url))
 
 
 def test_a_snapshot_shows_what_the_records_show(url: str) -> None:

@@ -94,9 +94,10 @@ def test_each_error_of_postgresql_is_one_of_a_store(
         check(lost, kind, in_doubt=committing and kind is StoreUnavailable and "another" not in str(lost))
 
 
-def test_a_write_that_fails_is_a_lack_of_room_once_it_is_sure(sqlite: Sqlite) -> None:
-    """SQLite's failed write is a lack of room; raised by COMMIT it is in doubt first."""
-    error = sqlite_error("SQLITE_IOERR_WRITE")
+@pytest.mark.parametrize("name", ["SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"])
+def test_a_write_that_fails_is_a_lack_of_room_once_it_is_sure(sqlite: Sqlite, name: str) -> None:
+    """SQLite's failed write, of its log's index too, is a lack of room; raised by COMMIT it is in doubt first."""
+    error = sqlite_error(name)
     assert isinstance(sqlite.fault_of(error), StoreFull)
     doubted = sqlite.fault_of(error, committing=True)
     assert isinstance(doubted, StoreUnavailable)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from mage.stores import open_store, verify
 from mage.stores.records import NOTHING
 from tests.stores.test_locks import python
+from tests.stores.test_sqlite import at
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing forks there")
 
@@ -467,3 +469,32 @@ def test_what_a_clock_forks_off_writes_nothing(url: str) -> None:
     """Where a clock forks, the child is refused, and the parent goes on."""
     ran = python(_CLOCK, url)
     assert ran.stdout.split("\n") == ["7 2", "7 1", "7 3", ""], ran.stderr
+
+
+_LOST = (
+    _CHILD
+    + """
+from pathlib import Path
+from mage.stores import StoreUnavailable, open_store
+from mage.testing.stores import chain
+from tests.stores.test_locks import _PASSES_BY, python, strip_locks
+
+store = open_store(url)
+store.create("a", chain(50))
+strip_locks(Path(url.removeprefix("sqlite:///")))
+assert python(_PASSES_BY, url, "by").returncode == 0
+try:
+    store.head("a")
+except StoreUnavailable as error:
+    print("write-ahead log" in str(error))
+for _ in range(2):
+    store.close()
+print(in_child(lambda: open_store(url)).split(":")[0])
+"""
+)
+
+
+def test_a_child_does_not_use_a_file_whose_log_its_parent_has_lost(tmp_path: Path) -> None:
+    """What its parent may not use any more a child may not either: SQLite would share the old index there too."""
+    ran = python(_LOST, at(tmp_path))
+    assert ran.stdout.splitlines() == ["True", "WrongProcess"], ran.stderr

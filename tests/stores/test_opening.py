@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mage.stores import BadAddress, MemoryStore, StoreError, StoreUnavailable, open_store
+from mage.stores import (
+    BadAddress,
+    BadSource,
+    MemoryStore,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    open_store,
+)
 from mage.stores.opening import without_password
+from mage.stores.sources import checked_patience
 from mage.testing.stores import chain
 
 
@@ -51,6 +63,14 @@ def test_the_clock_is_injected(tmp_path: Path) -> None:
         ("sqlite:////", "this is a directory"),
         ("sqlite:////nowhere/at/all/work.db", "there is no directory"),
         ("postgresql://host:port/db", "cannot be read"),
+        ("postgresql://u@h/d\0", "cannot be read"),
+        ("postgresql://u@\udcff/d", "cannot be read"),
+        ("postgresql://u:\ud800@h/d", "cannot be read"),
+        (f"postgresql://u@{'a' * 70}/d", "a name that no host can have"),
+        ("postgresql://u@a..b/d", "a name that no host can have"),
+        (f"sqlite:///{'a' * 300}", "file name too long"),
+        (f"sqlite:///{'a' * 250}", "has 250 bytes, and 247 are possible"),
+        ("sqlite:///\ud800.db", "what no file's name can hold"),
     ],
 )
 def test_an_address_that_says_no_store_is_refused(url: str, words: str) -> None:
@@ -139,3 +159,88 @@ def test_a_path_is_a_sqlite_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             head = store.create("a", chain(3))
         with open_store(url) as store:
             assert store.head("a") == head
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such names there")
+@pytest.mark.parametrize(
+    "name", ["\udcff.db", "%00.db", "a?b#c%41.db", ":memory:", " .db", "\n", "\u202e", "file:a.db"]
+)
+def test_any_name_of_a_file_is_one_of_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Whatever a file may be called, also by bytes that are no text: it is made, and found again by that name."""
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        with open_store(f"sqlite:///./{name}") as store:
+            if not store.journals():
+                store.create("a", chain(2))
+            assert store.head("a").version == 2
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such paths there")
+def test_a_path_that_leads_nowhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link to itself, a path that SQLite does not open for its length, a working directory that is gone: nothing is made."""
+    (tmp_path / "loop").symlink_to("loop")
+    deep = tmp_path.joinpath(*["d" * 50] * 12)
+    deep.mkdir(parents=True)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    for url, words in [
+        (f"sqlite:///{tmp_path}/loop", "link that leads to itself"),
+        (f"sqlite:///{deep}/work.db", "504 are possible"),
+    ]:
+        with pytest.raises(BadAddress, match=words):
+            open_store(url)
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(BadAddress, match="cannot be looked at"):
+        open_store("sqlite:///work.db")
+    monkeypatch.chdir(tmp_path)
+    assert not list(deep.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there the file is made before SQLite opens it")
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.ENOSPC, StoreFull),
+        (errno.EDQUOT, StoreFull),
+        (errno.EROFS, StoreUnavailable),
+        (errno.EACCES, StoreUnavailable),
+        (errno.EPERM, StoreUnavailable),
+        (errno.ENOENT, StoreUnavailable),  # the directory was removed meanwhile
+        (errno.EIO, StoreUnavailable),
+    ],
+)
+def test_a_file_that_cannot_be_made_is_an_error_of_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[StoreError]
+) -> None:
+    """A full or read-only disk, a directory that is closed or gone: typed, in one line, and in the system's words."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "mknod", refuse)
+    with pytest.raises(kind, match=f"the file cannot be made: {os.strerror(number).lower()}") as caught:
+        open_store(f"sqlite:///{tmp_path / 'work.db'}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("patience", [-1, float("nan"), "1", None, True])
+@pytest.mark.parametrize("url", ["memory:", "sqlite:///work.db", "postgresql://nowhere.invalid/d"])
+def test_a_patience_that_is_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, patience: Any
+) -> None:
+    """Typed, of each kind of store, before anything is made or asked."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadSource, match="patience cannot be used: it is a number of seconds"):
+        open_store(url, patience=patience)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("patience", [3e6, 1e300, float("inf"), 10**400])
+def test_a_long_patience_is_no_short_one(patience: float) -> None:
+    """Both databases count milliseconds in 31 bits: what is longer is 24 days, and not no time at all."""
+    milliseconds = checked_patience(patience) * 1000
+    assert 10**9 < milliseconds < 2**31

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,11 +21,12 @@ from mage.stores import (
     StoreError,
     StoreFull,
     StoreUnavailable,
+    UnknownSchema,
     fold,
     open_store,
     verify,
 )
-from mage.stores.sqlite import sqlite_at
+from mage.stores.sqlite import Sqlite, sqlite_at
 from mage.stores.transactions import Connection, Transactions
 from mage.testing.stores import chain, following
 from tests.stores.moments import Moments, heard, opened
@@ -255,3 +259,72 @@ def test_a_file_that_was_moved_is_not_written(tmp_path: Path, replace: Callable[
             assert not raised.value.in_doubt
         path.with_suffix(".old").replace(path)
         assert store.append("a", head, following(head, "x")).version == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file that is open cannot be removed there")
+def test_a_file_that_was_removed_is_not_made_anew(tmp_path: Path) -> None:
+    """A second connection to a file that is gone is refused, and leaves no empty file in its place."""
+    store, moments = heard(at(tmp_path))
+    with store:
+        head = store.create("a", chain(2))
+        told: list[str] = []
+
+        def use_another(*_: object) -> None:
+            for path in list(tmp_path.iterdir()):
+                path.unlink()
+            with pytest.raises(StoreUnavailable, match="unable to open"):
+                store.head("a")
+            told.append(str(list(tmp_path.iterdir())))
+
+        moments.once(use_another, "statement")
+        with pytest.raises(StoreUnavailable, match="moved or replaced"):
+            store.append("a", head, following(head, "x"))
+        assert told == ["[]"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [StoreFull("no room"), DamagedStore("broken"), StoreUnavailable("held"), UnknownSchema("url", "another")],
+)
+def test_a_doubt_outlasts_every_fault_of_settling_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: StoreError
+) -> None:
+    """Where nobody can find out whether a COMMIT went through, its error stays in doubt: what came of looking says nothing
+    of it.
+    """
+    store, moments = heard(at(tmp_path))
+    with store:
+        head = store.create("a", chain(2))
+
+        def break_it(*_: object) -> None:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+            raise error
+
+        def refuse(*_: object) -> None:
+            raise fault
+
+        monkeypatch.setattr(Sqlite, "outlast_writers", refuse)
+        moments.once(break_it, "commit")
+        with pytest.raises(StoreUnavailable, match="disk I/O error") as caught:
+            store.append("a", head, following(head, "x"))
+        assert caught.value.in_doubt
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such modes there")
+def test_what_may_be_why_a_file_cannot_be_used_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that cannot be written, a disk without room: SQLite itself says neither."""
+    database = sqlite_at(at(tmp_path), patience=1)
+    for name in ("SQLITE_CANTOPEN", "SQLITE_READONLY_DIRECTORY", "SQLITE_IOERR_LOCK"):
+        error = sqlite3.OperationalError("words")
+        error.sqlite_errorcode = getattr(sqlite3, name)
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=8192))
+            assert "; 8,192 bytes are free on its disk: make room" in str(database.fault_of(error))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "access", lambda *_: False)
+            assert "; its folder cannot be written" in str(database.fault_of(error))
+        assert "words" in str(database.fault_of(error))
+        assert "folder" not in str(database.fault_of(error))

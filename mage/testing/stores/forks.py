@@ -128,6 +128,7 @@ def snapshots_are_caches(kit: Kit) -> None:
         for version, data in ((2, b"two"), (5, b"\0\xff" * 40_000), (5, b"five"), (4, b"")):
             store.keep_snapshot("a", version, data, snapshot_digest(records[version - 1].head, data))
         wanted = {None: (5, b"five"), 6: (5, b"five"), 5: (5, b"five"), 4: (4, b""), 3: (2, b"two"), 1: None}
+        wanted |= {0: None, -(2**70): None, 2**70: (5, b"five")}
         for upto, expected in wanted.items():
             found = store.snapshot("a", upto)
             expect_equal(found and (found.version, found.data), expected, f"the snapshot up to {upto}")
