@@ -95,13 +95,13 @@ def test_a_lineage_that_is_there_is_used_again() -> None:
         assert flat == Bundle((pack(store, "deep").session,))
 
 
-def test_a_name_that_leaves_no_room_for_a_tape_is_refused() -> None:
+def test_a_name_that_is_too_long_is_refused() -> None:
     """Nothing is made then."""
     store = MemoryStore()
     family(store)
     other = MemoryStore()
     with pytest.raises(BadName):
-        unpack(pack(store, "main"), other, "n" * 252)
+        unpack(pack(store, "main"), other, "n" * 256)
     assert other.journals() == ()
 
 

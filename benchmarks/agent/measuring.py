@@ -49,7 +49,7 @@ class LongRun:
         counter: what counted.
         steps: of the tree, abandoned ones too.
         fallbacks: how many of the summaries are fallbacks.
-        bytes: what session and tape take on disk.
+        bytes: what the session with its run takes on disk.
     """
 
     outcome: Outcome

@@ -5,15 +5,15 @@
     agent = Agent(model=my_model, environment=MyEnvironment(), judge=my_judge)
     outcome = agent.run("sqlite:///work.db", "monday", task="Buy a desk, then a chair that fits it.")
 
-The loop is a program over effects (`mage.agent.loop`): it performs nothing itself. `Agent` calls who answers,
-`AsyncAgent` awaits them. Whatever was answered is on the run's tape, so a run that was interrupted anywhere
-goes on where it was, and can be run again without a model.
+The loop is a program over effects (`mage.agent.loop`): it performs nothing itself. `Agent` calls model, environment,
+judge and summarizer, `AsyncAgent` awaits them. Every answer is a note in the journal of the session
+(`mage.agent.log`), so a run that was interrupted anywhere goes on where it was, and can be run again without a model.
 """
 
-from mage.agent.asynchronous import AsyncAgent
-from mage.agent.rerunning import Rerun, Tally, WhatIf, remembered, rerun, what_if
-from mage.agent.sync import Agent
-from mage.agent.tape import BadTape, TapeDiverged, tape_name
+from mage.agent.agent import Agent, AsyncAgent
+from mage.agent.log import BadRunLog, RunDiverged
+from mage.agent.reruns import Rerun, remembered, rerun
+from mage.agent.what_ifs import Tally, WhatIf, what_if
 from mage.memory.events import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
 from mage.memory.extracted import extracted
 from mage.memory.guards import BadAgent, NotAwaitable
@@ -29,24 +29,23 @@ __all__ = [
     "AsyncAgent",
     "BadAgent",
     "BadPolicy",
-    "BadTape",
+    "BadRunLog",
     "NotAwaitable",
     "Noticed",
     "Outcome",
     "Policy",
     "Rerun",
+    "RunDiverged",
     "RunEnded",
     "RunFailed",
     "RunFinished",
     "RunStopped",
     "Tally",
-    "TapeDiverged",
     "Totals",
     "WhatIf",
     "extracted",
     "outcome_document",
     "remembered",
     "rerun",
-    "tape_name",
     "what_if",
 ]

@@ -28,7 +28,7 @@ from returns.result import Failure, Result, Success
 from mage.codec.problems import DecodeError, Json, Problem
 from mage.codec.shapes import DIGEST, TEXT, WHOLE, Array, Leaf, Nullable, Object, header, header_problem
 from mage.codec.strict_json import read_json, write_json
-from mage.stores.checks import as_name, as_session_name, name_beside
+from mage.stores.checks import as_name, name_beside
 from mage.stores.errors import BadName, DamagedRecord, NameTaken, StoreError, UnknownJournal
 from mage.stores.folding import fold
 from mage.stores.protocol import JournalInfo, JournalStore
@@ -182,7 +182,7 @@ def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
         NameTaken: there is a journal of this name, or another one with the name of one that it reads through.
         DamagedRecord: a record cannot be carried out after those before it; none is written.
     """
-    names = names_for(bundle, as_session_name(name))
+    names = names_for(bundle, as_name(name))
     fold(bundle.flat.session.records)
     made: dict[str, Head] = {}
     done = False

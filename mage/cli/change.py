@@ -19,14 +19,12 @@ from mage.cli.sessions import (
     parse_stored_version,
     records_of,
 )
-from mage.cli.tapes import is_tape, refuse_tape
 from mage.engine import Revised
 from mage.render import one_line, printable, step_as_json
 from mage.render.to_json import Json
 from mage.session import Refused as NotRevised
 from mage.session import Session
 from mage.stores import DamagedJournals, DamagedRecord, JournalStore, UnknownJournal, fold
-from mage.stores.checks import TAPE
 
 
 def fork(
@@ -50,12 +48,11 @@ def fork(
 ) -> None:
     """Make a new session that begins at a version of another one.
 
-    Nothing is copied. The run of the session is not taken along: mage run on the fork begins a new one.
+    Nothing is copied. The run of the session is taken along: mage run on the fork goes on with it from there.
     """
     source, at = session.session, session.version
     new = InStore(source.store, new_name(name))
     with opened(source) as store:
-        refuse_tape(store, source)
         version = Opened(store, source.name).require(at)
         _require_sound(store, source, version, name)
         head = store.fork(source.name, new.name, version)
@@ -112,10 +109,8 @@ def revise(
 
 def _revised(session: InStore, boundary: int, lesson: str) -> tuple[Revised, int]:
     try:
-        with opened(session) as store:
-            refuse_tape(store, session)
-            with Session.open(store, session.name) as live:
-                return live.revise(boundary, lesson), live.version
+        with opened(session) as store, Session.open(store, session.name) as live:
+            return live.revise(boundary, lesson), live.version
     except NotRevised as refused:
         raise Refused(f"{session}: {refused}") from None
 
@@ -144,15 +139,8 @@ def rename(
     """
     new = InStore(session.store, new_name(name))
     with opened(session) as store:
-        refuse_tape(store, session)
-        tape = f"{session.name}{TAPE}"
-        has_tape = is_tape(store, tape)
-        if has_tape and _is_there(store, f"{new.name}{TAPE}"):
-            raise Refused(f"{InStore(new.store, f'{new.name}{TAPE}')} is there already; choose another name")
         _require_unforked(store, session, "renamed")
         store.rename(session.name, new.name)
-        if has_tape:
-            store.rename(tape, f"{new.name}{TAPE}")
     if as_json:
         print_json({"session": str(new), "was": str(session)})
     else:
@@ -169,14 +157,11 @@ def remove(
     A session that forks read through is kept. It asks first, unless --yes is given. mage gc removes many at once, and gives their room back.
     """
     with opened(session) as store:
-        refuse_tape(store, session)
         head = store.head(session.name)
         _require_unforked(store, session, "removed")
         if not yes:
             _ask(session, head.version, as_json)
         store.delete(session.name, expected=head)
-        if is_tape(store, tape := f"{session.name}{TAPE}"):
-            store.delete(tape)
     if as_json:
         print_json({"removed": str(session), "versions": head.version})
     else:

@@ -24,7 +24,6 @@ import typer
 from mage.cli.naming import StoreName, as_name, spelled
 from mage.cli.output import AsJson, Refused, print_json, print_text
 from mage.cli.sessions import LOOKS, Store, opened
-from mage.cli.tapes import tapes_of
 from mage.engine import Start
 from mage.render import one_line, printable
 from mage.render.to_json import Json
@@ -129,8 +128,7 @@ def gc(
 
     A session that one which stays reads through is kept.
 
-    A session takes the tape of its run along, and keeps it if it is kept. A pattern that fits the tape
-    alone drops nothing; its whole name does. Where a pattern fits nothing at all, nothing is dropped. With --name
+    Where a pattern fits nothing at all, nothing is dropped. With --name
     and --older-than, both must match. With neither nothing is dropped, and free room is given back. Each run with
     --older-than notes where every session ends; what a run at least so much earlier noted there too is old.
     """
@@ -145,7 +143,7 @@ def gc(
         looks = before is not None and not trust_clocks
         since = looked_at(found, journals, time) if looks else {each.name: each.changed for each in journals}
         chosen = _chosen(journals, name, since, before)
-        planned = plan(journals, _with_tapes(journals, chosen, tapes_of(found, journals), name or ()))
+        planned = plan(journals, chosen)
         size = _size(store)
         if not dry_run:
             planned = _dropped(found, planned)
@@ -226,26 +224,6 @@ def _young_lines(young: Sequence[str], older_than: str | None) -> list[str]:
         f"kept {named}: old by the clocks of those who wrote, which may be wrong; gc has not seen it unchanged for"
         f" {older_than}: run it again then, or with --trust-clocks\n"
     ]
-
-
-def _with_tapes(
-    journals: Sequence[JournalInfo], chosen: set[str], tapes: Mapping[str, str], names: Collection[str]
-) -> set[str]:
-    """Return what is chosen, each tape with its session; one alone only by its whole name: a run cannot go on without.
-
-    Args:
-        journals: all that there are.
-        chosen: the names that match.
-        tapes: the names of sessions that have a tape, and that of each.
-        names: the patterns that were given.
-    """
-    whole = {as_name(each) for each in names}
-    alone = {
-        tape for session, tape in tapes.items() if tape in whole and tape in chosen and session not in chosen
-    }
-    sessions = (chosen - set(tapes.values())) | alone
-    dropped = {journal.name for journal in plan(journals, sessions).drop}
-    return sessions | {tape for session, tape in tapes.items() if session in dropped}
 
 
 def _dropped(store: JournalStore, planned: Plan) -> Plan:

@@ -22,7 +22,6 @@ from mage.cli.naming import (
 )
 from mage.cli.output import Refused
 from mage.cli.sessions import is_made, only_session, opened, sessions_in
-from mage.cli.tapes import refuse_tape
 from mage.stores import UnknownJournal
 
 _NAME: Final = "run"
@@ -58,7 +57,7 @@ def where_kept(session: str | None, *, is_offline: bool, asks_model: bool) -> Ke
         asks_model: whether the options name a model.
 
     Raises:
-        Refused: it cannot be kept there, it is a tape, or something is not installed.
+        Refused: it cannot be kept there, or something is not installed.
     """
     if session is not None:
         place: InStore | None = _session_named(session)
@@ -150,5 +149,4 @@ def _is_there(place: InStore) -> bool:
             store.head(place.name)
         except UnknownJournal:
             return False
-        refuse_tape(store, place)
         return True

@@ -23,7 +23,6 @@ import typer
 from mage.cli.naming import InStore, StoreName, spelled
 from mage.cli.output import AsJson, Refused, print_json, print_text
 from mage.cli.sessions import complete_session, opened, parse_stored_target
-from mage.cli.tapes import is_tape, tapes_of
 from mage.engine.text import as_text, is_blank
 from mage.render import printable
 from mage.stores import (
@@ -41,7 +40,6 @@ from mage.stores import (
     text_names,
     verify,
 )
-from mage.stores.checks import TAPE
 
 _ROUNDS: Final = 8  # of looking and replacing, where others write the secret at the same time
 
@@ -116,23 +114,6 @@ def redact_store(
 
     def chosen(journals: Sequence[JournalInfo]) -> list[JournalInfo]:
         return family(journals, *([each.name for each in journals] if name is None else [name]))
-
-    return _redact(store, name, chosen, pattern, dry_run=dry_run)
-
-
-def redact_run(
-    store: JournalStore, name: str, pattern: re.Pattern[str], *, dry_run: bool = False
-) -> list[Place]:
-    """Redact a session's family, and the tapes of their runs: what an agent was told stands there too.
-
-    Raises:
-        UnknownJournal, DamagedRecord, Refused: as `redact_store`.
-    """
-
-    def chosen(journals: Sequence[JournalInfo]) -> list[JournalInfo]:
-        tapes = tapes_of(store, journals)
-        sessions = [journal.name for journal in family(journals, name)]
-        return family(journals, *sessions, *(tapes[each] for each in sessions if each in tapes))
 
     return _redact(store, name, chosen, pattern, dry_run=dry_run)
 
@@ -269,16 +250,15 @@ def _version(record: Record) -> int:
     return record.version
 
 
-def _ended(store: JournalStore, places: list[Place]) -> list[str]:
-    """Return the sessions whose runs cannot be followed any more, because their tapes are redacted."""
-    journals = {place.journal for place in places}
-    return sorted(name.removesuffix(TAPE) for name in journals if is_tape(store, name))
+def _ended(places: list[Place]) -> list[str]:
+    """Return the sessions whose runs cannot be followed any more, because a note of theirs is redacted."""
+    return sorted({place.journal for place in places if place.text == "note"})
 
 
 # -- where a pattern matches, however a text is unescaped ------------------------------------------------
 
 
-# What goes with a record, an entry of a tape, the arguments of a call and many an observation hold JSON: a whole
+# What goes with a record, a note of a run, the arguments of a call and many an observation hold JSON: a whole
 # document, lines of it, or a piece amid prose or cut in two. In it a secret may be spelled with escapes, and JSON in
 # a string of JSON has escapes of these. So no document is parsed: escapes are undone wherever they stand, again and
 # again until none is left, and each stage is searched.
@@ -434,11 +414,9 @@ def redact(
     """
     compiled = _compiled(pattern)
     with opened(target) as store:
-        if isinstance(target, InStore):
-            places = redact_run(store, target.name, compiled, dry_run=dry_run)
-        else:
-            places = redact_store(store, None, compiled, dry_run=dry_run)
-        runs = _ended(store, places)
+        name = target.name if isinstance(target, InStore) else None
+        places = redact_store(store, name, compiled, dry_run=dry_run)
+        runs = _ended(places)
         names = [journal.name for journal in store.journals() if matches(compiled, journal.name)]
         if places and not dry_run:
             _reclaim(_store_of(target), store)
@@ -539,10 +517,10 @@ def lines_of_places(
 def lines_of_runs(runs: list[str], pattern: re.Pattern[str], *, dry_run: bool) -> list[str]:
     """Return the lines that say which runs cannot be gone on with."""
     cannot = (
-        "could not be gone on with: its tape would be" if dry_run else "cannot be gone on with: its tape was"
+        "could not be gone on with: its log would be" if dry_run else "cannot be gone on with: its log was"
     )
     return [
-        f"the run of {withheld(name, pattern)} {cannot} redacted; fork it, and run the fork\n"
+        f"the run of {withheld(name, pattern)} {cannot} redacted; mage run --anew begins a new one there\n"
         for name in runs
     ]
 

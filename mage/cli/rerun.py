@@ -12,11 +12,11 @@ import attrs
 import typer
 
 from mage.agent import (
-    BadTape,
+    BadRunLog,
     Rerun,
+    RunDiverged,
     RunStopped,
     Tally,
-    TapeDiverged,
     Totals,
     WhatIf,
     outcome_document,
@@ -47,7 +47,6 @@ from mage.cli.script import ScriptEnded
 from mage.cli.sessions import Session as Named
 from mage.cli.sessions import complete_session, opened
 from mage.cli.show import told_difference
-from mage.cli.tapes import refuse_tape
 from mage.effects import BadEnvironment, Judge
 from mage.memory.outcomes import KindOfCall
 from mage.render import difference_as_json, printable
@@ -143,23 +142,22 @@ def _found(store: JournalStore, session: InStore) -> Rerun:
     """Return what a run comes to.
 
     Raises:
-        Refused: it cannot be followed, or this is a tape.
+        Refused: it cannot be followed.
     """
-    refuse_tape(store, session)
     return _followed(session, lambda: rerun(store, session.name))
 
 
 def _told_rerun(session: InStore, again: Rerun) -> Iterator[str]:
     place = f"version {again.version} of {printable(str(session))}"
     if again.same:
-        yield f"the same state, byte for byte: {place}, from {again.entries:,} entries of its tape"
+        yield f"the same state, byte for byte: {place}, from {again.notes:,} notes of its log"
     else:
         versions = ", ".join(map(str, again.differs[:_SHOWN])) + ", ..." * (len(again.differs) > _SHOWN)
         yield f"it differs from {place}: the run makes other commands of versions {versions} (was it redacted?)"
     if again.outcome is not None:
         yield told_outcome(again.outcome)
     if again.wanted and not again.unread:
-        yield f"its tape ends there, where {_NEXT.get(again.wanted, again.wanted)}: mage run goes on with it"
+        yield f"its log ends there, where {_NEXT.get(again.wanted, again.wanted)}: mage run goes on with it"
     if again.unread:
         yield f"others have written {numbered(again.unread, 'command')} after it"
     yield told_totals(again.totals)
@@ -171,21 +169,21 @@ def _plain_rerun(again: Rerun) -> dict[str, object]:
         "version": again.version,
         "differs": [*again.differs],
         "unread": again.unread,
-        "entries": again.entries,
+        "notes": again.notes,
         "outcome": None if again.outcome is None else outcome_document(again.outcome),
         "wanted": again.wanted or None,
     }
 
 
 def _followed(session: InStore, follow: Callable[[], Followed]) -> Followed:
-    """Follow a tape.
+    """Follow a log.
 
     Raises:
         Refused: it cannot be followed, and why.
     """
     try:
         return follow()
-    except (BadTape, TapeDiverged, MissingTokenizer) as error:
+    except (BadRunLog, RunDiverged, MissingTokenizer) as error:
         raise Refused(f"{session}: {error}") from None
 
 
@@ -240,7 +238,6 @@ class _Change:
 
 def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _Change) -> WhatIf:
     store = stack.enter_context(opened(session))
-    refuse_tape(store, session)
     before = _followed(session, lambda: remembered_by(store, session.name))
     place = _place(change.options, before)
     environment = None if place is None else environment_named(place)

@@ -17,19 +17,19 @@ import typer
 from mage.agent import (
     Agent,
     BadPolicy,
-    BadTape,
+    BadRunLog,
     Outcome,
     Policy,
+    RunDiverged,
     RunFailed,
     RunFinished,
     RunStopped,
-    TapeDiverged,
     Totals,
     outcome_document,
     remembered,
     rerun,
 )
-from mage.agent.rerunning import policy_of
+from mage.agent.reruns import policy_of
 from mage.cli.answerers import (
     Asked,
     BaseUrl,
@@ -103,6 +103,9 @@ def run(
     policy: Changes = None,
     max_steps: Annotated[int | None, typer.Option(min=0, metavar="N", help="Stop after N steps.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=0, metavar="N", help="Stop after N tokens.")] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Begin a new run in the session as it stands.")
+    ] = False,
     with_traceback: Annotated[
         bool, typer.Option("--traceback", help="Show where an error of the environment comes from.")
     ] = False,
@@ -119,7 +122,7 @@ def run(
     options.require_sound()
     text = _task_of(task, task_file)
     kept = where_kept(session, is_offline=options.asks_no_model, asks_model=model is not None)
-    found = _found(kept, options)
+    found = _found(kept, options, anew=anew)
     if text is None and not kept.is_there:
         text = shop.TASK if options.is_demo else _no_task(kept)
     asked = options.asked(found.asked, is_new=found.is_new)
@@ -128,7 +131,9 @@ def run(
             stack.enter_context(redirect_stdout(sys.stderr))
         asked, agent = _agent(stack, asked, found, changes)
         store = stack.enter_context(MemoryStore() if kept.place is None else opened(kept.place, make=True))
-        outcome = _ran(agent, store, kept, text, asked, quiet=as_json, with_traceback=with_traceback)
+        outcome = _ran(
+            agent, store, kept, text, asked, anew=anew, quiet=as_json, with_traceback=with_traceback
+        )
         if not as_json:
             _tell(outcome, store, kept, asked)
     if as_json:
@@ -224,16 +229,20 @@ class _Found:
         policy: the one that it had; None likewise.
         done: what it did and took, where a script is played.
         is_new: whether nothing was done yet, by whomever.
+        is_anew: whether a new run is begun where there was one.
     """
 
     asked: Asked | None = None
     policy: Policy | None = None
     done: Totals = attrs.field(factory=Totals)
     is_new: bool = True
+    is_anew: bool = False
 
 
-def _found(kept: Kept, options: Options) -> _Found:
-    """Return what is there of a run. Cost: O(its tape), and of one that plays a script to run it again.
+def _found(kept: Kept, options: Options, *, anew: bool) -> _Found:
+    """Return what is there of a run. Cost: O(its log), and of one that plays a script to run it again.
+
+    Where a new run is begun, that is who the earlier one asked, as far as its log can be read.
 
     Raises:
         Refused: it cannot be read.
@@ -244,8 +253,12 @@ def _found(kept: Kept, options: Options) -> _Found:
         try:
             asked = remembered_by(store, kept.name)
             policy = policy_of(store, kept.name)
-        except BadTape as error:
+        except BadRunLog as error:
+            if anew:
+                return _Found(is_new=False, is_anew=True)
             raise Refused(_unfollowed(kept, error)) from None
+        if anew:
+            return _Found(asked, policy, is_new=False, is_anew=True)
         plays = options.script is not None or (asked is not None and asked.script is not None)
         done = _totals(store, kept.name) if plays else Totals()
         return _Found(asked, policy, done, store.head(kept.name).version <= 1)
@@ -255,18 +268,18 @@ def remembered_by(store: JournalStore, name: str) -> Asked | None:
     """Return who a run asked, and where, when this command ran it last; None where it has not.
 
     Raises:
-        BadTape: its tape cannot be read.
+        BadRunLog: its log cannot be read.
     """
     return Asked.of(remembered(store, name))
 
 
 def _totals(store: JournalStore, name: str) -> Totals:
-    """Return what an interrupted run did and took: its tape says it."""
+    """Return what an interrupted run did and took: its log says it."""
     try:
         return rerun(store, name).totals
     except (
-        BadTape,
-        TapeDiverged,
+        BadRunLog,
+        RunDiverged,
         UnknownJournal,
     ):  # interrupted before it began; else it is told when it is run
         return Totals()
@@ -277,7 +290,7 @@ def _agent(
 ) -> tuple[Asked, Agent]:
     """Return the agent, and who it asks: a script that is new to a run begins at its first line."""
     environment = environment_named(asked.environment)
-    if found.asked is None or asked.script != found.asked.script:
+    if found.asked is None or found.is_anew or asked.script != found.asked.script:
         asked = asked.from_here(found.done)
     who = answerers_of(stack, asked, found.done)
     agent = Agent(
@@ -300,12 +313,15 @@ def _ran(
     task: str | None,
     asked: Asked,
     *,
+    anew: bool,
     quiet: bool,
     with_traceback: bool,
 ) -> Outcome:
     try:
         with view_for(store, kept.name, quiet=quiet) as view:
-            outcome = agent.run(store, kept.name, task=task, on_event=view, remember=asked.document)
+            outcome = agent.run(
+                store, kept.name, task=task, anew=anew, on_event=view, remember=asked.document
+            )
     except Conflict:  # both began it, and the other was faster
         raise Refused(f"{kept}: {BESIDE}") from None
     except KeyboardInterrupt:
@@ -322,7 +338,7 @@ def _ran(
         raise Refused(
             f"{kept}: this session is for another task; leave the task out to go on with it, or name another session"
         ) from None
-    except (BadTape, TapeDiverged, MissingTokenizer) as error:
+    except (BadRunLog, RunDiverged, MissingTokenizer) as error:
         raise Refused(_unfollowed(kept, error)) from None
     match outcome:
         case RunFailed("store", "conflict"):
@@ -331,11 +347,11 @@ def _ran(
             return outcome
 
 
-def _unfollowed(kept: Kept, error: BadTape | TapeDiverged | MissingTokenizer) -> str:
+def _unfollowed(kept: Kept, error: BadRunLog | RunDiverged | MissingTokenizer) -> str:
     """Return what is said where a run cannot go on."""
     if isinstance(error, MissingTokenizer):
         return f"{kept}: {error}"
-    return f"{kept}: {error} (mage fork makes a session that can be run)"
+    return f"{kept}: {error}; mage run --anew does"
 
 
 # -- telling -------------------------------------------------------------------------------------------

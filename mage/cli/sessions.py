@@ -32,7 +32,6 @@ from mage.cli.naming import (
     spelled,
 )
 from mage.cli.output import Refused
-from mage.cli.tapes import is_tape
 from mage.codec import decode_journal
 from mage.effects.program import drive
 from mage.engine import Command, MageError, State, apply, replay
@@ -49,6 +48,7 @@ from mage.stores import (
     JournalStore,
     MemoryStore,
     NameTaken,
+    Note,
     Record,
     StoreError,
     UnknownJournal,
@@ -62,7 +62,6 @@ from mage.stores import (
     seal,
     verify,
 )
-from mage.stores.checks import TAPE
 from mage.stores.opening import KNOWN_URLS
 from mage.trajectories import detect
 
@@ -167,12 +166,12 @@ def listed_names(names: tuple[str, ...] | list[str]) -> str:
 
 
 def sessions_in(found: JournalStore) -> tuple[JournalInfo, ...]:
-    """Return the sessions of a store in order of names, without tapes of runs and what `mage gc` saw.
+    """Return the sessions of a store in order of names, without what `mage gc` saw.
 
     Raises:
         DamagedJournals: of some of its journals nothing can be told.
     """
-    return tuple([each for each in found.journals() if each.name != LOOKS and not is_tape(found, each.name)])
+    return tuple([each for each in found.journals() if each.name != LOOKS])
 
 
 def only_session(store: StoreName) -> InStore:
@@ -339,11 +338,7 @@ def _sessions_like(incomplete: str) -> list[str]:
             journals = found.journals()
         except DamagedJournals as damage:
             journals = damage.sound
-    names = {each.name for each in journals}
-    tapes = {
-        f"{name}{TAPE}" for name in names
-    }  # by their names alone: to read them would take the agent's modules
-    shown = [spelled(each.name) for each in journals if each.name not in tapes and each.name != LOOKS]
+    shown = [spelled(each.name) for each in journals if each.name != LOOKS]
     return [f"{before}{name}" for name in shown if name.startswith(start)]
 
 
@@ -522,7 +517,9 @@ def load_commands(session: SessionName, upto: int | None = None) -> tuple[Comman
 def _commands(found: Opened, upto: int | None) -> Iterator[Command]:
     state: State | None = None
     for record in records_of(found, upto):
-        yield command_of(state, record)
+        command = command_of(state, record)
+        if not isinstance(command, Note):
+            yield command
         state = fold([record], state)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, TypeVar, final
 
@@ -29,7 +29,6 @@ from mage.cli.sessions import (
     slot_at,
     state_at,
 )
-from mage.cli.tapes import is_tape
 from mage.engine import (
     Active,
     InvariantError,
@@ -44,6 +43,7 @@ from mage.engine import (
     view,
 )
 from mage.engine.tree import trace
+from mage.memory.journal import RUN
 from mage.render import (
     Difference,
     Line,
@@ -61,19 +61,19 @@ from mage.render import (
 from mage.render.drawing import Style, verdict_of
 from mage.render.to_json import Json
 from mage.stores import (
+    NOTE,
     DamagedJournals,
     JournalInfo,
     JournalStore,
-    Plain,
     Record,
     Redacted,
     StoreError,
     fold,
     meta_of,
+    operation_of,
     text_names,
     verify,
 )
-from mage.stores.checks import TAPE
 from mage.tokens import default_counter
 
 Item = TypeVar("Item")
@@ -118,7 +118,6 @@ class _Listed:
     Attributes:
         name: its name; empty where that is damaged.
         journal: what its store knows of it; None where that is damaged.
-        tape: whether it is the tape of a run.
         task: its task; None where it is damaged.
         outcome: how its run ended, what its open summary waits for, or nothing.
         tokens: of what the agent would be shown; None where it is damaged.
@@ -127,7 +126,6 @@ class _Listed:
 
     name: str
     journal: JournalInfo | None
-    tape: bool = False
     task: str | None = None
     outcome: str = ""
     tokens: int | None = None
@@ -136,9 +134,6 @@ class _Listed:
 
 def sessions(
     store: Store,
-    every: Annotated[
-        bool, typer.Option("--all", help="List the tapes of runs too, and what gc saw.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the sessions of a store, the last changed first.
@@ -148,7 +143,7 @@ def sessions(
     read: a damaged session is named as damaged. Exit status: 0, or 1 where anything is damaged.
     """
     with opened(store) as found:
-        listed = _listed(found, every)
+        listed = _listed(found)
     if as_json:
         known = [each for each in listed if each.journal is not None]
         damaged: list[Json] = [_damage_of(each) for each in listed if each.damage is not None]
@@ -167,55 +162,51 @@ def _damage_of(each: _Listed) -> str:
     return f"{each.damage}" if each.journal is None else f"{spelled(each.name)}: {each.damage}"
 
 
-def _listed(found: JournalStore, every: bool) -> list[_Listed]:
+def _listed(found: JournalStore) -> list[_Listed]:
     try:
         journals, broken = found.journals(), tuple[str, ...]()
     except DamagedJournals as damage:
         journals, broken = damage.sound, damage.damaged
     meter = Meter(default_counter())
-    names = {journal.name for journal in journals}
-    tapes = {name for name in names if is_tape(found, name)}
-    wanted = [each for each in journals if every or (each.name not in tapes and each.name != LOOKS)]
-    wanted.sort(key=lambda each: (-each.changed, each.name))
+    wanted = sorted(
+        [each for each in journals if each.name != LOOKS], key=lambda each: (-each.changed, each.name)
+    )
     return [
         *[_Listed("", None, damage=words) for words in broken],
-        *[_looked_at(found, each, each.name in tapes, meter) for each in wanted],
+        *[_looked_at(found, each, meter) for each in wanted],
     ]
 
 
-def _looked_at(found: JournalStore, journal: JournalInfo, tape: bool, meter: Meter) -> _Listed:
+def _looked_at(found: JournalStore, journal: JournalInfo, meter: Meter) -> _Listed:
     """Return what is listed of a session. Cost: O(its records)."""
+    last: list[Record] = []
     try:
-        state = fold(records_of(Opened(found, journal.name), journal.head.version))
+        state = fold(_noticing(records_of(Opened(found, journal.name), journal.head.version), last))
     except StoreError as error:
-        return _Listed(journal.name, journal, tape, damage=str(error))
-    outcome = "" if tape else _outcome(found, journal.name, state)
-    return _Listed(journal.name, journal, tape, state.tree.task, outcome, meter.count(view(state)))
+        return _Listed(journal.name, journal, damage=str(error))
+    outcome = _outcome(last, state)
+    return _Listed(journal.name, journal, state.tree.task, outcome, meter.count(view(state)))
 
 
-def _outcome(found: JournalStore, name: str, state: State) -> str:
-    """Return how the run of a session ended; where it had none, what its last summary waits for."""
-    tape = f"{name}{TAPE}"
-    if is_tape(found, tape):
-        return _end_of(found, tape)
-    return "" if isinstance(state, Active) else type(state).__name__.lower()
+def _noticing(records: Iterator[Record], last: list[Record]) -> Iterator[Record]:
+    """Yield records; the last note among them is put into `last`."""
+    for record in records:
+        if record.body.startswith(NOTE):
+            last[:] = [record]
+        yield record
 
 
-def _end_of(found: JournalStore, tape: str) -> str:
-    """Return the outcome that is the last entry of a tape; while it is another one, the run has not ended."""
-    try:
-        head = found.head(tape)
-        last = next(found.read(tape, head.version - 1, head.version))
-    except StoreError:
-        return "damaged tape"
-    texts = [part.text for part in last.parts if isinstance(part, Plain)]
-    if texts[:1] != ["ended"] or len(texts) < 2:
+def _outcome(last: list[Record], state: State) -> str:
+    """Return how the run of a session ended, which its last note says; where it had none, what its last summary waits for."""
+    if not last:
+        return "" if isinstance(state, Active) else type(state).__name__.lower()
+    if operation_of(last[0]) != ("note", "ended"):
         return "not ended"
     try:
-        document = json.loads(texts[1])
+        document = json.loads(last[0].parts[0].text)
         outcome, reason = str(document["outcome"]), str(document["reason"]).replace("_", " ")
     except (ValueError, LookupError, TypeError):
-        return "damaged tape"
+        return "unreadable"  # it was redacted
     return outcome if reason == outcome else f"{outcome}: {reason}"
 
 
@@ -270,7 +261,6 @@ def _plain_listed(each: _Listed) -> Json:
     plain: dict[str, Json] = {
         "name": each.name,
         "spelled": spelled(each.name),
-        "tape": each.tape,
         "task": each.task,
         "outcome": each.outcome,
         "tokens": each.tokens,
@@ -398,12 +388,14 @@ def entries(records: Iterator[Record], state: State | None = None) -> Iterator[E
 
 def _did(record: Record, before: State | None, after: State) -> tuple[str, dict[str, Json]]:
     """Return the operation of a record, and what it did."""
-    operation = record.body.split('"', 4)[3]  # {"op":"grow", as folding has checked
+    operation, kind = operation_of(record)
     tree = after.tree
     head = tree.head_summary
     match operation:
         case "start":
             return operation, {}
+        case "note":
+            return operation, {"kind": kind}
         case "grow" | "walk" | "instruct":
             return operation, {"step": tree.step_head}
         case "revise":
@@ -424,18 +416,22 @@ def log(
             "--texts", help="Show actions, observations and other texts too; --json always has them."
         ),
     ] = False,
+    notes: Annotated[
+        bool,
+        typer.Option("--notes", help="List the notes of a run too: what it was answered, and meant to do."),
+    ] = False,
     last: Annotated[
         int | None, typer.Option("--last", min=1, metavar="N", help="Only the last so many records.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the records of a session, and what each did.
+    """List what each command did to a session.
 
-    A line has version, time, operation, what it did, and the keys of what goes with it in braces.
+    A command of a run is marked {run}. A line has version, time, operation, what it did, and the keys of what goes with it in braces.
     """
     with opened_session(session.session) as found:
         upto = found.require(session.version)
-        told = entries(records_of(found, upto)) if last is None else _last_entries(found, upto, last)
+        told = _told(found, upto, last, notes=notes)
         if as_json:
             print_json({"session": str(session), "records": [_plain_entry(each) for each in told]})
             return
@@ -445,6 +441,22 @@ def log(
                 print_text(
                     "".join(f"        {name}: {printable(text)}\n" for name, text in entry.texts.items())
                 )
+
+
+def _told(found: Opened, upto: int, last: int | None, *, notes: bool) -> Iterable[Entry]:
+    """Return what the records did that are to be listed, in order; without `notes` those that changed something."""
+    if last is None:
+        return _listed_of(entries(records_of(found, upto)), notes=notes)
+    among = last
+    while True:
+        listed = [*_listed_of(_last_entries(found, upto, among), notes=notes)]
+        if len(listed) >= last or among >= upto:
+            return listed[-last:]
+        among *= 2
+
+
+def _listed_of(told: Iterable[Entry], *, notes: bool) -> Iterator[Entry]:
+    return (entry for entry in told if notes or entry.operation != "note")
 
 
 def _last_entries(found: Opened, upto: int, last: int) -> Iterator[Entry]:
@@ -482,6 +494,7 @@ def _plain_entry(entry: Entry) -> Json:
         "time": entry.time,
         "operation": entry.operation,
         **entry.did,
+        "run": entry.operation == "note" or entry.meta.get(RUN) is True,
         "texts": dict(entry.texts),
         "meta": _as_json(entry.meta),
         "redacted": [*entry.redacted],

@@ -56,7 +56,7 @@ class Tool:
     parameters: Schema = attrs.field(hash=False)
 
     def __attrs_post_init__(self) -> None:
-        # objects: what a program without types, or a tape, may give
+        # objects: what a program without types, or a log, may give
         name: object = self.name
         description: object = self.description
         parameters: object = self.parameters

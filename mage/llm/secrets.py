@@ -1,7 +1,7 @@
 """What a client shows its server and nobody else may see: it is taken out of whatever the server sends back.
 
 A careless proxy echoes a header in an error, a model what stands in its prompt, a hostile server wherever it
-can: in a text, in the arguments of a call, in a name. What a model said is kept in journals and tapes and shown
+can: in a text, in the arguments of a call, in a name. What a model said is kept in journals and shown
 to people, so it is cleaned once, at the one place where it enters (`mage.llm.sending`).
 """
 

@@ -24,6 +24,8 @@ UNCERTAIN: Final = (
 """The observation of a step that a resumed run reports as uncertain."""
 OBSERVED: Final = "observed"
 """The key in a step's meta under which stands what the environment said beside the observation."""
+RUN: Final = "run"
+"""The key in a command's meta that marks it as a command of an agent's run (`mage.agent.log`)."""
 CALL: Final = "call"
 """The key in a command's meta under which stands the id of the call that it came of."""
 REPLY: Final = "reply"

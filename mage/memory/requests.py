@@ -1,7 +1,7 @@
 """What the programs of a memory and of an agent ask, and the typed ways to ask it.
 
-The programs await these and perform nothing. `Memory` answers them over its session. `mage.agent.durable` answers
-each from the tape of an earlier run or passes it on, and records the answer; so an agent's program need not know
+The programs await these and perform nothing. `Memory` answers them over its session. `mage.agent.replay` answers
+each from the log of an earlier run or passes it on, and records the answer; so an agent's program need not know
 whether it runs for the first time, is resumed, or is run again offline.
 """
 

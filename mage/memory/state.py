@@ -124,6 +124,7 @@ class Run:
         self.awaiting: SummaryId | None = None
         self.resumed_from: State | None = None
         self.found = ROOT_STEP
+        self._counts_of: tuple[ExecutionState, int, int] | None = None
         self._shown: tuple[State, bool, ExecutionState] | None = None  # of which state and setting
 
     def see(self, seen: Seen) -> None:
@@ -166,11 +167,19 @@ class Run:
 
     def fixed(self, shown: ExecutionState) -> int:
         """Return those of them that no summary wins back: system prompt, tool schemas, task, instructions."""
-        return self.overhead + self.meter.frame(shown.task, shown.instructions, shown.boundary)
+        return self._counted(shown)[0]
 
     def opened(self, shown: ExecutionState) -> int:
         """Return those of them that the open segment takes."""
-        return sum(self.meter.step(step.action, step.observation) for step in shown.raw)
+        return self._counted(shown)[1]
+
+    def _counted(self, shown: ExecutionState) -> tuple[int, int]:
+        """Return both counts; a turn asks for them several times. Cost: O(open segment), once for each state."""
+        if self._counts_of is None or self._counts_of[0] is not shown:
+            frame = self.meter.frame(shown.task, shown.instructions, shown.boundary)
+            steps = sum(self.meter.step(step.action, step.observation) for step in shown.raw)
+            self._counts_of = (shown, frame, steps)
+        return self.overhead + self._counts_of[1], self._counts_of[2]
 
     async def notice(self, kind: NoticeKind, text: str, *said: str) -> None:
         """Have the model told something at its next turn, in our words, with what others have said below them."""

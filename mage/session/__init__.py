@@ -16,7 +16,7 @@ from mage.session import events
 from mage.session.asynchronous import AsyncSession
 from mage.session.errors import NotAVerdict, OtherTask, Refused, SessionClosed, WrongLoop
 from mage.session.events import Event
-from mage.session.loading import Entry
+from mage.session.loading import Entry, Noted
 from mage.session.opening import SNAPSHOT_EVERY
 from mage.session.reading import Moment
 from mage.session.sync import Session
@@ -32,6 +32,7 @@ __all__ = [
     "Hook",
     "Moment",
     "NotAVerdict",
+    "Noted",
     "OtherTask",
     "Refused",
     "Session",

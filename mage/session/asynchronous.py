@@ -34,7 +34,7 @@ from mage.session.drivers import answer_awaited
 from mage.session.errors import WrongLoop
 from mage.session.events import Event
 from mage.session.leases import Lease
-from mage.session.loading import Entry
+from mage.session.loading import Entry, Noted
 from mage.session.opening import SNAPSHOT_EVERY, Meta, Settings, beginning
 from mage.session.reading import Moment, Readable
 from mage.session.telling import Hook, as_hooks, tell
@@ -43,6 +43,7 @@ from mage.stores import (
     Clock,
     Head,
     JournalStore,
+    Note,
     Salts,
     in_thread,
     now,
@@ -169,6 +170,10 @@ class AsyncSession(Readable):
         """See `Session.revise`."""
         return await self._run(self._core.revise(Revise(boundary, lesson), meta))
 
+    async def note(self, kind: str, text: str, *, meta: Meta | None = None) -> Head:
+        """See `Session.note`."""
+        return await self._run(self._core.note(Note(kind, text), meta))
+
     async def fork(self, name: str, *, at: int | None = None) -> AsyncSession:
         """See `Session.fork`."""
         loaded = await self._run(self._core.fork(name, at))
@@ -182,6 +187,10 @@ class AsyncSession(Readable):
     async def history(self, *, after: int = 0, upto: int | None = None) -> tuple[Entry, ...]:
         """See `Session.history`."""
         return await self._run(self._core.history(after, upto))
+
+    async def log(self, *, after: int = 0, upto: int | None = None) -> tuple[Entry | Noted, ...]:
+        """See `Session.log`."""
+        return await self._run(self._core.log(after, upto))
 
     async def refresh(self) -> Head:
         """See `Session.refresh`."""

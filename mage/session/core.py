@@ -37,6 +37,7 @@ from mage.session.errors import NotAVerdict, Refused, SessionClosed
 from mage.session.loading import (
     Entry,
     Loaded,
+    Noted,
     Slot,
     fold_on,
     load,
@@ -50,6 +51,7 @@ from mage.session.telling import event_of
 from mage.stores import (
     Conflict,
     Head,
+    Note,
     OutdatedTexts,
     Record,
     Snapshot,
@@ -61,7 +63,7 @@ from mage.stores import (
     seal,
     snapshot_digest,
 )
-from mage.stores.checks import as_session_name
+from mage.stores.checks import as_name
 
 __all__ = ["Core", "Written"]
 
@@ -102,6 +104,19 @@ class Core:
     async def operate(self, *commands: Operation, meta: Meta | None) -> Written:
         """Carry out commands durably, in one write: all of them or none. `meta` goes with the last."""
         return await Turn(self._commit(commands, meta))
+
+    async def note(self, note: Note, meta: Meta | None) -> Head:
+        """Append a note behind whatever commands are there: it changes nothing that they do.
+
+        Each turn that appends nothing has taken what others wrote, so this ends unless they never pause.
+
+        Raises:
+            Conflict: somebody else has appended a note. This session has not followed it.
+        """
+        while True:
+            head = await Turn(self._note_once(note, meta))
+            if head is not None:
+                return head
 
     async def revise(self, command: Revise, meta: Meta | None) -> Revised:
         """Go back, and return what was left behind."""
@@ -179,6 +194,10 @@ class Core:
 
     async def history(self, after: int, upto: int | None) -> tuple[Entry, ...]:
         """Read the commands of versions after `after`, up to `upto`."""
+        return tuple([each for each in await self.log(after, upto) if isinstance(each, Entry)])
+
+    async def log(self, after: int, upto: int | None) -> tuple[Entry | Noted, ...]:
+        """Read the commands and the notes of versions after `after`, up to `upto`."""
         self._require_open()
         head = self.slot.head
         last = head.version if upto is None else upto
@@ -217,6 +236,30 @@ class Core:
                 raise
             await self._take(newest)
             return None
+
+    async def _note_once(self, note: Note, meta: Meta | None) -> Head | None:
+        """Append a note; None where others have given commands, which are taken then."""
+        self._require_open()
+        slot = self.slot
+        given = stamped(self.settings, meta)
+        record = seal(slot.head, draft(slot.state, note, given), self.settings.salts)
+        try:
+            await self._append(slot.head, (record,))
+        except Conflict:
+            newest = await self._newest()
+            if not (await self._is_behind(newest.slot.head)) or (await self._has_notes(newest.slot.head)):
+                raise
+            await self._take(newest)
+            return None
+        self.slot = Slot(record.head, slot.state)
+        await self._keep_snapshot_if_due()
+        return record.head
+
+    async def _has_notes(self, found: Head) -> bool:
+        """Tell whether others have appended notes up to a head of this journal."""
+        slot = self.slot
+        entries = await read_entries(self.settings.name, slot, found.version)
+        return any(isinstance(each, Noted) for each in entries)
 
     async def _commit(self, commands: Sequence[Operation], meta: Meta | None) -> Written:
         """Carry out commands, make them durable in one write, and only then move the slot."""
@@ -315,7 +358,7 @@ class Core:
     async def _fork(self, name: str, slot: Slot) -> Loaded:
         self._require_open()
         source = self.settings.name
-        found = await Fork(source, as_session_name(name), slot.head.version)
+        found = await Fork(source, as_name(name), slot.head.version)
         if found != slot.head:  # deleted, and created anew under this name
             await Delete(name, found)
             raise Conflict(slot.head, found)

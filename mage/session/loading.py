@@ -15,6 +15,7 @@ from mage.stores import (
     NOTHING,
     DamagedRecord,
     Head,
+    Note,
     Record,
     Redacted,
     command_of,
@@ -27,6 +28,7 @@ from mage.stores import (
 __all__ = [
     "Entry",
     "Loaded",
+    "Noted",
     "Slot",
     "fold_on",
     "has_task",
@@ -79,6 +81,24 @@ class Entry:
 
     version: int
     command: Command
+    at: int | None
+    meta: Mapping[str, object]
+
+
+@final
+@attrs.frozen
+class Noted:
+    """One note of a log, and what goes with it.
+
+    Attributes:
+        version: the version of the journal that it made; it changed no state.
+        note: its kind and its text.
+        at: when, as in `Entry`.
+        meta: what the host gave with it.
+    """
+
+    version: int
+    note: Note
     at: int | None
     meta: Mapping[str, object]
 
@@ -167,13 +187,13 @@ async def has_task(name: str, state: State, task: str) -> bool:
     return isinstance(first.parts[0], Redacted)
 
 
-async def read_entries(name: str, before: Slot | None, upto: int) -> tuple[Entry, ...]:
-    """Read the history after a slot (None: from the start) up to a version.
+async def read_entries(name: str, before: Slot | None, upto: int) -> tuple[Entry | Noted, ...]:
+    """Read the log after a slot (None: from the start) up to a version: commands and notes, in order.
 
     Raises:
         DamagedRecord: a record that is read is not sound.
     """
-    entries: list[Entry] = []
+    entries: list[Entry | Noted] = []
     state, head = (None, NOTHING) if before is None else (before.state, before.head)
     while head.version < upto:
         last = min(head.version + _AT_ONCE, upto)
@@ -185,7 +205,11 @@ async def read_entries(name: str, before: Slot | None, upto: int) -> tuple[Entry
     return tuple(entries)
 
 
-def _entry(state: State | None, record: Record) -> Entry:
+def _entry(state: State | None, record: Record) -> Entry | Noted:
     meta = meta_of(record)
     at = meta.pop("at", None)
-    return Entry(record.version, command_of(state, record), at if isinstance(at, int) else None, meta)
+    time = at if isinstance(at, int) else None
+    said = command_of(state, record)
+    if isinstance(said, Note):
+        return Noted(record.version, said, time, meta)
+    return Entry(record.version, said, time, meta)

@@ -14,7 +14,7 @@ from mage.session.asks import Create, HeadOf, Tell
 from mage.session.errors import OtherTask
 from mage.session.loading import Loaded, Slot, has_task, load, require_end
 from mage.stores import NOTHING, BadMeta, Clock, Head, NameTaken, Salts, UnknownJournal, draft, seal
-from mage.stores.checks import as_session_name
+from mage.stores.checks import as_name
 from mage.stores.sources import checked_clock, checked_salts
 
 __all__ = ["SNAPSHOT_EVERY", "Meta", "Settings", "beginning", "stamped"]
@@ -92,7 +92,7 @@ async def _created(settings: Settings, task: str) -> Loaded:
     command = Start(as_text(task))
     record = seal(NOTHING, draft(None, command, stamped(settings, None)), settings.salts)
     state = apply(None, command).unwrap()
-    head = await Create(as_session_name(settings.name), (record,))
+    head = await Create(as_name(settings.name), (record,))
     await Tell(events.Created(settings.name, head.version, len(command.task)))
     return Loaded(Slot(head, state), 0, 0)
 

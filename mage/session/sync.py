@@ -33,11 +33,11 @@ from mage.session.core import Core, Written
 from mage.session.drivers import answer
 from mage.session.events import Event
 from mage.session.leases import Lease
-from mage.session.loading import Entry
+from mage.session.loading import Entry, Noted
 from mage.session.opening import SNAPSHOT_EVERY, Meta, Settings, beginning
 from mage.session.reading import Moment, Readable
 from mage.session.telling import Hook, as_hooks, tell
-from mage.stores import Clock, Head, JournalStore, Salts, now, open_store, random_salt
+from mage.stores import Clock, Head, JournalStore, Note, Salts, now, open_store, random_salt
 from mage.stores.processes import Home
 
 __all__ = ["Session"]
@@ -89,7 +89,7 @@ class Session(Readable):
         Args:
             store: a URL (see `mage.stores.open_store`), whose store is closed with the last session on it;
                 or a store, which stays open.
-            name: of the session: any text of 1 to 251 characters (the tape of a run is called NAME.run).
+            name: of the session: any text of 1 to 255 characters.
             task: needed to create one. If it is there, it must be for this task.
             judge: is asked about each summary. A summary that was left pending it is asked about at once:
                 what it raises then, `open` raises, and nothing is open. `wait=False` gets in all the same.
@@ -238,6 +238,26 @@ class Session(Readable):
         """
         return self._run(self._core.revise(Revise(boundary, lesson), meta))
 
+    def note(self, kind: str, text: str, *, meta: Meta | None = None) -> Head:
+        """Append a note: a text that stands between the commands, and changes nothing that they lead to.
+
+        It lands behind whatever commands others have given meanwhile; this session takes them. Notes tell one story,
+        so only one session may append them at a time.
+
+        Args:
+            kind: what the text is, such as `"decided"`.
+            text: any text. A note is kept, forked, exported, redacted and dropped with its session.
+            meta: goes with it.
+
+        Returns:
+            The head with the note. Cost: one append.
+
+        Raises:
+            BadNote: no note can be of this kind.
+            Conflict: another session has appended a note; refresh, and see what it says.
+        """
+        return self._run(self._core.note(Note(kind, text), meta))
+
     def fork(self, name: str, *, at: int | None = None) -> Session:
         """Make the session `name`, which starts at a version of this one and copies nothing.
 
@@ -275,6 +295,10 @@ class Session(Readable):
             Conflict: another journal has its name by now.
         """
         return self._run(self._core.history(after, upto))
+
+    def log(self, *, after: int = 0, upto: int | None = None) -> tuple[Entry | Noted, ...]:
+        """Return the commands and the notes of the versions after `after` up to `upto`, in order; else as `history`."""
+        return self._run(self._core.log(after, upto))
 
     def refresh(self) -> Head:
         """Take what others have written, and return where the session stands. Cost: O(what is new)."""

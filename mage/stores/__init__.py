@@ -15,6 +15,7 @@ from mage.stores.errors import (
     BadAddress,
     BadMeta,
     BadName,
+    BadNote,
     BadSource,
     Conflict,
     DamagedJournals,
@@ -33,7 +34,7 @@ from mage.stores.errors import (
     UnknownVersion,
     WrongProcess,
 )
-from mage.stores.folding import command_of, draft, fold, meta_of, text_names
+from mage.stores.folding import NOTE, Note, command_of, draft, fold, meta_of, operation_of, text_names
 from mage.stores.memory import MemoryStore
 from mage.stores.opening import open_store
 from mage.stores.protocol import AsyncJournalStore, JournalInfo, JournalStore, Snapshot, snapshot_digest
@@ -55,11 +56,13 @@ from mage.stores.sources import Clock, Salts, now, random_salt
 from mage.stores.threads import InThread, in_thread
 
 __all__ = [
+    "NOTE",
     "NOTHING",
     "AsyncJournalStore",
     "BadAddress",
     "BadMeta",
     "BadName",
+    "BadNote",
     "BadSource",
     "Clock",
     "Conflict",
@@ -75,6 +78,7 @@ __all__ = [
     "MemoryStore",
     "MissingExtra",
     "NameTaken",
+    "Note",
     "OtherRecord",
     "OutdatedTexts",
     "Part",
@@ -97,6 +101,7 @@ __all__ = [
     "meta_of",
     "now",
     "open_store",
+    "operation_of",
     "random_salt",
     "read_parts",
     "redacted",

@@ -15,10 +15,7 @@ from mage.stores.sources import is_salt
 
 __all__ = [
     "LONGEST_NAME",
-    "LONGEST_SESSION",
-    "TAPE",
     "as_name",
-    "as_session_name",
     "beginning",
     "following",
     "is_redaction",
@@ -30,11 +27,6 @@ __all__ = [
 
 LONGEST_NAME: Final = 255
 """Characters of the longest name."""
-
-TAPE: Final = ".run"
-"""How the name of the tape of a session's run ends (`mage.agent.tape`)."""
-LONGEST_SESSION: Final = LONGEST_NAME - len(TAPE)
-"""Characters of the longest name that a new session gets: that of the tape of its run is so much longer."""
 
 
 def as_name(name: str) -> str:
@@ -56,24 +48,6 @@ def as_name(name: str) -> str:
     except UnicodeEncodeError as error:
         raise BadName(name, "it holds half of a surrogate pair, which UTF-8 cannot spell") from error
     return str.__str__(name)
-
-
-def as_session_name(name: str) -> str:
-    """Return `name`, a plain string that can name a new session, and then the tape of its run too.
-
-    A session of a longer name that is there already can be opened all the same.
-
-    Raises:
-        BadName: it cannot, and why.
-    """
-    plain = as_name(name)
-    if len(plain.removesuffix(TAPE)) > LONGEST_SESSION:
-        raise BadName(
-            name,
-            f"it has {len(name)} characters; a new session's has at most {LONGEST_SESSION}, so that the tape of"
-            f" its run, NAME{TAPE}, has at most {LONGEST_NAME}",
-        )
-    return plain
 
 
 def name_beside(name: str, taken: Container[str]) -> str:

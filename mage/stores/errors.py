@@ -177,6 +177,20 @@ class BadMeta(StoreError, ValueError):
 
 @final
 @attrs.define
+class BadNote(StoreError, ValueError):
+    """A note cannot have this kind."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return (
+            f"{_shown(self.kind)} cannot be the kind of a note: a lower-case letter, then up to 39 lower-case"
+            " letters, digits and underscores"
+        )
+
+
+@final
+@attrs.define
 class BadSource(StoreError, ValueError):
     """What should give times or salts gave something else, or a patience is none. Nothing was written.
 

@@ -1,4 +1,4 @@
-"""Commands as records and back: `draft` on the way in, `fold` on the way out.
+"""Commands and notes as records and back: `draft` on the way in, `fold` on the way out.
 
 The body of a record is one of these, in this spelling and no other:
 
@@ -12,7 +12,9 @@ The body of a record is one of these, in this spelling and no other:
     {"op":"fail","fault":"execution"}   feedback
     {"op":"accept"}                     none
     {"op":"revise","boundary":3}        lesson
+    {"op":"note","kind":"decided"}      note
 
+A note folds to no change: an agent's run keeps its answers and intents so, in order with its commands.
 A grow that is merged stores no payload again. A verdict stores no digest of its question: the writer held the
 very head that the verdict was recorded on, which says more; folding takes the state's own digest. So a text
 that is redacted, which changes the question, does not make a recorded verdict stale.
@@ -21,6 +23,7 @@ that is redacted, which changes the question, does not make a recorded verdict s
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias, assert_never, cast, final
@@ -29,7 +32,7 @@ import attrs
 from returns.result import Success
 
 from mage.codec.problems import Problem
-from mage.codec.shapes import FLAG, WHOLE, Nullable, name, tagged
+from mage.codec.shapes import FLAG, WHOLE, Leaf, Nullable, name, tagged
 from mage.codec.strict_json import read_json, write_json
 from mage.engine.errors import MageError, require_id
 from mage.engine.ids import StepId
@@ -48,15 +51,37 @@ from mage.engine.journal import (
 from mage.engine.machine import State, Unverified
 from mage.engine.nodes import FAULTS, KINDS, Failed, Fault, Kind, Passed, Verdict, as_fault, as_kind
 from mage.engine.text import as_text
-from mage.stores.errors import BadMeta, DamagedRecord
+from mage.stores.errors import BadMeta, BadNote, DamagedRecord
 from mage.stores.records import Draft, Record, Redacted
 
-__all__ = ["GROW", "command_of", "draft", "fold", "meta_of", "text_names"]
 
+@final
+@attrs.frozen
+class Note:
+    """A record that changes nothing: a text that stands between the commands of a journal.
+
+    Attributes:
+        kind: what the text is: a lower-case letter, then up to 39 lower-case letters, digits and underscores.
+        text: any text.
+    """
+
+    kind: str
+    text: str
+
+
+NOTE: Final = '{"op":"note",'
+"""How the body of a note begins."""
 GROW: Final = '{"op":"grow"}'
 """The body of a record that adds a step, if it changes anything: a walk has its own."""
 
 _KIND: Final = name(*KINDS)
+_NOTE_KIND: Final = re.compile("[a-z][a-z0-9_]{0,39}")
+
+
+def _is_note_kind(value: object) -> bool:
+    return isinstance(value, str) and _NOTE_KIND.fullmatch(value) is not None
+
+
 _BODY: Final = tagged(
     "op",
     start={},
@@ -69,6 +94,7 @@ _BODY: Final = tagged(
     fail={"fault": name(*FAULTS)},
     accept={},
     revise={"boundary": WHOLE},
+    note={"kind": Leaf("the kind of a note", _is_note_kind)},
 )
 _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "start": ("task",),
@@ -78,15 +104,16 @@ _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "retext": ("text",),
     "fail": ("feedback",),
     "revise": ("lesson",),
+    "note": ("note",),
 }
 
 
-def draft(state: State | None, command: Command, meta: Mapping[str, object]) -> Draft:
-    """Return what records `command`, which is legal in `state` and not refused by it.
+def draft(state: State | None, command: Command | Note, meta: Mapping[str, object]) -> Draft:
+    """Return what records `command`, which is legal in `state` and not refused by it; or a note.
 
     Args:
         state: the state before it; None before the start.
-        command: the command.
+        command: the command, or the note.
         meta: what goes with the record and is not part of the state: a JSON object. By custom "at" is the
             time in microseconds.
 
@@ -95,10 +122,17 @@ def draft(state: State | None, command: Command, meta: Mapping[str, object]) -> 
 
     Raises:
         NotText, UnknownName, NotAnId: the command holds what no command can.
+        BadNote: the note's kind is none.
         BadMeta: `meta` is no JSON object, or one nested more than 100 deep.
     """
-    body, texts = _spelled(state, command)
+    body, texts = _spelled_note(command) if isinstance(command, Note) else _spelled(state, command)
     return Draft(write_json(body).decode(), (*[as_text(text) for text in texts], _meta(meta)))
+
+
+def _spelled_note(note: Note) -> tuple[dict[str, object], tuple[str, ...]]:
+    if not _is_note_kind(note.kind):
+        raise BadNote(str(note.kind))
+    return {"op": "note", "kind": note.kind}, (note.text,)
 
 
 def _spelled(state: State | None, command: Command) -> tuple[dict[str, object], tuple[str, ...]]:
@@ -196,6 +230,9 @@ def meta_of(record: Record) -> dict[str, object]:
     return cast("dict[str, object]", meta)
 
 
+_Build: TypeAlias = Callable[[State | None, tuple[str, ...]], Command | Note | str]
+
+
 @final
 @attrs.frozen
 class _Body:
@@ -204,12 +241,14 @@ class _Body:
     Attributes:
         op: its operation.
         texts: the names of the texts that it takes.
+        kind: of a note, its kind; else empty.
         build: makes the command of the state before it and of the texts; a string says why there is none.
     """
 
     op: str
     texts: tuple[str, ...]
-    build: Callable[[State | None, tuple[str, ...]], Command | str]
+    kind: str
+    build: _Build
 
 
 @lru_cache(maxsize=4096)
@@ -223,10 +262,12 @@ def _read_body(body: str) -> _Body | Problem:
     rest = [(key, value) for key, value in fields.items() if key != "op"]
     if write_json({"op": op, **dict(rest)}).decode() != body:
         return Problem("", "not in the spelling that mage writes")
-    return _Body(op, _TEXTS.get(op, ()), _builder(op, rest[0][1] if rest else None))
+    kind = cast("str", fields["kind"]) if op == "note" else ""
+    build = _noting(kind) if kind else _builder(op, rest[0][1] if rest else None)
+    return _Body(op, _TEXTS.get(op, ()), kind, build)
 
 
-def _builder(op: str, field: str | int | None) -> Callable[[State | None, tuple[str, ...]], Command | str]:
+def _builder(op: str, field: str | int | None) -> _Build:
     """Return what makes the command; `field` is what the body says beside its operation."""
     match op:
         case "start":
@@ -270,6 +311,15 @@ def _judging(state: State | None, verdict: Passed | Failed) -> Command | str:
     return ApplyVerdict(verdict, state.digest)
 
 
+def _noting(kind: str) -> _Build:
+    """Return what makes a note of this kind."""
+
+    def build(state: State | None, texts: tuple[str, ...]) -> Note | str:
+        return "it is a note, and the journal has not begun" if state is None else Note(kind, texts[0])
+
+    return build
+
+
 def _body_of(record: Record) -> _Body:
     body = _read_body(record.body)
     if isinstance(body, Problem):
@@ -288,8 +338,18 @@ def text_names(record: Record) -> tuple[str, ...]:
     return (*_body_of(record).texts, "meta")
 
 
-def command_of(state: State | None, record: Record) -> Command:
-    """Return the command that a record says, in the state before it. Cost: O(1).
+def operation_of(record: Record) -> tuple[str, str]:
+    """Return the operation that the body of a record names, such as `grow`; and of a note its kind, else nothing.
+
+    Raises:
+        DamagedRecord: the body is no command.
+    """
+    body = _body_of(record)
+    return body.op, body.kind
+
+
+def command_of(state: State | None, record: Record) -> Command | Note:
+    """Return the command that a record says, in the state before it; or its note. Cost: O(1).
 
     Raises:
         DamagedRecord: it says none that could be carried out there.
@@ -301,7 +361,7 @@ def command_of(state: State | None, record: Record) -> Command:
 
 
 def fold(records: Iterable[Record], state: State | None = None) -> State:
-    """Return the state that records lead to (L8). Cost: the sum of their commands.
+    """Return the state that records lead to (L8); notes lead nowhere. Cost: the sum of their commands.
 
     Args:
         records: in order; they are not verified (`verify` yields them verified).
@@ -311,10 +371,11 @@ def fold(records: Iterable[Record], state: State | None = None) -> State:
         DamagedRecord: the first that its own state refuses, and why; or there is none at all.
     """
     for record in records:
+        command = command_of(state, record)
+        if isinstance(command, Note):
+            continue
         try:
-            result = apply(state, command_of(state, record))
-        except DamagedRecord:
-            raise
+            result = apply(state, command)
         except MageError as error:
             raise DamagedRecord(record.version, str(error)) from error
         if not isinstance(result, Success):

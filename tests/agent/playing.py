@@ -5,7 +5,7 @@
     assert played.commands == [...]
     assert played.told == [[], ["failed"], ...]
 
-`again` runs the same run again over its tape and journal, with another script for what is new.
+`again` runs the same run again over its log, with another script for what is new.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, Final, TypeAlias, final
 
 from mage import Verdict
 from mage.agent import Outcome, Policy
-from mage.agent.durable import Durable
+from mage.agent.cursor import AppendNote, Commit, Found, JudgeLater, Perform, Refresh, TellHooks, VerdictOf
+from mage.agent.log import RecordedRun, RunNote, encoded
 from mage.agent.loop import program
-from mage.agent.performing import Commit, Found, JudgeLater, Note, Perform, Refresh, TellHooks, VerdictOf
-from mage.agent.reel import Recorded
+from mage.agent.replay import Replay
 from mage.agent.restore import Restorable
-from mage.agent.tape import TapeEntry, encoded
 from mage.effects import (
     Act,
     Begin,
+    Capabilities,
     Decide,
     Decision,
     Environment,
@@ -37,6 +37,7 @@ from mage.effects.program import Ask, drive
 from mage.engine import Command, State, apply, start
 from mage.engine.journal import Operation
 from mage.memory.events import AgentEvent
+from mage.memory.journal import Tally
 from mage.memory.requests import Counts
 from mage.memory.state import Run
 from mage.render import Meter
@@ -66,8 +67,7 @@ class Played:
     Attributes:
         decisions, verdicts, texts: the scripts of model, judge and summarizer; `asked` says what they were asked.
         environment: where the actions are performed.
-        journal: the commands, with what goes with them.
-        tape: the entries.
+        log: its notes, and the commands of all writers, in order.
         events: what the hooks heard.
         others: by the number of a commit, from 0 on: what somebody else writes right before it.
         late: how often it is asked in vain for a verdict that is not waited for.
@@ -97,22 +97,32 @@ class Played:
         self.start = start(TASK) if state is None else state
         self.counts = Counts({}, {}) if counts is None else counts
         self.others = dict(others or {})
-        self.journal: list[Entry] = []
-        self.tape: list[TapeEntry] = []
+        self.log: list[RunNote | Entry] = []
         self.events: list[AgentEvent] = []
         self.late = late
         self.asked_later = 0
         self._commits = 0
         self._later: JudgeRequest | None = None
-        self.durable: Durable
+        self.replay: Replay
         self._restorable: Restorable
 
     def run(self, *, live: bool = True) -> Outcome:
         """Run to the end."""
-        found = Recorded(1, self.start, self.counts, tuple(self.journal), tuple(self.tape), self.first)
+        found = RecordedRun(
+            version=1,
+            policy=self.first,
+            counter=EstimateCounter(),
+            overhead=0,
+            judged=True,
+            introduced=Capabilities(),
+            remembered={},
+            state=self.start,
+            tally=Tally(self.counts),
+            log=tuple(self.log),
+        )
         self._restorable = Restorable(self.environment)
         capabilities = self._restorable.capabilities
-        self.durable = Durable(
+        self.replay = Replay(
             found,
             policy=self.given,
             repeatable=capabilities.repeatable,
@@ -120,7 +130,7 @@ class Played:
             live=live,
         )
         run = Run(Meter(EstimateCounter()), 0)
-        return drive(self.durable.run(program(run)), self._answer)
+        return drive(self.replay.run(program(run)), self._answer)
 
     def again(
         self,
@@ -131,7 +141,7 @@ class Played:
         policy: Policy | None = None,
         others: Mapping[int, Sequence[Command]] | None = None,
     ) -> Played:
-        """Return the same run in another process: with its tape and journal, and scripts for what is new."""
+        """Return the same run in another process: with its log, and scripts for what is new."""
         new = Played(
             *decisions,
             verdicts=verdicts,
@@ -141,14 +151,43 @@ class Played:
             counts=self.counts,
         )
         new.first, new.given = self.first, policy
-        new.journal, new.tape = list(self.journal), list(self.tape)
+        new.log = list(self.log)
         new.others = dict(others or {})
         return new
 
     def write(self, *commands: Command) -> None:
         """Let somebody else write to the session."""
         for command in commands:
-            self.journal.append(Entry(self._version + 1, command, 0, {}))
+            self.log.append(Entry(self._version + 1, command, 0, {}))
+
+    def note(self, kind: str, data: Mapping[str, object]) -> None:
+        """Append a note, as a store gives it back."""
+        self.log.append(RunNote(kind, json.loads(encoded(data)), self._version + 1))
+
+    def place(self, number: int) -> int:
+        """Return where in the log the note of this number stands; a negative one counts from the last."""
+        return [place for place, each in enumerate(self.log) if isinstance(each, RunNote)][number]
+
+    def change_note(self, number: int, data: Mapping[str, object], kind: str | None = None) -> None:
+        """Put other data, and another kind, into the note of this number."""
+        place = self.place(number)
+        note = self.notes[number]
+        self.log[place] = RunNote(note.kind if kind is None else kind, data, note.version)
+
+    def change_command(self, number: int, entry: Entry) -> None:
+        """Put another entry in the place of the command of this number."""
+        places = [place for place, each in enumerate(self.log) if isinstance(each, Entry)]
+        self.log[places[number]] = entry
+
+    @property
+    def journal(self) -> list[Entry]:
+        """The commands, with what goes with them."""
+        return [each for each in self.log if isinstance(each, Entry)]
+
+    @property
+    def notes(self) -> list[RunNote]:
+        """The notes."""
+        return [each for each in self.log if isinstance(each, RunNote)]
 
     @property
     def commands(self) -> list[Command]:
@@ -165,8 +204,8 @@ class Played:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of the entries of the tape."""
-        return [entry.kind for entry in self.tape]
+        """The kinds of the notes."""
+        return [note.kind for note in self.notes]
 
     @property
     def told(self) -> list[list[str]]:
@@ -175,20 +214,20 @@ class Played:
 
     @property
     def _version(self) -> int:
-        return 1 + len(self.journal)
+        return 1 + len(self.log)
 
     def _answer(self, asked: Ask[Any]) -> object:
         match asked:
             case Perform(request):
                 return self._perform(request)
-            case Note(kind, data):
-                self.tape.append(TapeEntry(kind, json.loads(encoded(data))))  # as a store gives it back
-                return None
+            case AppendNote(kind, data):
+                self.note(kind, data)
+                return False
             case Commit(command, meta):
                 self._commit(command, meta)
-                return None
+                return self._version
             case Refresh(after):
-                return Found(tuple(self.journal[after - 1 :]))
+                return Found(tuple([each for each in self.journal if each.version > after]))
             case JudgeLater(request):
                 self._later = request
                 self.asked_later += 1
@@ -224,7 +263,7 @@ class Played:
             before = self._version
             self.write(*self.others[number])
             raise Conflict(Head(before, "before"), Head(self._version, "after"))
-        self.journal.append(Entry(self._version + 1, command, 0, dict(meta)))
+        self.log.append(Entry(self._version + 1, command, 0, dict(meta)))
 
     def _verdict_of(self, digest: str, *, wait: bool) -> object:
         assert self._later is not None

@@ -3,7 +3,7 @@
     python -m tests.agent.simulation SEED
 
 After each life of a process everything is looked at: the journal replays with all invariants on each edge, the
-tape over it leads to the same state, nothing that was acknowledged is missing, the counts say what was done,
+run over it leads to the same state, nothing that was acknowledged is missing, the counts say what was done,
 and no action was performed twice in silence.
 """
 
@@ -15,12 +15,12 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from random import Random
 from typing import Any, Final, cast, final
 
-from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals, tape_name
+from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals
 from mage.codec import encode_tree
 from mage.effects import RESET, Decide, Usage
 from mage.effects.program import Ask
 from mage.engine import Command, Compress, Grow, Revise, State, apply, check, check_change
-from mage.memory.journal import UNCERTAIN
+from mage.memory.journal import RUN, UNCERTAIN
 from mage.memory.requests import Effect
 from mage.session import Entry
 from mage.stores import Head, MemoryStore, Record, Snapshot, StoreError, UnknownJournal
@@ -174,7 +174,7 @@ class Simulation:
         finally:
             assert len(wild.asked) <= TURNS, f"asked the model {len(wild.asked)} times"
             self._shown[self._decided :] = wild.asked
-        if not (isinstance(ended, RunFailed) and ended.reason.startswith("store:")):
+        if not (isinstance(ended, RunFailed) and ended.part == "store"):
             self.outcome = ended
         return ended
 
@@ -207,17 +207,17 @@ class Simulation:
         for name, kept in self._faulty.kept.items():
             assert self._store.head(name).version >= kept, f"{name} has lost what was acknowledged"
         try:
-            if self._store.head(tape_name(NAME)).version < 2:
-                return
+            left = left_by(self._store)
         except UnknownJournal:
             return
-        left = left_by(self._store)
+        if not left.notes:
+            return
         self._edges_hold(left.commands)
-        self._tape_follows(left, ended)
+        self._run_follows(left, ended)
         self._nothing_is_done_twice(left)
         if not isinstance(ended, str):
             self._within_limits(left, ended)
-            if not (isinstance(ended, RunFailed) and ended.reason.startswith("store:")):
+            if not (isinstance(ended, RunFailed) and ended.part == "store"):
                 _counted(left, ended.totals)
 
     def _edges_hold(self, commands: list[Command]) -> None:
@@ -232,18 +232,19 @@ class Simulation:
             self._edges.append((command, state))
         check(self._edges[-1][1])
 
-    def _tape_follows(self, left: Left, ended: Outcome | str) -> None:
+    def _run_follows(self, left: Left, ended: Outcome | str) -> None:
         """Run again offline, the program comes to where its own last command has led, and to the same outcome."""
         asked: list[Ask[Any]] = []
-        durable, outcome = rerun(self._store, repeatable=self._restoring != "inverses", asked=asked)
+        replay, outcome = rerun(self._store, repeatable=self._restoring != "inverses", asked=asked)
         shown = [
             each.request for each in asked if isinstance(each, Effect) and isinstance(each.request, Decide)
         ]
         self._decided = left.kinds.count("decided")
         assert shown[: self._decided] == self._shown[: self._decided], "the model was shown something else"
-        rest = left.journal[durable.version :]
-        assert not any("tape" in entry.meta for entry in rest), "the tape does not lead to all that was done"
-        assert encode_tree(durable.state) == encode_tree(self._edges[durable.version - 1][1])
+        done = [entry for entry in left.journal if entry.version <= replay.version]
+        rest = left.journal[len(done) :]
+        assert not any(RUN in entry.meta for entry in rest), "the run does not lead to all that was done"
+        assert encode_tree(replay.state) == encode_tree(self._edges[len(done) - 1][1])
         if isinstance(ended, RunFinished | RunStopped):
             assert outcome == ended
 
@@ -255,8 +256,8 @@ class Simulation:
         assert doubtful <= self._chance.endings
 
     def _within_limits(self, left: Left, ended: Outcome) -> None:
-        self._policies = [Policy.of(entry.data) for entry in left.tape if entry.kind == "policy"]
-        self._policies.append(Policy.of(left.tape[0].data["policy"]))
+        self._policies = [Policy.of(entry.data) for entry in left.notes if entry.kind == "policy"]
+        self._policies.append(Policy.of(left.notes[0].data["policy"]))
         if isinstance(ended, RunStopped) and ended.reason == "max_steps":
             most = max(policy.max_steps or 0 for policy in self._policies)
             assert ended.totals.steps <= most + 4, (
@@ -266,14 +267,14 @@ class Simulation:
 
 def _performed(left: Left) -> tuple[int, int]:
     """Return how many actions are said to be done, and of how many nobody knows."""
-    grown = [entry for entry in left.journal if "tape" in entry.meta and isinstance(entry.command, Grow)]
+    grown = [entry for entry in left.journal if RUN in entry.meta and isinstance(entry.command, Grow)]
     seen = [
         command.observation
         for entry in grown
         if isinstance(command := entry.command, Grow) and command.action != RESET
     ]
     intended = False
-    for entry in left.tape:
+    for entry in left.notes:
         if intended and "observation" in entry.data:  # overtaken; else it was the step of a reset
             seen.append(entry.data["observation"])
         intended = entry.kind == "acting" or (intended and entry.kind == "resumed")
@@ -282,8 +283,8 @@ def _performed(left: Left) -> tuple[int, int]:
 
 
 def _counted(left: Left, totals: Totals) -> None:
-    """The totals are what journal and tape say, however often the run was interrupted."""
-    own = [entry for entry in left.journal if "tape" in entry.meta]
+    """The totals are what commands and notes say, however often the run was interrupted."""
+    own = [entry for entry in left.journal if RUN in entry.meta]
     assert totals.steps == _number(own, Grow)
     assert totals.summaries == _number(own, Compress)
     assert totals.revisions == _number(own, Revise)
@@ -294,7 +295,7 @@ def _counted(left: Left, totals: Totals) -> None:
     ):
         said = [
             entry.data.get("failed", entry.data).get("usage", {})
-            for entry in left.tape
+            for entry in left.notes
             if entry.kind in entries
         ]
         usages = [Usage(**usage) for usage in said]

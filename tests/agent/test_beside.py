@@ -9,15 +9,15 @@ from typing import Any, cast  # Any: what is answered here is wrong on purpose
 import pytest
 
 from mage import JudgeRequest, Passed, Session
-from mage.agent import Agent, BadTape, Policy, RunFailed, RunFinished, rerun, tape_name
-from mage.agent.answering import BadAnswer
-from mage.cli.redact import redact_run
+from mage.agent import Agent, BadRunLog, Policy, RunFailed, RunFinished, rerun
+from mage.agent.cursor import BadAnswer
+from mage.cli.redact import redact_store
 from mage.effects import Decide, Decision, EffectError, Model
 from mage.stores import MemoryStore
 from mage.testing import ScriptedJudge, ScriptedModel
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK, Dial, Parts, judge
-from tests.agent.twins import NAME, Running, both, left_by
+from tests.agent.twins import NAME, Running, both
 
 
 def following(*decisions: Decision | Callable[[], Decision]) -> Model:
@@ -57,7 +57,7 @@ def test_what_is_redacted_beside_a_run_is_gone_for_the_run_too() -> None:
     store = MemoryStore()
 
     def redacting() -> Decision:
-        redact_run(store, NAME, re.compile("turn 1"))
+        redact_store(store, NAME, re.compile("turn 1"))
         return Decision.revise(0, "again")
 
     script = following(
@@ -82,7 +82,7 @@ def test_a_summary_that_is_redacted_while_its_judge_thinks_is_asked_about_again(
 
     def thinking(request: JudgeRequest, /) -> Passed:
         if "secret" in request.text:
-            redact_run(store, NAME, re.compile("secret"))
+            redact_store(store, NAME, re.compile("secret"))
         return Passed()
 
     model = following(
@@ -124,17 +124,6 @@ def test_a_run_that_gets_a_judge_asks_it(run: Running) -> None:
     assert [request.text for request in asked.asked] == ["two"]
 
 
-@both
-def test_no_agent_runs_in_a_tape(run: Running) -> None:
-    """The journal of a tape is no session to be gone on with."""
-    store = MemoryStore()
-    run(Parts(ScriptedModel(Decision.finish()), Dial()), store)
-    before = left_by(store)
-    with pytest.raises(BadTape, match="name the session"):
-        run(Parts(ScriptedModel(Decision.finish()), Dial()), store, name=tape_name(NAME), task=None)
-    assert left_by(store) == before
-
-
 def test_a_counter_of_ones_own_is_kept() -> None:
     """A run counts with the counter that it was begun with; without that one it is refused by name."""
 
@@ -148,7 +137,7 @@ def test_a_counter_of_ones_own_is_kept() -> None:
     broken = ScriptedModel(EffectError("timeout", "late"))
     Agent(model=broken, environment=Dial(), counter=Words()).run(store, NAME, task=TASK)
     done = ScriptedModel(Decision.finish())
-    with pytest.raises(BadTape, match="'words'"):
+    with pytest.raises(BadRunLog, match="'words'"):
         Agent(model=done, environment=Dial(), counter=EstimateCounter()).run(store, NAME)
     assert isinstance(Agent(model=done, environment=Dial(), counter=Words()).run(store, NAME), RunFinished)
 

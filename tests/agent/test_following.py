@@ -148,7 +148,7 @@ def test_what_others_wrote_between_turns_is_taken() -> None:
     assert isinstance(played.run(), RunFinished)
     assert played.commands == [Grow("a", "seen"), Instruct("hurry")]
     assert played.kinds[-5:] == ["taken", "restoring", "restored", "decided", "ended"]
-    assert "overtaken" in played.kinds
+    assert "conflict" in played.kinds
     assert played.told[2] == ["changed", "changed"]
     assert "is not in your history" in played.decisions.asked[2].notices[0].text
     assert played.decisions.asked[2].shown.instructions == ("hurry",)

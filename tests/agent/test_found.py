@@ -13,20 +13,19 @@ from mage import Session
 from mage.agent import (
     Agent,
     AsyncAgent,
-    BadTape,
+    BadRunLog,
     Outcome,
     Policy,
+    RunDiverged,
     RunFailed,
     RunFinished,
     RunStopped,
-    TapeDiverged,
-    tape_name,
 )
-from mage.agent.tape import TAPE_TASK, encoded
-from mage.cli.redact import redact_store
+from mage.agent.log import encoded
+from mage.cli.redact import places_in, redact_store
 from mage.effects import Decide, Decision, EffectError
 from mage.session import OtherTask, events
-from mage.stores import MemoryStore, StoreError, UnknownJournal, open_store
+from mage.stores import NOTE, MemoryStore, StoreError, UnknownJournal, open_store, redacted
 from mage.testing import ScriptedModel
 from tests.agent.toys import TASK, Dial, Parts, judge, model_of, parts_of, summarizer
 from tests.agent.twins import (
@@ -49,50 +48,64 @@ def scripted(*decisions: Decision | Exception, **named: Any) -> Parts:
 
 
 @both
-def test_a_session_that_is_named_like_a_tape(run: Running) -> None:
-    """Where a session has the name that the tape would have, the run is refused, and the session left as it is."""
+def test_other_notes_are_left_alone(run: Running) -> None:
+    """Notes of other kinds, which a host has left in the journal, are no part of a run, before it or within it."""
     store = MemoryStore()
-    Session.open(store, tape_name(NAME), task="something of mine").close()
-    with pytest.raises(BadTape, match="choose another name"):
-        run(parts_of(model_of(1)), store)
-    assert store.head(tape_name(NAME)).version == 1
+    with Session.open(store, NAME, task=TASK) as session:
+        session.note("bookmark", "mine")
+    assert isinstance(run(scripted(Decision.act("turn 1"), EffectError("timeout", "late")), store), RunFailed)
+    with Session.open(store, NAME) as session:
+        session.note("bookmark", "no JSON at all")
+    assert isinstance(run(scripted(Decision.finish()), store), RunFinished)
+    assert rerun(store)[1] is not None
 
 
 @both
-def test_a_journal_that_is_no_tape(run: Running) -> None:
-    """A journal of that name with the task of a tape and something else in it is refused by name."""
-    for steps in (["began", "{}"], ["hello", "{}"], ["began", "no JSON"], ["began", "[]"]):
+def test_a_note_that_only_looks_like_one_of_a_run(run: Running) -> None:
+    """A note of a run's kind that is none is refused by name."""
+    for kind, text in (("began", "{}"), ("began", "no JSON"), ("began", "[]")):
         store = MemoryStore()
-        with Session.open(store, tape_name(NAME), task=TAPE_TASK) as tape:
-            tape.grow(*steps)
-        with pytest.raises(BadTape, match=r"s\.run|entry 1"):
+        with Session.open(store, NAME, task=TASK) as session:
+            session.note(kind, text)
+        with pytest.raises(BadRunLog, match="version 2"):
             run(parts_of(model_of(1)), store)
 
 
 def changed(store: MemoryStore, change: Callable[[dict[str, Any]], object]) -> MemoryStore:
-    """Return a store with the same session, whose tape begins otherwise."""
+    """Return a store with the same session, whose run begins otherwise."""
     other = MemoryStore()
-    left = left_by(store)
-    with Session.open(other, NAME, task=TASK):
-        pass
-    first = dict(left.tape[0].data)
+    first = dict(left_by(store).notes[0].data)
     change(first)
-    with Session.open(other, tape_name(NAME), task=TAPE_TASK) as tape:
-        tape.grow("began", encoded(first))
+    with Session.open(other, NAME, task=TASK) as session:
+        session.note("began", encoded(first))
     return other
 
 
 @both
-def test_a_tape_of_another_version_is_refused(run: Running) -> None:
-    """A tape of another program, or one that counts tokens as nobody here can, is refused, and says what to do."""
+def test_a_run_of_another_version_is_refused(run: Running) -> None:
+    """A run of another program, or one that counts tokens with an unknown counter, is refused, and says what to do."""
     store = MemoryStore()
     run(parts_of(model_of(1)), store)
-    with pytest.raises(BadTape, match="another version of mage: fork"):
-        run(parts_of(model_of(1)), changed(store, lambda first: first.update(program=99)))
-    with pytest.raises(BadTape, match="counts tokens as 'abacus'"):
+    other = changed(store, lambda first: first.update(program=99))
+    with pytest.raises(BadRunLog, match="another version of mage: begin"):
+        run(parts_of(model_of(1)), other)
+    assert isinstance(run(parts_of(model_of(1)), other, anew=True), RunFinished)
+    with pytest.raises(BadRunLog, match="counts tokens as 'abacus'"):
         run(parts_of(model_of(1)), changed(store, lambda first: first.update(counter="abacus")))
     exact = changed(store, lambda first: first.update(counter="o200k_base"))
     assert isinstance(run(parts_of(model_of(1)), exact), RunFinished)
+
+
+@both
+def test_a_run_anew(run: Running) -> None:
+    """A new run goes on from the session as it stands, counts from there, and is the one that is resumed and rerun."""
+    store = MemoryStore()
+    run(scripted(Decision.act("turn 1"), EffectError("timeout", "late")), store)
+    ended = run(scripted(Decision.act("turn 2"), Decision.finish("done")), store, anew=True)
+    assert isinstance(ended, RunFinished)
+    assert (ended.totals.steps, left_by(store).state.tree.next_step) == (1, 4)
+    assert rerun(store)[1] == ended
+    assert run(scripted(), store) == ended
 
 
 @both
@@ -108,18 +121,8 @@ def test_another_task_is_refused(run: Running) -> None:
 
 
 @both
-def test_a_session_that_lost_commands(run: Running) -> None:
-    """A session that was deleted and made anew under a tape that is still there is not followed."""
-    store = MemoryStore()
-    run(parts_of(model_of(1)), store)
-    store.delete(NAME)
-    with pytest.raises(TapeDiverged, match="lost commands"):
-        run(parts_of(model_of(1)), store)
-
-
-@both
 def test_two_runs_of_one_session_at_once(run: Running) -> None:
-    """The second run of a session, while the first is at work, is stopped by the tape: one of them loses, nothing is."""
+    """The second run of a session, while the first is at work, is stopped by its notes: one of them loses, nothing is."""
     store = MemoryStore()
     seen: list[Outcome] = []
     inner = model_of(2)
@@ -132,30 +135,34 @@ def test_two_runs_of_one_session_at_once(run: Running) -> None:
     outcome = run(Parts(model, Dial()), store)
     assert isinstance(seen[0], RunFinished)
     assert isinstance(outcome, RunFailed)
-    assert outcome.reason == "store: conflict"
+    assert (outcome.part, outcome.fault) == ("store", "conflict")
     assert rerun(store)[1] == seen[0]
 
 
 @both
 def test_a_redacted_session_is_resumed(run: Running) -> None:
-    """A run whose session and tape had a text taken out goes on, and its state keeps it out."""
+    """A run whose session had a text taken out that its notes do not need goes on, and its state keeps it out."""
     store = MemoryStore()
-    parts = scripted(
-        Decision.act("turn 1"),
-        Decision.act("tell my secret"),
-        Decision.act("turn 2"),
-        EffectError("timeout", "late"),
+    parts = Parts(
+        ScriptedModel(Decision.act("turn 1"), Decision.act("turn 2"), EffectError("timeout", "late")),
+        Dial(padding=" my secret"),
     )
     assert isinstance(run(parts, store), RunFailed)
-    assert redact_in(store, NAME, "secret")
+    assert redact_in(store, "secret")
     later = scripted(Decision.compress("Turned by 3."), Decision.finish())
     assert isinstance(run(later, store), RunFinished)
     assert "secret" not in str(left_by(store).commands)
 
 
-def redact_in(store: MemoryStore, name: str, secret: str) -> int:
-    """Take a secret out of one journal, and return of how many texts."""
-    return len(redact_store(store, name, re.compile(secret)))
+def redact_in(store: MemoryStore, secret: str) -> int:
+    """Take a secret out of the commands of a session, not out of its notes, and return of how many."""
+    changed = [
+        redacted(record, places)
+        for record in store.read(NAME)
+        if not record.body.startswith(NOTE) and (places := places_in(record, re.compile(secret)))
+    ]
+    store.replace_parts(NAME, changed)
+    return len(changed)
 
 
 @both
@@ -170,18 +177,19 @@ def test_a_redaction_changes_nothing_of_what_was_decided(run: Running) -> None:
     )
     assert isinstance(run(parts, store), RunFailed)
     assert "summarized" in left_by(store).kinds
-    redact_in(store, NAME, "my secret")
+    redact_in(store, "my secret")
     assert isinstance(run(scripted(Decision.finish(), judge=None), store), RunFinished)
 
 
 @both
-def test_a_redacted_tape_is_refused(run: Running) -> None:
-    """A tape that had an entry taken out cannot be followed, and says so."""
+def test_a_redacted_note_is_refused(run: Running) -> None:
+    """A run that had a note taken out cannot be followed, and says so; a new one goes on there."""
     store = MemoryStore()
     run(scripted(Decision.act("tell my secret"), EffectError("timeout", "late")), store)
-    redact_in(store, tape_name(NAME), "secret")
-    with pytest.raises(BadTape, match="redacted"):
+    redact_store(store, NAME, re.compile("secret"))
+    with pytest.raises(BadRunLog, match="redacted"):
         run(scripted(), store)
+    assert isinstance(run(scripted(Decision.finish()), store, anew=True), RunFinished)
 
 
 @both
@@ -246,7 +254,7 @@ def test_an_agent_counts_with_what_is_installed() -> None:
     Agent(model=model_of(1), environment=Dial(), judge=judge, summarizer=summarizer).run(
         store, NAME, task=TASK
     )
-    assert left_by(store).tape[0].data["counter"] in ("o200k_base", "estimate")
+    assert left_by(store).notes[0].data["counter"] in ("o200k_base", "estimate")
 
 
 @both
@@ -260,9 +268,9 @@ def test_a_redacted_instruction_that_was_given_twice(run: Running) -> None:
         Decision.act("turn 3"), Decision.revise(0, "no"), Decision.act("look"), EffectError("timeout", "late")
     )
     assert isinstance(run(parts, store), RunFailed)
-    redact_in(store, NAME, "Bring it to 3")
+    redact_in(store, "Bring it to 3")
     before = left_by(store)
-    with pytest.raises(TapeDiverged, match=r"[Ff]ork"):
+    with pytest.raises(RunDiverged, match="Begin a new run"):
         run(scripted(Decision.finish()), store)
     assert left_by(store) == before
 
@@ -279,5 +287,5 @@ def test_a_redaction_changes_nothing_of_what_was_held_back(run: Running) -> None
     )
     assert isinstance(run(parts, store), RunFailed)
     assert left_by(store).kinds.count("summarized") == 2
-    redact_in(store, NAME, "my secret")
+    redact_in(store, "my secret")
     assert isinstance(run(scripted(Decision.finish(), judge=None), store), RunFinished)

@@ -151,7 +151,7 @@ def test_what_is_no_hook_is_refused(wrong: Any) -> None:
     [(Lamp, r"is the class Lamp.*Lamp\(\.\.\.\)"), (Still(), "lacks `reset` and `act`")],
 )
 def test_what_is_no_environment(wrong: Any, said: str) -> None:
-    """A class in place of its object, and what cannot act, are named, and no tape is begun."""
+    """A class in place of its object, and what cannot act, are named, and no run is begun."""
     store = MemoryStore()
     with pytest.raises(BadEnvironment, match=said):
         Agent(model=model, environment=wrong).run(store, "lamp", task=TASK)

@@ -197,7 +197,7 @@ def test_it_goes_back_as_often_as_allowed(boundary: int, most: int) -> None:
     assert outcome.totals.revisions == most
     assert played.state.tree.head_summary.verdict == Accepted(BAD)
     assert played.told[-1] == ["failed"]
-    assert played.durable.counts.revisions.get(StepId(boundary), 0) == most
+    assert played.replay.counts.revisions.get(StepId(boundary), 0) == most
 
 
 def test_exhausted_it_stops_if_the_policy_says_so() -> None:

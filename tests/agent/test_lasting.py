@@ -215,7 +215,7 @@ def test_what_was_foreseen_is_remembered(run: Running, restoring: RestoredBy) ->
     store, ledger, effect = MemoryStore(), list[str](), Irreversible()
     with pytest.raises(Dying):
         run(parts(Foreseeing(restoring, ledger, effect, dies=True), Decision.act("pay")), store)
-    assert [entry.data for entry in left_by(store).tape if entry.kind == "acting"] == [
+    assert [entry.data for entry in left_by(store).notes if entry.kind == "acting"] == [
         {"action": "pay", "after": 1, "lasts": True}
     ]
     assert isinstance(run(parts(Bank(restoring, ledger, effect), Decision.finish()), store), RunFinished)
@@ -258,7 +258,7 @@ def test_the_first_that_nobody_could_foresee_is_repeated_and_told(
     resumed = Parts(model, Restorable(Bank(restoring, ledger, effect)), judge=severe)
     with pytest.raises(Dying):
         run(resumed, store)
-    assert isinstance(run(resumed, store), RunFinished)  # told again, by what is on the tape
+    assert isinstance(run(resumed, store), RunFinished)  # told again, by what is in the log
     assert ledger == ["pay", "pay"]
     for asked in model.asked:
         told = [notice for notice in asked.notices if notice.kind == "uncertain"]

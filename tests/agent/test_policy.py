@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.agent import BadPolicy, Policy
-from mage.agent.opening import Begun, first_policy, next_policy
+from mage.agent.agent import first_policy, next_policy
+from mage.agent.log import RecordedRun, RunNote
+from mage.effects import Capabilities
+from mage.engine import start
+from mage.memory.journal import Tally
 from mage.tokens import EstimateCounter
 
 policies = st.builds(
@@ -66,23 +70,38 @@ def test_an_unknown_name_is_refused() -> None:
         Policy.of({"patience": 3})
 
 
+def recorded(first: Policy, *later: Policy, judged: bool) -> RecordedRun:
+    """Return a run that was begun with a policy, and had others later."""
+    notes = [RunNote("policy", each.document()) for each in later]
+    return RecordedRun(
+        version=1,
+        policy=first,
+        counter=EstimateCounter(),
+        overhead=0,
+        judged=judged,
+        introduced=Capabilities(),
+        remembered={},
+        state=start("t"),
+        tally=Tally(),
+        log=notes,
+    )
+
+
 @given(policies, policies, st.booleans())
 def test_who_has_no_judge_cannot_maintain(given: Policy, had: Policy, judged: bool) -> None:
     """With a judge the policy is what was given, or the one of before; without, it is that without Maintain."""
-    first = Begun(1, had, EstimateCounter(), 0, judged)
-    assert first_policy(given, judged=True) == given
-    assert first_policy(None, judged=False) == Policy(maintain=False)
-    assert next_policy(given, had, first, judged=True) == given
-    assert next_policy(given, had, first, judged=False) == attrs.evolve(given, maintain=False)
-    assert next_policy(None, had, first, judged=False) == attrs.evolve(had, maintain=False)
+    found = recorded(had, judged=judged)
+    assert first_policy(given, is_judged=True) == given
+    assert first_policy(None, is_judged=False) == Policy(maintain=False)
+    assert next_policy(given, found, is_judged=True) == given
+    assert next_policy(given, found, is_judged=False) == attrs.evolve(given, maintain=False)
+    assert next_policy(None, found, is_judged=False) == attrs.evolve(had, maintain=False)
 
 
 @given(policies)
 def test_a_run_that_gets_a_judge_maintains_from_then_on(policy: Policy) -> None:
     """That there was no judge is no choice; that the ablation without Maintain was chosen is one, and stays."""
-    unjudged = first_policy(policy, judged=False)
-    first = Begun(1, unjudged, EstimateCounter(), 0, judged=False)
-    assert next_policy(None, unjudged, first, judged=True) == attrs.evolve(policy, maintain=True)
-    chosen = Begun(1, policy, EstimateCounter(), 0, judged=True)
-    later = next_policy(None, attrs.evolve(policy, maintain=False), chosen, judged=True)
-    assert later == policy
+    unjudged = recorded(first_policy(policy, is_judged=False), judged=False)
+    assert next_policy(None, unjudged, is_judged=True) == attrs.evolve(policy, maintain=True)
+    chosen = recorded(policy, attrs.evolve(policy, maintain=False), judged=True)
+    assert next_policy(None, chosen, is_judged=True) == policy

@@ -1,4 +1,4 @@
-"""A run, run again over its tape: to the same state, byte for byte, and nobody is asked."""
+"""A run, run again over its log: to the same state, byte for byte, and nobody is asked."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mage import Session
-from mage.agent import BadTape, Policy, RunFinished, TapeDiverged, rerun, tape_name, what_if
-from mage.agent.rerunning import has_tape, policy_of
-from mage.agent.tape import TAPE_TASK
+from mage.agent import BadRunLog, Policy, RunDiverged, RunFinished, rerun, what_if
+from mage.agent.reruns import policy_of
 from mage.codec import encode_tree
-from mage.stores import MemoryStore, UnknownJournal, redacted
+from mage.engine import Instruct
+from mage.stores import MemoryStore, UnknownJournal, operation_of, redacted
 from tests.agent.recorded import MISTAKES, POLICIES, a_run, interrupted_after
 from tests.agent.toys import TASK, Mistake, model_of, parts_of
-from tests.agent.twins import NAME, TWINS, left_by
+from tests.agent.twins import NAME, TWINS, left_by, rebuilt
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -36,14 +36,14 @@ def test_a_rerun_comes_to_the_same_state_and_writes_nothing(
     assert again.same
     assert encode_tree(again.state) == left.tree
     assert (again.outcome, again.totals) == (outcome, outcome.totals)
-    assert (again.version, again.unread, again.differs) == (len(left.journal), 0, ())
-    assert (again.policy, again.entries) == (policy, len(left.tape))
+    assert (again.version, again.unread, again.differs) == (left.journal[-1].version, 0, ())
+    assert (again.policy, again.notes) == (policy, len(left.notes))
     assert [(journal.name, journal.head) for journal in store.journals()] == heads
 
 
 @settings(max_examples=20, deadline=None)
 @given(decisions=st.integers(0, 20))
-def test_a_rerun_of_what_was_interrupted_ends_where_its_tape_does(decisions: int) -> None:
+def test_a_rerun_of_what_was_interrupted_ends_where_its_log_does(decisions: int) -> None:
     """It has no outcome, says what would be asked next, and stands where the session does."""
     again = rerun(interrupted_after(decisions), NAME)
     assert again.outcome is None
@@ -54,7 +54,7 @@ def test_what_others_wrote_after_the_end_is_counted() -> None:
     """The run stands where it ended; the commands behind that are somebody else's."""
     store = a_run()
     with Session.open(store, NAME) as session:
-        version = session.version
+        version = session.history()[-1].version
         session.grow("knock", "Nobody.")
     again = rerun(store, NAME)
     assert (again.same, again.version, again.unread) == (True, version, 1)
@@ -62,13 +62,13 @@ def test_what_others_wrote_after_the_end_is_counted() -> None:
 
 
 def test_a_session_that_was_redacted_is_not_what_the_run_makes() -> None:
-    """What the tape decided and what the session holds differ at the versions whose texts are gone."""
+    """What the log decided and what the session holds differ at the versions whose texts are gone."""
     store = a_run({})
-    gone = [record for record in store.read(NAME) if record.version == 6]  # a compress
-    store.replace_parts(NAME, [redacted(record, [0]) for record in gone])
+    gone = next(record for record in store.read(NAME) if operation_of(record)[0] == "compress")
+    store.replace_parts(NAME, [redacted(gone, [0])])
     again = rerun(store, NAME)
     assert not again.same
-    assert again.differs == (6,)
+    assert again.differs == (gone.version,)
 
 
 def test_a_run_on_a_session_that_was_there_is_rerun_from_there() -> None:
@@ -83,33 +83,26 @@ def test_a_run_on_a_session_that_was_there_is_rerun_from_there() -> None:
 
 
 def test_what_is_no_run_is_refused() -> None:
-    """No session; a session without a tape; a tape that was not begun; one that is none; each is told apart."""
+    """No session; a session without a run; a run whose first note is none; each is told apart."""
     store = MemoryStore()
-    with pytest.raises(UnknownJournal):
-        rerun(store, NAME)
-    Session.open(store, NAME, task=TASK).close()
-    assert not has_tape(store, NAME)
-    assert policy_of(store, NAME) is None
-    with pytest.raises(BadTape, match="no agent has run it"):
-        rerun(store, NAME)
-    Session.open(store, tape_name(NAME), task=TAPE_TASK).close()
-    assert policy_of(store, NAME) is None
-    with pytest.raises(BadTape, match="interrupted before it began"):
-        rerun(store, NAME)
-    with Session.open(store, tape_name(NAME)) as tape:
-        tape.grow("a step", "that is no entry")
     for read in (rerun, policy_of):
-        with pytest.raises(BadTape, match="no JSON object"):
+        with pytest.raises(UnknownJournal):
+            read(store, NAME)
+    Session.open(store, NAME, task=TASK).close()
+    assert policy_of(store, NAME) is None
+    with pytest.raises(BadRunLog, match="no agent has run the session"):
+        rerun(store, NAME)
+    with Session.open(store, NAME) as session:
+        session.note("began", "that is no JSON")
+    for read in (rerun, policy_of):
+        with pytest.raises(BadRunLog, match="no JSON object"):
             read(store, NAME)
 
 
-def test_a_tape_of_another_session_is_told_by_its_place() -> None:
-    """A run whose session lacks its commands asks for what the tape does not say."""
-    store = a_run({})
-    records = list(store.read(NAME, upto=3))
-    store.delete(NAME)
-    store.create(NAME, records)
-    with pytest.raises(TapeDiverged, match="entry"):
+def test_a_run_that_lost_a_command_is_told_by_its_place() -> None:
+    """A run whose journal was put together without a command asks for what the log does not hold, and says where."""
+    store = rebuilt(a_run({}), lambda said: None if isinstance(said, Instruct) else said)
+    with pytest.raises(RunDiverged, match="version"):
         rerun(store, NAME)
 
 

@@ -1,4 +1,4 @@
-"""The tape: a run over what is there of it, live and offline, and what cannot be followed."""
+"""The log of a run: a run over what is there of it, live and offline, and what cannot be followed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import attrs
 import pytest
 
 from mage import Failed, Passed
-from mage.agent import BadTape, Outcome, Policy, RunFinished, RunStopped, TapeDiverged
-from mage.agent.answering import BadAnswer
-from mage.agent.durable import Durable
-from mage.agent.observations import observed_of
-from mage.agent.reel import Recorded, TapeEnds
-from mage.agent.spelling import failure_document, failure_of, metered_document, metered_of, understood
-from mage.agent.tape import TapeEntry
+from mage.agent import BadRunLog, Outcome, Policy, RunDiverged, RunFinished, RunStopped
+from mage.agent.cursor import BadAnswer, LogEnds
+from mage.agent.log import (
+    RunNote,
+    decode,
+    decode_answer,
+    decode_failure,
+    decode_observed,
+    encode_answer,
+    encode_failure,
+)
 from mage.effects import (
     Action,
     ActionEffect,
@@ -31,10 +35,9 @@ from mage.effects import (
     Reversible,
     Usage,
 )
-from mage.engine import Compress, Grow, Instruct, Revise, Step, StepId, start
+from mage.engine import Compress, Grow, Instruct, Revise, Step, StepId
 from mage.engine.ids import ROOT_STEP
 from mage.memory.journal import UNCERTAIN, observed_meta
-from mage.memory.requests import Counts
 from mage.session.asks import Append
 from mage.stores import Head
 from mage.testing import ScriptedEnvironment
@@ -62,32 +65,33 @@ def test_a_finished_run_is_not_run_again() -> None:
     played = busy()
     again = played.again()
     assert again.run() == finished(played)
-    assert again.durable.state == played.state
-    assert (again.tape, again.journal) == (played.tape, played.journal)
+    assert again.replay.state == played.state
+    assert again.log == played.log
     assert again.events == []
 
 
 @pytest.mark.parametrize("wait", [True, False])
 def test_cut_anywhere_it_goes_on_to_the_same_end(wait: bool) -> None:  # a parameter
-    """Cut after any entry of its tape, what is left is followed to its end, and offline to just there."""
+    """Cut before any note of its log, what is left is followed to its end, and offline to just there."""
     played = busy(Policy(wait=wait))
-    for cut in range(len(played.tape)):
+    for cut in range(len(played.notes)):
         part = played.again()
-        part.tape = played.tape[:cut]
-        with pytest.raises(TapeEnds):
+        part.log = played.log[: played.place(cut)]
+        with pytest.raises(LogEnds):
             part.run(live=False)
-        last = part.durable.version
-        assert [entry.command for entry in played.journal[: last - 1]] == played.commands[: last - 1]
+        given = len(part.commands)
+        assert part.replay.version == max((each.version for each in part.journal), default=1)
+        assert part.commands == played.commands[:given]
 
 
 def test_offline_nobody_is_asked() -> None:
-    """Offline, a finished run comes to its outcome, and an unfinished one to `TapeEnds`."""
+    """Offline, a finished run comes to its outcome, and an unfinished one to `LogEnds`."""
     played = busy()
     again = played.again(policy=Policy(max_steps=3))
     outcome = again.run(live=False)
     assert isinstance(outcome, RunFinished)
-    assert again.durable.state == played.state
-    assert again.tape == played.tape
+    assert again.replay.state == played.state
+    assert again.notes == played.notes
 
 
 def test_offline_a_stopped_run_comes_to_its_outcome() -> None:
@@ -158,7 +162,7 @@ def test_an_interrupted_action_is_uncertain_where_somebody_wrote_since() -> None
     assert isinstance(later.run(), RunFinished)
     assert world.actions == []
     assert "uncertain" in later.told[0]
-    assert later.kinds.count("overtaken") == 1
+    assert later.kinds.count("conflict") == 1
     assert isinstance(later.again().run(), RunFinished)
 
 
@@ -237,8 +241,7 @@ def test_died_between_the_commands_of_one_moment() -> None:
     outcome = whole.run()
     for cut in range(1, len(whole.journal) + 1):
         part = whole.again()
-        part.journal = whole.journal[:cut]
-        part.tape = whole.tape[: int(str(part.journal[-1].meta["tape"]))]
+        part.log = whole.log[: whole.log.index(whole.journal[cut - 1]) + 1]
         later = part.again(
             *script[part.kinds.count("decided") :],
             environment=ScriptedEnvironment("seen", "seen", opening="unasked"),
@@ -252,32 +255,33 @@ def test_overtaken_behind_a_step_that_was_recorded() -> None:
     world = ScriptedEnvironment(Observed("seen", instructions=("go",)), "seen")
     played = Played(acts("a"), DONE, environment=world, others={1: [Grow("by hand", "done")]})
     outcome = played.run()
-    assert played.kinds.count("overtaken") == 1
+    assert played.kinds.count("conflict") == 1
     again = played.again()
     assert again.run() == outcome
-    assert again.durable.state == played.state
+    assert again.replay.state == played.state
 
 
 # -- what cannot be followed -------------------------------------------------------------------------------
 
 
-def test_a_tape_that_answers_something_else_is_refused() -> None:
-    """A tape whose next entry is of another kind is not followed: the message says which, and what to do."""
+def test_a_log_that_answers_something_else_is_refused() -> None:
+    """A log whose next note is of another kind is not followed: the message says which, and what to do."""
     played = busy()
-    for place in range(len(played.tape)):
+    for number in range(len(played.notes)):
         broken = played.again(DONE)
-        broken.tape[place] = TapeEntry("restored", {})
-        with pytest.raises((TapeDiverged, BadTape)):
+        broken.change_note(number, {}, "restored")
+        with pytest.raises((RunDiverged, BadRunLog)):
             broken.run()
 
 
 def test_a_journal_that_has_lost_commands_is_refused() -> None:
-    """Where the journal has lost a command that the tape goes on from, the run is not followed."""
+    """Where the journal has lost a command that the log goes on from, the run is not followed."""
     played = busy()
     for lost in range(len(played.journal) - 2):
         broken = played.again(DONE)
-        broken.journal = played.journal[:lost]
-        with pytest.raises(TapeDiverged, match="Fork the session"):
+        kept = played.journal[:lost]
+        broken.log = [each for each in played.log if isinstance(each, RunNote) or each in kept]
+        with pytest.raises(RunDiverged, match="Begin a new run"):
             broken.run()
 
 
@@ -307,8 +311,8 @@ ANSWERS: list[tuple[str, object]] = [
 def test_an_answer_is_read_as_it_was_written(kind: str, value: object) -> None:
     """Each kind of answer, with what it took, comes back from its JSON as it was."""
     answer = Metered(value, Usage(3, 2, 1, 4), "m", "p")
-    assert metered_of(kind, metered_document(kind, answer)) == answer
-    assert metered_of(kind, metered_document(kind, Metered(value))) == Metered(value)
+    assert decode_answer(kind, encode_answer(kind, answer)) == answer
+    assert decode_answer(kind, encode_answer(kind, Metered(value))) == Metered(value)
 
 
 @pytest.mark.parametrize("error", [
@@ -316,12 +320,12 @@ def test_an_answer_is_read_as_it_was_written(kind: str, value: object) -> None:
 ])  # fmt: skip
 def test_a_failure_is_read_as_it_was_written(error: EffectError) -> None:
     """So does why there is none."""
-    read = failure_of(failure_document(error))
+    read = decode_failure(encode_failure(error))
     assert read is not None
     assert (read.fault, read.detail, read.retry_after, read.usage) == (
         error.fault, error.detail, error.retry_after, error.usage,
     )  # fmt: skip
-    assert failure_of({"value": 1}) is None
+    assert decode_failure({"value": 1}) is None
 
 
 @pytest.mark.parametrize(
@@ -330,15 +334,15 @@ def test_a_failure_is_read_as_it_was_written(error: EffectError) -> None:
 def test_an_observation_is_read_from_its_step(effect: ActionEffect | None) -> None:
     """What came back from the world is told by the step and what is kept beside it; a step of others tells nothing."""
     seen = Observed("seen", over=effect is None, instructions=("go",), effect=effect)
-    assert observed_of("seen", observed_meta(seen)) == seen
-    assert observed_of("seen", {}) is None
+    assert decode_observed("seen", observed_meta(seen)) == seen
+    assert decode_observed("seen", {}) is None
 
 
 @pytest.mark.parametrize("document", [None, 3, "text", {}, {"is": "Nothing"}, {"is": "Failed"}])
-def test_what_cannot_be_read_is_a_bad_tape(document: object) -> None:
-    """What a tape holds in a wrong form is refused by name."""
-    with pytest.raises(BadTape, match="'judged' cannot be read"):
-        understood("judged", document)
+def test_what_cannot_be_read_is_refused_by_name(document: object) -> None:
+    """What a log holds in a wrong form is refused by name."""
+    with pytest.raises(BadRunLog, match="no 'judged' that can be read"):
+        decode("judged", document)
 
 
 def test_what_nobody_answers_is_a_mistake_of_the_program() -> None:
@@ -348,7 +352,8 @@ def test_what_nobody_answers_is_a_mistake_of_the_program() -> None:
         await Append("s", Head(1, "d"), ())
         raise AssertionError("answered")
 
-    found = Recorded(1, start("t"), Counts({}, {}), (), (), Policy())
-    durable = Durable(found, policy=None, repeatable=True)
-    with pytest.raises(TypeError, match="nobody answers a Append"):
-        durable.run(asking()).send(None)
+    played = Played()
+    with pytest.raises(LogEnds):
+        played.run(live=False)
+    with pytest.raises(TypeError, match="nothing answers a Append"):
+        played.replay.run(asking()).send(None)

@@ -12,7 +12,7 @@ import pytest
 from mage import Passed, Session
 from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals, outcome_document
 from mage.effects import Decide, Decision, EffectError, JudgeRequest, Tool, Usage, Verdict
-from mage.engine import Accepted
+from mage.engine import Accepted, Compress
 from mage.stores import MemoryStore
 from mage.testing import ScriptedModel
 from mage.tokens import EstimateCounter
@@ -31,7 +31,7 @@ def scripted(*decisions: Decision | Exception, **named: Any) -> Parts:
 @pytest.mark.parametrize("restoring", ["replay", "snapshot", "inverses"])
 @pytest.mark.parametrize("high_water", [None, 60, 90])
 def test_the_twins_leave_the_same_behind(restoring: RestoredBy, high_water: int | None) -> None:
-    """Both twins come to the same outcome, tree, journal and tape; and so does each of them offline."""
+    """Both twins come to the same outcome, tree and journal, notes included; and so does each of them offline."""
     lefts = []
     for run in TWINS:
         store, ground = MemoryStore(), Ground()
@@ -143,17 +143,21 @@ def test_after_somebody_wrote_it_goes_on(run: Running) -> None:
 
 
 @both
-def test_a_run_in_a_fork(run: Running) -> None:
-    """A fork of a session has a run of its own, which goes on from where the fork began."""
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_run_in_a_fork(run: Running, anew: bool) -> None:  # a parameter
+    """A fork of a session goes on with its run from where the fork began; or with a new one that is begun there."""
     store = MemoryStore()
     run(parts_of(model_of(2)), store)
     with Session.open(store, NAME) as session:
-        session.fork("other", at=6).close()
+        at = next(each.version for each in session.history() if isinstance(each.command, Compress))
+        session.fork("other", at=at).close()
+    whole = left_by(store).commands
     ground = Ground()
-    outcome = run(parts_of(model_of(2), ground=ground), store, "other")
+    outcome = run(parts_of(model_of(2), ground=ground), store, "other", anew=anew)
     assert isinstance(outcome, RunFinished)
     assert ground.value == 6
-    assert left_by(store, "other").tape[0].data["version"] == 6
+    assert left_by(store, "other").commands == whole
+    assert left_by(store, "other").kinds.count("began") == 1 + anew
     assert rerun(store, "other")[1] == outcome
 
 
@@ -260,7 +264,7 @@ def test_the_prompt_counts_against_the_mark(run: Running) -> None:
         parts = Parts(model, dial, judge=None, policy=Policy(high_water=200))
         assert isinstance(run(parts, store), RunFinished)
         left = left_by(store)
-        assert left.tape[0].data["overhead"] == EstimateCounter().count(model.prompt_text((), "")) >= words
+        assert left.notes[0].data["overhead"] == EstimateCounter().count(model.prompt_text((), "")) >= words
         assert (left.kinds.count("summarized") > 0) == (fallbacks > 0)
 
 

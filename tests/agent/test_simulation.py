@@ -15,7 +15,7 @@ ALL = 2_000
 
 @pytest.mark.parametrize("block", range(10))
 def test_seeds_of_a_first_run(block: int) -> None:
-    """After each life all invariants and laws hold, journal and tape agree, and each run ends within its limits."""
+    """After each life all invariants and laws hold, the run follows its journal, and each run ends within its limits."""
     size = FIRST_RUN // 10
     for seed in range(block * size, (block + 1) * size):
         assert simulate(seed).outcome is not None
@@ -33,7 +33,7 @@ def test_all_seeds(block: int) -> None:
 
 @pytest.mark.parametrize("seed", [3, 17, 146])
 def test_a_seed_replays_exactly(seed: int) -> None:
-    """A seed tells one story: the same lives, deaths and endings, the same journal and the same tape."""
+    """A seed tells one story: the same lives, deaths and endings, the same journal."""
     one, other = simulate(seed), simulate(seed)
     assert one.story == other.story
     assert one.outcome == other.outcome
@@ -59,5 +59,5 @@ def test_the_seeds_meet_what_can_go_wrong() -> None:
     told = "\n".join(stories)
     for word in ("died", "not opened", "RunFinished", "RunStopped", "RunFailed store:", "RunFailed model:"):
         assert word in told, word
-    for kind in ("overtaken", "taken", "policy", "resumed", "act_failed", "verdict", "judged", "restoring"):
+    for kind in ("conflict", "taken", "policy", "resumed", "act_failed", "verdict", "judged", "restoring"):
         assert kinds[kind], kind

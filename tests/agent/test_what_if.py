@@ -215,15 +215,6 @@ def test_a_model_is_told_what_the_run_was_begun_with() -> None:
         assert found.asked.environment == 0
 
 
-def test_the_name_of_its_tape_must_be_free_too() -> None:
-    """Where something of that name is, the new run is refused as a whole: no session without its tape is left."""
-    store = a_run({})
-    Session.open(store, "new.run", task="Mine.").close()
-    with pytest.raises(NameTaken, match=r"'new\.run'"):
-        what_if(store, NAME, into=store, into_name="new")
-    assert "new" not in [journal.name for journal in store.journals()]
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -16,9 +16,9 @@ import pytest
 
 import mage
 from mage.agent import Agent, AsyncAgent, RunFinished
-from mage.agent.rerunning.answerers import Answering, RecordedEnvironment
-from mage.agent.rerunning.record import Record
+from mage.agent.reruns import Record
 from mage.agent.restore import AsyncRestorable, Restorable
+from mage.agent.what_ifs import Answering, RecordedEnvironment
 from mage.cli.environments import GuardedEnvironment
 from mage.effects import (
     ActionEffect,

@@ -10,20 +10,30 @@ import attrs
 import pytest
 
 from mage import Session
-from mage.agent import Agent, AgentHook, AsyncAgent, Outcome, tape_name
-from mage.agent.durable import Durable
+from mage.agent import Agent, AgentHook, AsyncAgent, Outcome
+from mage.agent.cursor import LogEnds, TellHooks
+from mage.agent.log import RunNote, find_run, is_of_a_run, note_of
 from mage.agent.loop import program
-from mage.agent.opening import begun, recorded, tape_entries
-from mage.agent.performing import TellHooks
-from mage.agent.reel import TapeEnds
-from mage.agent.tape import TapeEntry
+from mage.agent.replay import Replay
 from mage.codec import encode_tree
 from mage.effects.program import Ask, Program, drive
 from mage.engine import Command, MageError, State
 from mage.memory.state import Run
 from mage.render import Meter
-from mage.session import Entry
-from mage.stores import AsyncJournalStore, JournalStore
+from mage.session import Entry, Noted
+from mage.stores import (
+    NOTHING,
+    AsyncJournalStore,
+    JournalStore,
+    MemoryStore,
+    Note,
+    Record,
+    command_of,
+    draft,
+    fold,
+    meta_of,
+    seal,
+)
 from mage.testing import AwaitedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK, Parts
@@ -36,9 +46,10 @@ __all__ = [
     "both",
     "called_agent",
     "constant",
-    "entries_of",
     "left_by",
+    "notes_of",
     "plain",
+    "rebuilt",
     "rerun",
 ]
 
@@ -100,10 +111,11 @@ def _run_called(
     name: str = NAME,
     *,
     task: str | None = TASK,
+    anew: bool = False,
     on_event: Iterable[AgentHook] = (),
 ) -> Outcome:
     agent = called_agent(parts)
-    return agent.run(store, name, task=task, on_event=on_event, clock=constant, salts=plain)
+    return agent.run(store, name, task=task, anew=anew, on_event=on_event, clock=constant, salts=plain)
 
 
 def _run_awaited(
@@ -112,10 +124,13 @@ def _run_awaited(
     name: str = NAME,
     *,
     task: str | None = TASK,
+    anew: bool = False,
     on_event: Iterable[AgentHook] = (),
 ) -> Outcome:
     agent = awaited_agent(parts)
-    return asyncio.run(agent.run(store, name, task=task, on_event=on_event, clock=constant, salts=plain))
+    return asyncio.run(
+        agent.run(store, name, task=task, anew=anew, on_event=on_event, clock=constant, salts=plain)
+    )
 
 
 Running: TypeAlias = Callable[..., Outcome]
@@ -131,7 +146,7 @@ class Left:
 
     state: State
     journal: tuple[Entry, ...]
-    tape: tuple[TapeEntry, ...]
+    notes: tuple[RunNote, ...]
 
     @property
     def tree(self) -> bytes:
@@ -145,41 +160,53 @@ class Left:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of the entries of the tape."""
-        return [entry.kind for entry in self.tape]
+        """The kinds of the notes."""
+        return [note.kind for note in self.notes]
 
 
-def entries_of(store: JournalStore, name: str = NAME) -> tuple[TapeEntry, ...]:
-    """Return the entries of a run's tape."""
-    with Session.open(store, tape_name(name), salts=plain) as tape:
-        return tuple(tape_entries(tape.name, tape.tree.task, tape.state().raw))
+def notes_of(store: JournalStore, name: str = NAME) -> tuple[RunNote, ...]:
+    """Return the notes of a session's run, `began` first."""
+    with Session.open(store, name, wait=False) as session:
+        log = session.log()
+    return tuple([note_of(each) for each in log if isinstance(each, Noted) and is_of_a_run(each)])
+
+
+def rebuilt(store: JournalStore, change: Callable[[Command | Note], Command | Note | None]) -> MemoryStore:
+    """Return a store with the same session, made of changed commands and notes; where one becomes None, it is left out."""
+    head, state = NOTHING, None
+    records: list[Record] = []
+    for record in store.read(NAME):
+        said = change(command_of(state, record))
+        if said is not None:
+            records.append(seal(head, draft(state, said, meta_of(record)), plain))
+            state, head = fold(records[-1:], state), records[-1].head
+    other = MemoryStore()
+    other.create(NAME, records)
+    return other
 
 
 def left_by(store: JournalStore, name: str = NAME) -> Left:
     """Return what the run of this name has left behind."""
     with Session.open(store, name, wait=False) as session:
-        return Left(session.phase, session.history(), entries_of(store, name))
+        return Left(session.phase, session.history(), notes_of(store, name))
 
 
 def rerun(
     store: JournalStore, name: str = NAME, *, repeatable: bool = True, asked: list[Ask[Any]] | None = None
-) -> tuple[Durable, Outcome | None]:
+) -> tuple[Replay, Outcome | None]:
     """Run a run again, asking nobody: return where that ends, and the outcome if it came to one.
 
     What its program asks is added to `asked`.
     """
     with Session.open(store, name, wait=False) as session:
-        entries = entries_of(store, name)
-        first = begun(tape_name(name), entries)
-        before = session.history(upto=first.version) if first.version > 1 else ()
-        after = session.history(after=first.version)
-        found = recorded(first, session.at(first.version).phase, before, after, entries)
-    durable = Durable(found, policy=None, repeatable=repeatable, live=False)
+        found = find_run(session.log())
+    assert found is not None
+    replay = Replay(found, policy=None, repeatable=repeatable, live=False)
     try:
-        run = Run(Meter(first.counter), first.overhead)
-        return durable, drive(durable.run(_heard(program(run), [] if asked is None else asked)), _nobody)
-    except TapeEnds:
-        return durable, None
+        run = Run(Meter(found.counter), found.overhead)
+        return replay, drive(replay.run(_heard(program(run), [] if asked is None else asked)), _nobody)
+    except LogEnds:
+        return replay, None
 
 
 async def _heard(asking: Program[Outcome], asked: list[Ask[Any]]) -> Outcome:

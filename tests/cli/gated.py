@@ -164,14 +164,14 @@ class Misread(Broken):
 
 
 class Beside(Broken):
-    """An environment of a run whose session is run by somebody else meanwhile: they write on the tape."""
+    """An environment of a run whose session is run by somebody else meanwhile: they write notes."""
 
     def __init__(self, arguments: str) -> None:
-        self._url, _, self._tape = arguments.rpartition("#")
+        self._url, _, self._name = arguments.rpartition("#")
 
     def reset(self) -> str:
-        with Session.open(self._url, self._tape) as tape:
-            tape.grow("started", "{}")
+        with Session.open(self._url, self._name, wait=False) as session:
+            session.note("started", "{}")
         return "A dark room."
 
 

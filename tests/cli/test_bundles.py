@@ -94,11 +94,11 @@ def test_a_lineage_that_does_not_fit_is_refused_with_what_helps(url: str, tmp_pa
     assert heads(other)["try"] == heads(url)["try"]
 
 
-def test_a_name_that_leaves_no_room_for_a_tape_is_refused(url: str, tmp_path: Path) -> None:
+def test_a_name_that_is_too_long_is_refused(url: str, tmp_path: Path) -> None:
     """By fork and by both kinds of import, in one line, and nothing is made."""
     bundle, before = tmp_path / "out.jsonl", heads(url)
     mage("export", f"{url}#main", "--out", bundle)
-    name = "n" * 252
+    name = "n" * 256
     for arguments in (
         ("fork", f"{url}#main", name),
         ("import", bundle, f"{url}#{name}"),
@@ -107,7 +107,7 @@ def test_a_name_that_leaves_no_room_for_a_tape_is_refused(url: str, tmp_path: Pa
         ran = mage(*arguments)
         assert ran.status == 1
         assert ran.err.count("\n") == 1
-        assert "at most 251" in ran.err
+        assert "more than 255" in ran.err
     assert heads(url) == before
 
 

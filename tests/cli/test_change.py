@@ -55,16 +55,11 @@ def test_a_run_is_renamed_and_removed_with_its_session() -> None:
 
 
 def test_a_name_that_is_taken_stays() -> None:
-    """Also by the run of a session that is not there, and by the session itself; nothing is renamed."""
+    """Also by the session itself; nothing is renamed."""
     mage("fork", "work.db@3", "other")
     for new in ("main", "other"):
         assert in_one_line(mage("rename", "work.db#other", new), f"work.db#{new} is there already")
-    mage("run", "--offline", "--session", "work.db#study")
-    mage("run", "--offline", "--session", "work.db#den")
-    with open_store("sqlite:///work.db") as store:
-        store.delete("den")
-    assert in_one_line(mage("rename", "work.db#study", "den"), "den.run is there already")
-    assert names() == ["den.run", "main", "other", "study", "study.run"]
+    assert names() == ["main", "other"]
 
 
 def test_what_a_fork_reads_through_keeps_its_name_and_its_records() -> None:

@@ -23,7 +23,7 @@ __all__ = ["place"]
 
 @pytest.fixture(autouse=True)
 def work(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a store with sessions, a run's tape among them, a session file and folders."""
+    """Have a store with sessions, a run among them, a session file and folders."""
     monkeypatch.delenv("MAGE_STORE", raising=False)
     Path("story.jsonl").write_bytes(b"".join(encode_journal(story())))
     for name in ("monday", "mo%23re", "tuesday"):
@@ -78,7 +78,7 @@ def test_what_is_not_asked_for_is_not_loaded_for_a_completion() -> None:
 
 
 def test_sessions_are_completed_as_they_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind a store, or alone with MAGE_STORE; tapes and what gc saw are none; names are spelled as they are printed."""
+    """Behind a store, or alone with MAGE_STORE; what gc saw is none; names are spelled as they are printed."""
     assert complete_session("work.db#") == [
         f"work.db#{each}" for each in ("mo%23re", "monday", "study", "tuesday")
     ]

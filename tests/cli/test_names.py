@@ -74,7 +74,7 @@ def names_in(url: str) -> set[str]:
 
 def listed(url: str) -> list[tuple[str, str]]:
     """Return what `mage sessions` prints as names, each with what it prints as the session that it was forked from."""
-    lines = mage("sessions", url, "--all").out.splitlines()[1:]
+    lines = mage("sessions", url).out.splitlines()[1:]
     found = [re.search(r"\(from (\S+)\) task$", line) for line in lines]
     return [
         (line.split()[0], "" if each is None else each[1]) for line, each in zip(lines, found, strict=True)

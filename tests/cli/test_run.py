@@ -10,8 +10,7 @@ import pytest
 
 from mage import Session
 from mage.agent import Agent, Outcome, Policy
-from mage.agent.rerunning import policy_of
-from mage.agent.tape import TAPE_TASK
+from mage.agent.reruns import policy_of
 from mage.cli.answerers import Asked
 from mage.cli.keeping import Kept
 from mage.cli.output import Refused
@@ -216,7 +215,7 @@ class Beaten:
 
 def test_who_runs_a_session_beside_another_is_told_so() -> None:
     """Whether both began it at once or the other came later: somebody else is running it."""
-    env = "tests.cli.gated:Beside:sqlite:///w.db#a.run"
+    env = "tests.cli.gated:Beside:sqlite:///w.db#a"
     ran = mage("run", *PLAYED, "--environment", env, "--session", "sqlite:///w.db#a", "--json")
     told = json.loads(ran.out)
     assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "store: conflict")
@@ -224,7 +223,14 @@ def test_who_runs_a_session_beside_another_is_told_so() -> None:
     kept = Kept(None, "run", is_there=False)
     with pytest.raises(Refused, match="somebody else is running this session"):
         _ran(
-            cast("Agent", Beaten()), MemoryStore(), kept, "t", Asked("shop"), quiet=True, with_traceback=False
+            cast("Agent", Beaten()),
+            MemoryStore(),
+            kept,
+            "t",
+            Asked("shop"),
+            anew=False,
+            quiet=True,
+            with_traceback=False,
         )
 
 
@@ -258,18 +264,17 @@ def test_a_session_for_another_task_is_refused() -> None:
     assert exported("sqlite:///w.db#a") == before
 
 
-def test_a_tape_that_cannot_be_followed_is_refused() -> None:
-    """A session that is named like a tape; a tape of another version; each by whoever would follow it."""
-    url = "sqlite:///w.db"
-    with Session.open(url, "a", task=shop.TASK), Session.open(url, "a.run", task="A session of my own."):
-        pass
-    ran = mage("run", "--offline", "--session", f"{url}#a")
-    assert in_one_line(ran, "no tape of a run, but a session")
-    assert in_one_line(mage("rerun", f"{url}#a"), "no tape of a run, but a session")
-    with Session.open(url, "b", task=shop.TASK), Session.open(url, "b.run", task=TAPE_TASK) as tape:
-        tape.grow("began", '{"version": 1, "program": 99}')
-    for command in (["run", "--offline", "--session"], ["rerun"]):
-        assert in_one_line(mage(*command, f"{url}#b"), "another version of mage", "fork")
+def test_a_log_that_cannot_be_followed_is_refused() -> None:
+    """A run of another version is refused in one line that says what does; with --anew a new one begins there."""
+    url = "sqlite:///w.db#b"
+    with Session.open("sqlite:///w.db", "b", task=shop.TASK) as session:
+        session.note("began", '{"program": 99}')
+    assert in_one_line(
+        mage("run", "--offline", "--session", url), "another version of mage", "mage run --anew"
+    )
+    assert in_one_line(mage("rerun", url), "another version of mage", "begin a new one")
+    assert mage("run", "--offline", "--environment", "shop", "--session", url, "--anew").status == 0
+    assert mage("rerun", url).status == 0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mage import Failed, JudgeRequest, Passed, Refused, Verdict
-from mage.cli.redact import redact_run
+from mage.cli.redact import redact_store
 from mage.effects import Metered, Usage
 from mage.engine import Accept, Active, Compress, Grow, Unverified
 from mage.stores import JournalStore
@@ -62,7 +62,7 @@ def test_a_session_knows_how_often_texts_were_taken_out(twin: Twin, store: Journ
     with twin.open(store, "s", task="t") as session:
         session.grow("a secret", "o")
         before = session.redactions
-        redact_run(store, "s", re.compile("secret"))
+        redact_store(store, "s", re.compile("secret"))
         assert session.redactions == before
         session.refresh()
         assert session.redactions > before

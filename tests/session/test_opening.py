@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from mage import Session
-from mage.agent import tape_name
 from mage.session import OtherTask, SessionClosed
 from mage.stores import (
     BadName,
@@ -18,8 +17,6 @@ from mage.stores import (
     UnknownJournal,
     redacted,
 )
-from mage.stores.checks import TAPE
-from mage.testing.stores import chain
 from tests.session.twins import Twin, both
 
 
@@ -64,25 +61,6 @@ def test_bad_names_are_refused(twin: Twin, store: JournalStore) -> None:
         twin.open(store, "", task="t")
     with twin.open(store, "s", task="t") as session, pytest.raises(BadName):
         session.fork("a\0b")
-
-
-@both
-def test_every_new_session_has_room_for_the_name_of_its_tape(twin: Twin, store: JournalStore) -> None:
-    """The longest name has a tape beside it; a longer one is refused by open and fork, and opened if it is there."""
-    longest, longer = "n" * 251, "n" * 252
-    assert tape_name(longest) == longest + TAPE
-    with twin.open(store, longest, task="t") as session:
-        session.fork("m" * 251).close()
-        with pytest.raises(BadName) as raised:
-            session.fork(longer)
-        assert "at most 251" in str(raised.value)
-    twin.open(store, tape_name(longest), task="t").close()
-    with pytest.raises(BadName):
-        twin.open(store, longer, task="t")
-    with pytest.raises(UnknownJournal):
-        store.head(longer)
-    store.create(longer, chain(2))
-    twin.open(store, longer).close()
 
 
 @both

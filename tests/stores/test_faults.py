@@ -120,6 +120,7 @@ HANDED_ON: list[StoreError] = [
     errors.OtherRecord(1),
     errors.OutdatedTexts("a"),
     errors.BadMeta("why"),
+    errors.BadNote("a b"),
     errors.BadSource("clock", "why"),
     errors.BadAddress("a", "why"),
     errors.MissingExtra("a", "b"),

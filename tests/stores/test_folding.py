@@ -24,7 +24,6 @@ from mage.engine import (
     Start,
     State,
     Unverified,
-    apply,
     check,
     replay,
 )
@@ -34,6 +33,7 @@ from mage.stores import (
     BadMeta,
     DamagedRecord,
     Draft,
+    Note,
     Plain,
     Record,
     command_of,
@@ -126,7 +126,7 @@ def test_every_command_has_its_body() -> None:
     grown = state_after(Grow("a", "o"))
     back = state_after(Grow("a", "o"), Revise(0))
     digest = "0" * 64
-    cases: list[tuple[State | None, Command, str, tuple[str, ...]]] = [
+    cases: list[tuple[State | None, Command | Note, str, tuple[str, ...]]] = [
         (None, Start("t"), '{"op":"start"}', ("task",)),
         (grown, Instruct("i", standing=True), '{"op":"instruct","standing":true}', ("text",)),
         (grown, Grow("a", "o"), '{"op":"grow"}', ("action", "observation")),
@@ -144,6 +144,7 @@ def test_every_command_has_its_body() -> None:
         ),
         (grown, Accept(), '{"op":"accept"}', ()),
         (grown, Revise(3, "l"), '{"op":"revise","boundary":3}', ("lesson",)),
+        (grown, Note("decided", "{}"), '{"op":"note","kind":"decided"}', ("note",)),
     ]
     for state, command, body, names in cases:
         sealed = seal(NOTHING, draft(state, command, {}), salts())
@@ -179,6 +180,10 @@ def test_a_merged_grow_stores_no_payload() -> None:
         '{"op":"fail","fault":"other"}',
         '{"op":"accept","op":"accept"}',
         '{"op":"revise","boundary":12345678901234567890}',
+        '{"op":"note"}',
+        '{"op":"note","kind":"Decided"}',
+        '{"op":"note","kind":"decided","more":1}',
+        '{"kind":"decided","op":"note"}',
         '{"op":"\ud800"}',
     ],
 )
@@ -219,10 +224,29 @@ def test_what_its_state_refuses_is_damage(body: str, contents: tuple[str, ...]) 
 
 def test_nothing_folds_before_a_start() -> None:
     """Without a start there is no state: not of no records, and not of any other first one."""
-    for records in ([], [record('{"op":"grow"}', "a", "o")], [record('{"op":"walk","step":1}')]):
+    others = ('{"op":"grow"}', "a", "o"), ('{"op":"walk","step":1}',), ('{"op":"note","kind":"n"}', "x")
+    for records in ([], *([record(*each)] for each in others)):
         with pytest.raises(DamagedRecord):
             fold(records)
-    assert apply(None, command_of(None, record('{"op":"start"}', "t"))).unwrap() == state_after()
+    assert fold([record('{"op":"start"}', "t")]) == state_after()
+
+
+@given(st.data(), journals())
+def test_notes_fold_to_no_change(data: st.DataObject, commands: tuple[Command, ...]) -> None:
+    """Whatever notes stand between the commands of a history, the state is the very one that it would be without them."""
+    state: State | None = None
+    head = NOTHING
+    records: list[Record] = []
+    for command in commands:
+        notes = [
+            Note(f"kind_{each}", text) for each, text in enumerate(data.draw(st.lists(texts, max_size=2)))
+        ]
+        for said in (command, *notes):
+            records.append(seal(head, draft(state, said, {}), salts()))
+            assert isinstance(command_of(state, records[-1]), Note) == isinstance(said, Note)
+            before, state, head = state, fold(records[-1:], state), records[-1].head
+            assert state is before or not isinstance(said, Note)
+    assert fold(verify(NOTHING, records)) == replay(commands).unwrap()
 
 
 @given(st.dictionaries(texts, st.one_of(st.none(), st.booleans(), st.integers(), texts, st.floats())))

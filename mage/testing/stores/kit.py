@@ -16,6 +16,7 @@ from mage.stores import (
     Head,
     JournalStore,
     MemoryStore,
+    Note,
     Record,
     command_of,
     draft,
@@ -145,7 +146,9 @@ def _commands_of(records: Iterable[Record]) -> list[Command]:
     commands: list[Command] = []
     state: State | None = None
     for record in records:
-        commands.append(command_of(state, record))
+        command = command_of(state, record)
+        if not isinstance(command, Note):
+            commands.append(command)
         state = fold([record], state)
     return commands
 

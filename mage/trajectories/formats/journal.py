@@ -18,7 +18,7 @@ from mage.codec import DecodeError, decode_journal
 from mage.codec.journals import JOURNAL_FORMAT
 from mage.engine import Compress, EmptyJournal, State, replay
 from mage.stores.errors import DamagedRecord
-from mage.stores.folding import command_of, fold
+from mage.stores.folding import Note, command_of, fold
 from mage.trajectories.fields import Json
 from mage.trajectories.oddities import shortened
 from mage.trajectories.trajectory import Entry, Made, Remark, TraceError, Trajectory, made_of
@@ -81,16 +81,16 @@ def load_bundle(data: bytes, file: str) -> Result[tuple[Trajectory, ...], TraceE
         except DamagedRecord as damaged:
             where = f"record {damaged.version} of {journal.name}"
             return Failure(TraceError(file, where, damaged.reason, damaged.version - 1))
-    *before, exported = [_trajectory(name, session.made) for name, session in sessions.items()]
+    *before, exported = [_trajectory(name, session) for name, session in sessions.items()]
     return Success((*[attrs.evolve(each, lineage=True) for each in before], _with_lineage(exported, before)))
 
 
 @final
 @attrs.frozen
 class _Session:
-    """A session of the bundle, with what it reads through: what was made of its records, and each state."""
+    """A session of the bundle, with what it reads through: what was made of its records, None of a note, and each state."""
 
-    made: list[Made]
+    made: list[Made | None]
     states: list[State]
 
 
@@ -103,12 +103,13 @@ def _session(journal: Bundled, known: Mapping[str, _Session]) -> _Session:
         command = command_of(state, record)
         state = fold([record], state)
         entry = Entry(f"record {record.version} of {journal.name}", record.version - 1)
-        made.append(Made(command, (entry,)))
+        made.append(None if isinstance(command, Note) else Made(command, (entry,)))
         states.append(state)
     return _Session(made, states)
 
 
-def _trajectory(name: str, made: Sequence[Made]) -> Trajectory:
+def _trajectory(name: str, session: _Session) -> Trajectory:
+    made = [each for each in session.made if each is not None]
     return made_of(name, made, summarized=any(isinstance(each.command, Compress) for each in made))
 
 

@@ -3,7 +3,7 @@
     ran = lived(Life(Fault("judge", Silent())), Life())
     assert ran.outcomes == (RunStopped("judge_down", ...), RunFinished(...))
 
-The twins must come to the same: outcomes, state, journal, tape, and what the servers were sent, to the byte.
+The twins must come to the same: outcomes, state, journal, notes, and what the servers were sent, to the byte.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Ran:
 
     Attributes:
         outcomes: how each life ended.
-        left: what is left behind: state, journal and tape.
+        left: what is left behind: state, journal and notes.
         seen: the bodies that the server of each life was sent.
         billed: what all of them charged, by kind of call.
         dial: what the dial shows.

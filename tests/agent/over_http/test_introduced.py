@@ -14,7 +14,7 @@ from mage.llm import AsyncChatModel, ChatModel, async_client, client
 from mage.stores import MemoryStore
 from mage.testing import ScriptedEnvironment
 from mage.tokens import EstimateCounter
-from tests.agent.twins import entries_of
+from tests.agent.twins import notes_of
 from tests.llm.server import Request, ScriptedServer, calls, says
 from tests.llm.twins import KEY
 
@@ -67,7 +67,7 @@ def test_the_model_is_told_tools_and_manual(mode: Mode) -> None:
     assert acted.actions == ['look {"at":"shelf"}', 'take {"what":"lamp"}']
     check_it_was_told(server.requests, mode)
     fixed = EstimateCounter().count(model.prompt_text(TOOLS, MANUAL))
-    assert entries_of(store)[0].data["overhead"] == fixed
+    assert notes_of(store)[0].data["overhead"] == fixed
 
 
 @pytest.mark.parametrize("mode", MODES)

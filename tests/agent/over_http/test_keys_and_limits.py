@@ -38,13 +38,13 @@ def test_a_client_asks_again_when_it_may(kind: Kind) -> None:
     check_it_went_on(ran)
 
 
-def test_what_a_provider_wants_to_be_waited_for_is_on_the_tape() -> None:
+def test_what_a_provider_wants_to_be_waited_for_is_in_the_log() -> None:
     """Where the client has asked often enough, the run fails, and says how long to wait."""
     ran = lived(Life(Fault("model", SOON), retries=1), Life())
     assert isinstance(ran.outcomes[0], RunFailed)
     assert ran.outcomes[0].reason == "model: rate_limit"
     assert len(ran.seen[0]) == 2
-    failed = [entry.data["failed"] for entry in ran.left.tape if "failed" in entry.data]
+    failed = [entry.data["failed"] for entry in ran.left.notes if "failed" in entry.data]
     assert [(one["fault"], one["retry_after"]) for one in failed] == [("rate_limit", 0.01)]
     check_it_went_on(ran)
 

@@ -146,4 +146,4 @@ def test_ten_steps_with_a_real_model(address: str) -> None:
         assert name in ("look", "take")
         assert set(arguments) == {"shelf"}
         assert arguments["shelf"] in ITEMS
-    assert rerun(store, RUN)[1] == outcome, "its tape plays the same run without a model"
+    assert rerun(store, RUN)[1] == outcome, "its log plays the same run without a model"

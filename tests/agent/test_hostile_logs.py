@@ -1,4 +1,4 @@
-"""A tape that was damaged or meddled with is refused by name, and nothing that it says is performed on its word."""
+"""A log that was damaged or meddled with is refused by name, and nothing that it says is performed on its word."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import count
 from typing import Any, Final, TypeAlias, final
 
 import attrs
@@ -14,20 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mage import Failed, Passed, Session
-from mage.agent import Agent, BadTape, Outcome, Policy, RunFinished, RunStopped, rerun, tape_name, what_if
-from mage.agent.answering import BadAnswer
-from mage.agent.reel import TapeEnds
-from mage.agent.rerunning import policy_of
-from mage.agent.spelling import require_sound
-from mage.agent.tape import TAPE_TASK, TapeDiverged, TapeEntry, encoded
+from mage import Failed, Passed
+from mage.agent import Agent, BadRunLog, Outcome, Policy, RunFinished, RunStopped, rerun, what_if
+from mage.agent.cursor import BadAnswer, LogEnds
+from mage.agent.log import RunDiverged, require_sound
+from mage.agent.reruns import policy_of
 from mage.effects import EffectError, Irreversible, Metered, NotRestored, Observed, Restored, Reversible, Tool
-from mage.engine import Compress, Instruct, MageError
-from mage.stores import MemoryStore
+from mage.engine import Command, Compress, Instruct, MageError
+from mage.stores import MemoryStore, Note
 from mage.testing import ScriptedEnvironment, ScriptedModel
 from tests.agent.playing import DONE, Played, acts, compress, revise
 from tests.agent.toys import TASK, Dial, Ground, judge, model_of, summarizer, world_of
-from tests.agent.twins import NAME, entries_of
+from tests.agent.twins import NAME, notes_of, rebuilt
 
 Place: TypeAlias = tuple[object, ...]
 MISSING: Final = object()
@@ -45,12 +44,12 @@ INSTEAD: Final[Sequence[object]] = (
     {"is": "Passed"},
     MISSING,
 )
-"""What stands in place of a value of a tape. A text in place of a text is another tape, and nobody can tell."""
+"""What stands in place of a value of a note. A text in place of a text is another log, and nobody can tell."""
 KINDS: Final = {
     "decided", "summarized", "judged", "verdict", "started", "restored", "acting", "act_failed", "again", "restoring",
-    "overtaken", "taken", "policy", "resumed", "ended",
+    "conflict", "taken", "policy", "resumed", "ended",
 }  # fmt: skip
-"""What a tape holds behind its first entry."""
+"""The kinds of notes behind the first."""
 
 
 @final
@@ -60,7 +59,7 @@ class Dying(Exception):
 
 @cache
 def runs() -> tuple[Played, ...]:
-    """Return real runs, in which an entry of every kind is written."""
+    """Return real runs, in which a note of every kind is written."""
     observed = Observed("seen", instructions=("go",), effect=Irreversible("gone"))
     first = Played(
         attrs.evolve(acts("a", "b", thought="hm"), then=Compress("did ab")), acts("c"), revise(0, "not so"), acts("d"),
@@ -115,17 +114,15 @@ def changed(document: Any, place: Place, instead: object) -> Any:
 
 
 def cut(whole: Played, length: int) -> Played:
-    """Return a run that died when its tape was so long: with the commands that were given by then."""
+    """Return a run that died right before its note of this number was written."""
     part = whole.again(
         *[DONE] * 9,
         verdicts=[Passed()] * 9,
         texts=["did"] * 9,
         environment=ScriptedEnvironment(*["seen"] * 99),
     )
-    part.tape = whole.tape[:length]
-    answers = sum(entry.kind != "resumed" for entry in part.tape)
-    given = [int(str(entry.meta.get("tape", 0))) <= answers for entry in whole.journal]
-    part.journal = whole.journal[: given.index(False) if False in given else None]
+    if length < len(whole.notes):
+        part.log = whole.log[: whole.place(length)]
     return part
 
 
@@ -139,25 +136,24 @@ def resumed(part: Played) -> Outcome | MageError:
 
 def intended(played: Iterable[Played]) -> set[str]:
     """Return the actions that the models of these runs have decided."""
-    decided = [entry.data["value"] for each in played for entry in each.tape if "value" in entry.data]
+    decided = [entry.data["value"] for each in played for entry in each.notes if "value" in entry.data]
     return {
         action["text"] for value in decided if isinstance(value, dict) for action in value.get("actions", ())
     }
 
 
 def check_nothing_wrong_is_done(whole: Played, length: int, at: int, place: Place, instead: object) -> None:
-    """Fail if a run over a tape that was changed in one place does what nobody has decided, or raises without a name."""
+    """Fail if a run over a log that was changed in one place does what nobody has decided, or raises without a name."""
     part = cut(whole, length)
-    entry = part.tape[at]
-    part.tape[at] = TapeEntry(entry.kind, changed(entry.data, place, instead))
+    part.change_note(at, changed(part.notes[at].data, place, instead))
     resumed(part)
     world = part.environment
     assert isinstance(world, ScriptedEnvironment)
     assert all(type(action) is str for action in world.actions)
     assert set(world.actions) <= intended([whole])
     again = part.again()
-    again.tape = list(part.tape)
-    with suppress(MageError, TapeEnds):
+    again.log = list(part.log)
+    with suppress(MageError, LogEnds):
         again.run(live=False)
 
 
@@ -175,27 +171,27 @@ def at_place(document: Any, place: Place) -> object:
 
 @st.composite
 def changes(draw: st.DrawFn) -> tuple[Played, int, int, Place, object]:
-    """Draw a run, how much of its tape is there, and a value of it with what stands in its place."""
+    """Draw a run, how much of its log is there, and a value of a note with what stands in its place."""
     whole = draw(st.sampled_from(runs()))
-    at = draw(st.sampled_from([place for place, entry in enumerate(whole.tape) if entry.data]))
-    length = draw(st.sampled_from(sorted({at + 1, min(at + 2, len(whole.tape)), len(whole.tape)})))
-    document = whole.tape[at].data
+    at = draw(st.sampled_from([place for place, entry in enumerate(whole.notes) if entry.data]))
+    length = draw(st.sampled_from(sorted({at + 1, min(at + 2, len(whole.notes)), len(whole.notes)})))
+    document = whole.notes[at].data
     place = draw(st.sampled_from(list(values(document))[1:]))
     return whole, length, at, place, draw(st.sampled_from(instead_of(at_place(document, place))))
 
 
-def test_the_runs_have_every_kind_of_entry() -> None:
-    """What is damaged below are entries of every kind that there is."""
-    assert {entry.kind for played in runs() for entry in played.tape} == KINDS
+def test_the_runs_have_every_kind_of_note() -> None:
+    """What is damaged below are notes of every kind that there is."""
+    assert {entry.kind for played in runs() for entry in played.notes} == KINDS
     for played in runs():
-        for entry in played.tape:
+        for entry in played.notes:
             require_sound(entry)
 
 
 @settings(max_examples=400)
 @given(changes())
 def test_nothing_wrong_is_performed(change: tuple[Played, int, int, Place, object]) -> None:
-    """Whichever value of a tape is another, or missing: no action is performed that was not decided, nothing unnamed
+    """Whichever value of a note is another, or missing: no action is performed that was not decided, nothing unnamed
     is raised, resumed or run again.
     """
     check_nothing_wrong_is_done(*change)
@@ -203,12 +199,12 @@ def test_nothing_wrong_is_performed(change: tuple[Played, int, int, Place, objec
 
 @pytest.mark.slow
 def test_nothing_wrong_is_performed_whatever_is_changed() -> None:
-    """The same for every value of every entry of these runs, and everything that may stand in its place."""
+    """The same for every value of every note of these runs, and everything that may stand in its place."""
     for whole in runs():
-        for at, entry in enumerate(whole.tape):
+        for at, entry in enumerate(whole.notes):
             for place in list(values(entry.data))[1:]:
                 for instead in instead_of(at_place(entry.data, place)):
-                    for length in {at + 1, len(whole.tape)}:
+                    for length in {at + 1, len(whole.notes)}:
                         check_nothing_wrong_is_done(whole, length, at, place, instead)
 
 
@@ -216,32 +212,31 @@ def test_nothing_wrong_is_performed_whatever_is_changed() -> None:
     "instead", instead_of(""), ids=lambda each: "missing" if each is MISSING else repr(each)
 )
 def test_an_action_that_is_no_text_is_refused(instead: object) -> None:
-    """`null` is not performed as `None`, nor anything else as what it looks like: the tape is refused."""
+    """`null` is not performed as `None`, nor anything else as what it looks like: the log is refused."""
     part = cut(runs()[0], 2)
     place = ("value", "actions", 0, "text")
-    part.tape[1] = TapeEntry("decided", changed(part.tape[1].data, place, instead))
-    assert isinstance(resumed(part), BadTape)
+    part.change_note(1, changed(part.notes[1].data, place, instead))
+    assert isinstance(resumed(part), BadRunLog)
     assert part.environment.actions == []  # type: ignore[attr-defined]  # a ScriptedEnvironment
 
 
 @pytest.mark.parametrize("field", ["action", "after"])
-def test_a_tape_that_was_about_to_do_something_else_is_refused(field: str) -> None:
+def test_a_log_that_was_about_to_do_something_else_is_refused(field: str) -> None:
     """Where what was about to be performed is not what was decided, or elsewhere, the run is not followed."""
     part = cut(runs()[0], 3)
-    noted = part.tape[2]
+    noted = part.notes[2]
     assert noted.kind == "acting"
-    part.tape[2] = TapeEntry("acting", {**noted.data, field: {"action": "b", "after": 7}[field]})
-    assert isinstance(resumed(part), TapeDiverged)
+    part.change_note(2, {**noted.data, field: {"action": "b", "after": 7}[field]})
+    assert isinstance(resumed(part), RunDiverged)
     assert part.environment.actions == []  # type: ignore[attr-defined]  # a ScriptedEnvironment
 
 
 @pytest.mark.parametrize("place", range(1, 7))
 def test_what_nobody_writes_is_refused(place: int) -> None:
-    """An entry with a field beside those of its kind was not written by mage, and is refused."""
+    """A note with a field beside those of its kind was not written by mage, and is refused."""
     part = cut(runs()[5], place)
-    last = part.tape[-1]
-    part.tape[-1] = TapeEntry(last.kind, {**last.data, "more": 1})
-    assert isinstance(resumed(part), BadTape)
+    part.change_note(-1, {**part.notes[-1].data, "more": 1})
+    assert isinstance(resumed(part), BadRunLog)
 
 
 @settings(max_examples=100)
@@ -254,13 +249,13 @@ def test_what_is_kept_beside_a_step(data: st.DataObject) -> None:
     )
     whole = Played(acts("a"), acts("b"), DONE, environment=ScriptedEnvironment(*seen))
     whole.run()
-    part = cut(whole, len(whole.tape) - 2)
+    part = cut(whole, len(whole.notes) - 2)
     kept = [at for at, entry in enumerate(part.journal) if entry.meta.get("observed")]
     at = data.draw(st.sampled_from(kept))
     meta = part.journal[at].meta
     place = data.draw(st.sampled_from([each for each in values(meta) if each and each[0] == "observed"]))
     instead = data.draw(st.sampled_from(instead_of(at_place(meta, place))))
-    part.journal[at] = attrs.evolve(part.journal[at], meta=changed(meta, place, instead))
+    part.change_command(at, attrs.evolve(part.journal[at], meta=changed(meta, place, instead)))
     resumed(part)
     assert set(part.environment.actions) <= intended([whole])  # type: ignore[attr-defined]  # a ScriptedEnvironment
 
@@ -285,19 +280,19 @@ def kept() -> tuple[MemoryStore, Ground]:
 
 
 def damaged(at: int, kind: str, text: str) -> MemoryStore:
-    """Return a store with the same session, and a tape in which an entry is another one."""
-    store, new = kept()[0], MemoryStore()
-    new.create(NAME, list(store.read(NAME)))
-    with Session.open(new, tape_name(NAME), task=TAPE_TASK) as tape:
-        for number, entry in enumerate(entries_of(store)):
-            tape.grow(*((kind, text) if number == at else (entry.kind, encoded(entry.data))))
-    return new
+    """Return a store with the same session, in whose journal a note is another one."""
+    numbers = count()
+
+    def change(said: Command | Note) -> Command | Note:
+        return Note(kind, text) if isinstance(said, Note) and next(numbers) == at else said
+
+    return rebuilt(kept()[0], change)
 
 
 @st.composite
 def damages(draw: st.DrawFn) -> tuple[int, str, str]:
-    """Draw an entry of the kept tape, and what stands in its place."""
-    entries = entries_of(kept()[0])
+    """Draw a note of the kept run, and what stands in its place."""
+    entries = notes_of(kept()[0])
     at = draw(st.integers(0, len(entries) - 1))
     entry = entries[at]
     if draw(st.booleans()):
@@ -310,7 +305,7 @@ def damages(draw: st.DrawFn) -> tuple[int, str, str]:
 
 @settings(max_examples=150)
 @given(damages())
-def test_a_damaged_tape_in_a_store(damage: tuple[int, str, str]) -> None:
+def test_a_damaged_log_in_a_store(damage: tuple[int, str, str]) -> None:
     """Resumed, run again, changed or asked for its policy: it goes on as decided, or says by name why it does not."""
     store, ground = damaged(*damage), Ground()
     agent = Agent(
@@ -341,7 +336,7 @@ def test_a_damaged_tape_in_a_store(damage: tuple[int, str, str]) -> None:
     ids=["fault", "detail", "retry_after"],
 )
 def test_a_failure_that_could_not_be_read_again_is_not_written(error: EffectError) -> None:
-    """An `EffectError` with something of a wrong type is the mistake of whoever raised it: its tape stays sound."""
+    """An `EffectError` with something of a wrong type is the mistake of whoever raised it: its log stays sound."""
     played = Played(acts("a"), error)
     with pytest.raises(BadAnswer):
         played.run()
