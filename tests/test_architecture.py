@@ -44,7 +44,7 @@ ENGINE_MAY_IMPORT: Final = {
     "returns.result",
 }
 DATABASES: Final = {
-    "sqlite3": ("mage/stores/sqlite.py", "mage/stores/doctor/sqlite.py"),
+    "sqlite3": ("mage/stores/sqlite.py", "mage/stores/doctor/reading.py"),
     "psycopg": ("mage/stores/postgres.py",),
 }
 """Where each database's driver is imported."""

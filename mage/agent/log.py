@@ -21,6 +21,7 @@ again over it, without a model, to the same state (`mage.agent.replay`).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, final, get_args, get_origin
 
@@ -44,6 +45,7 @@ from mage.effects import (
 from mage.engine import State, StepId, Verdict
 from mage.engine.errors import MageError
 from mage.memory.journal import OBSERVED, BadEffect, Tally
+from mage.memory.outcomes import KindOfCall
 from mage.memory.policy import BadPolicy, Policy
 from mage.memory.requests import Uncertain
 from mage.session import Entry, Noted
@@ -494,6 +496,13 @@ class RecordedRun:
         """What was kept last for whoever resumes the run."""
         note = self._last("remembered")
         return self.remembered if note is None else note.data
+
+    @property
+    def answers(self) -> Mapping[KindOfCall, int]:
+        """How many answers of each kind it holds, those that could not be used included. Cost: O(log)."""
+        found = Counter(each.kind for each in self.log if isinstance(each, RunNote))
+        judged = found["judged"] + found["verdict"]
+        return {"model": found["decided"], "judge": judged, "summarizer": found["summarized"]}
 
     def _last(self, kind: str) -> RunNote | None:
         notes = (each for each in reversed(self.log) if isinstance(each, RunNote))

@@ -5,18 +5,23 @@ No client of any interface is imported here, and nothing is sent: `mage.llm` and
 
 from mage.chat.messages import (
     Assistant,
+    AssistantReply,
     ChatMessage,
     Form,
+    NoReply,
     System,
     ToolCall,
     ToolResult,
     User,
+    read_reply,
     sendable,
     written,
 )
 from mage.chat.prompts import (
+    ALL_PROMPTS,
     MODES,
     Mode,
+    Prompt,
     Steps,
     decide_messages,
     judge_messages,
@@ -26,8 +31,6 @@ from mage.chat.prompts import (
     summary_prompt,
     system_prompt,
 )
-from mage.chat.replies import AssistantReply, NoReply, read_reply
-from mage.chat.schemas import misfit, move_schema, verdict_schema
 from mage.chat.tools import (
     ACT,
     COMPRESS,
@@ -39,12 +42,14 @@ from mage.chat.tools import (
     action_text,
     canonical,
     declared,
+    misfit,
+    move_schema,
     offered,
     parse_action,
     read_arguments,
+    verdict_schema,
 )
-from mage.chat.wording import ALL_PROMPTS, Prompt
-from mage.effects.tools import is_strict
+from mage.effects.environment import is_strict
 
 __all__ = [
     "ACT",

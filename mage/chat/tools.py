@@ -1,21 +1,31 @@
-"""What a model may call: the tools of an environment, and what an agent does to its own state.
+"""The tools of a model: those of an environment, the operations on an agent's own state, and their JSON Schemas.
 
 The action of a call is the tool's name, a space and the arguments as canonical JSON, wherever the call comes from:
 a model's reply, a trace, a host. So the same call is the same action (I2, the merge rule). An environment without
 tools takes any text as an action; its one tool is `act`, and the action is the text itself.
+
+`jsonschema` decides whether a value fits a schema, and is imported at the first question. A part of a schema that
+cannot be decided here (a `$ref` to another document, a pattern that is no Python pattern) is fitted by every value: the
+environment has the last word on an action.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, cast, final
 
-from mage.effects.tools import TOOL_NAME, BadTool, JsonValue, Tool
+import attrs
+
+from mage.effects import BadTool, Decide, JsonValue, Schema, Tool
+from mage.effects.environment import TOOL_NAME
+from mage.engine import Kind
 from mage.engine.errors import MageError
 
 
 @final
+@attrs.define
 class BadAction(MageError, ValueError):
     """A text is not the call of a tool.
 
@@ -24,10 +34,8 @@ class BadAction(MageError, ValueError):
         no_object: whether the arguments are JSON, and no object.
     """
 
-    def __init__(self, reason: str, *, no_object: bool = False) -> None:
-        self.reason = reason
-        self.no_object = no_object
-        super().__init__(reason)
+    reason: str
+    no_object: bool = False
 
     def __str__(self) -> str:
         return f"not the call of a tool: {self.reason}; expected a name, a space and a JSON object"
@@ -55,20 +63,20 @@ FINISH: Final = Tool.of(
     answer={"type": "string", "description": "the answer, or why there is none"},
 )
 OWN_TOOLS: Final = (COMPRESS, REVISE, FINISH)
-"""What an agent does to its own state."""
+"""The operations of an agent on its own state."""
 _RESERVED: Final = frozenset(tool.name for tool in (ACT, *OWN_TOOLS))
 
 
 def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
-    """Return what a model is offered in a world with these tools: them, or `act` where there are none, then our own.
+    """Return the tools of a model in an environment with `tools`: these, or `act` where there are none, then our own.
 
     Raises:
-        BadTool: two have one name, or one has a name of ours.
+        BadTool: two tools have one name, or a tool has a name of ours.
     """
     seen: set[str] = set()
     for tool in tools:
         if tool.name in _RESERVED:
-            raise BadTool(tool.name, "this name is taken by what an agent does to its own state")
+            raise BadTool(tool.name, "this name is taken by an operation on the agent's own state")
         if tool.name in seen:
             raise BadTool(tool.name, "two tools have this name")
         seen.add(tool.name)
@@ -115,11 +123,11 @@ _DECLARED: Final[dict[Style, Callable[[Tool], dict[str, Any]]]] = {
 
 
 def canonical(value: object) -> str:
-    """Return JSON with sorted keys and no spaces; what UTF-8 can spell stands as it is. Cost: O(size).
+    """Return JSON with sorted keys and no spaces, and no escape that JSON does not need. Cost: O(size).
 
     Raises:
-        ValueError: a number is not finite, or something is not JSON.
-        TypeError: something is not JSON.
+        ValueError: a number is not finite.
+        TypeError: a value is not JSON.
     """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -160,3 +168,103 @@ def read_arguments(text: str) -> dict[str, JsonValue]:
 
 def _no_number(written: str) -> JsonValue:
     raise ValueError(f"{written} is not JSON")
+
+
+# -- schemas -------------------------------------------------------------------------------------------
+
+
+_LONGEST: Final = 200
+"""Characters of a value or a reason that a misfit quotes."""
+
+
+def misfit(value: object, schema: object, at: str) -> str | None:
+    """Return where and how a value does not fit a schema, in one line, or None where it does.
+
+    The schema may be any object: every value fits one that is no valid JSON Schema.
+
+    Args:
+        value: JSON, as `json.loads` returns it.
+        schema: of the dialect that its `$schema` names; 2020-12, as MCP has it, where it names none.
+        at: the name of the value in the answer.
+
+    Cost: O(size of the value), times the schema's alternatives.
+    """
+    if not isinstance(schema, Mapping | bool):
+        return None
+    import jsonschema  # noqa: PLC0415  # loaded by those who check a value
+    import jsonschema.validators  # noqa: PLC0415
+    import referencing.exceptions  # noqa: PLC0415
+
+    # Any: the class of the dialect, which `jsonschema` makes while it is imported
+    kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+        wrong = next(kind(schema, registry=referencing.Registry()).iter_errors(value), None)
+    except (jsonschema.SchemaError, referencing.exceptions.Unresolvable, re.error, RecursionError):
+        return None
+    if wrong is None:
+        return None
+    reason = wrong.message if len(wrong.message) <= _LONGEST else f"{wrong.message[:_LONGEST]}..."
+    return f"{at}{wrong.json_path[1:]}: {reason}"
+
+
+def move_schema(
+    tools: Sequence[Tool], *, longest: int | None = None, request: Decide | None = None
+) -> Schema:
+    """Return the schema of a reply in the JSON mode: a thought, then one move.
+
+    Args:
+        tools: the tools that the model is offered.
+        longest: the most characters of a text of the model's; None for no limit. For servers that know
+            `maxLength`, such as llama.cpp's; a small model can write on for ever.
+        request: limits the moves to those that are possible now: without an open segment there is no compress, and
+            revise takes its boundaries only. None for all moves.
+    """
+    moves = [_move(tool, longest, request) for tool in tools if _is_open(tool, request)]
+    return _object({"thought": _string(longest), "move": {"anyOf": moves}})
+
+
+def _is_open(tool: Tool, request: Decide | None) -> bool:
+    if request is None:
+        return True
+    return (tool is not COMPRESS or request.may_compress) and (tool is not REVISE or bool(request.boundaries))
+
+
+def _move(tool: Tool, longest: int | None, request: Decide | None) -> Schema:
+    parameters = tool.parameters
+    if tool is ACT or tool in OWN_TOOLS:
+        properties = {
+            name: _string(longest, described) if described.get("type") == "string" else described
+            for name, described in cast("Mapping[str, Schema]", parameters["properties"]).items()
+        }
+        if tool is REVISE and request is not None:
+            properties["step"] = {"type": "integer", "enum": [int(step) for step in request.boundaries]}
+        parameters = _object(properties)
+    return _object({"name": {"type": "string", "enum": [tool.name]}, "arguments": parameters})
+
+
+def verdict_schema(kind: Kind, *, longest: int | None = None) -> Schema:
+    """Return the schema of a judge's reply: the reasoning before the verdict. A fallback's steps are never at fault."""
+    faults: list[JsonValue] = ["none", "summary", "execution"] if kind == "subgoal" else ["none", "summary"]
+    return _object(
+        {
+            "reasoning": _string(longest),
+            "passed": {"type": "boolean"},
+            "fault": {"type": "string", "enum": faults},
+            "feedback": _string(longest),
+        }
+    )
+
+
+def _object(properties: Mapping[str, Schema]) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _string(longest: int | None, described: Schema | None = None) -> Schema:
+    known: Schema = {"type": "string"} if described is None else described
+    return known if longest is None else {**known, "maxLength": longest}

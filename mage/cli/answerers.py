@@ -13,13 +13,13 @@ from urllib.parse import urlsplit, urlunsplit
 import attrs
 import typer
 
-from mage.agent import Totals
 from mage.chat import Mode as PromptMode
 from mage.cli.environments import GROUP, SHOP, complete_environment
 from mage.cli.output import Refused
 from mage.cli.script import BadScript, Played, read_script
 from mage.demo import shop
 from mage.effects import Judge, Model, Summarizer
+from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
 
 __all__ = [
     "Answerers",
@@ -97,7 +97,7 @@ class Asked:
         base_url: the server's address, if it was given.
         mode: how the model replies.
         script: the file that is played.
-        used: how many calls of each kind the run had made before the script was played.
+        used: how many answers of each kind the run had before the script was played.
     """
 
     environment: str
@@ -108,12 +108,11 @@ class Asked:
     script: str | None = None
     used: Mapping[str, int] = attrs.field(factory=dict)
 
-    def from_here(self, done: Totals) -> Asked:
-        """Return the same, with a script that is played from its first line where so much was done already."""
+    def from_here(self, answers: Mapping[KindOfCall, int]) -> Asked:
+        """Return the same, with a script that is played from its first line where so much was answered already."""
         if self.script is None:
             return self
-        used: dict[str, int] = {who: usage.calls for who, usage in done.tokens.items() if usage.calls}
-        return attrs.evolve(self, used=used)
+        return attrs.evolve(self, used={who: count for who, count in answers.items() if count})
 
     @property
     def document(self) -> dict[str, object]:
@@ -289,13 +288,13 @@ class Answerers:
     summarizer: Summarizer | None
 
 
-def answerers_of(stack: ExitStack, asked: Asked, done: Totals) -> Answerers:
+def answerers_of(stack: ExitStack, asked: Asked, answers: Mapping[KindOfCall, int]) -> Answerers:
     """Return who is asked; nothing is sent yet.
 
     Args:
         stack: closes what they need.
         asked: who is.
-        done: what the run has done: a script goes on behind it.
+        answers: how many answers of each kind the run has: a script goes on behind them.
 
     Raises:
         Refused: as `model_at`; or a script cannot be read.
@@ -309,7 +308,7 @@ def answerers_of(stack: ExitStack, asked: Asked, done: Totals) -> Answerers:
     except BadScript as problem:
         raise Refused(str(problem)) from None
     file = Path(asked.script).name
-    used = {who: usage.calls - asked.used.get(who, 0) for who, usage in done.tokens.items()}
+    used = {who: answers.get(who, 0) - asked.used.get(who, 0) for who in KINDS_OF_CALL}
     return Answerers(
         Played(file, "model", script.decisions, used["model"]),
         Played(file, "judge", script.verdicts, used["judge"]) if script.verdicts else None,

@@ -17,7 +17,6 @@ from mage.agent import (
     RunDiverged,
     RunStopped,
     Tally,
-    Totals,
     WhatIf,
     outcome_document,
     rerun,
@@ -298,7 +297,7 @@ def _who(stack: ExitStack, change: _Change) -> tuple[Answerers | None, Judge | N
     options, who = change.options, None
     if options.model is not None or options.asks_no_model:
         asked = Asked("", options.model, None, options.base_url, options.mode or Mode.TOOLS, options.script)
-        who = answerers_of(stack, asked, Totals())
+        who = answerers_of(stack, asked, {})
     if change.judge is not None:
         return who, model_at(stack, change.judge, base_url=options.base_url).judge
     return who, None if who is None else who.judge

@@ -29,7 +29,7 @@ from mage.agent import (
     remembered,
     rerun,
 )
-from mage.agent.reruns import policy_of
+from mage.agent.reruns import run_of
 from mage.cli.answerers import (
     Asked,
     BaseUrl,
@@ -52,6 +52,7 @@ from mage.cli.show import print_tree
 from mage.demo import shop
 from mage.effects import BadEnvironment
 from mage.engine.text import is_blank
+from mage.memory.outcomes import KindOfCall
 from mage.render import printable
 from mage.session import OtherTask, Session
 from mage.stores import Conflict, JournalStore, MemoryStore, UnknownJournal
@@ -122,7 +123,7 @@ def run(
     options.require_sound()
     text = _task_of(task, task_file)
     kept = where_kept(session, is_offline=options.asks_no_model, asks_model=model is not None)
-    found = _found(kept, options, anew=anew)
+    found = _found(kept, anew=anew)
     if text is None and not kept.is_there:
         text = shop.TASK if options.is_demo else _no_task(kept)
     asked = options.asked(found.asked, is_new=found.is_new)
@@ -227,20 +228,20 @@ class _Found:
     Attributes:
         asked: who it asked, and where, when it was run last; None where no run of this command is there.
         policy: the one that it had; None likewise.
-        done: what it did and took, where a script is played.
+        answers: how many it has of each kind.
         is_new: whether nothing was done yet, by whomever.
         is_anew: whether a new run is begun where there was one.
     """
 
     asked: Asked | None = None
     policy: Policy | None = None
-    done: Totals = attrs.field(factory=Totals)
+    answers: Mapping[KindOfCall, int] = attrs.field(factory=dict)
     is_new: bool = True
     is_anew: bool = False
 
 
-def _found(kept: Kept, options: Options, *, anew: bool) -> _Found:
-    """Return what is there of a run. Cost: O(its log), and of one that plays a script to run it again.
+def _found(kept: Kept, *, anew: bool) -> _Found:
+    """Return what is there of a run. Cost: O(its journal).
 
     Where a new run is begun, that is who the earlier one asked, as far as its log can be read.
 
@@ -251,17 +252,15 @@ def _found(kept: Kept, options: Options, *, anew: bool) -> _Found:
         return _Found()
     with opened(kept.place) as store:
         try:
-            asked = remembered_by(store, kept.name)
-            policy = policy_of(store, kept.name)
-        except BadRunLog as error:
+            found = run_of(store, kept.name)
+        except (BadRunLog, MissingTokenizer) as error:
             if anew:
                 return _Found(is_new=False, is_anew=True)
             raise Refused(_unfollowed(kept, error)) from None
-        if anew:
-            return _Found(asked, policy, is_new=False, is_anew=True)
-        plays = options.script is not None or (asked is not None and asked.script is not None)
-        done = _totals(store, kept.name) if plays else Totals()
-        return _Found(asked, policy, done, store.head(kept.name).version <= 1)
+        if found is None:
+            return _Found(is_new=store.head(kept.name).version <= 1)
+    answers: Mapping[KindOfCall, int] = {} if anew else found.answers
+    return _Found(Asked.of(found.last_remembered), found.last_policy, answers, is_new=False, is_anew=anew)
 
 
 def remembered_by(store: JournalStore, name: str) -> Asked | None:
@@ -291,8 +290,8 @@ def _agent(
     """Return the agent, and who it asks: a script that is new to a run begins at its first line."""
     environment = environment_named(asked.environment)
     if found.asked is None or found.is_anew or asked.script != found.asked.script:
-        asked = asked.from_here(found.done)
-    who = answerers_of(stack, asked, found.done)
+        asked = asked.from_here(found.answers)
+    who = answerers_of(stack, asked, found.answers)
     agent = Agent(
         model=who.model,
         environment=environment,

@@ -1,8 +1,8 @@
-"""What the core and the agent ask for, as frozen values, and the Protocols of what answers: model, judge, environment.
+"""The questions of core and agent, as frozen values, and the Protocols of model, judge and environment.
 
 Nothing here performs anything. Any function of the right signature is a judge, a summarizer or a model; an
-`async def` one is its awaitable twin. An answer may come as it is or as `Metered`, with what it took.
-`mage.testing` has scripted ones for tests.
+`async def` one is its awaitable twin. An answer may come as it is or as `Metered`, with its cost.
+`mage.testing` has scripted models, judges and environments for tests.
 
     asked             of             answered by
     Decide            Model          Decision
@@ -12,19 +12,6 @@ Nothing here performs anything. Any function of the right signature is a judge, 
     SummaryRequest    Summarizer     str
 """
 
-from mage.effects.answers import EFFECT_FAULTS, EffectError, EffectFault, Metered, Usage, metered
-from mage.effects.deciding import (
-    Action,
-    AsyncModel,
-    Decide,
-    Decision,
-    Finish,
-    Model,
-    Notice,
-    NoticeKind,
-    PromptedModel,
-    Then,
-)
 from mage.effects.environment import (
     ACTION_EFFECTS,
     RESET,
@@ -32,6 +19,7 @@ from mage.effects.environment import (
     ActionEffect,
     AsyncEnvironment,
     BadEnvironment,
+    BadTool,
     Begin,
     Capabilities,
     Compensable,
@@ -40,6 +28,7 @@ from mage.effects.environment import (
     Environment,
     Foresight,
     Irreversible,
+    JsonValue,
     NoEffect,
     NotRestored,
     Observed,
@@ -47,12 +36,35 @@ from mage.effects.environment import (
     Restored,
     Restoring,
     Reversible,
+    Schema,
     Snapshots,
+    Tool,
     Undo,
     lasts,
 )
-from mage.effects.judging import AsyncJudge, AsyncSummarizer, Judge, Summarizer, SummaryRequest
-from mage.effects.tools import BadTool, JsonValue, Schema, Tool
+from mage.effects.questions import (
+    EFFECT_FAULTS,
+    Action,
+    AsyncJudge,
+    AsyncModel,
+    AsyncSummarizer,
+    Decide,
+    Decision,
+    EffectError,
+    EffectFault,
+    Finish,
+    Judge,
+    Metered,
+    Model,
+    Notice,
+    NoticeKind,
+    PromptedModel,
+    Summarizer,
+    SummaryRequest,
+    Then,
+    Usage,
+    metered,
+)
 from mage.engine import JudgeRequest, Verdict
 
 __all__ = [

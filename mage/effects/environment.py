@@ -1,4 +1,4 @@
-"""What an agent acts in: an `Environment`, what it says that it can do, and what its actions do.
+"""What an agent acts in: an `Environment`, its capabilities and tools, and the effects of its actions.
 
 An environment is as small as this one; `mage.effects` has every name.
 
@@ -15,25 +15,25 @@ An environment is as small as this one; `mage.effects` has every name.
             self.lit = action == "light the lamp"
             return "It is bright." if self.lit else "It is dark."
 
-`Capabilities` is one value with everything else that an environment may offer: how it is brought back to an
-earlier step, what its actions would do, its tools and its manual. Nothing is found out by looking for methods, so
-an environment that wraps another one passes on its `capabilities`, or `capabilities.around(...)`, and loses none.
+`Capabilities` is one value with everything else that an environment may offer: how it goes back to an
+earlier step, what its actions would do, its tools and its manual. mage looks for no other methods, so an environment
+that wraps another one passes on its `capabilities`, or `capabilities.around(...)`, and loses none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Final, Literal, Protocol, TypeAlias, final
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast, final
 
 import attrs
 from attrs.validators import deep_iterable, instance_of, optional
 
-from mage.effects.tools import Tool
 from mage.engine import Step, StepId
 from mage.engine.errors import MageError
 
 RESET: Final = "reset"
-"""The action of a first step whose observation is what `Environment.reset` returned. It is not performed again."""
+"""The action of a first step, whose observation `Environment.reset` returned. It is not performed again."""
 
 
 @final
@@ -68,13 +68,13 @@ class Reversible:
 @final
 @attrs.frozen
 class Compensable:
-    """The action cannot be undone, but made good.
+    """The action cannot be undone, but its damage can be made good.
 
     Raises:
         TypeError: `how` is no text.
 
     Attributes:
-        how: what would make it good, for people and for the model.
+        how: how to make it good, for people and for the model.
     """
 
     how: str = attrs.field(validator=instance_of(str))
@@ -83,7 +83,7 @@ class Compensable:
 @final
 @attrs.frozen
 class Irreversible:
-    """The action can neither be undone nor made good.
+    """The action can neither be undone nor its damage be made good.
 
     Raises:
         TypeError: `why` is no text.
@@ -96,12 +96,12 @@ class Irreversible:
 
 
 ActionEffect: TypeAlias = NoEffect | Reversible | Compensable | Irreversible
-"""What an action does to its environment, as the environment declares it."""
+"""The effect of an action on its environment, as the environment declares it."""
 ACTION_EFFECTS: Final = (NoEffect, Reversible, Compensable, Irreversible)
 """The classes of an `ActionEffect`."""
 
 Foresight: TypeAlias = Callable[[str], ActionEffect | None]
-"""Returns what an action would do; None if that is unknown. Calling it changes nothing."""
+"""Returns the effect that an action would have; None if it is unknown. A call changes nothing."""
 
 
 def lasts(effect: ActionEffect | None) -> bool:
@@ -112,16 +112,16 @@ def lasts(effect: ActionEffect | None) -> bool:
 @final
 @attrs.frozen
 class Observed:
-    """What an action came to.
+    """The result of an action.
 
     Raises:
-        TypeError: a field is of another type; a bare text for `instructions` would be taken for its letters.
+        TypeError: a field is of another type; a bare text as `instructions` would count as a list of its letters.
 
     Attributes:
         text: the observation of the step.
         over: whether the environment takes no more actions (a game that is won or lost).
-        instructions: what is asked for from here on, as with a next subtask; pinned at the new step (D17).
-        effect: what the action has done; None if the environment does not say.
+        instructions: instructions from here on, as of a next subtask; pinned at the new step (D17).
+        effect: the effect of the action; None if the environment does not say.
     """
 
     text: str = attrs.field(validator=instance_of(str))
@@ -138,17 +138,17 @@ class Observed:
 @final
 @attrs.frozen
 class Begin:
-    """Reset the environment to the start of the task. Answered by what it shows first, as `Observed`."""
+    """Reset the environment to the start of the task. Answered by its first observation, as `Observed`."""
 
 
 @final
 @attrs.frozen
 class Act:
-    """Perform an action. It was recorded as intended before this is asked. Answered by `Observed`.
+    """Perform an action. The journal has its intent already. Answered by `Observed`.
 
     Attributes:
         action: in the environment's own words.
-        after: the step head that it is performed at.
+        after: the step head before the action.
     """
 
     action: str
@@ -158,11 +158,11 @@ class Act:
 @final
 @attrs.frozen
 class Undo:
-    """One line of the plan for going back: a step that is abandoned, and what its action has done.
+    """One line of the plan for going back: an abandoned step, and the effect of its action.
 
     Attributes:
         step: the abandoned step.
-        effect: what its action has done; None if nothing was declared.
+        effect: the effect of its action; None if the environment declared none.
     """
 
     step: Step
@@ -172,13 +172,13 @@ class Undo:
 @final
 @attrs.frozen
 class Restore:
-    """Bring the environment to where it was after the last step of `path`. Answered by `Restored` or `NotRestored`.
+    """Make the environment what it was after the last step of `path`. Answered by `Restored` or `NotRestored`.
 
     Attributes:
-        path: the steps from the root to where the agent stands now, in execution order.
-        plan: the steps that are abandoned, newest first, each with what it has done. Empty when a run is resumed.
+        path: the steps from the root to the agent's step head, in execution order.
+        plan: the abandoned steps, newest first, each with its effect. Empty when a run is resumed.
         lasting: those steps of the path whose action was declared compensable or irreversible: these actions are
-            never performed again, whatever else is done to restore the environment.
+            never performed again, whatever else restores the environment.
     """
 
     path: tuple[Step, ...]
@@ -189,11 +189,11 @@ class Restore:
 @final
 @attrs.frozen
 class Divergence:
-    """An action of the path that, performed again, came back with something else.
+    """An action of the path that, performed again, led to another observation.
 
     Attributes:
         step: the step as recorded.
-        observed: what came back this time.
+        observed: the observation of this time.
     """
 
     step: Step
@@ -206,9 +206,9 @@ class Restored:
     """The environment is what it was, but for `divergences`.
 
     Attributes:
-        how: by a snapshot, by a reset and the actions of the path, by the inverses of what was abandoned, or
+        how: by a snapshot, by a reset and the actions of the path, by the inverses of the abandoned actions, or
             because there was nothing to do.
-        divergences: where it is not as recorded, in path order.
+        divergences: the steps at which it is not as recorded, in path order.
         over: whether the environment takes no more actions.
         lasted: steps of the path that were performed again, and only then turned out to last.
     """
@@ -222,7 +222,7 @@ class Restored:
 @final
 @attrs.frozen
 class NotRestored:
-    """The environment could not be made what it was; the agent's model is told so.
+    """The environment is not what it was, and a notice tells the agent's model.
 
     Attributes:
         reason: one line.
@@ -246,17 +246,17 @@ def _require_callable(owner: object, field: attrs.Attribute[Any], given: object)
 @final
 @attrs.frozen
 class Snapshots:
-    """The environment can save what it is, and become that again.
+    """The environment can save its state, and go back to it.
 
     Raises:
         BadEnvironment: an operation cannot be called, or `keep` is no number of snapshots.
 
     Attributes:
-        take: returns what the environment is now, as a value that later actions do not change. Called before each
+        take: returns the state of the environment, as a value that later actions do not change. Called before each
             action. May raise `EffectError`: then there is no snapshot of that place.
-        put_back: takes such a value, as often as asked, and makes the environment what it was. May raise
+        put_back: takes such a value, any number of times, and makes the environment what it was. May raise
             `EffectError`: then the actions of the path are performed again.
-        keep: how many snapshots are kept in memory, 64 by default: the newest, and fewer the older they are.
+        keep: how many snapshots are kept in memory: the newest, and fewer the older they are.
     """
 
     take: Callable[[], Any] = attrs.field(validator=_require_callable)
@@ -271,7 +271,7 @@ class Snapshots:
 @final
 @attrs.frozen
 class CustomRestore:
-    """The environment goes back by itself, as one in a repository or a virtual machine may.
+    """The environment goes back by an operation of its own, as in a repository or a virtual machine.
 
     Raises:
         BadEnvironment: `restore` cannot be called.
@@ -279,7 +279,7 @@ class CustomRestore:
     Attributes:
         restore: takes a `Restore`, and returns `Restored` or `NotRestored`.
         repeatable: whether `restore` reaches the end of any path. Only then is an interrupted action performed
-            again: else an action that may have been performed would be performed twice.
+            again: else it might be performed twice.
     """
 
     restore: Callable[[Restore], Any] = attrs.field(validator=_require_callable)
@@ -287,11 +287,10 @@ class CustomRestore:
 
 
 Restoring: TypeAlias = Literal["inverses", "replay"] | Snapshots | CustomRestore
-"""How an environment is brought to an earlier step (D14).
+"""How an environment goes back to an earlier step (D14).
 
-    "inverses"       it is not reset: what is left behind is undone by the inverses that `Observed.effect`
-                     declares, all of it or nothing
-    "replay"         it is reset, and the actions of the path are performed again: they must do the same then
+    "inverses"       without a reset: the inverses that `Observed.effect` declares undo all abandoned actions, or none
+    "replay"         by a reset and the actions of the path, which must do the same again
     Snapshots        by the nearest snapshot, and by replay from there
     CustomRestore    by an operation of its own
 """
@@ -322,14 +321,14 @@ class Capabilities:
         BadEnvironment: a field is of another type; says which, and what it must be.
 
     Attributes:
-        restoring: how it is brought to an earlier step; see `Restoring`.
-        foresees: returns what an action would do, before it is performed: None if that is unknown. It is called,
+        restoring: how it goes back to an earlier step; see `Restoring`.
+        foresees: returns the effect of an action before it is performed: None if it is unknown. It is called,
             never awaited. An action that would last (`Compensable`, `Irreversible`) is not performed again, also if
             the run died in it. An environment that says so only afterwards, by `Observed.effect`, cannot keep its
-            first such action from being repeated: the model is told then, and later ones are not repeated.
+            first such action from being repeated: a notice tells the model, and later ones are not repeated.
         tools: the tools whose calls are its actions; none if any text is an action. The action of a step is the
             tool's name, a space and the arguments as canonical JSON.
-        manual: what can be done in it, for the model: it stands in the system prompt as it is.
+        manual: its words on what it can do, for the model: they stand in the system prompt as they are.
     """
 
     restoring: Restoring = "inverses"
@@ -350,7 +349,7 @@ class Capabilities:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the environment can be brought to the end of any path, so that an interrupted action may be repeated."""
+        """Whether the environment can go to the end of any path, so that an interrupted action may be repeated."""
         if isinstance(self.restoring, CustomRestore):
             return self.restoring.repeatable
         return self.restoring != "inverses"
@@ -361,7 +360,7 @@ class Capabilities:
         For environments that wrap another one: no operation is forgotten, also none that is added later.
 
         Args:
-            wrap: is given `foresees`, and of what there is `take`, `put_back` and `restore`, by these names.
+            wrap: called with `foresees`, and with each of `take`, `put_back` and `restore` that there is.
         """
         match self.restoring:
             case Snapshots(take, put_back, keep):
@@ -376,24 +375,24 @@ class Capabilities:
 class Environment(Protocol):
     """What an agent acts in, one action at a time. It serves one run at a time.
 
-    `reset` and `act` may raise `EffectError("environment", ...)` for what they could not carry out; everything must then
-    be as it was before. Any other exception ends the run, and whether the action was performed is then unknown.
+    `reset` and `act` may raise `EffectError("environment", ...)` if they could not act; the environment must then be as
+    it was before. Any other exception ends the run, and whether the action was performed is then unknown.
     """
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do beyond `reset` and `act`; read once a run. A class attribute will do: `Capabilities()`."""
+        """Its capabilities beyond `reset` and `act`; read once a run. A class attribute will do: `Capabilities()`."""
         ...
 
     def reset(self) -> Observed | str:
-        """Go to the start of the task, and return what is shown first; a blank text for nothing.
+        """Go to the start of the task, and return the first observation; a blank text for none.
 
-        What is shown becomes the first step, whose action is `reset`: a model sees it in `request.shown.raw`.
+        It becomes the first step, whose action is `reset`: a model sees it in `request.shown.raw`.
         """
         ...
 
     def act(self, action: str, /) -> Observed | str:
-        """Perform an action, and return what came of it; a bare text says nothing of its effect."""
+        """Perform an action, and return its result; a bare text says nothing of its effect."""
         ...
 
 
@@ -412,3 +411,117 @@ class AsyncEnvironment(Protocol):
     def act(self, action: str, /) -> Awaitable[Observed | str]:
         """See `Environment`."""
         ...
+
+
+# -- tools ---------------------------------------------------------------------------------------------
+
+
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+"""A JSON value."""
+Schema: TypeAlias = Mapping[str, JsonValue]
+"""A JSON Schema of an object, such as a tool's parameters."""
+
+TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""The form of a tool's name."""
+
+
+@final
+@attrs.define
+class BadTool(MageError, ValueError):
+    """A tool cannot be offered to a model.
+
+    Attributes:
+        name: the tool's name.
+        reason: one line.
+    """
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"tool {self.name!r}: {self.reason}"
+
+
+@final
+@attrs.frozen
+class Tool:
+    """A tool that a model may call.
+
+    Attributes:
+        name: at most 64 letters, digits, `_` and `-`.
+        description: for the model: what it does, and when to call it.
+        parameters: a JSON Schema of the arguments, an object.
+
+    Raises:
+        BadTool: the name is no name, the description no text, or the parameters describe no object.
+    """
+
+    name: str
+    description: str
+    parameters: Schema = attrs.field(hash=False)
+
+    def __attrs_post_init__(self) -> None:
+        # objects: a program without types, or a log, may hold any value
+        name: object = self.name
+        description: object = self.description
+        parameters: object = self.parameters
+        if not isinstance(name, str) or TOOL_NAME.fullmatch(name) is None:
+            raise BadTool(str(name), "a name has 1 to 64 letters, digits, underscores and hyphens")
+        if not isinstance(description, str):
+            raise BadTool(self.name, "its description must be a text")
+        if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
+            raise BadTool(self.name, 'its parameters must be a JSON Schema with "type": "object"')
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a provider can enforce the parameters strictly. Cost: O(size of the schema)."""
+        return is_strict(self.parameters)
+
+    @classmethod
+    def of(cls, name: str, description: str, /, **parameters: Schema) -> Tool:
+        """Return a tool whose parameters are all required, so that a provider can enforce its schema."""
+        return cls(
+            name,
+            description,
+            {
+                "type": "object",
+                "properties": parameters,
+                "required": list(parameters),
+                "additionalProperties": False,
+            },
+        )
+
+
+def is_strict(schema: object) -> bool:
+    """Tell whether every object in a schema allows just what it requires, as `strict: true` demands. Cost: O(size)."""
+    if not isinstance(schema, Mapping):
+        return True
+    known = cast("Mapping[str, object]", schema)
+    if "$ref" in known or not _is_closed(known):
+        return False
+    return all(is_strict(inner) for inner in _inner(known))
+
+
+def _is_closed(schema: Mapping[str, object]) -> bool:
+    if schema.get("type") != "object" and "properties" not in schema:
+        return True
+    required = schema.get("required")
+    names = set(_mapping(schema.get("properties")))
+    return (
+        schema.get("additionalProperties") is False and isinstance(required, list) and set(required) == names
+    )
+
+
+def _inner(schema: Mapping[str, object]) -> Iterator[object]:
+    yield from _mapping(schema.get("properties")).values()
+    yield schema.get("items")
+    for word in ("anyOf", "oneOf", "allOf"):
+        yield from _choices(schema.get(word))
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _choices(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,8 +1,8 @@
 """Programs: coroutines that ask, and two drivers that answer, one by calling and one by awaiting.
 
-A *program* performs nothing. It awaits asks, which are frozen values, and is given their answers; so one program
-serves both twins of whatever it is written for, and a test reads as a script of asks and answers. Nothing else
-may be awaited in it. A forgotten `await` is an error of mypy (`unused-awaitable`, `unused-coroutine`).
+A *program* performs nothing. It awaits asks, which are frozen values, and the driver sends it their answers; so one
+program serves a class and its awaitable twin, and a test reads as a script of asks and answers. A program may await
+nothing else. A forgotten `await` is an error of mypy (`unused-awaitable`, `unused-coroutine`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import attrs
 
 from mage.engine.errors import MageError
-
-__all__ = ["Ask", "Program", "drive", "drive_awaited"]
 
 Answer = TypeVar("Answer")
 
@@ -36,9 +34,9 @@ Program: TypeAlias = Coroutine[Ask[Any], Any, Answer]
 def drive(program: Program[Answer], answering: Callable[[Any], object]) -> Answer:
     """Run a program to its end, each ask answered by a call.
 
-    `answering` takes the asks of this program, of whichever kind they are; hence `Any`.
-    What `answering` raises is thrown into the program where it is a `MageError`; anything else is passed on and
-    the program closed. A `StopIteration` is passed on as the cause of a `RuntimeError`, as `asyncio` does.
+    `answering` takes the asks of this program, of whichever type they are; hence `Any`.
+    A `MageError` of `answering` is thrown into the program; any other exception is passed on, and the program is
+    closed. A `StopIteration` is passed on as the cause of a `RuntimeError`, as `asyncio` does.
     """
     try:
         asked = program.send(None)
@@ -47,7 +45,7 @@ def drive(program: Program[Answer], answering: Callable[[Any], object]) -> Answe
                 got = answering(asked)
             except MageError as error:
                 asked = program.throw(error)
-            except StopIteration as error:  # theirs: it must not pass for the end of the program
+            except StopIteration as error:  # of `answering`: it must not pass for the end of the program
                 raise RuntimeError("what a program asked for raised StopIteration") from error
             else:
                 asked = program.send(got)

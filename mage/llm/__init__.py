@@ -9,8 +9,8 @@
         summarizer = ChatSummarizer(ours, "gpt-5-mini")
         agent = Agent(model=model, environment=MyEnvironment(), judge=judge, summarizer=summarizer)
 
-Each has an awaitable twin that runs the same program. What goes wrong is an `EffectError` with its fault; a
-key is never in one, nor in a repr or a log.
+Each has an awaitable twin that runs the same program. A failure is an `EffectError` with its fault; no error, repr
+or log ever holds a key.
 """
 
 try:
@@ -23,10 +23,15 @@ except ModuleNotFoundError as _missing:
     ) from None
 
 from mage.llm.clients import BadAddress, BadKey, BadProxy, MissingKey, async_client, client
-from mage.llm.deciding import AsyncChatModel, ChatModel
-from mage.llm.judging import AsyncChatJudge, ChatJudge
-from mage.llm.sending import Sampling
-from mage.llm.summarizing import AsyncChatSummarizer, ChatSummarizer
+from mage.llm.models import (
+    AsyncChatJudge,
+    AsyncChatModel,
+    AsyncChatSummarizer,
+    ChatJudge,
+    ChatModel,
+    ChatSummarizer,
+)
+from mage.llm.transport import Sampling
 
 __all__ = [
     "AsyncChatJudge",

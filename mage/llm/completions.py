@@ -1,31 +1,148 @@
-"""A chat completion as it came over the wire, read into a `Reply`. Any JSON whatever.
+"""A call of a chat model, and the answer of its server: a `Reply`, or a `ProviderError` and its fault.
 
-The SDK builds its models without looking: with a server that is not OpenAI's, a field may be missing or of
-another type. So the JSON itself is read, and what is not as it should be counts as absent.
+The SDK builds its models without a check: with a server that is not OpenAI's, a field may be missing or of another
+type. So this module reads the JSON itself, and a value of a wrong type counts as absent.
+
+An error comes to one of the faults of `mage.effects`:
+
+    400, 413, 422, 500 that speak of the context    overflow
+    429 of a request that is too large by itself    overflow
+    other 4xx, 429 of an account without credit     rejected
+    408                                             timeout
+    429                                             rate_limit, with Retry-After
+    409 (a lock), 5xx                               server, with Retry-After
+
+The provider's own words help people, but may quote the prompt. They are kept only where they quote nothing of
+the call, in one short line. `mage.llm.transport` has taken out a key that a proxy echoes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast, final
 
 import attrs
+import httpx2
+import openai
 
-from mage.chat import ToolCall
-from mage.effects import Usage
-from mage.llm.asking import Reply
-from mage.llm.events import Events, Lines
-from mage.llm.faults import ProviderError, provider_error
+from mage.chat import Assistant, ChatMessage, ToolCall
+from mage.effects import EffectError, EffectFault, Schema, Tool, Usage
+from mage.effects.program import Ask
+from mage.engine import MageError
+from mage.llm.wire import GaveUp, retry_after
 
-__all__ = ["Gathering", "read_completion", "read_json_completion", "read_streamed_completion"]
+_ONE: Final = Usage()
+_ASIDE: Final = ("reasoning", "reasoning_content")  # some servers give both, with the same text
+_OVERFLOW: Final = re.compile(
+    r"context_length_exceeded|exceed_context_size|string_above_max_length"
+    r"|(?:maximum|available|exceeds? the|max) context|context (?:length|window|size)"
+    r"|(?:prompt|input|request) (?:is|are) too (?:long|large)|too many (?:input )?tokens|reduce the length"
+    r"|maximum (?:prompt|input|model) length|exceeds the maximum number of tokens|context_?window_?exceeded"
+    r"|inputs`? (?:tokens \+|must have less than)",
+    re.IGNORECASE,
+)
+_TOO_LARGE: Final = re.compile(r"request too large", re.IGNORECASE)
+"""More than the provider allows in a minute: a wait does not help."""
+_MAY_OVERFLOW: Final = frozenset({200, 400, 413, 422, 500})  # 200: an error in the body
+_NO_CREDIT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_BROKEN: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError, httpx2.DecodingError)
+_LONGEST: Final = 200
+_WINDOW: Final = 16
+"""So many characters in common with the prompt are a quotation."""
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
+"""What ends a line of an event stream. `str.splitlines` also splits at U+2028 and the like, which JSON may hold."""
+_FIELD: Final = "data:"
+_DONE: Final = "[DONE]"
+_LAST: Final = re.compile(
+    rb"(?:\A|[\r\n])data:[ \t]{0,8}"
+    rb'(?:\[DONE\][ \t]{0,8}[\r\n]|\{[ \t]{0,8}"error"[^\r\n]{0,4000}(?:\n\n|\r\r|\r\n\r\n))'
+)
+"""The last event of a stream: its end, or an error."""
+_LAST_LENGTH: Final = 4_096
 
-_ASIDE: Final = ("reasoning", "reasoning_content")  # some give both, and the same in both
+
+@final
+@attrs.frozen
+class Reply:
+    """A model's reply, whole or not.
+
+    Attributes:
+        text: its content.
+        calls: the tools it called; an argument is JSON only if the model got it right.
+        refusal: in its words, why it will not answer; empty where it does.
+        finish: why it stopped, in the provider's word; None where the reply broke off.
+        usage: the tokens of the call.
+        model: the name under which the provider says it answered.
+        aside: its thoughts, where a server splits them off: counted, and not read.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    refusal: str = ""
+    finish: str | None = None
+    usage: Usage = _ONE
+    model: str = ""
+    aside: str = attrs.field(default="", repr=False)
+
+
+@final
+@attrs.frozen
+class Call(Ask[Reply]):
+    """A question to a model, which a program awaits.
+
+    Attributes:
+        messages: the chat.
+        tools: the tools that the model may call.
+        schema: the schema of the reply, for servers that enforce it; None for any text.
+        named: the name of that schema.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[Tool, ...] = ()
+    schema: Schema | None = None
+    named: str = ""
+
+
+@final
+@attrs.define
+class NotEnforced(MageError):
+    """A server has rejected a call with a schema, perhaps because it cannot enforce schemas.
+
+    Attributes:
+        error: the error, if that was not the reason.
+    """
+
+    error: EffectError
+
+
+@final
+@attrs.frozen
+class ProviderError:
+    """A provider's error, in place of a reply.
+
+    Attributes:
+        status: of HTTP; that inside the body where HTTP said 200.
+        code: the provider's code or type, empty where it gave none.
+        message: its words.
+        retry_after: seconds, where it named a time.
+    """
+
+    status: int
+    code: str = ""
+    message: str = ""
+    retry_after: float | None = None
+
+
 _NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat completion")
 
 
+# -- replies -------------------------------------------------------------------------------------------
+
+
 def read_json_completion(body: str) -> Reply | ProviderError:
-    """Return what the body of a response says. Cost: O(length)."""
+    """Return the reply or the error in the body of a response. Cost: O(length)."""
     try:
         document: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -34,7 +151,7 @@ def read_json_completion(body: str) -> Reply | ProviderError:
 
 
 def read_completion(document: object) -> Reply | ProviderError:
-    """Return the first choice of a completion, or the error that came in its place under a 200."""
+    """Return the first choice of a completion, or the error that came in its place under a 200. Any JSON."""
     whole = _mapping(document)
     error = _error(whole)
     if error is not None:
@@ -58,7 +175,7 @@ def read_completion(document: object) -> Reply | ProviderError:
 
 
 def _error(whole: Mapping[str, object]) -> ProviderError | None:
-    """Return the error that stands in place of a completion, or in its choice: some routers put it there."""
+    """Return the error that stands in place of a completion, or in its choice, where some routers put it."""
     for place in (whole, _first_choice(whole)):
         if place.get("error"):
             return provider_error(200, place, {})
@@ -92,8 +209,8 @@ def _calls(value: object) -> Iterable[ToolCall]:
     for place, item in enumerate(_items(value)):
         call = _mapping(item)
         function = _mapping(call.get("function"))
-        written = _arguments(function.get("arguments") or {})
-        yield ToolCall(_text(call.get("id")) or f"call_{place}", _text(function.get("name")), written)
+        arguments = _arguments(function.get("arguments") or {})
+        yield ToolCall(_text(call.get("id")) or f"call_{place}", _text(function.get("name")), arguments)
 
 
 def _arguments(value: object) -> str:
@@ -102,7 +219,7 @@ def _arguments(value: object) -> str:
         return value
     try:
         return json.dumps(value)
-    except RecursionError:  # it was just not too deep to be read
+    except RecursionError:  # the decoder goes a little deeper than the encoder
         return ""
 
 
@@ -120,122 +237,178 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def read_streamed_completion(lines: Iterable[str]) -> Reply | ProviderError:
-    """Return what the lines of an event stream add up to. Any lines. Cost: O(length)."""
-    gathering = Gathering()
-    for line in lines:
-        gathering.take_line(line)
-    return gathering.came()
+# -- replies that come as a stream ---------------------------------------------------------------------
 
 
-@final
-class Gathering:
-    """A completion that comes in pieces; of each event it keeps what the reply needs, and not the event.
+def has_ended(stream: bytes | bytearray, new: int) -> bool:
+    """Tell whether the last `new` bytes of a stream bring its last event: a connection may stay open behind it.
 
-    One that broke off has no `finish_reason`. Cost: O(length) in all, and memory for the texts alone.
+    Cost: O(`new`).
     """
+    return _LAST.search(stream, max(0, len(stream) - new - _LAST_LENGTH)) is not None
 
-    def __init__(self) -> None:
-        self._lines = Lines()
-        self._events = Events()
-        self._wrong: ProviderError | None = None
-        self._whole: dict[str, object] = {}
-        self._texts: dict[str, list[str]] = {name: [] for name in ("content", "refusal", *_ASIDE)}
-        self._calls = _GrowingCalls()
-        self._finish: object = None
 
-    def take(self, piece: bytes) -> bool:
-        """Take the next bytes; tell whether nothing that follows would count."""
-        is_last = self._lines.take(piece)
-        for line in self._lines.drain():
-            self.take_line(line)
-        return is_last or self._wrong is not None
-
-    def take_line(self, line: str) -> None:
-        """Take the next line."""
-        data = self._events.take(line)
-        if data is None or self._wrong is not None:
-            return
+def read_streamed_completion(stream: str) -> Reply | ProviderError:
+    """Return the reply or the error that the events of a stream make together. Any text. Cost: O(length)."""
+    whole: dict[str, object] = {}
+    texts: dict[str, list[str]] = {name: [] for name in ("content", "refusal", *_ASIDE)}
+    calls: list[Mapping[str, object]] = []
+    finish: object = None
+    for data in _events(stream):
         try:
             chunk = _mapping(json.loads(data))
         except (ValueError, RecursionError):
-            self._wrong = ProviderError(200, "", "a piece of the stream is not JSON")
-            return
-        self._wrong = _error(chunk)
-        if self._wrong is None:
-            self._add(chunk)
-
-    def _add(self, chunk: Mapping[str, object]) -> None:
-        self._whole.update({key: chunk[key] for key in ("usage", "model") if chunk.get(key)})
+            return ProviderError(200, "", "a piece of the stream is not JSON")
+        error = _error(chunk)
+        if error is not None:
+            return error
+        whole.update({key: chunk[key] for key in ("usage", "model") if chunk.get(key)})
         choice = _first_choice(chunk)
-        self._finish = choice.get("finish_reason") or self._finish
+        finish = choice.get("finish_reason") or finish
         delta = _mapping(choice.get("delta"))
-        for name, pieces in self._texts.items():
-            content = _content(delta.get(name))
-            if content:
-                pieces.append(content)
-        for item in _items(delta.get("tool_calls")):
-            self._calls.add(_mapping(item))
-
-    def came(self) -> Reply | ProviderError:
-        """Return what it has come to; a line that was not ended counts."""
-        for line in self._lines.all():
-            self.take_line(line)
-        if self._wrong is not None:
-            return self._wrong
-        message = {name: "".join(pieces) for name, pieces in self._texts.items()}
-        called = {**message, "tool_calls": self._calls.whole()}
-        return read_completion(
-            {**self._whole, "choices": [{"message": called, "finish_reason": self._finish}]}
-        )
+        for name, pieces in texts.items():
+            pieces.append(_content(delta.get(name)))
+        calls += map(_mapping, _items(delta.get("tool_calls")))
+    message = {**{name: "".join(pieces) for name, pieces in texts.items()}, "tool_calls": _joined(calls)}
+    return read_completion({**whole, "choices": [{"message": message, "finish_reason": finish}]})
 
 
-@final
+def _events(stream: str) -> Iterator[str]:
+    """Yield the data of each event. An event that broke off is dropped, as SSE demands."""
+    data: list[str] = []
+    for line in _LINE_END.split(stream)[:-1]:
+        if line.startswith(_FIELD):
+            data.append(line.removeprefix(_FIELD).removeprefix(" "))
+            if data[-1].strip() == _DONE:
+                return
+        elif not line and data:
+            yield "\n".join(data)
+            data = []
+
+
 @attrs.define
-class _GrowingCall:
-    """A call of which not every piece need be there yet."""
+class _Joining:
+    """A call, of which some pieces have come."""
 
     index: int
-    id: str = ""
-    name: str = ""
+    id: str
+    name: str
     arguments: list[str] = attrs.field(factory=list)
 
 
-@final
-class _GrowingCalls:
-    """The calls of a stream, and of each index the last one, so that no piece has to look for its own."""
+def _joined(pieces: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Return the calls of a stream as a completion has them, in the order of their indices. Cost: O(size).
 
-    def __init__(self) -> None:
-        self._calls: list[_GrowingCall] = []
-        self._last_at: dict[int, _GrowingCall] = {}
-
-    def add(self, piece: Mapping[str, object]) -> None:
-        """Add a piece to its call, or begin one. Cost: O(size of the piece)."""
+    Some servers leave the index out, and some give 0 to every call: a name with another id begins a call.
+    """
+    calls: list[_Joining] = []
+    last_at: dict[int, _Joining] = {}
+    for piece in pieces:
         function = _mapping(piece.get("function"))
-        identity, name = _text(piece.get("id")), _text(function.get("name"))
-        call = self._grown_by(piece.get("index"), identity, name)
-        call.id = identity or call.id
-        call.name = name or call.name
+        key, name, index = _text(piece.get("id")), _text(function.get("name")), piece.get("index")
+        call = last_at.get(index) if isinstance(index, int) else calls[-1] if calls else None
+        if call is None or (name and call.name and key != call.id):
+            call = _Joining(index if isinstance(index, int) else len(calls), key, name)
+            calls.append(call)
+            last_at[call.index] = call
+        call.id, call.name = key or call.id, name or call.name
         call.arguments.append(_arguments(function.get("arguments") or ""))
+    return [
+        {"id": call.id, "function": {"name": call.name, "arguments": "".join(call.arguments)}}
+        for call in sorted(calls, key=lambda call: call.index)
+    ]
 
-    def _grown_by(self, index: object, identity: str, name: str) -> _GrowingCall:
-        """Return the call that a piece belongs to.
 
-        Some servers leave the index out, and some give 0 to every call: a name with another id begins a call.
-        """
-        place = index if isinstance(index, int) else None
-        last = self._calls[-1] if self._calls else None
-        call = last if place is None else self._last_at.get(place)
-        if call is not None and not (name and call.name and identity != call.id):
-            return call
-        begun = _GrowingCall(len(self._calls) if place is None else place)
-        self._calls.append(begun)
-        self._last_at[begun.index] = begun
-        return begun
+# -- errors --------------------------------------------------------------------------------------------
 
-    def whole(self) -> list[dict[str, object]]:
-        """Return them as a completion has them, in the order of their indices."""
-        return [
-            {"id": call.id, "function": {"name": call.name, "arguments": "".join(call.arguments)}}
-            for call in sorted(self._calls, key=lambda call: call.index)
-        ]
+
+def provider_error(status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
+    """Return the error in a body, in any of its forms: `{"error": {...}}`, its inside, or text. Any value.
+
+    Gemini puts it into a list; `detail` is FastAPI's word, with a text or a list of objects.
+    """
+    whole: object = body[0] if isinstance(body, list) and body else body
+    inside: object = whole.get("error", whole) if isinstance(whole, Mapping) else whole
+    wait = retry_after(headers)
+    if not isinstance(inside, Mapping):
+        return ProviderError(status, "", _text(inside), wait)
+    code, message = inside.get("code"), inside.get("message") or _detail(inside.get("detail"))
+    if isinstance(code, int) and 400 <= code < 600 and status < 400:  # HTTP said 200
+        status = code
+    named = code if isinstance(code, str) else inside.get("type")
+    return ProviderError(status, _text(named), _text(message), wait)
+
+
+def _detail(detail: object) -> object:
+    first: object = detail[0] if isinstance(detail, list) and detail else detail
+    return first.get("msg") if isinstance(first, Mapping) else first
+
+
+def transport_error(error: openai.OpenAIError | httpx2.HTTPError) -> ProviderError | EffectError:
+    """Return the provider's error behind an exception of the client, or the `EffectError` where there is none."""
+    if isinstance(error, GaveUp):
+        return error.error
+    if isinstance(error, openai.APIStatusError):
+        return provider_error(error.status_code, error.body, error.response.headers)
+    if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
+        return EffectError("timeout", "no answer within the time that the client waits")
+    cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+    if isinstance(cause, httpx2.TooManyRedirects):
+        return EffectError("rejected", "the server redirects in circles")
+    if isinstance(cause, _BROKEN):
+        return EffectError("dropped", "the connection broke before the reply was whole")
+    if isinstance(error, openai.APIConnectionError | httpx2.HTTPError):
+        return EffectError("unreachable", "no connection to the provider")
+    return EffectError("rejected", f"the client could not make the call: {type(error).__name__}")
+
+
+def effect_error(said: ProviderError, call: Call, *, model: str) -> EffectError:
+    """Return the `EffectError` of a provider's error to a call. Cost: O(size of the call)."""
+    fault = _fault(said)
+    words = "" if said.status in (401, 403) else _discreet(said.message, call)
+    code = said.code if re.fullmatch(r"[\w.-]{1,60}", said.code) else ""
+    about = ", ".join(filter(None, [f"HTTP {said.status}", code]))
+    detail = f"{_MEANING[fault]} ({about})"
+    if said.status in (401, 403):
+        detail = f"the provider does not accept the key for this model ({about})"
+    elif said.status == 404:
+        detail = f"the provider knows no model {model!r}, or no chat completions at this address ({about})"
+    elif fault == "rate_limit" and said.retry_after is not None and said.retry_after >= 1:
+        detail += f" and wants to be left alone for {said.retry_after:,.0f} s"
+    return EffectError(fault, f"{detail}: {words}" if words else detail, retry_after=said.retry_after)
+
+
+_MEANING: Final[Mapping[EffectFault, str]] = {
+    "overflow": "the prompt does not fit into the model's context",
+    "rate_limit": "the provider is asked too often",
+    "timeout": "the provider gave up waiting",
+    "server": "the provider has failed",
+    "rejected": "the provider takes no such request",
+}
+
+
+def _fault(said: ProviderError) -> EffectFault:
+    status = said.status
+    if status in _MAY_OVERFLOW and _OVERFLOW.search(f"{said.code} {said.message}"):
+        return "overflow"
+    if status == 413 or (status == 429 and _TOO_LARGE.search(said.message)):
+        return "overflow"
+    if status == 429:
+        return "rejected" if said.code in _NO_CREDIT else "rate_limit"
+    if status == 408:
+        return "timeout"
+    return "server" if status == 409 or status >= 500 or status < 400 else "rejected"
+
+
+def _discreet(message: str, call: Call) -> str:
+    """Return a provider's words as one line; empty where they quote a text of the call."""
+    line = " ".join(message.split())
+    line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+    texts = [
+        message.call.arguments if isinstance(message, Assistant) and message.call else message.text
+        for message in call.messages
+    ]
+    flat = " ".join("\n".join(texts).split())
+    windows = range(max(1, len(line) - _WINDOW + 1))
+    quotes = any(line[start : start + _WINDOW] in flat for start in windows)
+    return "" if quotes or not line.isprintable() else line

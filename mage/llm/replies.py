@@ -1,27 +1,33 @@
-"""Replies read into decisions and verdicts: total over any reply, each with its fault where it cannot be used.
+"""Replies read into decisions and verdicts: any reply is one of these, or an `EffectError` with its fault.
 
-refusal         the model says that it will not, or a filter has cut it off
+refusal         the model refuses, or a filter has cut it off
 truncated       it stopped for length, or broke off
-empty           nothing is there, or nothing but white space
+empty           the reply holds nothing but white space
 not_json        JSON was asked for
 wrong_schema    it is not as was asked for: missing, of another type, no call where one was due
 unknown_tool    there is no such tool
 too_many_calls  more than one of compress, revise and finish (D11)
+
+The plain-text mode, for models without tools, has the moves `Action[...]`, `Compress[...]`, `Revise[N; lesson]` and
+`Finish[...]`. A move begins on a line of its own; where none does, the first one within a line counts. It ends at
+the bracket that closes it, which ends its line: so `Action[click[Buy Now]]` and a text of several lines are read
+whole. The text before a move is thought. The text behind it is not read (models like to make up the next
+observation), but a second move there is one too many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, cast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, cast, final
+
+import attrs
 
 from mage.chat import ACT, COMPRESS, FINISH, REVISE, BadAction, ToolCall, action_text, misfit, read_arguments
 from mage.effects import Action, Decision, EffectError, EffectFault, Finish, JsonValue, Then, Tool
 from mage.engine import Compress, Failed, Passed, Revise, Verdict
-from mage.llm.asking import Reply
-from mage.llm.objects import objects_in
-from mage.llm.plain import find_move
-
-__all__ = ["decide_by_calls", "decide_by_json", "decide_by_text", "read_text", "read_verdict"]
+from mage.llm.completions import Reply
 
 _CUT: Final = frozenset({"length", "max_tokens", "max_length", "model_length"})
 _FILTERED: Final = frozenset(
@@ -32,10 +38,28 @@ _BROKEN: Final = frozenset(
 )
 """Words in which servers say that a reply is not whole; there are many for one that is."""
 _THOUGHT_ENDS: Final = "</think>"
+_OPENED: Final = re.compile(r'\{[ \t\n\r]*+["}]')
+"""How a JSON object begins, and how a brace of LaTeX or of a program mostly does not."""
+_TRIES: Final = 200
+"""After so many beginnings that were none, no further object is looked for."""
+
+MoveName: TypeAlias = Literal["act", "compress", "revise", "finish"]
+
+_NAMES: Final[dict[str, MoveName]] = {
+    "Action": "act",
+    "Compress": "compress",
+    "Revise": "revise",
+    "Finish": "finish",
+}
+_ON_A_LINE: Final = re.compile(r"^[ \t*`>-]{0,8}(Action|Compress|Revise|Finish)\[", re.MULTILINE)
+_ANYWHERE: Final = re.compile(r"\b(Action|Compress|Revise|Finish)\[")
+_LINE_ENDS: Final = re.compile(r"[ \t*`.]{0,8}(?:[\r\n]|\Z)")
+_BRACKET: Final = re.compile(r"[\[\]]")
+_STEP: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*(?:;(.*))?\Z", re.DOTALL)
 
 
 def _whole(reply: Reply) -> tuple[str, str]:
-    """Return what a model thought aloud and what it said, of a reply that is whole.
+    """Return the visible thoughts and the words of a reply that is whole.
 
     Servers that do not split off the thinking of a reasoning model leave it in the content, the opening tag
     sometimes in the prompt.
@@ -66,7 +90,7 @@ def read_text(reply: Reply) -> str:
 
 
 def decide_by_calls(reply: Reply, tools: Sequence[Tool]) -> Decision:
-    """Return what a model has decided by calling tools: actions in the order of its calls, its own state last (D11).
+    """Return the decision in calls of tools: actions in the order of the calls, the operation on its own state last (D11).
 
     Raises:
         EffectError: the reply cannot be used.
@@ -112,7 +136,7 @@ def _arguments(call: ToolCall) -> dict[str, JsonValue]:
 
 
 def _own(tool: Tool, arguments: Mapping[str, JsonValue]) -> Then | None:
-    """Return what a call does to the agent's own state, None for an action. The arguments fit the tool."""
+    """Return the operation of a call on the agent's own state, None for an action. The arguments fit the tool."""
     if tool is COMPRESS:
         return Compress(str(arguments["text"]))
     if tool is FINISH:
@@ -140,7 +164,7 @@ def _action(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
 
 
 def decide_by_text(reply: Reply, tools: Sequence[Tool]) -> Decision:
-    """Return what a model has decided in the plain-text mode: exactly one move, thought before it.
+    """Return the decision in the plain-text mode: exactly one move, the thought before it.
 
     Raises:
         EffectError: the reply cannot be used.
@@ -175,7 +199,7 @@ def _written(body: str, tools: Sequence[Tool]) -> str:
 
 
 def decide_by_json(reply: Reply, tools: Sequence[Tool]) -> Decision:
-    """Return what a model has decided in the JSON mode: `{"thought": ..., "move": {"name": ..., "arguments": {...}}}`.
+    """Return the decision in the JSON mode: `{"thought": ..., "move": {"name": ..., "arguments": {...}}}`.
 
     Raises:
         EffectError: the reply cannot be used.
@@ -215,7 +239,7 @@ def read_verdict(reply: Reply) -> Verdict:
     """Return a judge's verdict, out of JSON or of a text that has it in it.
 
     Raises:
-        EffectError: the reply cannot be used; also a failure that says nothing of what is wrong (D5).
+        EffectError: the reply cannot be used; also a failed verdict without feedback (D5).
     """
     _, said = _whole(reply)
     document = _object_with("passed", said)
@@ -244,3 +268,94 @@ def _object_with(key: str, said: str) -> dict[str, JsonValue]:
     if found:
         raise EffectError("wrong_schema", f"the JSON object has no {key!r}")
     raise EffectError("not_json", "there is no JSON object in the reply")
+
+
+def objects_in(text: str) -> Iterator[dict[str, JsonValue]]:
+    """Yield the JSON objects in a text, none inside another. Cost: O(length), as it stops after `_TRIES` failures."""
+    failures = place = 0
+    while failures < _TRIES and (opened := _OPENED.search(text, place)) is not None:
+        try:
+            document, place = _DECODER.raw_decode(text, opened.start())
+        except (ValueError, RecursionError):  # no object, or one with a number too long or nested too deeply
+            failures += 1
+            place = opened.start() + 1
+        else:
+            yield document
+
+
+def _no_number(written: str) -> Any:
+    raise ValueError(written)
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_number)
+
+
+# -- the plain-text mode -------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Move:
+    """A move that was found in a text.
+
+    Attributes:
+        name: which.
+        body: the text between its brackets, without the white space around it.
+        before: the text before it.
+        step: where to revise to; 0 for another move.
+        lesson: what to leave there; empty for another move.
+    """
+
+    name: MoveName
+    body: str
+    before: str
+    step: int = 0
+    lesson: str = ""
+
+
+def find_move(text: str) -> Move:
+    """Return the one move in a text. Any text. Cost: O(length).
+
+    Raises:
+        EffectError: `wrong_schema` where there is none or it is not closed, `too_many_calls` where there are more.
+    """
+    opened = _ON_A_LINE.search(text) or _ANYWHERE.search(text)
+    if opened is None:
+        raise EffectError(
+            "wrong_schema", "no Action[...], Compress[...], Revise[N; ...] or Finish[...] in the reply"
+        )
+    end, balanced = _closing(text, opened.end())
+    if end is None:
+        raise EffectError("wrong_schema", f"{opened[1]}[ is not closed by a bracket at the end of a line")
+    if _ON_A_LINE.search(text, end + 1 if balanced else opened.end()):
+        raise EffectError("too_many_calls", "more than one move in the reply")
+    move = Move(_NAMES[opened[1]], text[opened.end() : end].strip(), text[: opened.start()].strip())
+    return _revising(move) if move.name == "revise" else move
+
+
+def _closing(text: str, start: int) -> tuple[int | None, bool]:
+    """Return where the bracket closes that was opened before `start`, and whether those between are balanced.
+
+    Where they are not, it is the last bracket that ends a line.
+    """
+    depth = 0
+    last: int | None = None
+    for bracket in _BRACKET.finditer(text, start):
+        if bracket[0] == "[":
+            depth += 1
+            continue
+        ends_line = _LINE_ENDS.match(text, bracket.end()) is not None
+        if ends_line:
+            last = bracket.start()
+        if depth:
+            depth -= 1
+        elif ends_line:
+            return last, True
+    return last, False
+
+
+def _revising(move: Move) -> Move:
+    found = _STEP.match(move.body)
+    if found is None:
+        raise EffectError("wrong_schema", "Revise: expected the number of a step, a semicolon and a lesson")
+    return attrs.evolve(move, step=int(found[1]), lesson=(found[2] or "").strip())

@@ -1,219 +1,383 @@
-"""The HTTP clients under both twins: deadlines and sizes are bounded, and no other server is asked than the one that was named."""
+"""The border to the `openai` client: a `Call` goes out as its parameters, a `Reply` or an `EffectError` comes back.
+
+No exception of the client passes this border: each comes to an `EffectError`, without a chain that would carry the
+request. Cancellation and interrupts pass untouched. The client retries what may be retried, as often as its
+`max_retries` says and no sooner than Retry-After does.
+
+A reply is cleaned here, once, before journals and people get it: a careless proxy echoes a header in an error, a
+model repeats its prompt, a hostile server sends the key wherever it can. And its usage is checked here: a run's
+limit of tokens adds up what servers report, and a server that reports nothing, a negative number, a text, or more
+than any tokenizer could find would make the limit void, or end a run that has taken little.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
-import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
-from importlib.util import find_spec
-from types import MappingProxyType
-from typing import Any, Final, TypedDict, final
-from urllib.request import getproxies, proxy_bypass
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final, Generic, TypeAlias, TypedDict, TypeVar, assert_never, cast, final
 
-import httpcore2
+import attrs
 import httpx2
 import openai
+from openai import Omit, omit
+from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessageParam
+from openai.types.shared_params import ResponseFormatJSONSchema
 
-from mage.llm.bounds import Bounds, begun, within
-from mage.llm.incoming import Meter, headers_of, refuse_elsewhere
-from mage.llm.wire import AsyncWire, Wire
-
-__all__ = ["LacksSocks", "async_http_client", "http_client"]
-
-_MOST_REDIRECTS: Final = 5
-_ERRORS: Final[Mapping[type[Exception], type[httpx2.HTTPError]]] = MappingProxyType(
-    {
-        httpcore2.ConnectTimeout: httpx2.ConnectTimeout,
-        httpcore2.ReadTimeout: httpx2.ReadTimeout,
-        httpcore2.WriteTimeout: httpx2.WriteTimeout,
-        httpcore2.PoolTimeout: httpx2.PoolTimeout,
-        httpcore2.ConnectError: httpx2.ConnectError,
-        httpcore2.ReadError: httpx2.ReadError,
-        httpcore2.WriteError: httpx2.WriteError,
-        httpcore2.ProxyError: httpx2.ProxyError,
-        httpcore2.UnsupportedProtocol: httpx2.UnsupportedProtocol,
-        httpcore2.LocalProtocolError: httpx2.LocalProtocolError,
-        httpcore2.RemoteProtocolError: httpx2.RemoteProtocolError,
-    }
+from mage.chat import Assistant, ToolCall, canonical, declared, is_strict, written
+from mage.effects import EffectError, Usage
+from mage.engine import UnknownName
+from mage.llm.completions import (
+    Call,
+    NotEnforced,
+    ProviderError,
+    Reply,
+    effect_error,
+    has_ended,
+    read_json_completion,
+    read_streamed_completion,
+    transport_error,
 )
+from mage.llm.wire import one_call
+from mage.tokens import TokenCounter, default_counter
+
+Client = TypeVar("Client", bound=openai.OpenAI | openai.AsyncOpenAI)
+_Came: TypeAlias = Reply | ProviderError | EffectError
+_Body: TypeAlias = bytes | bytearray
+_Said = TypeVar("_Said", Reply, ProviderError)
+
+_WITH_USAGE: Final[Any] = {"include_usage": True}  # Any: the SDK moves the type between its versions
+_SCHEMA_REJECTED: Final = frozenset({400, 404, 415, 422, 500, 501})
+"""How servers say that they do not know `response_format`, or cannot enforce this schema."""
+_LONGEST_TOKEN: Final = 128
+"""Bytes: the longest entry of the vocabularies that `mage.tokens` knows is a run of so many spaces."""
+_TEMPLATE: Final = 10_000
+"""Tokens that a server may add to a prompt: the frame of a chat, an account of its tools."""
+_MOST_WRITTEN: Final = 1_000_000
+"""Tokens that no model writes in one reply, its hidden thoughts included."""
+_SHORTEST_KEY: Final = 8
+"""A shorter key is a word such as `none` or `EMPTY`, for a server that wants no key."""
+_SHORTEST_PASSWORD: Final = 6
+"""A shorter password is a word, too: without it, every reply with that word would change its meaning."""
+_HIDDEN: Final = "***"
+_SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
-class LacksSocks(ImportError):
-    """The environment names a SOCKS proxy, and the package that speaks to one is not installed."""
+class Sampling(TypedDict, total=False):
+    """How a model is asked; the provider's default stands for every setting that is left out.
+
+    Attributes:
+        max_tokens: the most tokens that the model may write in one reply.
+        temperature: 0 for the likeliest reply.
+        seed: for providers that can repeat a reply.
+        stream: take the reply in pieces, so that the client's timeout counts from piece to piece and
+            only its deadline counts the whole: many gateways cut a connection that is silent for a minute or two.
+        extra: further parameters of the provider, such as `{"max_completion_tokens": 4000}` for OpenAI's
+            reasoning models, which take no `max_tokens`, or `{"parallel_tool_calls": False}`.
+    """
+
+    max_tokens: int
+    temperature: float
+    seed: int
+    stream: bool
+    extra: Mapping[str, object]
 
 
-class _Pooling(TypedDict):
-    ssl_context: ssl.SSLContext | None
-    proxy: httpcore2.Proxy | None
-    max_connections: int | None
-    max_keepalive_connections: int | None
-    keepalive_expiry: float | None
+def _require_known(_line: object, _field: attrs.Attribute[Any], sampling: Sampling) -> None:
+    """Refuse an unknown setting, such as `max_token`, which would be left out in silence."""
+    known = tuple(Sampling.__annotations__)
+    for name in sampling:
+        if name not in known:
+            raise UnknownName("setting of a call", name, known)
 
 
-def http_client(address: str, bounds: Bounds) -> httpx2.Client:
-    """Return a client for one server; nothing is sent.
+class _Parameters(TypedDict):
+    messages: list[ChatCompletionMessageParam]
+    model: str
+    tools: list[ChatCompletionFunctionToolParam] | Omit
+    response_format: ResponseFormatJSONSchema | Omit
+    max_tokens: int | Omit
+    temperature: float | Omit
+    seed: int | Omit
+    extra_body: Mapping[str, object] | None
+
+
+@final
+@attrs.frozen(eq=False)
+class Line(Generic[Client]):
+    """A model behind a client.
+
+    Attributes:
+        client: the client, whose address and key are used.
+        model: the model's name.
+        sampling: how it is asked.
+        counter: counts tokens where the server does not.
+    """
+
+    client: Client = attrs.field(repr=False)
+    model: str
+    sampling: Sampling = attrs.field(validator=_require_known)
+    counter: TokenCounter = attrs.field(factory=default_counter, repr=False)
+
+    def parameters(self, call: Call) -> _Parameters:
+        """Return a call as the client takes it."""
+        sampling = self.sampling
+        return {
+            "messages": cast("list[ChatCompletionMessageParam]", written(call.messages, "chat")),
+            "model": self.model,
+            "tools": cast("list[ChatCompletionFunctionToolParam]", declared(call.tools, "chat")) or omit,
+            "response_format": omit if call.schema is None else _format(call.named, call.schema),
+            "max_tokens": sampling.get("max_tokens", omit),
+            "temperature": sampling.get("temperature", omit),
+            "seed": sampling.get("seed", omit),
+            "extra_body": sampling.get("extra"),
+        }
+
+    def taken(self, came: _Came, call: Call) -> Reply:
+        """Return the reply, without secrets and with a usage that can be true, or raise what came in its place.
+
+        The error is raised here, outside of the client's `except`, so that no exception of the client is its context.
+        """
+        secrets = secrets_of(self.client)
+        match came:
+            case Reply():
+                return counted(secrets.out_of(came), call, self.counter)
+            case EffectError():
+                raise came
+            case ProviderError():
+                error = effect_error(secrets.out_of(came), call, model=self.model)
+                if call.schema is not None and came.status in _SCHEMA_REJECTED and error.fault != "overflow":
+                    raise NotEnforced(error)
+                raise error
+            case _:
+                assert_never(came)
+
+
+def _format(named: str, schema: Mapping[str, object]) -> ResponseFormatJSONSchema:
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": named, "schema": dict(schema), "strict": is_strict(schema)},
+    }
+
+
+def send(line: Line[openai.OpenAI], call: Call) -> Reply:
+    """Make a call.
 
     Raises:
-        LacksSocks: the environment names a SOCKS proxy, and nothing here speaks to one.
-        ValueError: it names a proxy that is none.
-        httpx2.InvalidURL: as `ValueError`.
+        EffectError: there is no reply.
+        NotEnforced: the server rejects the call, which has a schema.
     """
-    pool = httpcore2.ConnectionPool(network_backend=Wire(), **_pooling(httpx2.URL(address)))
-    return httpx2.Client(transport=_Transport(pool, bounds), **_SETTINGS)
-
-
-def async_http_client(address: str, bounds: Bounds) -> httpx2.AsyncClient:
-    """Return a client that is awaited; see `http_client`."""
-    pool = httpcore2.AsyncConnectionPool(network_backend=AsyncWire(), **_pooling(httpx2.URL(address)))
-    return httpx2.AsyncClient(transport=_AsyncTransport(pool, bounds), **_SETTINGS)
-
-
-_SETTINGS: Final[Any] = {  # Any: keywords of both clients
-    "headers": {"Accept-Encoding": "identity"},
-    "follow_redirects": True,  # within the server
-    "max_redirects": _MOST_REDIRECTS,
-}
-
-
-def _pooling(server: httpx2.URL) -> _Pooling:
-    """Return how connections to a server are made."""
-    limits = openai.DEFAULT_CONNECTION_LIMITS
-    proxy = _proxy_to(server)
-    secure = server.scheme == "https" or (proxy is not None and proxy.url.scheme == b"https")
-    return {
-        "ssl_context": httpx2.create_ssl_context() if secure else None,  # reading all authorities takes long
-        "proxy": proxy,
-        "max_connections": limits.max_connections,
-        "max_keepalive_connections": limits.max_keepalive_connections,
-        "keepalive_expiry": limits.keepalive_expiry,
-    }
-
-
-def _proxy_to(server: httpx2.URL) -> httpcore2.Proxy | None:
-    """Return the proxy that the process' environment names for a server."""
-    named = getproxies()
-    given = named.get(server.scheme) or named.get("all")
-    if not given or _is_excepted(server.host, named.get("no", "")):
-        return None
-    proxy = httpx2.Proxy(given if "://" in given else f"http://{given}")
-    if proxy.url.scheme.startswith("socks") and find_spec("socksio") is None:
-        raise LacksSocks
-    url = httpcore2.URL(
-        scheme=proxy.url.raw_scheme, host=proxy.url.raw_host, port=proxy.url.port, target=proxy.url.raw_path
-    )
-    return httpcore2.Proxy(url, auth=proxy.raw_auth, headers=proxy.headers.raw)
-
-
-def _is_excepted(host: str, exceptions: str) -> bool:
-    """Tell whether `NO_PROXY` names a host, or a network that it is in."""
-    if proxy_bypass(host):
-        return True
-    for named in exceptions.split(","):
-        with contextlib.suppress(ValueError):  # one of both is a name
-            if ipaddress.ip_address(host) in ipaddress.ip_network(named.strip().strip("[]"), strict=False):
-                return True
-    return False
-
-
-@contextlib.contextmanager
-def _as_the_client_says_it() -> Iterator[None]:
-    """Turn errors of the connections into those that the client above knows."""
+    came: _Came
     try:
-        yield
-    except tuple(_ERRORS) as error:
-        known = next(ours for theirs, ours in _ERRORS.items() if isinstance(error, theirs))
-        raise known(str(error)) from error
+        with one_call():
+            came = _streamed(line, call) if line.sampling.get("stream") else _whole(line, call)
+    except (openai.OpenAIError, httpx2.HTTPError) as error:
+        came = transport_error(error)
+    return line.taken(came, call)
 
 
-def _request(request: httpx2.Request, bounds: Bounds) -> httpcore2.Request:
-    """Return a request as the connections take it; from the first one on the time of its call runs."""
-    begun(bounds)
-    url, timeouts = request.url, dict(request.extensions.get("timeout") or {})
-    with within(timeouts.get("pool")) as rest:  # to wait for a connection that others use counts too
-        timeouts["pool"] = rest
-    return httpcore2.Request(
-        method=request.method,
-        url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-        headers=request.headers.raw,
-        content=request.stream,
-        extensions={**request.extensions, "timeout": timeouts},
+async def send_awaited(line: Line[openai.AsyncOpenAI], call: Call) -> Reply:
+    """Make a call; see `send`."""
+    came: _Came
+    try:
+        with one_call():
+            came = await (
+                _streamed_async(line, call) if line.sampling.get("stream") else _whole_async(line, call)
+            )
+    except (openai.OpenAIError, httpx2.HTTPError) as error:
+        came = transport_error(error)
+    return line.taken(came, call)
+
+
+def _whole(line: Line[openai.OpenAI], call: Call) -> _Came:
+    response = line.client.chat.completions.with_raw_response.create(**line.parameters(call))
+    return read_json_completion(_text(response.content))
+
+
+async def _whole_async(line: Line[openai.AsyncOpenAI], call: Call) -> _Came:
+    response = await line.client.chat.completions.with_raw_response.create(**line.parameters(call))
+    return read_json_completion(_text(response.content))
+
+
+def _streamed(line: Line[openai.OpenAI], call: Call) -> _Came:
+    completions, body = line.client.chat.completions.with_streaming_response, bytearray()
+    with completions.create(stream=True, stream_options=_WITH_USAGE, **line.parameters(call)) as response:
+        for piece in response.iter_bytes():
+            body += piece
+            if has_ended(body, len(piece)):
+                break
+    return _read(body, response.headers)
+
+
+async def _streamed_async(line: Line[openai.AsyncOpenAI], call: Call) -> _Came:
+    completions, body = line.client.chat.completions.with_streaming_response, bytearray()
+    async with completions.create(
+        stream=True, stream_options=_WITH_USAGE, **line.parameters(call)
+    ) as response:
+        async for piece in response.iter_bytes():
+            body += piece
+            if has_ended(body, len(piece)):
+                break
+    return _read(body, response.headers)
+
+
+def _read(body: _Body, headers: Mapping[str, str]) -> Reply | ProviderError:
+    """Return what came where a stream was asked for; some servers do not know `stream`."""
+    is_stream = headers.get("content-type", "").startswith("text/event-stream")
+    return (read_streamed_completion if is_stream else read_json_completion)(_text(body))
+
+
+def _text(body: _Body) -> str:
+    """Return a body as text: JSON is UTF-8, whatever the headers say."""
+    return body.decode(errors="replace")
+
+
+# -- usage ---------------------------------------------------------------------------------------------
+
+
+def counted(reply: Reply, call: Call, counter: TokenCounter) -> Reply:
+    """Return a reply with a usage that can be true: `counter` counts where the server's number is missing or cannot be.
+
+    Cost: O(size of call and reply), once more where a text must be counted.
+    """
+    sent, said = list(_sent(call)), [*_said(reply)]
+    usage, size = reply.usage, _bytes(sent)
+    prompt, completion, cached = usage.prompt, usage.completion, usage.cached
+    if not _can_be(prompt, size, 2 * size + _TEMPLATE):
+        prompt, cached = _counted(sent, counter), 0
+    if not _can_be(completion, _bytes(said), _MOST_WRITTEN):
+        completion = _counted(said, counter)
+    believed = (prompt, completion) == (usage.prompt, usage.completion)
+    estimated = usage.estimated if believed else usage.calls
+    return attrs.evolve(
+        reply, usage=Usage(prompt, completion, min(cached, prompt), usage.calls, estimated=estimated)
     )
 
 
-def _response(request: httpx2.Request, came: httpcore2.Response, body: _Body | _AsyncBody) -> httpx2.Response:
-    headers = headers_of(came.status, httpx2.Headers(came.headers))
-    response = httpx2.Response(
-        came.status, headers=headers, stream=body, extensions=came.extensions, request=request
-    )
-    refuse_elsewhere(response)
-    return response
+def _can_be(reported: int, size: int, most: int) -> bool:
+    """Tell whether so many tokens may be so many bytes."""
+    return bool(size) <= reported <= most and reported * _LONGEST_TOKEN >= size
+
+
+def _sent(call: Call) -> Iterator[str]:
+    """Yield the texts of a call."""
+    for message in call.messages:
+        yield message.text
+        if isinstance(message, Assistant) and message.call is not None:
+            yield message.call.name
+            yield message.call.arguments
+    for tool in call.tools:
+        yield canonical(attrs.asdict(tool, recurse=False))
+    if call.schema is not None:
+        yield canonical(call.schema)
+
+
+def _said(reply: Reply) -> Iterator[str]:
+    """Yield the texts of a reply, its thoughts among them."""
+    yield from (reply.text, reply.refusal, reply.aside)
+    for call in reply.calls:
+        yield from (call.name, call.arguments)
+
+
+def _bytes(texts: Iterable[str]) -> int:
+    return sum(len(text.encode(errors="surrogatepass")) for text in texts)
+
+
+def _counted(texts: Iterable[str], counter: TokenCounter) -> int:
+    return sum(counter.count(text) for text in texts)
+
+
+# -- secrets -------------------------------------------------------------------------------------------
 
 
 @final
-class _Transport(httpx2.BaseTransport):
-    def __init__(self, pool: httpcore2.ConnectionPool, bounds: Bounds) -> None:
-        self._pool = pool
-        self._bounds = bounds
+@attrs.frozen
+class Secrets:
+    """Texts that must not come back from a server."""
 
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        with _as_the_client_says_it():
-            came = self._pool.handle_request(_request(request, self._bounds))
-        with contextlib.ExitStack() as closing:
-            closing.callback(came.close)
-            response = _response(request, came, _Body(came, self._bounds))
-            closing.pop_all()
-        return response
+    texts: frozenset[str] = attrs.field(repr=False)
 
-    def close(self) -> None:
-        self._pool.close()
+    def out_of(self, came: _Said) -> _Said:
+        """Return a server's answer with `***` for each secret in any of its texts. Cost: O(length)."""
+        if isinstance(came, ProviderError):
+            return attrs.evolve(came, code=self.hidden(came.code), message=self.hidden(came.message))
+        calls = [ToolCall(*map(self.hidden, (call.id, call.name, call.arguments))) for call in came.calls]
+        return attrs.evolve(
+            came,
+            text=self.hidden(came.text),
+            calls=tuple(calls),
+            refusal=self.hidden(came.refusal),
+            finish=None if came.finish is None else self.hidden(came.finish),
+            model=self.hidden(came.model),
+        )
 
-
-@final
-class _Body(httpx2.SyncByteStream):
-    def __init__(self, came: httpcore2.Response, bounds: Bounds) -> None:
-        self._came = came
-        self._meter = Meter(httpx2.Headers(came.headers), bounds)
-
-    def __iter__(self) -> Iterator[bytes]:
-        with _as_the_client_says_it():
-            for piece in self._came.iter_stream():
-                yield from self._meter.take(piece)
-
-    def close(self) -> None:
-        self._came.close()
+    def hidden(self, text: str) -> str:
+        """Return a text with `***` for each secret, however JSON or a URL spells it. Cost: O(length)."""
+        if not self.texts:
+            return text
+        for secret in sorted(self.texts, key=len, reverse=True):
+            text = text.replace(secret, _HIDDEN)
+        return _spellings(self.texts).sub(_HIDDEN, text) if "\\" in text or "%" in text else text
 
 
-@final
-class _AsyncTransport(httpx2.AsyncBaseTransport):
-    def __init__(self, pool: httpcore2.AsyncConnectionPool, bounds: Bounds) -> None:
-        self._pool = pool
-        self._bounds = bounds
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        with _as_the_client_says_it():
-            came = await self._pool.handle_async_request(_request(request, self._bounds))
-        async with contextlib.AsyncExitStack() as closing:
-            closing.push_async_callback(came.aclose)
-            response = _response(request, came, _AsyncBody(came, self._bounds))
-            closing.pop_all()
-        return response
-
-    async def aclose(self) -> None:
-        await self._pool.aclose()
+def secrets_of(client: openai.OpenAI | openai.AsyncOpenAI) -> Secrets:
+    """Return the secrets of a client: keys, secret headers, and a password in its address."""
+    return Secrets(frozenset(_secrets(client)))
 
 
-@final
-class _AsyncBody(httpx2.AsyncByteStream):
-    def __init__(self, came: httpcore2.Response, bounds: Bounds) -> None:
-        self._came = came
-        self._meter = Meter(httpx2.Headers(came.headers), bounds)
+def _secrets(client: openai.OpenAI | openai.AsyncOpenAI) -> Iterator[str]:
+    yield from _long(client.api_key, client.admin_api_key)
+    for name, value in client.default_headers.items():
+        if isinstance(value, str) and _SECRET_HEADER.search(name):
+            yield from _shown(value)
+    address = client.base_url
+    yield from _long(address.userinfo.decode("ascii", "replace"))
+    yield from _long(address.password, shortest=_SHORTEST_PASSWORD)
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _as_the_client_says_it():
-            async for piece in self._came.aiter_stream():
-                for part in self._meter.take(piece):
-                    yield part
 
-    async def aclose(self) -> None:
-        await self._came.aclose()
+def _long(*secrets: str | None, shortest: int = _SHORTEST_KEY) -> Iterator[str]:
+    yield from [secret for secret in secrets if secret and len(secret) >= shortest]
+
+
+def _shown(value: str) -> Iterator[str]:
+    """Yield the secrets of a header: its value without the scheme, and the name and password behind `Basic`."""
+    scheme, _, token = value.rpartition(" ")
+    yield from _long(token)
+    if scheme.lower() == "basic":
+        try:
+            pair = base64.b64decode(token).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            return
+        yield from _long(pair)
+        yield from _long(pair.partition(":")[2], shortest=_SHORTEST_PASSWORD)
+
+
+_BACKSLASHES: Final = r"(?:\\(?:u005[cC])?+|%5[cC]){0,8}+"
+
+
+@lru_cache(maxsize=16)
+def _spellings(secrets: frozenset[str]) -> re.Pattern[str]:
+    """Return a pattern of secrets as they are, as JSON within JSON spells them, and as a URL does."""
+    longest_first = sorted(secrets, key=len, reverse=True)
+    return re.compile("|".join(map(_spelling, longest_first)))
+
+
+def _spelling(secret: str) -> str:
+    """Return a pattern of one secret that takes time in proportion to the text.
+
+    A backslash before a character may belong to the spelling or to the secret: the pattern takes up to eight at
+    once, and gives none back.
+    """
+    solid = secret.replace("\\", "")
+    if len(solid) < _SHORTEST_PASSWORD:
+        return re.escape(secret)
+    return "".join(map(_spelled_char, solid)) + _BACKSLASHES * secret.endswith("\\")
+
+
+def _spelled_char(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    escaped = r"\\{0,8}+".join(f"u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
+    quoted = "".join(f"%{byte:02x}" for byte in char.encode(errors="surrogatepass"))
+    return rf"{_BACKSLASHES}(?:{re.escape(char)}|(?i:{escaped}|{quoted}))"

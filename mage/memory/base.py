@@ -18,7 +18,7 @@ from mage.chat import (
     state_messages,
     written,
 )
-from mage.chat.wording import MEMORY
+from mage.chat.prompts import MEMORY
 from mage.effects import (
     Decide,
     Observed,

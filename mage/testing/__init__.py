@@ -1,4 +1,4 @@
-"""What you test with when you embed mage.
+"""Tools for the tests of programs that embed mage.
 
     pip install 'mage-state[testing]'
 
@@ -6,8 +6,8 @@
   `histories()`, `journals()`, `states()`.
 - **A stateful test**: `VersionMachine`, which goes on from any version that ever was; yours to build on.
 - **Answers from a script**: `ScriptedModel`, `ScriptedEnvironment`, `ScriptedJudge`, `ScriptedSummarizer`, for programs
-  that ask; `Recording` and `RecordingEnvironment` keep what real ones were asked and answered.
-- **A store of journals of yours**: `mage.testing.stores` asks it for everything that it promises.
+  that ask; `Recording` and `RecordingEnvironment` keep the requests and answers of real ones.
+- **A store of journals of yours**: `mage.testing.stores` tests every promise of it.
 
 A failing example prints Python to paste below `from mage.engine import *`: the commands that made its state.
 `state_after(commands)` and `History.of(commands)` make a state and a history of them.

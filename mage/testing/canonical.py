@@ -1,7 +1,7 @@
-"""The plain form of a state: all that can be observed of it, as data that any language can write.
+"""The plain form of a state: everything that can be observed of it, as data that any language can write.
 
 Two implementations agree on a state when they write the same bytes: `canonical_json`. Where they do not,
-`differences` of the two forms says in which parts. `specs/conformance/PROTOCOL.md` lists the parts.
+`differences` of the two forms names the parts. `specs/conformance/PROTOCOL.md` lists the parts.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _ENCODER: Final = json.JSONEncoder(
 
 def canonical(state: State) -> Canonical:
     """Return the plain form of a state: every node with its children, the notes, the heads, the phase,
-    S = (C, R, H) and what a judge would be asked.
+    S = (C, R, H) and the question to a judge.
 
-    Only the fields of the two sentinels are left out, which nothing shows (D2). Two states are equal
+    Only the fields of the two sentinels are left out, which no view shows (D2). Two states are equal
     exactly when their forms are. Cost: O(size of the tree); 0.2 ms for 100 steps under 15 summaries.
     """
     tree = state.tree
@@ -57,7 +57,7 @@ def canonical(state: State) -> Canonical:
 def canonical_json(state: State) -> bytes:
     r"""Return the plain form of a state as canonical JSON, in the spelling of D5.
 
-    Keys are sorted, nothing stands between the tokens, text is UTF-8; what JSON must escape is escaped,
+    Keys are sorted, no space stands between the tokens, text is UTF-8; characters that JSON must escape are escaped
     in lower case, and lone surrogates are written as escapes, `\ud800`. Cost: O(size of the tree).
     """
     return spelled(canonical(state))
@@ -147,14 +147,14 @@ def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str]:
 
 
 def differences(engine: Canonical, other: Canonical, name: str = "the other") -> str:
-    """Return where two plain forms differ, a line a part, and nothing where they do not.
+    """Return the parts in which two plain forms differ, a line each; empty where they are equal.
 
-    In a part that is a list the first place is named where they differ, and how many more there are.
+    Of a part that is a list the line names the first place that differs, and how many more there are.
 
     Args:
         engine: the engine's form.
-        other: the other side's.
-        name: what to call the other side.
+        other: the other side's form.
+        name: the name of the other side.
     """
     parts = dict.fromkeys([*engine, *other])
     lines = (_difference(part, engine.get(part), other.get(part), name) for part in parts)

@@ -1,4 +1,4 @@
-"""One command on the engine and the state that it led to; and commands as Python that can be pasted."""
+"""One command on the engine and the state that it leads to; and commands as Python that can be pasted."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ HEADING: Final = "from mage.engine import *"
 """The names that printed commands need."""
 
 Refusing: TypeAlias = Refusal | IllegalPhase
-"""Why a command was not carried out."""
+"""The reason why a command was not carried out."""
 
 
 @final
 @attrs.frozen
 class Edge:
-    """One command on the engine: where it started and where it led.
+    """One command on the engine: the states before and after.
 
     Attributes:
-        before: the state it was given.
-        command: what was asked for.
-        after: the state that it led to; `before` itself where it was refused.
-        refusal: why it was refused, or None.
-        revised: what a revise gave back, or None.
+        before: the state before the command.
+        command: the command.
+        after: the state after it; `before` itself where it was refused.
+        refusal: the reason why it was refused, or None.
+        revised: the result of a revise, or None.
     """
 
     before: State
@@ -39,12 +39,12 @@ class Edge:
 
 
 def carry_out(state: State, command: Operation) -> Edge:
-    """Carry out one command on the engine; a refusal and an illegal phase are noted, not raised.
+    """Carry out one command on the engine; a refusal and an illegal phase stand in the `Edge`, not raised.
 
     Cost: that of the operation.
 
     Raises:
-        NotText, UnknownName, NotAnId: the command holds what is no text, no name or no id.
+        NotText, UnknownName, NotAnId: a value of the command is no text, no name or no id.
     """
     try:
         if isinstance(command, Revise):
@@ -72,7 +72,7 @@ def state_after(commands: Iterable[Command]) -> State:
 
     Raises:
         ValueError: there is no `Start` among them.
-        NotText, UnknownName, NotAnId: a command holds what is no text, no name or no id.
+        NotText, UnknownName, NotAnId: a value of a command is no text, no name or no id.
     """
     state: State | None = None
     for command in commands:

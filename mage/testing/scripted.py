@@ -1,4 +1,4 @@
-"""Models, environments, judges and summarizers from a script, and recordings of real ones, for tests of what asks them.
+"""Models, environments, judges and summarizers from a script, and recordings of real ones, for tests of their callers.
 
     model = ScriptedModel(Decision.act("look"), TimeoutError(), Decision.finish("done"))
     environment = ScriptedEnvironment("a lamp", opening="a dark room")
@@ -6,13 +6,12 @@
     Agent(model=model, environment=environment, judge=judge).run("memory:", "test", task="Buy a chair")
     assert [request.shown.raw for request in model.asked] == [...]
 
-What awaits takes `model.awaited`, `environment.awaited`. What was recorded once can be a script: `Scripted(*recording.answers)`.
+Code that awaits takes `model.awaited`, `environment.awaited`. A recording can be a script: `Scripted(*recording.answers)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from types import TracebackType
 from typing import Any, Generic, TypeAlias, TypeVar, cast, final
 
 from mage.effects import (
@@ -40,15 +39,15 @@ Answer = TypeVar("Answer")
 
 @final
 class ScriptEnded(AssertionError):
-    """More was asked than the script answers."""
+    """A request came after the last answer of the script."""
 
 
 @final
 class Scripted(Generic[Request, Answer]):
-    """Gives the answers of a script in order, and remembers what it was asked. An exception in it is raised.
+    """Returns the answers of a script in order, and keeps the requests. An exception in the script is raised.
 
     Attributes:
-        asked: every request so far, the one that found the script at its end included.
+        asked: every request so far, the one behind the last answer included.
     """
 
     def __init__(self, *answers: Answer | Exception) -> None:
@@ -57,7 +56,7 @@ class Scripted(Generic[Request, Answer]):
 
     @property
     def left(self) -> int:
-        """How many answers were not asked for."""
+        """How many answers are left."""
         return len(self._answers)
 
     def __call__(self, request: Request, /) -> Answer:
@@ -75,7 +74,7 @@ class Scripted(Generic[Request, Answer]):
         return answer
 
     async def awaited(self, request: Request, /) -> Answer:
-        """Return the next answer, or raise it, where an awaitable twin is wanted."""
+        """Return the next answer, or raise it; for code that awaits."""
         return self(request)
 
 
@@ -86,18 +85,18 @@ ScriptedModel: TypeAlias = Scripted[Decide, Decision | Metered[Decision]]
 
 @final
 class ScriptedEnvironment:
-    """An `Environment` from a script: each action is answered by the next observation, whatever it is.
+    """An `Environment` from a script: any action returns the next observation.
 
     Attributes:
         asked: every request so far, in order: `RESET` for a reset, an action as its text, a `Restore`.
         capabilities: see the arguments.
 
     Args:
-        observations: of the actions, in order; an exception in it is raised.
-        opening: what it shows first.
-        restored: what each restoring comes to, in order; when these are used up, `Restored("replay")`.
-        repeatable: whether it says that it can always be brought back.
-        foreseen: by action, what it says beforehand; of all others nothing.
+        observations: those of the actions, in order; an exception among them is raised.
+        opening: the first observation.
+        restored: the results of restoring, in order; behind the last one, `Restored("replay")`.
+        repeatable: whether it says that it can go to the end of any path.
+        foreseen: the effect of an action that it foresees, by action; none of any other.
         tools: its tools.
         manual: its manual.
     """
@@ -125,7 +124,7 @@ class ScriptedEnvironment:
 
     @property
     def left(self) -> int:
-        """How many observations were not asked for."""
+        """How many observations are left."""
         return self._observations.left
 
     @property
@@ -135,7 +134,7 @@ class ScriptedEnvironment:
 
     @property
     def awaited(self) -> AsyncEnvironment:
-        """The same script, where an environment is awaited."""
+        """The same script, as an environment that is awaited."""
         return AwaitedEnvironment(self)
 
     def reset(self) -> Observed | str:
@@ -159,11 +158,11 @@ class ScriptedEnvironment:
 
 @final
 class Recording(Generic[Request, Answer]):
-    """Asks somebody real, and keeps what was asked and answered.
+    """Calls a real function, and keeps requests and answers.
 
     Attributes:
         asked: every request so far, in order.
-        answers: what came of each: an answer, or the exception that was raised.
+        answers: the answer to each, or the exception that was raised.
     """
 
     def __init__(self, answering: Callable[[Request], Answer | Awaitable[Answer]]) -> None:
@@ -172,47 +171,36 @@ class Recording(Generic[Request, Answer]):
         self._answering = answering
 
     def __call__(self, request: Request, /) -> Answer:
-        """Ask, and keep the answer, or what is raised."""
+        """Call the function, and keep its answer or exception."""
         self.asked.append(request)
-        with _Keeping(self.answers):
-            answer = cast("Answer", self._answering(request))  # of somebody who is called
+        try:
+            answer = cast("Answer", self._answering(request))
+        except Exception as error:  # whatever the user's code raises is kept, and raised
+            self.answers.append(error)
+            raise
         self.answers.append(answer)
         return answer
 
     async def awaited(self, request: Request, /) -> Answer:
-        """Ask somebody who is awaited, and keep the answer, or what is raised."""
+        """Await the function, and keep its answer or exception."""
         self.asked.append(request)
-        with _Keeping(self.answers):
+        try:
             answer = await cast("Awaitable[Answer]", self._answering(request))
+        except Exception as error:  # whatever the user's code raises is kept, and raised
+            self.answers.append(error)
+            raise
         self.answers.append(answer)
         return answer
 
 
 @final
-class _Keeping(Generic[Answer]):
-    """Keeps the exception that leaves it; it is raised all the same."""
-
-    def __init__(self, answers: list[Answer | Exception]) -> None:
-        self._answers = answers
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        if isinstance(error, Exception):
-            self._answers.append(error)
-
-
-@final
 class RecordingEnvironment:
-    """An `Environment` that asks another, and keeps what was asked and answered.
+    """An `Environment` around a real one, which keeps requests and answers.
 
     Attributes:
-        resets, acts, restores: the recordings of what was asked; of restores those by `CustomRestore`, or what was
-            put back of `Snapshots`.
-        capabilities: those of the other.
+        resets, acts, restores: the recordings, by operation; of `restores` those by `CustomRestore`, or those that
+            put back `Snapshots`.
+        capabilities: those of the real one.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -234,15 +222,15 @@ class RecordingEnvironment:
 
     @property
     def awaited(self) -> AsyncEnvironment:
-        """The same, where an environment is awaited."""
+        """The same, as an environment that is awaited."""
         return AwaitedEnvironment(self)
 
     def reset(self) -> Observed | str:
-        """Ask the other, and keep what comes back."""
+        """Reset the real one, and keep its answer."""
         return self.resets(RESET)
 
     def act(self, action: str, /) -> Observed | str:
-        """Ask the other, and keep what comes back."""
+        """Act in the real one, and keep its answer."""
         return self.acts(action)
 
 

@@ -1,9 +1,9 @@
-"""Other people's traces as histories: importers that turn them into commands, and what is counted on them.
+"""Other people's traces as histories: importers that turn them into commands, and counts of these.
 
-A trace is bytes; `load` finds its format by looking and returns its trajectories, or a `TraceError` that
-says which record is wrong. What is merely unusual is read, and said in `Trajectory.remarks`. Contents are
+A trace is bytes; `load` finds its format by a look at them and returns its trajectories, or a `TraceError` that
+names the wrong record. A record that is merely unusual is read, and `Trajectory.remarks` names it. Contents are
 kept exactly as the trace has them (D15); ids, times and labels that the agent never saw are left out of the
-tree. `placed` says at which steps the records of the file stand. Each format's module says what becomes a step.
+tree. `placed` says at which steps the records of the file stand, `mage.trajectories.formats` what becomes a step.
 """
 
 from mage.trajectories.loading import FORMATS, detect, load

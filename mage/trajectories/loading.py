@@ -1,15 +1,23 @@
-"""Find the format of a trace by looking at its content, and import it."""
+"""From bytes to trajectories: read JSON or JSON Lines, find the format by a look at the content, and import it.
+
+The reader is stricter than `json.loads`, which would lose a field that stands twice, take NaN for a number and fail
+without a place on a value that is nested too deep. Every flaw has its place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import math
+import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import Final, final
 
 import attrs
 from returns.result import Failure, Result, Success
 
-from mage.trajectories.fields import Spot
 from mage.trajectories.formats import (
     is_bundle,
     is_chat,
@@ -26,8 +34,22 @@ from mage.trajectories.formats import (
     load_tot_crosswords,
     load_who_and_when,
 )
-from mage.trajectories.reading import first_record, read
-from mage.trajectories.trajectory import Malformed, Steps, TraceError, Trajectory, trace_error
+from mage.trajectories.trajectory import Json, Line, Malformed, Path, Spot, Steps, TraceError, Trajectory
+
+DEEPEST: Final = 100
+"""Levels of nesting that are read; no trace needs as many."""
+_LONGEST_NUMBER: Final = 400  # characters
+_LONGEST_HEADER: Final = 10_000  # bytes
+_WIDE: Final = "UTF-16 or UTF-32: save it as UTF-8"
+_FOREIGN: Final = {
+    BOM_UTF16_LE: _WIDE,  # UTF-32 of that order begins with it too
+    BOM_UTF16_BE: _WIDE,
+    b"\x1f\x8b": "a gzip archive: unpack it first",
+    b"PK\x03\x04": "a zip archive: unpack it first",
+}
+_BLANK: Final = " \t\r\n"
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[\[\]{},]', re.DOTALL)
+"""A bracket, a comma, or a string; an empty group 1 tells that the string does not end."""
 
 
 @final
@@ -37,7 +59,7 @@ class _Format:
 
     name: str
     fits: Callable[[Spot], bool]
-    load: Callable[[Spot, str, Steps], tuple[Trajectory, ...] | Malformed]
+    load: Callable[[Spot, str, Steps], tuple[Trajectory, ...]]
     tools: bool  # whether its records can hold tool calls
 
 
@@ -59,12 +81,11 @@ def detect(data: bytes) -> str | None:
 
     It looks at the content, never at a file's name. Cost: O(length).
     """
-    ours = _ours(data)
-    if ours is not None:
-        return ours
-    document = read(data)
-    found = None if isinstance(document, Malformed) else _fitting(document)
-    return None if found is None else found.name
+    try:
+        found = _ours(data) or _fitting(read(data))
+    except Malformed:
+        return None
+    return found if found is None or isinstance(found, str) else found.name
 
 
 def load(
@@ -78,7 +99,7 @@ def load(
 
     Args:
         data: the content of the file.
-        file: what errors call it; its stem names the trajectory of a file that holds one.
+        file: the file's name in errors; its stem names the trajectory of a file that holds one.
         format: one of `FORMATS`, or None to look at the content.
         steps: what a step is where the messages are those of a chat with tool calls (chat, SWE-agent,
             tau-bench); `"tools"` is refused where a format has none.
@@ -91,32 +112,30 @@ def load(
         return Failure(TraceError(file, "$", f"{format!r} is no format; known are {', '.join(FORMATS)}", 0))
     stem = PurePath(file).stem or "trace"
     named = format or _ours(data)
-    if named in (_JOURNAL, _BUNDLE):
+    try:
+        if named not in (_JOURNAL, _BUNDLE):
+            return Success(_load_json(data, format, stem, steps))
         if steps == "tools":
-            return Failure(trace_error(file, _toolless(named)))
-        return load_journal(data, file, stem) if named == _JOURNAL else load_bundle(data, file)
-    loaded = _load_json(data, format, stem, steps)
-    return Failure(trace_error(file, loaded)) if isinstance(loaded, Malformed) else Success(loaded)
+            raise _toolless(named)
+    except Malformed as malformed:
+        return Failure(malformed.in_file(file))
+    return load_journal(data, file, stem) if named == _JOURNAL else load_bundle(data, file)
 
 
-def _load_json(
-    data: bytes, format_name: str | None, stem: str, steps: Steps
-) -> tuple[Trajectory, ...] | Malformed:
+def _load_json(data: bytes, format_name: str | None, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
     document = read(data)
-    if isinstance(document, Malformed):
-        return document
     if document.value == []:
-        return document.expected("at least one record")
-    found = _fitting(document) if format_name is None else _named(format_name)
+        raise document.expected("at least one record")
+    found = _fitting(document, format_name)
     if found is None:
-        return Malformed((), f"fits none of the formats {', '.join(FORMATS)}; name one with --format")
+        raise Malformed((), f"fits none of the formats {', '.join(FORMATS)}; name one with --format")
     if steps == "tools" and not found.tools:
-        return _toolless(found.name)
+        raise _toolless(found.name)
     return found.load(document, stem, steps)
 
 
 def _ours(data: bytes) -> str | None:
-    """Return which of our own formats the first line is of."""
+    """Return the name of our own format that the first line is of."""
     first = first_record(data)
     return _BUNDLE if is_bundle(first) else _JOURNAL if is_journal(first) else None
 
@@ -127,9 +146,228 @@ def _toolless(name: str) -> Malformed:
     )
 
 
-def _fitting(document: Spot) -> _Format | None:
-    return next((known for known in _JSON_FORMATS if known.fits(document)), None)
+def _fitting(document: Spot, name: str | None = None) -> _Format | None:
+    """Return the format of this name, or the first one that a document fits."""
+    return next(
+        (known for known in _JSON_FORMATS if (known.name == name if name else known.fits(document))), None
+    )
 
 
-def _named(name: str) -> _Format | None:
-    return next((known for known in _JSON_FORMATS if known.name == name), None)
+# -- from bytes to JSON --------------------------------------------------------------------------------
+
+
+@final
+@attrs.define
+class _Broken(Exception):
+    """A text stops being readable, at a character of it."""
+
+    at: int
+    problem: str
+
+
+@final
+class _Twice(dict[str, "Json"]):
+    """An object in which a field stands twice."""
+
+    field: str = ""
+
+
+def read(data: bytes) -> Spot:
+    """Return the value of a file; that of JSON Lines as one list that knows its lines. Cost: O(length).
+
+    Raises:
+        Malformed: the file is empty, or neither.
+    """
+    foreign = _foreign(data)
+    if foreign:
+        raise Malformed((), f"expected UTF-8, found {foreign}")
+    text, undecoded = _decoded(data)
+    if not text.strip(_BLANK):
+        raise Malformed((), "expected a trace, found an empty file")
+    try:
+        value = _parse(text)
+    except _Broken as broken:
+        if _is_lines(text):
+            return _read_lines(text, undecoded)
+        raise _located(text, undecoded if undecoded and undecoded.at <= broken.at else broken, ()) from None
+    if undecoded is not None:
+        raise _located(text, undecoded, ())
+    _check(value, ())
+    return Spot(value)
+
+
+def first_record(data: bytes) -> Json:
+    """Return the value of the first line, or None where it is no JSON by itself or longer than any header.
+
+    Cost: O(1), and O(white space before it).
+    """
+    start = data.removeprefix(BOM_UTF8).lstrip()[:_LONGEST_HEADER]
+    try:
+        return _parse(start.partition(b"\n")[0].decode(errors="replace"))
+    except _Broken:
+        return None
+
+
+def _foreign(data: bytes) -> str:
+    """Return in words which file begins like this and is no UTF-8, and what to do; empty where none is known.
+
+    JSON begins with two characters of ASCII, so a zero beside others among the first bytes is half a character.
+    """
+    for mark, what in _FOREIGN.items():
+        if data.startswith(mark):
+            return what
+    return _WIDE if 0 in data[:2] and any(data[:4]) else ""
+
+
+def _decoded(data: bytes) -> tuple[str, _Broken | None]:
+    """Return the text, and the first place that is not UTF-8; behind it each such byte is a surrogate."""
+    data = data.removeprefix(BOM_UTF8)
+    try:
+        return data.decode(), None
+    except UnicodeDecodeError as problem:
+        before = len(data[: problem.start].decode())
+        told = f"not UTF-8: byte 0x{data[problem.start]:02x} at offset {problem.start}"
+        return data.decode(errors="surrogateescape"), _Broken(before, told)
+
+
+def _parse(text: str) -> Json:
+    try:
+        value: Json = json.loads(text, object_pairs_hook=_object, parse_int=_number)
+    except json.JSONDecodeError as problem:
+        told = problem.msg.removesuffix(" at")
+        rest = ", but the text ends" * (problem.pos >= len(text.rstrip(_BLANK)))
+        raise _Broken(problem.pos, f"not JSON: {told[:1].lower()}{told[1:]}{rest}") from None
+    except RecursionError:
+        raise _Broken(_too_deep(text), f"nested deeper than {DEEPEST} levels") from None
+    return value
+
+
+def _number(digits: str) -> int | float:
+    """Read a whole number; one longer than any float becomes infinite, because int() raises on thousands."""
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else float(digits)
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    twice = _Twice(found)
+    twice.field = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+    return twice
+
+
+def _is_lines(text: str) -> bool:
+    """Tell whether the first record is complete on its own line and more follows."""
+    first, _, rest = text.lstrip(_BLANK).partition("\n")
+    try:
+        return bool(rest.strip(_BLANK)) and isinstance(_parse(first), list | dict)
+    except _Broken:
+        return False
+
+
+def _read_lines(text: str, undecoded: _Broken | None) -> Spot:
+    values: list[Json] = []
+    numbers: list[int] = []
+    start = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        end = start + len(line)
+        if line.strip(_BLANK):
+            path: Path = (Line(number, len(values)),)
+            if undecoded is not None and undecoded.at < end:
+                raise Malformed(path, undecoded.problem)
+            try:
+                value = _parse(line)
+            except _Broken as broken:
+                raise _located(line, broken, path) from None
+            _check(value, path)
+            values.append(value)
+            numbers.append(number)
+        start = end + 1
+    return Spot(values, (), tuple(numbers))
+
+
+def _located(text: str, broken: _Broken, above: Path) -> Malformed:
+    """Say where in the JSON the text breaks, and for a file that is no JSON Lines also the line."""
+    at = broken.at
+    row, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    where = f" at column {column}" if above else f" at line {row}, column {column}"
+    return Malformed((*above, *_place(text, at)), broken.problem + where)
+
+
+def _too_deep(text: str) -> int:
+    """Return the character at which nesting gets too deep."""
+    at = depth = 0
+    for token in _TOKEN.finditer(text):
+        at = token.start()
+        depth += (token[0] in "[{") - (token[0] in "]}")
+        if depth > DEEPEST:
+            break
+    return at
+
+
+def _place(text: str, end: int) -> Path:
+    """Return the path that leads to character `end`. Cost: O(`end`)."""
+    open_at: list[str | int] = []
+    named = False
+    for token in _TOKEN.finditer(text, 0, end):
+        match token[0]:
+            case "[":
+                open_at.append(0)
+            case "{":
+                open_at.append("")
+                named = False
+            case "]" | "}":
+                del open_at[-1:]
+                named = True
+            case ",":
+                named = False
+                if open_at:
+                    open_at[-1] = open_at[-1] + 1 if isinstance(open_at[-1], int) else ""
+            case string:
+                if token[1] and open_at and isinstance(open_at[-1], str) and not named:
+                    open_at[-1], named = _unquoted(string), True
+    return tuple(part for part in open_at if part != "")
+
+
+def _unquoted(string: str) -> str:
+    try:
+        return str(_parse(string))
+    except _Broken:
+        return string[1:-1]
+
+
+def _check(root: Json, path: Path) -> None:
+    """Look for a value that Python reads and JSON or a trace does not have. Cost: O(number of values).
+
+    Raises:
+        Malformed: the first one, in the order of the text.
+    """
+    walk = [iter([(path, root)])]
+    top = len(path)
+    while walk:
+        found = next(walk[-1], None)
+        if found is None:
+            walk.pop()
+            continue
+        place, value = found
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise Malformed(place, f"expected a finite number, found {value}")
+        elif len(place) - top >= DEEPEST:
+            raise Malformed(place, f"nested deeper than {DEEPEST} levels")
+        elif isinstance(value, _Twice):
+            raise Malformed((*place, value.field), "this field stands twice in one object")
+        else:
+            walk.append(_below(place, value))
+
+
+def _below(path: Path, value: Json) -> Iterator[tuple[Path, Json]]:
+    """Yield the values below one that can have a flaw or hold one."""
+    children: Iterable[tuple[str | int, Json]] = ()
+    if isinstance(value, dict):
+        children = value.items()
+    elif isinstance(value, list):
+        children = enumerate(value)
+    for name, child in children:
+        if isinstance(child, float | list | dict):
+            yield (*path, name), child

@@ -1,7 +1,7 @@
-"""What a trace did to its tree, and what it costs in tokens: what the agent would have been shown, beside everything.
+"""Counts of a trace: the shape of its tree, and its tokens as prompts of mage beside the whole history.
 
-The engine gathers all hints of a state, so that n tries at one step cost n squared. Of these only the newest are
-shown: here each command adds its own (`Tried`), and the tokens of a prompt are added up, not counted anew (`Prompts`).
+The engine gathers all hints of a state, so that n tries at one step cost n squared. A prompt shows only the newest
+of them: here each command adds its own (`Tried`), and the tokens of a prompt are added up, not counted anew (`Prompts`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Protocol, final
+from typing import final
 
 import attrs
 
@@ -38,6 +38,7 @@ from mage.engine.view import instructions
 from mage.render.blocks import Newest, Recent, newest
 from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.render.extract import extract, is_extract
+from mage.render.meter import Meter
 
 
 @final
@@ -68,7 +69,7 @@ def counts(commands: Iterable[Command]) -> Counts:
     """Replay a history and count. Cost: that of the replay.
 
     Raises:
-        MageError: a command is refused; `replay` tells it as a value.
+        MageError: a command is refused; `replay` returns the refusal as a value.
     """
     state: State | None = None
     depth: dict[StepId, int] = {ROOT_STEP: 0}
@@ -127,7 +128,7 @@ class ContextSizes:
 
     @property
     def shown_total(self) -> int:
-        """All prompts together: what a run is billed for."""
+        """All prompts together, as a run is billed for them."""
         return sum(self.shown)
 
     @property
@@ -149,10 +150,10 @@ class ContextSizes:
 @final
 @attrs.frozen
 class Measured:
-    """A trace put through the tree.
+    """A trace that was carried out and measured.
 
     Attributes:
-        commands: those of the trace, and the fallback compresses that a budget asked for.
+        commands: those of the trace, and the fallback compresses that a budget made necessary.
         state: the state that they lead to; None for no commands.
         sizes: the prompt at each decision.
     """
@@ -164,7 +165,7 @@ class Measured:
 
 def measure(
     commands: Iterable[Command],
-    gauge: Gauge,
+    meter: Meter,
     *,
     budget: int | None = None,
     trials: bool = False,
@@ -174,15 +175,15 @@ def measure(
 
     Args:
         commands: a journal that is not refused anywhere.
-        gauge: counts tokens.
+        meter: counts tokens.
         budget: tokens that the open segment may take, if it is to be kept short (see `fallback`).
         trials: whether a revise to the root begins a trial that knows nothing of those before it, so that
             the full history begins anew.
-        progress: is told of each command of the trace when it is done.
+        progress: called with each command of the trace when it is done.
 
     Cost: that of the replay, and of the hints that are shown at each Grow, however many there are.
     """
-    run = _Run(gauge, budget, trials)
+    run = _Run(meter, budget, trials)
     for command in commands:
         run.take(command)
         progress(command)
@@ -192,9 +193,9 @@ def measure(
 @final
 @attrs.define
 class _Run:
-    """A fold under way: where it stands, and what it has measured."""
+    """A fold under way: its state, and its sizes so far."""
 
-    gauge: Gauge
+    meter: Meter
     budget: int | None
     trials: bool
     prompts: Prompts = attrs.field(init=False)
@@ -208,7 +209,7 @@ class _Run:
     decided: bool = False  # whether the prompt of the next Grow is measured already
 
     def __attrs_post_init__(self) -> None:
-        self.prompts = Prompts(self.gauge)
+        self.prompts = Prompts(self.meter)
 
     def take(self, command: Command) -> None:
         """Carry out one command of the trace."""
@@ -231,7 +232,7 @@ class _Run:
         if not self.decided:
             self._decide(before)
         self.decided = False
-        tokens = self.gauge.step(command.action, command.observation)
+        tokens = self.meter.step(command.action, command.observation)
         if self.budget is not None:
             for extra in fallback(before, self.opened, tokens, self.budget):
                 self._apply(extra)
@@ -255,16 +256,16 @@ class _Run:
 
 
 def is_our_extract(command: Command) -> bool:
-    """Tell whether a session kept by `mage replay` compressed here, after the agent had decided."""
+    """Tell whether `mage replay` made this compress in a session that it kept, after the agent had decided."""
     return isinstance(command, Compress) and command.kind == "fallback" and is_extract(command.text)
 
 
 def fallback(state: State, opened: int, tokens: int, budget: int) -> tuple[Command, ...]:
-    """Return what to do before a step is grown: nothing, or compress the open segment.
+    """Return the commands before a step is grown: none, or those that compress the open segment.
 
-    It is compressed where the step would not fit beside it, so the newest step is always shown raw once; a
+    The segment is compressed where the step would not fit beside it, so the newest step is always shown raw once; a
     step larger than the whole budget is compressed alone, when the next one comes. The text is an extract
-    (no LLM), accepted openly, since nobody judged it.
+    (no LLM), accepted openly, since no judge has judged it.
 
     Args:
         state: the state before the step.
@@ -284,36 +285,16 @@ def fallback(state: State, opened: int, tokens: int, budget: int) -> tuple[Comma
     return (Compress(extract(steps), "fallback"), Accept())
 
 
-class Gauge(Protocol):
-    """What counts the tokens of the parts of a rendered execution state, such as `mage.render.Meter`."""
-
-    def frame(self, task: str, instructions: tuple[str, ...], boundary: StepId) -> int:
-        """Return the tokens of the task, the instructions in force and where R begins."""
-        ...
-
-    def summary(self, summary: Summary) -> int:
-        """Return the tokens of a summary of C."""
-        ...
-
-    def step(self, action: str, observation: str) -> int:
-        """Return the tokens of a step of R."""
-        ...
-
-    def recent(self, hints: Recent) -> int:
-        """Return the tokens of the hints that the default caps leave."""
-        ...
-
-
 @final
 @attrs.define
 class Prompts:
     """Adds up the tokens of S. C is remembered along the summary path, with a running total; H as it grows.
 
     Attributes:
-        gauge: counts the parts.
+        meter: counts the parts.
     """
 
-    gauge: Gauge
+    meter: Meter
     _tried: Tried = attrs.field(factory=lambda: Tried(DEFAULT_CAPS), init=False)
     _path: list[tuple[Summary, int]] = attrs.field(factory=list, init=False)
     _place: dict[SummaryId, int] = attrs.field(factory=dict, init=False)
@@ -328,12 +309,12 @@ class Prompts:
         Cost: O(hints shown + instructions in force + summaries of C that are not those of the call before).
         """
         tree = state.tree
-        frame = self.gauge.frame(tree.task, instructions(state), tree.boundary)
-        return frame + self._compressed(tree) + raw + self.gauge.recent(self._tried.recent(state))
+        frame = self.meter.frame(tree.task, instructions(state), tree.boundary)
+        return frame + self._compressed(tree) + raw + self.meter.recent(self._tried.recent(state))
 
     def _compressed(self, tree: Tree) -> int:
-        # A summary that is still the same value has the same summaries above it: they change only while
-        # they are the head, and what is below a head is compressed again before it is on the path again.
+        # A summary that is still the same value has the same summaries above it: a summary changes only while
+        # it is the head, and the summaries below a head are made again before they are on the path again.
         new: list[Summary] = []
         kept = 0
         for summary in tree.summaries_upwards():
@@ -347,7 +328,7 @@ class Prompts:
         del self._path[kept:]
         for summary in reversed(new):
             self._place[summary.id] = len(self._path)
-            self._path.append((summary, self._total() + self.gauge.summary(summary)))
+            self._path.append((summary, self._total() + self.meter.summary(summary)))
         return self._total()
 
     def _total(self) -> int:
@@ -357,7 +338,7 @@ class Prompts:
 @final
 @attrs.define
 class Tried:
-    """The hints of every place of one history, whose states it is shown one after the other.
+    """The hints of every place of one history; `follow` takes its states one after the other.
 
     Attributes:
         caps: how many of the hints are shown.
@@ -369,7 +350,7 @@ class Tried:
     _lessons: dict[StepId, OrderedDict[str | int, str]] = attrs.field(factory=dict, init=False)
 
     def follow(self, before: State | None, command: Command, after: State) -> None:
-        """Note what a command added: a step, a summary, or a lesson. Cost: O(1)."""
+        """Note the step, the summary or the lesson that a command added. Cost: O(1)."""
         if before is None:
             return
         old, new = before.tree, after.tree
@@ -387,7 +368,7 @@ class Tried:
         lessons.move_to_end(key)
 
     def recent(self, state: State) -> Recent:
-        """Return `mage.render.blocks.recent(hints(state), caps)` of the newest state. Cost: O(what is returned)."""
+        """Return `mage.render.blocks.recent(hints(state), caps)` of the newest state. Cost: O(hints returned)."""
         tree = state.tree
         steps = newest(self._steps.get(tree.step_head, ()), self.caps.continuations)
         summaries = newest(self._summaries.get(tree.summary_head, ()), self.caps.subgoals)

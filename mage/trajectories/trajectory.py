@@ -1,7 +1,7 @@
-"""What an importer returns: a history as commands and where each stood, or why a trace could not be read.
+"""What an importer returns: a history as commands with the place of each in its file, or why a trace cannot be read.
 
-Inside this room a function that can meet a malformed value returns `X | Malformed`; `load` turns the first
-`Malformed` into the public `TraceError`.
+Inside this room a value that is not what its format says raises `Malformed`; `load` turns that into the public
+`TraceError`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import attrs
 
 from mage.engine import Command, Grow, MageError, RefusedCommand, Start, State, StepId, apply
 
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Steps: TypeAlias = Literal["messages", "tools"]
 """What one step of a chat is: an assistant message, or a tool call with its result."""
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}", re.ASCII)
-_LONGEST_PATH: Final = 12  # parts that are shown
-_LONGEST_KEY: Final = 40  # characters that are shown
+_LONGEST_PATH: Final = 12
+"""Parts of a path that are shown."""
+_SHOWN: Final = 40
+"""Characters of a trace's own words that a message repeats."""
 
 
 @final
@@ -49,13 +52,13 @@ class Made:
 @final
 @attrs.frozen
 class Mistake:
-    """What people said, after a run had failed, was its decisive mistake. The agent never saw it.
+    """What people called the decisive mistake of a run after it had failed. The agent never saw this label.
 
     Attributes:
-        said: where it is, as the file says it.
+        said: the place of the mistake, in the file's words.
         entry: the record that this means; None where it means none.
-        agent: whose mistake it was said to be.
-        reason: why.
+        agent: the agent that made the mistake, in the file's words.
+        reason: why it is one.
     """
 
     said: str
@@ -67,10 +70,10 @@ class Mistake:
 @final
 @attrs.frozen
 class Remark:
-    """Something unusual that a trace holds, or that was left out, and was read all the same.
+    """Something unusual in a trace, or a part that was left out. The trace was read all the same.
 
     Attributes:
-        what: what it is.
+        what: a line on it.
         count: how many times.
         record: where it was first, spelled as in a `TraceError`.
     """
@@ -90,16 +93,15 @@ class Trajectory:
     """One agent's history, as commands that replay without a refusal.
 
     Attributes:
-        name: what it is called in its file: the task id, the place in the file, the session's name, or the
-            file's stem.
-        commands: begins with a `Start`; what it holds is a step's content, never an id or a time (D15).
+        name: its name in the file: the task id, the place in the file, the session's name, or the file's stem.
+        commands: begins with a `Start`; a step holds content, never an id or a time (D15).
         summarized: whether the trace brought its own compress commands.
         trials: whether it is several trials of one task, each begun at the root without the others.
         sources: for each command the records of the file that it was made of; `placed` says at which steps
-            these stand. Empty where nobody says.
-        mistakes: what people found wrong, where the file says it.
+            these stand. Empty where the importer does not know.
+        mistakes: the mistakes that people labelled, where the file has them.
         remarks: what was unusual, in the order in which it was met first.
-        lineage: whether it is there only because another one of its file was forked from it.
+        lineage: whether it is there only because another trajectory of its file was forked from it.
     """
 
     name: str
@@ -121,42 +123,39 @@ def made_of(
     mistakes: tuple[Mistake, ...] = (),
     remarks: tuple[Remark, ...] = (),
 ) -> Trajectory:
-    """Return the trajectory of commands and what they were made of."""
+    """Return the trajectory of commands, each with its records."""
     listed = tuple(made)
-    return Trajectory(
-        name,
-        tuple([each.command for each in listed]),
-        summarized,
-        trials,
-        tuple([each.entries for each in listed]),
-        mistakes,
-        remarks,
-    )
+    commands = tuple([each.command for each in listed])
+    sources = tuple([each.entries for each in listed])
+    return Trajectory(name, commands, summarized, trials, sources, mistakes, remarks)
 
 
-@final
-@attrs.frozen
-class TraceError:
-    """A trace that cannot be read, and where.
+def placed(trajectory: Trajectory) -> dict[Entry, tuple[StepId, ...]]:
+    """Return for each record of the file the ids of the steps that hold it, in order.
 
-    Attributes:
-        file: what the caller calls the file.
-        record: the place, as a JSON path (`[3].traj[12].role`) or a line (`line 5, role`); `$` is the whole.
-        problem: what was expected and what was found, shortened.
-        good: how many records before it were sound, counted in the outermost list: lines, messages, runs.
-            Where a text stops being JSON, these are the whole records of JSON before.
+    A record that is part of the task is at the root, 0. A record can be at several steps, as a message with several
+    tool calls is, and a step can hold several records; a record that made no step, such as a summary, is left out.
+    Cost: that of a replay.
+
+    Raises:
+        MageError: a command is refused; a trajectory of `load` has no such command.
     """
+    found: dict[Entry, dict[StepId, None]] = {}
+    state: State | None = None
+    for version, (command, entries) in enumerate(
+        zip(trajectory.commands, trajectory.sources, strict=False), start=1
+    ):
+        result = apply(state, command)
+        state = result.value_or(None)
+        if state is None:
+            raise MageError(str(RefusedCommand(version, command, result.failure())))
+        if isinstance(command, Start | Grow):
+            for entry in entries:
+                found.setdefault(entry, {})[state.tree.step_head] = None
+    return {entry: tuple(steps) for entry, steps in found.items()}
 
-    file: str
-    record: str
-    problem: str
-    good: int
 
-    def __str__(self) -> str:
-        told = f"{self.file}: {self.record}: {self.problem} (good records before it: {self.good})"
-        if told.isprintable():
-            return told
-        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in told)
+# -- places and errors ---------------------------------------------------------------------------------
 
 
 @final
@@ -179,8 +178,33 @@ Path: TypeAlias = tuple[str | int | Line, ...]
 
 @final
 @attrs.frozen
-class Malformed:
-    """A value that is not what its format says.
+class TraceError:
+    """A trace that cannot be read, and where.
+
+    Attributes:
+        file: the file's name.
+        record: the place, as a JSON path (`[3].traj[12].role`) or a line (`line 5, role`); `$` is the whole.
+        problem: what was expected and what was found, shortened.
+        good: how many records before it were sound, counted in the outermost list: lines, messages, runs.
+            Where a text stops being JSON, these are the whole records of JSON before.
+    """
+
+    file: str
+    record: str
+    problem: str
+    good: int
+
+    def __str__(self) -> str:
+        told = f"{self.file}: {self.record}: {self.problem} (good records before it: {self.good})"
+        if told.isprintable():
+            return told
+        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in told)
+
+
+@final
+@attrs.define
+class Malformed(Exception):
+    """A value is not what its format says.
 
     Attributes:
         path: where it stands.
@@ -190,17 +214,9 @@ class Malformed:
     path: Path
     problem: str
 
-
-def trace_error(file: str, malformed: Malformed) -> TraceError:
-    """Return the error that the caller sees. Cost: O(length of the path)."""
-    return TraceError(file, spelled(malformed.path), malformed.problem, _good(malformed.path))
-
-
-def entry_at(path: Path) -> Entry:
-    """Return the record at a path whose last part is its place in a list, or a line. Cost: O(length of the path)."""
-    last = path[-1] if path else 0
-    index = last.before if isinstance(last, Line) else last
-    return Entry(spelled(path), index if isinstance(index, int) else 0)
+    def in_file(self, file: str) -> TraceError:
+        """Return the error that the caller sees. Cost: O(length of the path)."""
+        return TraceError(file, spelled(self.path), self.problem, _good(self.path))
 
 
 def _good(path: Path) -> int:
@@ -210,6 +226,13 @@ def _good(path: Path) -> int:
         if isinstance(part, int):
             return part
     return 0
+
+
+def entry_at(path: Path) -> Entry:
+    """Return the record at a path whose last part is its place in a list, or a line. Cost: O(length of the path)."""
+    last = path[-1] if path else 0
+    index = last.before if isinstance(last, Line) else last
+    return Entry(spelled(path), index if isinstance(index, int) else 0)
 
 
 def spelled(path: Path) -> str:
@@ -230,29 +253,121 @@ def _part(part: str | int | Line | None) -> str:
             return f"line {part.number}"
         case str():
             plain = _PLAIN_KEY.fullmatch(part) is not None
-            return f".{part}" if plain else f"[{json.dumps(part[:_LONGEST_KEY])}]"
+            return f".{part}" if plain else f"[{json.dumps(part[:_SHOWN])}]"
 
 
-def placed(trajectory: Trajectory) -> dict[Entry, tuple[StepId, ...]]:
-    """Return for each record of the file the ids of the steps that hold it, in order.
+@final
+@attrs.frozen
+class Spot:
+    """A JSON value that knows its place.
 
-    What is part of the task is at the root, 0. A record can be at several steps, as a message with several
-    tool calls is, and a step can hold several records; what made no step, such as a summary, is left out.
-    Cost: that of a replay.
-
-    Raises:
-        MageError: a command is refused; what `load` returns has none.
+    Attributes:
+        value: any JSON value, not too deep to recurse over (`mage.trajectories.loading` sees to that).
+        path: its place.
+        lines: for the whole of a JSON Lines file, the line of each record; else empty.
     """
-    found: dict[Entry, dict[StepId, None]] = {}
-    state: State | None = None
-    for version, (command, entries) in enumerate(
-        zip(trajectory.commands, trajectory.sources, strict=False), start=1
-    ):
-        result = apply(state, command)
-        state = result.value_or(None)
-        if state is None:
-            raise MageError(str(RefusedCommand(version, command, result.failure())))
-        if isinstance(command, Start | Grow):
-            for entry in entries:
-                found.setdefault(entry, {})[state.tree.step_head] = None
-    return {entry: tuple(steps) for entry, steps in found.items()}
+
+    value: Json
+    path: Path = ()
+    lines: tuple[int, ...] = ()
+
+    def expected(self, what: str) -> Malformed:
+        """Return the error that says that something else should stand here."""
+        return Malformed(self.path, f"expected {what}, found {_shown(self.value)}")
+
+    def get(self, name: str) -> Spot | None:
+        """Return a field, or None where this is no object or has no such field."""
+        if not isinstance(self.value, dict) or name not in self.value:
+            return None
+        return Spot(self.value[name], (*self.path, name))
+
+    def has(self, name: str) -> bool:
+        """Tell whether this is an object with such a field."""
+        return isinstance(self.value, dict) and name in self.value
+
+    # What follows raises `Malformed` where the value is another one.
+
+    def field(self, name: str) -> Spot:
+        """Return a field that must be there."""
+        found = self.get(name)
+        if found is not None:
+            return found
+        if not isinstance(self.value, dict):
+            raise self.expected(f"an object with {name}")
+        raise Malformed((*self.path, name), "expected this field, found none")
+
+    def text(self) -> str:
+        """Return a string."""
+        if not isinstance(self.value, str):
+            raise self.expected("a string")
+        return self.value
+
+    def whole(self) -> int:
+        """Return a whole number."""
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            raise self.expected("a whole number")
+        return self.value
+
+    def number(self) -> float:
+        """Return a number."""
+        if not isinstance(self.value, int | float) or isinstance(self.value, bool):
+            raise self.expected("a number")
+        return self.value
+
+    def items(self, what: str) -> list[Spot]:
+        """Return the items of a list; `what` says which list is expected. Cost: O(its length)."""
+        if not isinstance(self.value, list):
+            raise self.expected(what)
+        if self.lines:
+            return [
+                Spot(value, (Line(number, place),))
+                for place, (value, number) in enumerate(zip(self.value, self.lines, strict=True))
+            ]
+        return [Spot(value, (*self.path, place)) for place, value in enumerate(self.value)]
+
+    @property
+    def records(self) -> list[Spot]:
+        """The items of a list; none where this is no list."""
+        return self.items("") if isinstance(self.value, list) else []
+
+
+def _shown(value: Json) -> str:
+    match value:
+        case list():
+            return "an empty list" if not value else f"a list of {len(value)}"
+        case dict():
+            names = ", ".join(json.dumps(name[:_SHOWN]) for name in list(value)[:3])
+            more = ", ..." * (len(value) > 3)
+            return f"an object with {names}{more}" if value else "an empty object"
+        case str():
+            return json.dumps(value) if len(value) <= _SHOWN else f"{json.dumps(value[:_SHOWN])}..."
+        case _:
+            return shortened(json.dumps(value))
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a text that a message repeats."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+@final
+@attrs.define
+class Oddities:
+    """Notes of one trajectory: what was unusual, how often, and where first."""
+
+    _found: dict[str, tuple[int, Path | Entry]] = attrs.field(factory=dict, init=False)
+
+    def note(self, what: str, at: Path | Entry) -> None:
+        """Note one thing that is unusual, and where it stands. Cost: O(1)."""
+        count, first = self._found.get(what, (0, at))
+        self._found[what] = (count + 1, first)
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """The notes, in the order in which each kind was met first. Cost: O(kinds)."""
+        return tuple(
+            [
+                Remark(what, count, at.record if isinstance(at, Entry) else spelled(at))
+                for what, (count, at) in self._found.items()
+            ]
+        )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from mage import Session
 from mage.agent import Agent, AsyncAgent, Policy, RunStopped, remembered, rerun, what_if
 from mage.effects import Decision
 from mage.stores import JournalStore, MemoryStore
@@ -54,6 +55,7 @@ def test_what_is_remembered_is_no_part_of_what_is_done() -> None:
     run(other, None, steps=3)
     assert rerun(one, "s").state == rerun(other, "s").state
     assert remembered(other, "s") == {}
+    Session.open(other, "none", task="t").close()
     assert remembered(other, "none") is None
 
 

@@ -27,7 +27,7 @@ from mage.chat import (
     system_prompt,
 )
 from mage.chat.messages import merged
-from mage.chat.wording import JUDGE_FALLBACK, JUDGE_SUBGOAL
+from mage.chat.prompts import JUDGE_FALLBACK, JUDGE_SUBGOAL
 from mage.effects import Decide, JudgeRequest, Notice, SummaryRequest, Tool
 from mage.engine import Accept, Command, Compress, Digest, Earlier, Grow, Start, Step, StepId, replay, view
 from mage.render import DEFAULT_CAPS, render_body, render_hints

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from itertools import pairwise
 from typing import Any, Final
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.effects import Action
-from mage.llm.events import Lines
+from mage.llm.completions import ProviderError, Reply, has_ended, read_streamed_completion
 from tests.llm.server import Streamed
 from tests.llm.twins import decided
 
@@ -38,27 +37,45 @@ def _calling(*pieces: dict[str, Any]) -> list[dict[str, Any]]:
 _LOOKING: Final = _calling(_piece("act", _LOOK, index=0, id="a"))
 
 
-@given(
-    text=st.text(st.sampled_from(["\r", "\n", "a", "é", "\u2028", "\x85"])),
-    cuts=st.lists(st.integers(0, 40), max_size=5),
-)
-@example(text="data: a\r\n\r\nb", cuts=[8])
-@example(text="a\r", cuts=[])
-def test_lines_do_not_depend_on_the_pieces_in_which_they_come(text: str, cuts: list[int]) -> None:
-    """Cut anywhere, also within a character and between CR and LF, lines end at CR, LF or both and nowhere else."""
-    data, lines = text.encode(), Lines()
-    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    for start, end in pairwise(places):
-        assert not lines.take(data[start:end])
-    expected = re.split("\r\n|\r|\n", text)
-    assert lines.all() == (expected if expected[-1] else expected[:-1])
+_said: Final = st.text(st.sampled_from(["a", "\u00e9", " ", "\u2028", "\x85"]), max_size=4)
 
 
+@given(events=st.lists(st.tuples(_said, st.sampled_from(["\n", "\r", "\r\n"])), max_size=4))
+def test_events_are_the_same_however_their_lines_end(events: list[tuple[str, str]]) -> None:
+    """CR, LF and both together end a line and nothing else does, so that a text comes whole."""
+    stream = [
+        f"data: {json.dumps(_event(content=said), ensure_ascii=False)}{2 * end}" for said, end in events
+    ]
+    came = read_streamed_completion("".join(stream))
+    assert isinstance(came, Reply)
+    assert came.text == "".join(said for said, _ in events)
+
+
+@given(cuts=st.sets(st.integers(1, 30)), before=st.sampled_from(["", "data: {}\n\n", ": x\r\r"]))
 @pytest.mark.parametrize("last", ["data: [DONE]\n", "data:[DONE]\r\n", "data: [DONE] \r\n"])
-def test_the_end_is_seen_in_whatever_pieces_it_comes(last: str) -> None:
-    """With its last byte, however it is spelled, so that nobody waits for a connection that stays open."""
-    lines = Lines()
-    assert [lines.take(bytes([byte])) for byte in last.encode()] == [False] * (len(last) - 1) + [True]
+def test_the_end_is_seen_in_whatever_pieces_it_comes(last: str, before: str, cuts: set[int]) -> None:
+    """With the end of its line, however it is spelled, so that nobody waits for a connection that stays open."""
+    data, stream, ended = (before + last).encode(), bytearray(), False
+    places = sorted({0, *[cut for cut in cuts if cut < len(data)], len(data)})
+    for start, end in pairwise(places):
+        assert not ended or data[start:end] == b"\n"
+        stream += data[start:end]
+        ended = has_ended(stream, end - start)
+    assert ended
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\r\r", "\r\n\r\n"])
+def test_an_error_ends_a_stream(end: str) -> None:
+    """With the end of its event, and not before; the same words within a reply do not."""
+    data = f'data: {{"error": {{"message": "no"}}}}{end}'.encode()
+    assert [has_ended(data[:length], length) for length in range(1, len(data) + 1)] == [False] * (
+        len(data) - 1
+    ) + [True]
+    came = read_streamed_completion(data.decode())
+    assert isinstance(came, ProviderError)
+    assert came.message == "no"
+    said = json.dumps(_event(content='data: {"error": 1}'))
+    assert not has_ended(f"data: {said}{end}".encode(), 1_000)
 
 
 def test_what_splits_lines_elsewhere_does_not_split_a_stream() -> None:

@@ -12,8 +12,8 @@ from mage.agent import Agent, Policy, RunStopped
 from mage.chat import ACT, Assistant, System, ToolCall, User
 from mage.effects import Usage
 from mage.llm import ChatModel, client
-from mage.llm.asking import Call, Reply
-from mage.llm.metering import counted
+from mage.llm.completions import Call, Reply
+from mage.llm.transport import counted
 from mage.stores import MemoryStore
 from mage.tokens import EstimateCounter
 from tests.agent.toys import Dial, judge

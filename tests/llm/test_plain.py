@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mage.effects import EffectError
-from mage.llm.plain import Move, find_move
+from mage.llm.replies import Move, find_move
 from tests.llm.twins import tried
 
 _SCRAPS = (

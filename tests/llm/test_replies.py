@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from mage.chat import ToolCall, offered
 from mage.effects import Decision, EffectError, Finish, Tool, Usage
 from mage.engine import Compress, Failed, Passed, Revise
-from mage.llm.asking import Reply
-from mage.llm.completions import read_completion, read_json_completion, read_streamed_completion
-from mage.llm.faults import ProviderError
+from mage.llm.completions import (
+    ProviderError,
+    Reply,
+    read_completion,
+    read_json_completion,
+    read_streamed_completion,
+)
 from mage.llm.replies import decide_by_calls, decide_by_json, decide_by_text, read_text, read_verdict
 from tests.llm.twins import tried
 
@@ -136,5 +140,5 @@ def test_any_body_is_a_reply_or_a_providers_error(body: str) -> None:
 def test_any_stream_is_a_reply_or_a_providers_error(chunks: list[str], ending: bool) -> None:
     """The same for the events of a stream, whole or not."""
     lines = [line for chunk in chunks for line in (f"data: {chunk}", "")]
-    came = read_streamed_completion([*lines, "data: [DONE]"] if ending else lines[:-1])
+    came = read_streamed_completion("\n".join([*lines, "data: [DONE]", ""] if ending else lines[:-1]))
     assert isinstance(came, Reply | ProviderError)

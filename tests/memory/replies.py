@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from mage.chat import Form
-from mage.chat.wording import MEMORY
+from mage.chat.prompts import MEMORY
 from mage.engine import Failed, JudgeRequest, Passed, Verdict
 from mage.memory import Call, Memory, Policy
 from mage.stores import JournalStore, MemoryStore

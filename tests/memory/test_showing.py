@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from mage.chat import Form, Style, canonical, state_messages, written
-from mage.chat.wording import MEMORY
+from mage.chat.prompts import MEMORY
 from mage.effects import Decide, Notice
 from mage.engine import ExecutionState
 from mage.render import render

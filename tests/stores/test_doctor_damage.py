@@ -11,7 +11,7 @@ import pytest
 
 from mage.stores import NOTHING, Head, fold, open_store, verify
 from mage.stores.doctor import Finding, examine, kept_at, repair
-from mage.stores.doctor.sqlite import log_problem
+from mage.stores.doctor.reading import log_problem
 from tests.stores.corrupted import PAGE, acknowledged, write
 
 HISTORY = acknowledged()

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from mage.engine import Command
-from mage.trajectories.fields import Json, Spot
 from mage.trajectories.messages import Conversation, conversation, steps_of
-from mage.trajectories.oddities import Oddities
-from mage.trajectories.trajectory import Steps
+from mage.trajectories.trajectory import Json, Oddities, Spot, Steps
 
 
 def talk_of(messages: list[Json], odd: Oddities | None = None) -> Conversation:
     """Return messages as they are read; they must be."""
     spots = [Spot(message, (place,)) for place, message in enumerate(messages)]
-    found = conversation(spots, Oddities() if odd is None else odd)
-    assert isinstance(found, Conversation), found
-    return found
+    return conversation(spots, Oddities() if odd is None else odd)
 
 
 def commands_of(talk: Conversation, steps: Steps) -> list[Command]:

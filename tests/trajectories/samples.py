@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
 from mage.bundle import encode_bundle, pack
+from mage.chat import canonical
 from mage.codec import encode_journal
 from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, StepId, apply, replay
 from mage.stores import NOTHING, MemoryStore, Record, draft, seal
 from mage.trajectories import Steps, TraceError, Trajectory, load
-from mage.trajectories.fields import Json, canonical
+from mage.trajectories.trajectory import Json
 
 RUN: Final[list[Json]] = [
     {"role": "system", "content": "Keep the garden."},

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from mage.trajectories import Steps, load
-from mage.trajectories.fields import Json, Spot
 from mage.trajectories.formats import is_chat
+from mage.trajectories.trajectory import Json, Spot
 from tests.shared_data import SHARED, needs_shared
 from tests.trajectories.samples import (
     CHAT,

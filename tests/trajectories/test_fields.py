@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
 
-from mage.trajectories.fields import Json, Spot, canonical, field, items_at, number_at, text_at, whole_at
-from mage.trajectories.trajectory import Line, Malformed
+from mage.chat import canonical
+from mage.trajectories.trajectory import Json, Line, Malformed, Path, Spot
 from tests.trajectories.samples import JSON
 
-READERS: list[Callable[[Spot, str], object]] = [
-    field,
-    text_at,
-    whole_at,
-    number_at,
-    lambda spot, name: items_at(spot, name, "a list"),
+READERS: list[Callable[[Spot], object]] = [
+    Spot.text,
+    Spot.whole,
+    Spot.number,
+    lambda spot: spot.items("a list"),
 ]
+
+
+def _told(read: Callable[[], object]) -> tuple[Path, str]:
+    """Return what is said of a value that is not as expected."""
+    with pytest.raises(Malformed) as told:
+        read()
+    return told.value.path, told.value.problem
 
 
 @given(JSON)
@@ -33,34 +40,35 @@ def test_canonical_json_sorts_and_does_not_escape() -> None:
     assert canonical({"b": [1, None], "a": "é"}) == '{"a":"é","b":[1,null]}'
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_missing_field_is_told_by_its_path(reader: Callable[[Spot, str], object]) -> None:
-    """Whatever should stand in a field, a missing one is told by the path it should have."""
-    assert reader(Spot({}, (3,)), "x") == Malformed((3, "x"), "expected this field, found none")
+def test_missing_field_is_told_by_its_path() -> None:
+    """A field that is missing is told by the path that it should have."""
+    assert _told(lambda: Spot({}, (3,)).field("x")) == ((3, "x"), "expected this field, found none")
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_field_of_no_object_is_told(reader: Callable[[Spot, str], object]) -> None:
+def test_field_of_no_object_is_told() -> None:
     """A field is asked of an object only."""
-    assert reader(Spot([1, 2], (3,)), "x") == Malformed((3,), "expected an object with x, found a list of 2")
+    assert _told(lambda: Spot([1, 2], (3,)).field("x")) == (
+        (3,),
+        "expected an object with x, found a list of 2",
+    )
 
 
 @given(JSON)
 def test_readers_take_their_own_type_only(value: Json) -> None:
-    """Each reader returns the value where it has the type asked for, and an error where it has not."""
-    spot = Spot({"x": value})
+    """Each reader returns the value where it has the type asked for, and an error at its place where it has not."""
+    spot = Spot({"x": value}).field("x")
     whole = isinstance(value, int) and not isinstance(value, bool)
-    assert text_at(spot, "x") == value if isinstance(value, str) else _fails(text_at(spot, "x"))
-    assert whole_at(spot, "x") == value if whole else _fails(whole_at(spot, "x"))
-    assert (
-        number_at(spot, "x") == value if whole or isinstance(value, float) else _fails(number_at(spot, "x"))
-    )
-    found = items_at(spot, "x", "a list")
-    assert len(found) == len(value) if isinstance(value, list) and isinstance(found, list) else _fails(found)
-
-
-def _fails(found: object) -> bool:
-    return isinstance(found, Malformed) and found.path == ("x",)
+    fits = [isinstance(value, str), whole, whole or isinstance(value, float), isinstance(value, list)]
+    for reader, fitting in zip(READERS, fits, strict=True):
+        if fitting:
+            found = reader(spot)
+            assert (
+                len(found) == len(value)
+                if isinstance(found, list) and isinstance(value, list)
+                else found == value
+            )
+        else:
+            assert _told(partial(reader, spot))[0] == ("x",)
 
 
 def test_items_know_their_place() -> None:
@@ -87,4 +95,4 @@ def test_items_know_their_place() -> None:
 )
 def test_found_value_is_shown_short(value: Json, shown: str) -> None:
     """An error shows what it found, shortened and on one line."""
-    assert Spot(value).expected("more") == Malformed((), f"expected more, found {shown}")
+    assert Spot(value).expected("more").problem == f"expected more, found {shown}"

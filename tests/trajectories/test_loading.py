@@ -11,7 +11,7 @@ from returns.pipeline import is_successful
 
 from mage.engine import check, replay
 from mage.trajectories import FORMATS, detect, load
-from mage.trajectories.fields import Json
+from mage.trajectories.trajectory import Json
 from tests.trajectories.samples import (
     BUNDLE,
     CHAT,

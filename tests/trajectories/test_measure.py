@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,37 +17,25 @@ from mage.engine import (
     Instruct,
     Revise,
     Start,
-    StepId,
-    Summary,
     apply,
     replay,
 )
 from mage.render import Meter
-from mage.render.blocks import Recent
 from mage.tokens import EstimateCounter
 from mage.trajectories.measure import ContextSizes, measure
 
 
-class Words:
+class Parts:
     """Counts the task, each summary, instruction and step of S as one, and hints as nothing."""
 
-    def frame(self, task: str, instructions: tuple[str, ...], boundary: StepId) -> int:
-        """Count the task and each instruction."""
-        return 1 + len(instructions)
+    name = "parts"
 
-    def summary(self, summary: Summary) -> int:
-        """Count every summary as one."""
-        return 1
-
-    def recent(self, hints: Recent) -> int:
-        """Count no hint."""
-        return 0
-
-    def step(self, action: str, observation: str) -> int:
-        """Count every step as one."""
-        return 1
+    def count(self, text: str) -> int:
+        """Count the block that begins a part."""
+        return int(text.startswith(("Task: ", "Instruction: ", "Action: ", "[Step ")))
 
 
+WORDS: Final = Meter(Parts())
 RUN: list[Command] = [
     Start("task"),
     Grow("a", "o"),
@@ -60,7 +50,7 @@ RUN: list[Command] = [
 
 def test_every_decision_is_measured_before_it_is_made() -> None:
     """The prompt of a step is what was shown before it; what was abandoned counts in the full history only."""
-    measured = measure(RUN, Words())
+    measured = measure(RUN, WORDS)
     assert measured.sizes == ContextSizes(shown=(1, 2, 2, 2), full=(1, 2, 3, 4))
     assert measured.commands == tuple(RUN)
     assert measured.state == replay(RUN).unwrap()
@@ -68,7 +58,7 @@ def test_every_decision_is_measured_before_it_is_made() -> None:
 
 def test_sums_and_means_are_of_the_prompts() -> None:
     """Mean, largest, totals and the part that is saved."""
-    sizes = measure(RUN, Words()).sizes
+    sizes = measure(RUN, WORDS).sizes
     assert (sizes.shown_mean, sizes.shown_max, sizes.shown_total, sizes.full_total) == (1.75, 2, 7, 10)
     assert sizes.reduction == 1 - 7 / 10
 
@@ -76,14 +66,14 @@ def test_sums_and_means_are_of_the_prompts() -> None:
 def test_no_decision_costs_nothing() -> None:
     """A start alone, or nothing at all, has no prompt."""
     for commands in ([], [Start("task")]):
-        sizes = measure(commands, Words()).sizes
+        sizes = measure(commands, WORDS).sizes
         assert (sizes.shown_mean, sizes.shown_max, sizes.shown_total, sizes.reduction) == (0, 0, 0, 0)
 
 
 def test_progress_is_told_of_every_command() -> None:
     """The bar moves once a command of the trace, whatever a budget adds."""
     told: list[Command] = []
-    measured = measure(RUN, Words(), budget=1, progress=told.append)
+    measured = measure(RUN, WORDS, budget=1, progress=told.append)
     assert told == RUN
     assert len(measured.commands) > len(RUN)
 
@@ -153,8 +143,8 @@ def test_each_trial_begins_its_full_history_anew() -> None:
         Grow("c", "o"),
         Grow("d", "o"),
     ]
-    assert measure(run, Words()).sizes.full == (1, 2, 3, 4)
-    assert measure(run, Words(), trials=True).sizes.full == (1, 2, 1, 2)
+    assert measure(run, WORDS).sizes.full == (1, 2, 3, 4)
+    assert measure(run, WORDS, trials=True).sizes.full == (1, 2, 1, 2)
 
 
 def test_a_kept_session_gives_back_its_own_numbers() -> None:
@@ -180,4 +170,4 @@ def test_a_prompt_that_no_grow_follows_is_no_decision() -> None:
         Revise(0, ""),
         Grow("b", "o"),
     ]
-    assert measure(run, Words()).sizes.shown == (1, 1)
+    assert measure(run, WORDS).sizes.shown == (1, 1)

@@ -8,10 +8,8 @@ from hypothesis import given
 
 from mage.chat import canonical
 from mage.engine import Grow
-from mage.trajectories.fields import Json
 from mage.trajectories.messages import Said, joined, steps_of, task_of
-from mage.trajectories.oddities import Oddities
-from mage.trajectories.trajectory import Steps
+from mage.trajectories.trajectory import Json, Oddities, Steps
 from tests.trajectories.chats import commands_of, remarks_on, reply, talk_of
 from tests.trajectories.samples import (
     HEAD,

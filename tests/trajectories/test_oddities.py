@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.engine import Grow
-from mage.trajectories.fields import Json, Spot
 from mage.trajectories.messages import conversation, task_of
-from mage.trajectories.oddities import Oddities
-from mage.trajectories.trajectory import Malformed
+from mage.trajectories.trajectory import Json, Malformed, Oddities, Spot
 from tests.trajectories.chats import commands_of, remarks_on, reply, talk_of
 from tests.trajectories.samples import CONTENTS, JSON, RUN, TEXT, call, result
 
@@ -218,6 +216,6 @@ def _inside(value: Json) -> list[str]:
 @pytest.mark.parametrize("message", [5, "user", {}, {"role": 5}, {"content": "x"}, {"type": "message"}])
 def test_what_is_no_message_is_refused_at_its_place(message: Json) -> None:
     """A record without a role that is a string is no message."""
-    found = conversation([Spot(each, (place,)) for place, each in enumerate([RUN[0], message])], Oddities())
-    assert isinstance(found, Malformed)
-    assert found.path[0] == 1
+    with pytest.raises(Malformed) as found:
+        conversation([Spot(each, (place,)) for place, each in enumerate([RUN[0], message])], Oddities())
+    assert found.value.path[0] == 1

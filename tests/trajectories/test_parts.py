@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.trajectories.fields import Json, Spot, canonical
-from mage.trajectories.oddities import Oddities
-from mage.trajectories.parts import Call, calls_of, content_text, function_key, key_at
+from mage.chat import canonical
+from mage.trajectories.messages import Call, calls_of, content_text, function_key, key_at
+from mage.trajectories.trajectory import Json, Oddities, Spot
 from tests.trajectories.samples import CONTENTS, JSON, TEXT, call, contents
 
 

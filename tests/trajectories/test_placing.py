@@ -7,8 +7,7 @@ from hypothesis import given
 
 from mage.engine import MageError, Revise, Start, StepId, Tree
 from mage.trajectories import Entry, Trajectory, load, placed
-from mage.trajectories.fields import Json
-from mage.trajectories.trajectory import entry_at
+from mage.trajectories.trajectory import Json, entry_at
 from tests.trajectories.samples import (
     HEAD,
     JOURNAL,

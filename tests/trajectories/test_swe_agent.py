@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.trajectories import counts, load
-from mage.trajectories.fields import Json, Spot
 from mage.trajectories.formats import is_swe_agent
+from mage.trajectories.trajectory import Json, Spot
 from tests.shared_data import SHARED, needs_shared
 from tests.trajectories.samples import (
     SWE_AGENT,

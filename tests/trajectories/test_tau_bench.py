@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mage.engine import Grow, Revise, Step, StepId, Tree
 from mage.trajectories import Counts, Steps, Trajectory, counts, load
-from mage.trajectories.fields import Json
+from mage.trajectories.trajectory import Json
 from tests.shared_data import SHARED, needs_shared
 from tests.trajectories.samples import RUN, TAU_BENCH, TURNS, final_state, flat, grown, loaded, task, turns
 

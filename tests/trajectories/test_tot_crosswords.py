@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mage.engine import Accept, Accepted, Command, Compress, Grow, Revise, Start, State, StepId, apply, view
 from mage.trajectories import Counts, Trajectory, counts, load
-from mage.trajectories.fields import Json, Spot
 from mage.trajectories.formats import is_tot_crosswords
+from mage.trajectories.trajectory import Json, Spot
 from tests.shared_data import SHARED, needs_shared
 from tests.trajectories.samples import TOT_CROSSWORDS, final_state, loaded
 

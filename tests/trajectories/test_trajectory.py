@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.engine import Grow, Start
-from mage.trajectories.trajectory import Line, Malformed, Path, TraceError, Trajectory, trace_error
+from mage.trajectories.trajectory import Line, Malformed, Path, TraceError, Trajectory
 
 PARTS = st.lists(st.text() | st.integers(0, 9), max_size=15)
 
@@ -27,14 +27,14 @@ PARTS = st.lists(st.text() | st.integers(0, 9), max_size=15)
 )
 def test_place_is_spelled(path: Path, record: str, good: int) -> None:
     """A path is spelled as people write it, cut where it is long; good counts in its outermost list."""
-    error = trace_error("t.json", Malformed(path, "no"))
+    error = Malformed(path, "no").in_file("t.json")
     assert (error.record, error.good) == (record, good)
 
 
 @given(st.text(), PARTS, st.text())
 def test_error_is_one_line(file: str, parts: list[str | int], problem: str) -> None:
     """Whatever stands in a name, a path or a problem, the error is one printable line."""
-    assert str(trace_error(file, Malformed(tuple(parts), problem))).isprintable()
+    assert str(Malformed(tuple(parts), problem).in_file(file)).isprintable()
 
 
 def test_error_says_all_it_knows() -> None:

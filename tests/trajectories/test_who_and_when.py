@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mage.chat import canonical
 from mage.engine import StepId
 from mage.trajectories import Entry, Trajectory, load, placed
-from mage.trajectories.fields import Json, Spot, canonical
 from mage.trajectories.formats import is_who_and_when
+from mage.trajectories.trajectory import Json, Spot
 from tests.shared_data import SHARED, needs_shared
 from tests.trajectories.samples import TEXT, WHO_AND_WHEN, final_state, grown, loaded, task
 

@@ -1,7 +1,7 @@
-"""Look at everything that a store keeps: every record's chain and command, every head, fork and snapshot.
+"""The examination of a store: every record's chain and command, every head, fork and snapshot.
 
-Pure but for the reading. A fault in one record hides no other: behind it the chain is taken up again at what
-the record says of itself, so that each finding is one fault.
+It only reads. A fault in one record hides no other: behind it the chain goes on from the record's own digest, so that
+each finding is one fault.
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ import attrs
 from mage.engine import State
 from mage.stores.checks import as_name
 from mage.stores.doctor.kept import (
+    UNFINISHED,
+    Carried,
     Chain,
     Content,
+    Examined,
     Finding,
     Judged,
     Kept,
     KeptJournal,
     KeptSnapshot,
     Row,
+    Sound,
     chosen,
     content_of,
     contents,
@@ -35,51 +39,35 @@ from mage.stores.protocol import snapshot_digest
 from mage.stores.records import NOTHING, Head, Record
 from mage.stores.sources import is_time
 
-# -- one journal: is each record sound, in its place, chained, and a command that fits? ----------------
+# -- one journal: is each record sound, in its place, chained, and a command that the engine takes? ----
 
 Unpack: TypeAlias = Callable[[bytes], State | str | None]
-"""Gives the state that is packed in a snapshot, or why it is none; None where it is packed in a way that nobody knows."""
+"""Returns the state in a snapshot, or why it holds none; None where the form of the snapshot is unknown."""
 
 _MOST: Final = 50
-"""Findings of one journal that are told one by one."""
+"""Findings of one journal that are listed one by one."""
 
 
 @final
 @attrs.frozen
 class Point:
-    """A version that others go on from: its head, and the state there; None where what leads to it is not sound."""
+    """A version that forks go on from: its head, and its state; None where a record before it is not sound."""
 
     head: Head
     state: State | None
 
 
 @final
-@attrs.frozen
-class Carried:
-    """States behind a damage, which a sound snapshot carries across it.
-
-    Attributes:
-        since: the version of the snapshot.
-        upto: the last version that could be carried out behind it.
-        state: the state there.
-    """
-
-    since: int
-    upto: int
-    state: State
-
-
-@final
 class Walk:
-    """Walks over one journal once.
+    """One walk over one journal.
 
     Attributes:
-        points: what is known at each of the versions that others want.
+        points: head and state at each of the versions that forks begin at.
         upto: the last version up to which everything is sound.
-        ends: the last version that it says it has, or that is there.
+        ends: the last version that its row or a record names.
         proved_from: behind a damage, the first version from which the chain leads to the head; None for none.
-        carried: the states behind a damage, where a snapshot of a version that is proved has them.
-        starts_sound: whether what its own records go on from is sound.
+        carried: the states behind a damage, where the snapshot of a proved version has them.
+        starts_sound: whether the records before its own are sound.
     """
 
     def __init__(
@@ -116,7 +104,7 @@ class Walk:
         self.carried: Carried | None = None
 
     def through(self, kept: Kept) -> list[Finding]:
-        """Walk over all that the journal keeps, and return what is wrong with it."""
+        """Walk over all records and snapshots of the journal, and return its faults."""
         noted = {snapshot.version for snapshot in kept.snapshots(self._row.id)} | {self._row.head}
         for version, rows in groupby(kept.rows(self._row.id), key=itemgetter(0)):
             self._look_at(version, list(rows), noted)
@@ -137,7 +125,7 @@ class Walk:
         if type(version) is not int or version < 1:
             return self._find(None, "version", f"a record says that it is version {version!r}")
         if version <= self._first:
-            reason = f"it stands before the fork point, version {self._first}, where nobody reads it"
+            reason = f"it stands before the fork point, version {self._first}, where nothing reads it"
             return self._find(version, "hidden record", reason)
         if version <= self._last:
             return self._find(version, "doubled record", "it is there twice")
@@ -165,7 +153,7 @@ class Walk:
         return None
 
     def _note(self, content: Content, noted: Collection[object]) -> None:
-        """Note a version that somebody asks for, and up to where all is sound."""
+        """Note the head and state of a version that a fork, a snapshot or the row names, and how far all is sound."""
         version, head, said = content.version, self._chain.head, content.digest
         if version in noted:
             heads = (head, None if said is None else Head(version, said))
@@ -178,7 +166,7 @@ class Walk:
             self.upto = version
 
     def _skip(self, version: int) -> None:
-        """Note which records are missing before this one."""
+        """Note the records that are missing before this one."""
         expected = self._last + 1
         self._last = version
         if version > expected:
@@ -189,7 +177,7 @@ class Walk:
             )
 
     def _judge(self, judged: Judged) -> None:
-        """Note what is now known of records whose column did not fit their content."""
+        """Note what is proved of records whose column did not fit their content."""
         for version in judged.proved:
             reason = "its digest is not that of its content, which the chain behind it proves to be as it was written"
             self._find(version, "damaged digest", reason)
@@ -217,13 +205,13 @@ class Walk:
         except DamagedRecord as damaged:
             if not self._chain.pending:
                 return self._spoil(record.version, "refused command", damaged.reason)
-            self._is_sound = False  # it may be another command than was written: what comes behind it tells
+            self._is_sound = False  # this may not be the command that was written: the records behind it tell
             self._refused, self._refusal = record.version, damaged.reason
         return None
 
     def _look_at_meta(self, record: Record) -> None:
-        """Look at what goes with a record. It leads to no state, so what stands behind is still sound."""
-        if not record.parts:  # told as a command that is refused
+        """Look at the metadata of a record. They lead to no state, so the records behind are still sound."""
+        if not record.parts:  # the engine has refused such a command
             return
         try:
             meta = meta_of(record)
@@ -236,7 +224,7 @@ class Walk:
                 self._find(record.version, "time", "what goes with it says a time that is none")
 
     def _look_at_end(self) -> None:
-        """Note what the head tells of the last records, and from where on the chain leads to it."""
+        """Note what the head proves of the last records, and the version from which the chain leads to it."""
         version, digest = self._row.head, self._row.digest
         said = digest.hex() if isinstance(digest, bytes) else None
         self._judge(self._chain.end(said if version == self._last else None))
@@ -303,7 +291,7 @@ class Walk:
         return None
 
     def _carry(self, kept: Kept, since: int, state: State) -> None:
-        """Carry out what is proved behind a snapshot that is tied to a record behind the damage."""
+        """Carry out the proved commands behind a snapshot that is tied to a record behind the damage."""
         upto = since
         for content in contents(kept, self._row.id, None, self._first):
             if not isinstance(content, Content) or content.version <= since:
@@ -317,7 +305,7 @@ class Walk:
         self.carried = Carried(since, upto, state)
 
     def _spoil(self, version: int, fault: str, reason: str) -> None:
-        """Note a fault that ends what is sound."""
+        """Note a fault that ends the sound part."""
         self._is_sound = False
         self._readable = False
         self._find(version, fault, reason)
@@ -331,85 +319,18 @@ class Walk:
 
 # -- all journals --------------------------------------------------------------------------------------
 
-UNFINISHED: Final = "mage doctor: unfinished repair"
-"""The name of the journal that stands in a database while a repair is written into it."""
-
 _FORKS_OF_NOTHING: Final = "orphan fork"
 _Forks: TypeAlias = Mapping[object, Sequence[KeptJournal]]
 """The forks of each journal, by its id."""
 
 
-@final
-@attrs.frozen
-class Sound:
-    """What is sound of a journal: its records up to a version, read through the lineage.
-
-    Attributes:
-        id: of its row.
-        name: its name, or one that can stand for it where its own cannot be used.
-        parent: the name of the journal that it reads through; None where it reads through none.
-        forked_at: the last version that it has from that, as far as that is sound.
-        upto: the last version up to which everything is sound; 0 where nothing is.
-        ends: the last version that it says it has, or that is there.
-        proved_from: behind a damage, the first version from which the chain leads to the head without a gap: these
-            contents are as they were written, though no journal can hold them without those before. None for none.
-        carried: the states behind a damage that a snapshot of such a version has; None where there is none.
-        first: the version that its own records go on from, as its row says it.
-    """
-
-    id: object
-    name: str
-    parent: str | None
-    forked_at: int
-    upto: int
-    ends: int
-    proved_from: int | None = None
-    carried: Carried | None = None
-    first: int = 0
-
-    def __str__(self) -> str:
-        said = [f"records 1 to {self.upto} are sound" if self.upto else "no record is sound from the start"]
-        if self.proved_from is not None:
-            said.append(
-                f"{self.proved_from} to {self.ends} stand behind the damage and are proved: the chain leads from them"
-                " to the head"
-            )
-        else:
-            said.append("what is there of the others is not proved")
-        if self.carried is not None:
-            since, upto = self.carried.since, self.carried.upto
-            said.append(
-                f"the states of versions {since} to {upto} are proved by the snapshot of version {since}"
-            )
-        return f"session {self.name!r}: {'; '.join(said)}"
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all that it says it has is sound."""
-        return self.upto >= self.ends
-
-
-@final
-@attrs.frozen
-class Examined:
-    """What was found in a store.
-
-    Attributes:
-        findings: each fault; none where all is as it was written.
-        sound: what is sound of each journal, a parent before its forks.
-    """
-
-    findings: tuple[Finding, ...]
-    sound: tuple[Sound, ...]
-
-
 def examine(kept: Kept, *, unpack: Unpack | None = None) -> Examined:
-    """Return what is wrong with a store, and what is sound of it.
+    """Return the faults of a store, and its sound part.
 
     Args:
-        kept: what it keeps.
-        unpack: gives the state that is packed in a snapshot, to be compared with what the records lead to;
-            `mage.session` packs them. Without it, only the digests of snapshots are looked at.
+        kept: the content of the store.
+        unpack: returns the state in a snapshot, to be compared with the state that the records lead to;
+            `mage.session` packs them. Without it, only the digests of snapshots are checked.
 
     Returns:
         Every fault. Cost: O(size): each record is verified and carried out once, however many forks read it.
@@ -419,7 +340,7 @@ def examine(kept: Kept, *, unpack: Unpack | None = None) -> Examined:
 
 @final
 class _Examination:
-    """One examination: what was found, and what is known of the journals that others read through."""
+    """An examination under way: its findings, and the points of the journals that forks read through."""
 
     def __init__(self, kept: Kept, unpack: Unpack | None) -> None:
         self._kept = kept
@@ -436,9 +357,7 @@ class _Examination:
         self._look_at_names()
         forks = self._forks()
         roots = [row for row in self._kept.journals if self._is_root(row)]
-        for row in chain(
-            roots, self._lost_roots()
-        ):  # lazily: those in circles are what was not reached before
+        for row in chain(roots, self._lost_roots()):  # lazily: a circle is what no root has reached
             self._examine_family(row, forks)
         for stray in self._kept.strays():
             reason = (
@@ -448,7 +367,7 @@ class _Examination:
         return Examined((*self._kept.findings, *self._findings), tuple(self._sound.values()))
 
     def _lost_roots(self) -> Iterator[KeptJournal]:
-        """Yield those that read through something which is not there, or through themselves."""
+        """Yield the journals whose parent is missing, and those that read through themselves."""
         for row in self._kept.journals:
             if row.parent is not None and row.parent not in self._rows:
                 yield row
@@ -460,7 +379,7 @@ class _Examination:
                     yield each
 
     def _circle(self, row: KeptJournal) -> list[KeptJournal]:
-        """Return the journals of the circle that a journal's parents lead into; of all of them there is a parent."""
+        """Return the circle that a journal's parents lead into; each of these journals has a parent in the store."""
         seen: dict[object, int] = {}
         line: list[KeptJournal] = []
         while row.id not in seen:
@@ -470,7 +389,7 @@ class _Examination:
         return line[seen[row.id] :]
 
     def _examine_family(self, root: KeptJournal, forks: _Forks) -> None:
-        """Examine a journal and all that read through it, a parent before its forks."""
+        """Examine a journal and all forks below it, a parent before its forks."""
         todo = [root]
         for row in todo:  # grows while it is walked
             if row.id not in self._sound:
@@ -522,7 +441,7 @@ class _Examination:
         self._spans[row.id] = (forked_at, walk.ends)
         parent = None if row.id in self._broken or row.parent is None else self._sound[row.parent]
         upto = walk.upto
-        if parent is not None and not walk.starts_sound:  # only what is sound of the parent is believed
+        if parent is not None and not walk.starts_sound:  # only the sound part of the parent is believed
             reads = self._is_in(row.parent, row.forked_at)
             upto = forked_at = min(parent.upto, forked_at) if reads else 0
         name = None if parent is None else parent.name
@@ -531,18 +450,18 @@ class _Examination:
         self._sound[row.id] = Sound(row.id, self._names[row.id], name, forked_at, upto, walk.ends, *known)
 
     def _start(self, row: KeptJournal) -> Point | None:
-        """Return where a journal's own records begin; None where nothing is known of that."""
+        """Return the point that a journal's own records go on from; None where it is not known."""
         if row.id in self._broken:
             return None
         return Point(NOTHING, None) if row.parent is None else self._fork_point(row)
 
     def _is_in(self, journal: object, version: object) -> bool:
-        """Tell whether a journal has a version of its own, or would have it if it were whole."""
+        """Tell whether a version is among a journal's own, damaged or not."""
         first, last = self._spans[journal]
         return type(version) is int and first < version <= last
 
     def _fork_point(self, row: KeptJournal) -> Point | None:
-        """Return where a fork begins: without a state where what it reads through is not sound up to there."""
+        """Return the point that a fork begins at: without a state where its parent is not sound up to there."""
         point = self._points.get((row.parent, row.forked_at)) if type(row.forked_at) is int else None
         if point is not None and point.state is not None:
             return point
@@ -575,7 +494,7 @@ def _name_problem(name: object) -> str | None:
 
 
 def _usable_names(journals: Sequence[KeptJournal]) -> dict[object, str]:
-    """Return for each journal its name, or where it has none that can be used, one that nobody has."""
+    """Return the name of each journal, or a free one where its own cannot be used."""
     taken = {row.name for row in journals}
     names: dict[object, str] = {}
     used: set[str] = set()
@@ -589,7 +508,7 @@ def _usable_names(journals: Sequence[KeptJournal]) -> dict[object, str]:
 
 
 def _numbered(journal: object) -> Iterator[str]:
-    """Yield names that can stand for a journal's own, without end."""
+    """Yield stand-ins for a journal's name, without end."""
     name = f"journal {journal!r}"[:200]
     yield name
     for number in count(2):

@@ -1,7 +1,7 @@
-"""What every store of journals promises, as functions that ask it of yours: `PROMISES`.
+"""The promises of every store of journals, as functions that test yours: `PROMISES`.
 
-Each takes a `Kit`, which says how your store is opened, on an empty store, and raises AssertionError where
-the promise is not kept. No test framework is needed; with pytest:
+Each takes a `Kit`, which opens your store, empty at first, and raises AssertionError where
+the store does not keep the promise. No test framework is needed; with pytest:
 
     import pytest
     from mage.testing.stores import PROMISES, Kit, Promise
@@ -15,9 +15,8 @@ the promise is not kept. No test framework is needed; with pytest:
 
 from typing import Final
 
-from mage.testing.stores.concurrency import CONCURRENCY, Written, hammer, write_many
-from mage.testing.stores.forks import FORKS
-from mage.testing.stores.journals import JOURNALS
+from mage.testing.stores import concurrency, promises
+from mage.testing.stores.concurrency import Written, hammer, write_many
 from mage.testing.stores.kit import (
     Kit,
     Promise,
@@ -28,6 +27,7 @@ from mage.testing.stores.kit import (
     expect_raised,
     following,
     kit_for,
+    promises_in,
     recorded,
     salts,
     state_of,
@@ -52,5 +52,5 @@ __all__ = [
     "write_many",
 ]
 
-PROMISES: Final[tuple[Promise, ...]] = (*JOURNALS, *FORKS, *CONCURRENCY)
+PROMISES: Final[tuple[Promise, ...]] = (*promises_in(promises), *promises_in(concurrency))
 """Every promise of `mage.stores.protocol`."""

@@ -24,7 +24,7 @@ from mage.stores import (
     in_thread,
     verify,
 )
-from mage.testing.stores.kit import Kit, Promise, chain, expect, expect_equal, following, state_of
+from mage.testing.stores.kit import Kit, chain, expect, expect_equal, following, state_of
 
 Answer = TypeVar("Answer")
 
@@ -35,11 +35,11 @@ _WRITERS: Final = 3
 @final
 @attrs.frozen
 class Written:
-    """What one writer was told.
+    """The answers of a store to one writer.
 
     Attributes:
-        acknowledged: the version of each text that it was told is written.
-        conflicts: how often it was told that somebody else was first.
+        acknowledged: the version of each text that the store acknowledged.
+        conflicts: how many times another writer was first.
     """
 
     acknowledged: dict[str, int]
@@ -47,7 +47,7 @@ class Written:
 
 
 def write_many(store: JournalStore, name: str, texts: Iterable[str]) -> Written:
-    """Append each text as a step behind whatever head there is, trying again after each conflict."""
+    """Append each text as a step behind the head, again after each conflict."""
     acknowledged: dict[str, int] = {}
     conflicts = 0
     head = store.head(name)
@@ -75,7 +75,7 @@ def hammer(kit: Kit, *, writers: int, appends: int) -> list[Written]:
     """Let processes append to one journal at once, and check that each step is there exactly once.
 
     Raises:
-        AssertionError: one is missing, there twice, or not at the version that its writer was told.
+        AssertionError: a step is missing, there twice, or not at the version that was acknowledged.
     """
     with kit.open() as store:
         store.create("shared", chain(1))
@@ -97,13 +97,13 @@ def _check_written(store: JournalStore, written: list[Written], writers: int, ap
 
 
 def processes_share_a_journal(kit: Kit) -> None:
-    """Processes that append to one journal at once: every step once, where its writer was told."""
+    """Processes append to one journal at once: every step is there once, at the version that was acknowledged."""
     if kit.processes:
         hammer(kit, writers=3, appends=20)
 
 
 def threads_share_a_journal(kit: Kit) -> None:
-    """Threads that append to one journal at once: every step once, where its writer was told."""
+    """Threads append to one journal at once: every step is there once, at the version that was acknowledged."""
     with kit.open() as store, ThreadPoolExecutor(6) as pool:
         store.create("shared", chain(1))
         running = [pool.submit(write_many, store, "shared", _texts(number, 15)) for number in range(6)]
@@ -111,7 +111,7 @@ def threads_share_a_journal(kit: Kit) -> None:
 
 
 def openings_share_a_journal(kit: Kit) -> None:
-    """Two openings of one store that take turns: whoever is late gets a conflict, and goes on from there."""
+    """Two openings of one store take turns: a late writer gets a conflict, and goes on from there."""
     if not kit.durable:
         return
     with kit.open() as one, kit.open() as other:
@@ -133,7 +133,7 @@ def _at_once(pool: Executor, work: Callable[[int], Answer], many: int) -> list[A
 
 
 def one_of_many_gets_a_name(kit: Kit) -> None:
-    """Of those who create or fork one name at once exactly one does; the others are told that it is taken."""
+    """Of threads that create or fork one name at once exactly one succeeds; the others get `NameTaken`."""
     with kit.open() as store, ThreadPoolExecutor(6) as pool:
         store.create("source", chain(2))
 
@@ -152,7 +152,7 @@ def one_of_many_gets_a_name(kit: Kit) -> None:
 
 
 def a_fork_or_a_deletion_wins(kit: Kit) -> None:
-    """A journal that is forked and deleted at once: one of the two is refused, and no fork is left broken."""
+    """A journal is forked and deleted at once: one of the two is refused, and no fork is left broken."""
     with kit.open() as store, ThreadPoolExecutor(2) as pool:
         for turn in range(10):
             source, name = f"source {turn}", f"fork {turn}"
@@ -174,7 +174,7 @@ def a_fork_or_a_deletion_wins(kit: Kit) -> None:
 
 
 def readers_see_a_sound_prefix(kit: Kit) -> None:
-    """Whoever reads while others write sees a sound journal, at least as long as what was acknowledged before."""
+    """A reader beside a writer sees a sound journal, with every record that was acknowledged before."""
     with kit.open() as store, ThreadPoolExecutor(2) as pool:
         store.create("shared", chain(1))
         writing = pool.submit(write_many, store, "shared", _texts(0, 60))
@@ -188,7 +188,7 @@ def readers_see_a_sound_prefix(kit: Kit) -> None:
 
 
 def the_awaitable_twin_does_the_same(kit: Kit) -> None:
-    """The store in a thread gives the same answers and errors, awaited."""
+    """The store in a thread has the same answers and errors, awaited."""
 
     async def all_of_it() -> None:
         async with in_thread(kit.open()) as store:
@@ -248,7 +248,7 @@ def a_cancelled_await_leaves_no_doubt(kit: Kit) -> None:
 
 
 def openings_come_and_go(kit: Kit) -> None:
-    """Processes of several threads that open the store, twice at once, write and close it, again and again: all is there."""
+    """Processes of several threads open the store, twice at once, write and close it, again and again: all is there."""
     if not kit.processes:
         return
     with kit.open() as store:
@@ -286,7 +286,7 @@ def _visit(open_it: Callable[[], JournalStore], who: str) -> dict[str, int]:
 
 
 def a_fork_of_the_process_loses_nothing(kit: Kit) -> None:
-    """A store that was open when the process forked: a child is refused, or what it is told is written is there."""
+    """A store was open when the process forked: a child is refused, or its acknowledged step is there."""
     if not kit.processes or not hasattr(os, "fork"):
         return
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -327,7 +327,7 @@ def _anew(open_it: Callable[[], JournalStore]) -> str:
 
 
 def _in_child(work: Callable[[], str]) -> str:
-    """Fork, and return what the child says of its work; nothing where it says nothing."""
+    """Fork, and return the child's answer; empty where there is none."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -340,17 +340,3 @@ def _in_child(work: Callable[[], str]) -> str:
         said = told.read()
     os.waitpid(child, 0)
     return said
-
-
-CONCURRENCY: Final[tuple[Promise, ...]] = (
-    threads_share_a_journal,
-    openings_share_a_journal,
-    processes_share_a_journal,
-    one_of_many_gets_a_name,
-    a_fork_or_a_deletion_wins,
-    readers_see_a_sound_prefix,
-    the_awaitable_twin_does_the_same,
-    a_cancelled_await_leaves_no_doubt,
-    openings_come_and_go,
-    a_fork_of_the_process_loses_nothing,
-)

@@ -1,10 +1,12 @@
-"""What the promises of a store are asked with: how it is opened, and records to put into it."""
+"""The means of the promises of a store: how it is opened, records to put into it, and checks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from inspect import isfunction, signature
 from itertools import count
+from types import ModuleType
 from typing import ParamSpec, TypeAlias, TypeVar, final
 
 import attrs
@@ -34,11 +36,11 @@ Raised = TypeVar("Raised", bound=Exception)
 @final
 @attrs.frozen
 class Kit:
-    """How a store is opened, and what it can do. Each promise is asked of an empty one.
+    """How a store is opened, and its abilities. Each promise gets an empty store.
 
     Attributes:
-        open: opens the store; called again, where `durable`, it opens the same one again.
-        durable: whether what was written is there when the store is opened again, also while it is open.
+        open: opens the store; where `durable`, a second call opens the same one again.
+        durable: whether records are there when the store is opened again, also while it is open.
         processes: whether `open` can be pickled, and opens the same store in another process.
     """
 
@@ -60,18 +62,30 @@ class Url:
 
 
 Promise: TypeAlias = Callable[[Kit], None]
-"""Raises AssertionError where a store does not keep it. Its docstring is the promise."""
+"""A function that raises AssertionError where a store does not keep the promise in its docstring."""
+
+
+def promises_in(module: ModuleType) -> tuple[Promise, ...]:
+    """Return the promises of a module: every public function of it that takes a `Kit` and nothing else."""
+    return tuple(
+        [
+            each
+            for name, each in vars(module).items()
+            if isfunction(each) and each.__module__ == module.__name__ and not name.startswith("_")
+            if list(signature(each).parameters) == ["kit"]
+        ]
+    )
 
 
 def kit_for(url: str) -> Kit:
-    """Return the kit of a store that `open_store` opens; memory is its own for each opening."""
+    """Return the kit of a store that `open_store` opens; each opening of `memory:` is a store of its own."""
     if url == "memory:":
         return Kit(MemoryStore, durable=False)
     return Kit(Url(url), processes=True)
 
 
 def salts() -> Callable[[], str]:
-    """Return a source of salts that is the same every time: promises are asked alike in every run."""
+    """Return a source of salts that is the same every time, so that every run does the same."""
     numbers = count()
     return lambda: f"{next(numbers):016x}"
 
@@ -79,7 +93,7 @@ def salts() -> Callable[[], str]:
 def recorded(
     commands: Iterable[Command], before: Head = NOTHING, state: State | None = None
 ) -> tuple[Record, ...]:
-    """Return the records of commands that nobody refuses, behind a head."""
+    """Return the records of commands behind a head; the engine refuses none of them."""
     records: list[Record] = []
     new_salt = salts()
     for command in commands:
@@ -91,7 +105,7 @@ def recorded(
 
 
 def chain(length: int, label: str = "") -> tuple[Record, ...]:
-    """Return a start and steps, so many records in all."""
+    """Return a start and steps, `length` records in all."""
     steps = (Grow(f"{label} act {number}", f"seen {number}\n" * 3) for number in range(2, length + 1))
     return recorded([Start(f"task {label}"), *steps])
 
@@ -156,7 +170,7 @@ def _commands_of(records: Iterable[Record]) -> list[Command]:
 def expect_raised(
     kind: type[Raised], what: str, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs
 ) -> Raised:
-    """Return what `work` raises, which must be of this kind."""
+    """Return the exception of `work`, which must be of this class."""
     try:
         answer = work(*args, **kwargs)
     except kind as error:

@@ -1,7 +1,9 @@
-"""What a SQLite file keeps, read from a copy of it: the file itself and its log are not touched.
+"""How the doctor reads a store: in a copy of a SQLite file, or in a database, by a transaction that cannot write.
 
 SQLite would write beside a file that it opens, and take a log back or in. So the file, its log and its
-rollback journal are copied first, at a moment in which none of them changes, and the copy is looked at.
+rollback journal are copied first, at a moment in which none of them changes, and the doctor reads the copy. The copy
+lies in a private folder, which is gone when the doctor ends, and is removed by the next doctor if this one was killed:
+a lock on a file in the folder tells, since the system releases the lock when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -12,18 +14,143 @@ import sqlite3
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 from urllib.parse import quote
 
 import attrs
 
-from mage.stores.doctor.kept import Finding, KeptJournal, KeptSnapshot, Row, Stray
-from mage.stores.doctor.scratch import private_folder
-from mage.stores.errors import DamagedStore, StoreUnavailable
+from mage.stores.doctor.kept import Finding, Kept, KeptJournal, KeptSnapshot, Row, Stray
+from mage.stores.errors import BadAddress, DamagedStore, StoreUnavailable, UnknownSchema
+from mage.stores.opening import database_at, without_password
 from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS
+from mage.stores.transactions import Connection, Database
+
+_SQLITE: Final = "sqlite:///"
+_JOURNALS: Final = (
+    "SELECT id, name, parent, forked_at, head, digest, payload, grows, created, changed"
+    " FROM mage_journals ORDER BY id"
+)
+_SNAPSHOTS: Final = (
+    "SELECT journal, version, data, digest FROM mage_snapshots WHERE journal = ? ORDER BY version"
+)
+_COUNTS: Final = "SELECT journal, count(*) FROM mage_records GROUP BY journal ORDER BY journal"
+_RECORDS: Final = (
+    "SELECT version, body, parts, digest FROM mage_records WHERE journal = ? AND version > ?"
+    " ORDER BY version LIMIT 1000"
+)
+_WAYS: Final = (
+    "WHERE journal = ? ORDER BY version",
+    "WHERE journal = ? ORDER BY version DESC",
+    "NOT INDEXED WHERE journal = ? ORDER BY rowid",
+    "NOT INDEXED WHERE journal = ? ORDER BY rowid DESC",
+)
+"""The ways to the records of a journal: a damaged page of the index or the table stops each at another place."""
+_BEFORE_ALL: Final = -(1 << 63)
+
+
+@contextmanager
+def kept_at(url: str, *, patience: float = 10.0) -> Iterator[Kept]:
+    """Yield the content of the store at `url`, to be examined and repaired. Nothing of the store is changed.
+
+    Raises:
+        BadAddress: the URL is not that of a store that a doctor can read.
+        MissingExtra: PostgreSQL's driver is not installed.
+        StoreUnavailable: the store cannot be reached or read.
+    """
+    if url.startswith(_SQLITE):
+        name = url.removeprefix(_SQLITE)
+        if not name or "\0" in name:
+            raise BadAddress(url, "three slashes and a path name the file: sqlite:///work.db")
+        path = Path(name)
+        if path.exists() and not path.is_file():  # a device may have no end, and the doctor copies
+            raise BadAddress(url, "this is a directory, a pipe or a device: name a file")
+        with kept_in_file(path) as kept:
+            yield kept
+    elif url.startswith("postgresql:"):
+        with _kept_in_database(database_at(url, patience=patience)) as database:
+            yield database
+    else:
+        raise BadAddress(without_password(url), "a doctor looks at sqlite:/// and postgresql:// stores")
+
+
+@contextmanager
+def _kept_in_database(database: Database) -> Iterator[Kept]:
+    """Yield the content of a server's database at this moment, in one transaction that cannot write.
+
+    Raises:
+        StoreUnavailable: the database cannot be reached, or not be read.
+    """
+    try:
+        connection = database.connect()
+        try:
+            connection.begin(writes=False)
+            yield _DatabaseKept(database, connection)
+        finally:
+            connection.close()
+    except database.errors as error:
+        raise database.fault_of(error) from error
+
+
+@final
+class _DatabaseKept:
+    """A `Kept` of a server's database."""
+
+    def __init__(self, database: Database, connection: Connection) -> None:
+        self._connection = connection
+        self.findings: list[Finding] = []
+        self._version = self._known_version(database)
+        rows = connection.execute(_JOURNALS).fetchall() if self._version else ()
+        self.journals: Sequence[KeptJournal] = [KeptJournal(*row) for row in rows]
+
+    def _known_version(self, database: Database) -> int:
+        """Return the schema version, 0 where there is none that can be read."""
+        newest = len(database.migrations)
+        try:
+            version = database.version(self._connection)
+        except (UnknownSchema, DamagedStore) as error:
+            self._note("unknown schema", error.reason)
+            return 0
+        if version > newest:
+            reason = f"its schema has version {version}, and this mage reads up to {newest}"
+            self._note("unknown schema", f"{reason}: use a newer mage")
+            return 0
+        if version == 0:
+            self._note("no store", "there are no tables of mage in it")
+        return version
+
+    def _note(self, fault: str, reason: str) -> None:
+        self.findings.append(Finding(None, None, fault, reason))
+
+    def rows(self, journal: object) -> Iterator[Row]:
+        """See `Kept.rows`."""
+        last = _BEFORE_ALL
+        while rows := self._connection.execute(_RECORDS, (journal, last)).fetchall():
+            yield from rows
+            last = rows[-1][0]
+
+    def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
+        """See `Kept.snapshots`."""
+        if self._version >= 2:
+            for row in self._connection.execute(_SNAPSHOTS, (journal,)).fetchall():
+                yield KeptSnapshot(*row)
+
+    def strays(self) -> Sequence[Stray]:
+        """See `Kept.strays`."""
+        rows = self._connection.execute(_COUNTS).fetchall() if self._version else ()
+        return _strays(rows, self.journals)
+
+
+def _strays(counts: Iterable[Sequence[Any]], journals: Sequence[KeptJournal]) -> Sequence[Stray]:
+    known = {row.id for row in journals}
+    return [Stray(journal, count) for journal, count in counts if journal not in known]
+
+
+# -- a SQLite file -------------------------------------------------------------------------------------
+
 
 _MAGIC: Final = b"SQLite format 3\0"
 _BESIDE: Final = ("", "-wal", "-journal")
@@ -36,18 +163,18 @@ except OSError as error:
 """
 _TRIES: Final = 20
 _MOST: Final = 16
-"""How many times as long as it is a file may say that it was, to be believed."""
+"""A file that was cut is believed when it says that it was at most so many times as long."""
 _LINES: Final = 20
-"""Of what SQLite says of its own pages."""
+"""Lines of SQLite's own check that become findings."""
 
 
 @contextmanager
 def kept_in_file(path: Path) -> Iterator[SqliteKept]:
-    """Copy a store's file, and give what the copy keeps.
+    """Copy a store's file, and yield the content of the copy.
 
     Raises:
-        StoreUnavailable: it cannot be read, or it is written all the time.
-        DamagedStore: SQLite gives up on what it found sound before.
+        StoreUnavailable: the file cannot be read, or it changes all the time.
+        DamagedStore: SQLite gives up on a page that it found sound before.
     """
     with private_folder("mage-doctor-") as folder:
         copy = Path(folder, "copy.db")
@@ -67,9 +194,9 @@ def kept_in_file(path: Path) -> Iterator[SqliteKept]:
 
 
 def _copy_quietly(path: Path, copy: Path) -> None:
-    """Copy a file and what stands beside it, again where one of them changed meanwhile.
+    """Copy a database, its log and its rollback journal, again where one of them changed meanwhile.
 
-    What stands beside a link to it is not its own.
+    Of a link the target is copied: a log beside the link is another file's.
     """
     path = Path(os.path.realpath(path))
     for _ in range(_TRIES):
@@ -88,7 +215,7 @@ def _copy_quietly(path: Path, copy: Path) -> None:
 
 
 def _copy_elsewhere(path: Path, target: Path) -> None:
-    """Copy a database in a process of its own: this one would lose its locks on it with the descriptor."""
+    """Copy a database in another process: this one would lose its locks on the file when it closes a descriptor."""
     if not sys.executable:
         raise StoreUnavailable("it is copied by another Python, and this process does not know where one is")
     command = [sys.executable, "-I", "-S", "-c", _COPY, os.fspath(path), os.fspath(target)]
@@ -114,7 +241,7 @@ def _stamps(path: Path) -> list[tuple[int, int] | None]:
 
 
 def _name_findings(path: Path) -> Iterator[Finding]:
-    """Yield what the file's names say that is wrong: a log stands beside one of them, and belongs to that alone."""
+    """Yield a finding where the file has several names: a log belongs to one name alone."""
     names = path.stat().st_nlink
     if names > 1:
         reason = f"the file has {names} names; what was written under another, and is in the log beside that, is not seen"
@@ -122,7 +249,7 @@ def _name_findings(path: Path) -> Iterator[Finding]:
 
 
 def _header_findings(copy: Path) -> Iterator[Finding]:
-    """Yield what the first bytes of file and log say that is wrong."""
+    """Yield the faults in the first bytes of file and log."""
     with copy.open("rb") as file:
         header = file.read(100)
     log = copy.with_name(copy.name + "-wal")
@@ -157,7 +284,7 @@ def _connection(copy: Path) -> sqlite3.Connection:
 
 @final
 class SqliteKept:
-    """A `Kept` of a copy of a SQLite file. Where pages are damaged, rows are looked for in several ways."""
+    """A `Kept` of a copy of a SQLite file. Where pages are damaged, it looks for rows in several ways."""
 
     def __init__(self, connection: sqlite3.Connection, findings: list[Finding]) -> None:
         self._connection = connection
@@ -212,14 +339,10 @@ class SqliteKept:
     def _journals(self) -> Sequence[KeptJournal]:
         if not self._tables:
             return ()
-        asked = (
-            "SELECT id, name, parent, forked_at, head, digest, payload, grows, created, changed"
-            " FROM mage_journals ORDER BY id"
-        )
         rows: dict[object, KeptJournal] = {}
         for order in ("", " DESC"):  # a damaged page stops both, each at another side of it
             try:
-                for row in self._connection.execute(asked + order):
+                for row in self._connection.execute(_JOURNALS + order):
                     rows.setdefault(row[0], KeptJournal(*row))
             except sqlite3.Error as error:
                 if self._whole:
@@ -234,53 +357,31 @@ class SqliteKept:
         if not self._tables:
             return
         if self._whole:
-            yield from self._by_index(journal)
+            yield from self._select(_WAYS[0], journal)
             return
         found: dict[object, dict[Row, None]] = {}
-        for attempt in (self._by_index, self._by_index_backwards, self._by_table, self._by_table_backwards):
-            self._gather(found, attempt, journal)
+        for way in _WAYS:
+            self._gather(found, way, journal)
         for version in sorted(version for version in found if type(version) is int):
-            yield from found[
-                version
-            ]  # where an index and its table disagree, of one version there may be several
+            yield from found[version]  # several where an index and its table disagree
 
-    def _gather(
-        self,
-        found: dict[object, dict[Row, None]],
-        attempt: Callable[[object], Iterator[Row]],
-        journal: object,
-    ) -> None:
+    def _gather(self, found: dict[object, dict[Row, None]], way: str, journal: object) -> None:
         try:
-            for row in attempt(journal):
+            for row in self._select(way, journal):
                 found.setdefault(row[0], {})[row] = None
         except sqlite3.Error:
-            return  # pages that cannot be read were told already; what is missing is told record by record
+            return  # `findings` has the damaged pages; the examination finds each record that is missing
 
-    def _by_index(self, journal: object) -> Iterator[Row]:
-        return self._select("WHERE journal = ? ORDER BY version", journal)
-
-    def _by_index_backwards(self, journal: object) -> Iterator[Row]:
-        return self._select("WHERE journal = ? ORDER BY version DESC", journal)
-
-    def _by_table(self, journal: object) -> Iterator[Row]:
-        return self._select("NOT INDEXED WHERE journal = ? ORDER BY rowid", journal)
-
-    def _by_table_backwards(self, journal: object) -> Iterator[Row]:
-        return self._select("NOT INDEXED WHERE journal = ? ORDER BY rowid DESC", journal)
-
-    def _select(self, rest: str, journal: object) -> Iterator[Row]:
-        statement = f"SELECT version, body, parts, digest FROM mage_records {rest}"  # noqa: S608  # ours alone
+    def _select(self, way: str, journal: object) -> Iterator[Row]:
+        statement = f"SELECT version, body, parts, digest FROM mage_records {way}"  # noqa: S608  # ours alone
         yield from self._connection.execute(statement, (journal,))
 
     def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
         """See `Kept.snapshots`."""
         if "mage_snapshots" not in self._tables:
             return
-        statement = (
-            "SELECT journal, version, data, digest FROM mage_snapshots WHERE journal = ? ORDER BY version"
-        )
         try:
-            for row in self._connection.execute(statement, (journal,)):
+            for row in self._connection.execute(_SNAPSHOTS, (journal,)):
                 yield KeptSnapshot(*row)
         except sqlite3.Error as error:
             if self._whole:
@@ -290,13 +391,11 @@ class SqliteKept:
         """See `Kept.strays`."""
         if not self._tables:
             return ()
-        known = {row.id for row in self.journals}
-        statement = "SELECT journal, count(*) FROM mage_records GROUP BY journal ORDER BY journal"
         try:
-            rows = self._connection.execute(statement).fetchall()
+            rows = self._connection.execute(_COUNTS).fetchall()
         except sqlite3.Error:
-            return ()  # told as damaged pages
-        return [Stray(journal, count) for journal, count in rows if journal not in known]
+            return ()  # `findings` has the damaged pages
+        return _strays(rows, self.journals)
 
 
 # -- the write-ahead log ---------------------------------------------------------------------------------
@@ -312,7 +411,7 @@ _FORMAT: Final = 3_007_000
 
 
 def log_problem(data: bytes) -> str | None:
-    """Return what SQLite would leave out of a log, and why; None where that is nothing. Cost: O(length)."""
+    """Return the part of a log that SQLite would leave out, and why; None where it reads all. Cost: O(length)."""
     if not data:
         return None
     if len(data) < _HEADER:
@@ -367,9 +466,9 @@ def _summed(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
 
 # -- a log of another file -------------------------------------------------------------------------------
 #
-# SQLite takes any log that has the right name, and mixes the two without a word. Nothing in a log says whose it
-# is. But no session is ever renamed, and no id is given twice: so what the file says by itself of a session, and
-# what it says with its log, is the same, or one of the two is another store's.
+# SQLite takes any log that has the right name, and mixes the two without a word. Nothing in a log names its
+# database. But no session is ever renamed, and no id is used twice: so the file without its log and the file with
+# its log say the same of a session, or the log is another store's.
 
 _PAGE_SIZE: Final = slice(16, 18)
 _LOG_PAGE_SIZE: Final = slice(8, 12)
@@ -378,11 +477,11 @@ _LOG_PAGE_SIZE: Final = slice(8, 12)
 @final
 @attrs.frozen
 class _Said:
-    """What a database says of the sessions that it has or had.
+    """The sessions that a database has or had.
 
     Attributes:
-        journals: the name of each, and when it was made, by its id.
-        newest: the newest id that was ever given.
+        journals: the name of each, and the time when it was made, by its id.
+        newest: the newest id that was ever used.
     """
 
     journals: Mapping[object, tuple[object, object]]
@@ -390,9 +489,9 @@ class _Said:
 
 
 def set_aside(copy: Path) -> str | None:
-    """Remove the log beside a copy where it is not that of its file, and return why; None where nothing tells.
+    """Remove the log beside a copy where it is another file's, and return why; None where nothing shows that.
 
-    Where only some of what the two say differs, one of them may as well have been damaged, and the log stays. Cost:
+    Where file and log disagree on some sessions only, one of them may as well be damaged, and the log stays. Cost:
     O(journals).
     """
     found = _foreign(copy)
@@ -444,7 +543,7 @@ def _contradiction(alone: _Said, both: _Said) -> tuple[str, bool] | None:
 
 
 def _said(copy: Path, how: str) -> _Said | None:
-    """Return what a database says, None where that cannot be read: it is told elsewhere."""
+    """Return the sessions of a database, None where they cannot be read, for which there is another finding."""
     try:
         url = f"file:{quote(str(copy))}?{how}"  # read only: the log is not taken into the copy
         with closing(sqlite3.connect(url, uri=True, isolation_level=None)) as connection:
@@ -456,3 +555,98 @@ def _said(copy: Path, how: str) -> _Said | None:
         return None
     seq = newest[0] if newest is not None and type(newest[0]) is int else 0
     return _Said({row[0]: (row[1], row[2]) for row in rows}, seq)
+
+
+# -- private folders -----------------------------------------------------------------------------------
+
+
+_LOCK: Final = "lock"
+
+
+@contextmanager
+def private_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
+    """Make a folder that only this user can read, and remove it with its content when the block ends.
+
+    Folders of the same prefix that killed processes of this user left there are removed first. Windows has no such
+    locks: there they stay.
+
+    Args:
+        prefix: the beginning of its name.
+        place: the folder around it; None for the system's folder for temporary files.
+
+    Raises:
+        OSError: the folder cannot be made.
+    """
+    where = Path(tempfile.gettempdir()) if place is None else place
+    _sweep(where, prefix)
+    folder, lock = _locked(where, prefix)
+    process = os.getpid()
+    try:
+        yield folder
+    finally:
+        if process == os.getpid():  # not in a child that was forked inside
+            shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _locked(where: Path, prefix: str) -> tuple[Path, int]:
+    """Return a new folder, and the open file in it that is locked."""
+    for _ in range(_TRIES):
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
+        made = False
+        try:
+            lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+            made = _take(lock) and _is_there(lock, folder)
+            if made:
+                return folder, lock
+            os.close(lock)
+        except FileNotFoundError:  # another process swept it away before it was locked
+            pass
+        finally:
+            if not made:
+                shutil.rmtree(folder, ignore_errors=True)
+    raise FileNotFoundError(2, os.strerror(2), str(where))
+
+
+def _is_there(lock: int, folder: Path) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(lock), (folder / _LOCK).stat())
+    return False
+
+
+def _take(lock: int) -> bool:
+    """Take a lock, and tell whether it was free."""
+    if sys.platform == "win32":
+        return True
+    import fcntl  # noqa: PLC0415  # Windows has none
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _sweep(where: Path, prefix: str) -> None:
+    """Remove the folders of this user whose processes have ended."""
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):
+        for entry in os.scandir(where):
+            if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
+                with suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                        _remove_if_left(Path(entry.path))
+
+
+def _remove_if_left(folder: Path) -> None:
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        folder.rmdir()  # its process was killed before it made the lock; a folder that is not empty raises here
+        return
+    try:
+        if _take(lock):
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)

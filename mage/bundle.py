@@ -1,4 +1,4 @@
-"""Bundles: a session as one file, to be kept, sent and imported into any store.
+"""Bundles: a session as one file, to be kept, sent and imported into any store; and the rest of a damaged one.
 
 JSON Lines: a header, then each journal with its own records, a parent before its forks, the exported session
 last; then the digest of all bytes before it.
@@ -9,9 +9,10 @@ last; then the digest of all bytes before it.
     {"record":2,"body":{"op":"grow"},"parts":[...],"digest":"5c0f..."}
     {"end":"03be..."}
 
-Records go with their salts and digests, and no name is in a record's digest: what is imported, under any name
-and into any store, has the digests of what was exported. Reading is strict and total: any bytes give a
-`Bundle` whose chain was verified, or a `DecodeError` that says where.
+Records go with their salts and digests, and no name is in a record's digest: an imported session, under any name
+and in any store, has the digests of the exported one. Reading is strict and total: any bytes give a
+`Bundle` with a verified chain, or a `DecodeError` with the place. Of a damaged file `KeptBundle` reads every line that
+is whole: each record carries its version and digest, so the doctor says what the chain still proves.
 """
 
 from __future__ import annotations
@@ -29,23 +30,24 @@ from mage.codec.problems import DecodeError, Json, Problem
 from mage.codec.shapes import DIGEST, TEXT, WHOLE, Array, Leaf, Nullable, Object, header, header_problem
 from mage.codec.strict_json import read_json, write_json
 from mage.stores.checks import as_name, name_beside
+from mage.stores.doctor import Finding, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.errors import BadName, DamagedRecord, NameTaken, StoreError, UnknownJournal
-from mage.stores.folding import fold
+from mage.stores.folding import GROW, fold
 from mage.stores.protocol import JournalInfo, JournalStore
 from mage.stores.records import NOTHING, Head, Record, Redacted, read_parts, verify
 
 __all__ = [
     "BUNDLE_FORMAT",
-    "JOURNAL",
-    "RECORD",
     "Bundle",
     "Bundled",
+    "KeptBundle",
     "decode_bundle",
     "encode_bundle",
     "is_bundle",
     "names_for",
     "pack",
     "unpack",
+    "was_bundle",
 ]
 
 BUNDLE_FORMAT: Final = "mage-bundle"
@@ -75,7 +77,7 @@ class Bundled:
         parent: the name of the journal of the bundle that it reads through; None where it is no fork.
         forked_at: the last version that it has from its parent; 0 where it is no fork.
         records: its own records, in order.
-        head: where it ends.
+        head: its last version.
     """
 
     name: str
@@ -88,7 +90,7 @@ class Bundled:
 @final
 @attrs.frozen
 class Bundle:
-    """A session that was exported, and the journals that it reads through, where they were exported too.
+    """An exported session, and the journals that it reads through, where they were exported, too.
 
     Attributes:
         journals: a parent before its forks, the session last.
@@ -113,7 +115,7 @@ class Bundle:
 
     @property
     def lineage(self) -> tuple[Bundled, ...]:
-        """The session and what it reads through, oldest first. Cost: O(journals)."""
+        """The session and the journals that it reads through, oldest first. Cost: O(journals)."""
         named = {journal.name: journal for journal in self.journals}
         line = [self.session]
         while line[-1].parent is not None:
@@ -122,13 +124,13 @@ class Bundle:
 
 
 def pack(store: JournalStore, name: str, *, lineage: bool = False) -> Bundle:
-    """Return a session as a bundle, after every record of it was verified and carried out.
+    """Return a session as a bundle. Every record of it is verified and carried out before.
 
     Args:
-        store: where it lives.
+        store: the store of the session.
         name: the session.
         lineage: whether the journals that it reads through go with it, each as a journal; else it is one
-            journal that holds all it reads.
+            journal with all their records.
 
     Cost: O(records); with `lineage` also a call of the store for each journal that goes on behind its fork.
 
@@ -149,7 +151,7 @@ def pack(store: JournalStore, name: str, *, lineage: bool = False) -> Bundle:
 
 
 def _ancestors(known: Mapping[str, JournalInfo], name: str | None) -> list[JournalInfo]:
-    """Return a session and what it reads through, oldest first. Cost: O(their number)."""
+    """Return a session and the journals that it reads through, oldest first. Cost: O(their number)."""
     found: dict[str, JournalInfo] = {}
     while name is not None:
         if name not in known or name in found:
@@ -160,26 +162,26 @@ def _ancestors(known: Mapping[str, JournalInfo], name: str | None) -> list[Journ
 
 
 def _packed(store: JournalStore, journal: JournalInfo, read: Sequence[Record], upto: int) -> Bundled:
-    """Return a journal, of whose records the session has `read` those `upto` a version."""
+    """Return a journal; `read` has its records up to the version `upto`, and those before its fork."""
     own = list(read[journal.forked_at : upto])
-    if upto < journal.head.version:  # it goes on behind its fork; or somebody has written since
+    if upto < journal.head.version:  # it goes on behind its fork, or has grown since
         rest = store.read(journal.name, upto, journal.head.version)
         own += verify(read[upto - 1].head, rest, journal.head)
     return Bundled(journal.name, journal.parent, journal.forked_at, tuple(own), journal.head)
 
 
 def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
-    """Make the session of a bundle in a store, as `name`; what it reads through is there as `names_for` says.
+    """Make the session of a bundle in a store, as `name`, and the journals that it reads through, as `names_for` says.
 
-    Where such a journal is there already, with the same records up to the fork, the session is made a fork
-    of that. Where something fails, what was made is deleted again, but for what others have written on.
+    Where the store has such a journal already, with the same records up to the fork, the session becomes a fork
+    of that. After a failure the journals made so far are deleted, but for those that others have written on.
 
     Returns:
         The session's head: that of the bundle. Cost: O(records), and some calls of the store a journal.
 
     Raises:
         BadName: no session can have this name.
-        NameTaken: there is a journal of this name, or another one with the name of one that it reads through.
+        NameTaken: the store has a journal of this name, or another journal by a name of the bundle.
         DamagedRecord: a record cannot be carried out after those before it; none is written.
     """
     names = names_for(bundle, as_name(name))
@@ -201,7 +203,7 @@ def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
 def names_for(bundle: Bundle, name: str) -> dict[str, str]:
     """Return the names that the journals of a bundle get where its session is imported as `name`.
 
-    What it reads through keeps its names, but for one whose name the session takes: `name_beside`.
+    The others keep their names, but for one whose name the session takes: that one is named by `name_beside`.
     """
     names = {journal.name: journal.name for journal in bundle.journals[:-1]}
     if name in names:
@@ -220,7 +222,7 @@ def _with_shared(bundle: Bundle) -> Iterator[tuple[Bundled, Head | None]]:
 
 
 def _is_there(store: JournalStore, name: str, shared: Head) -> bool:
-    """Tell whether a store has a journal already, with all that its fork in the bundle reads through it."""
+    """Tell whether a store has a journal already, with all records that its fork in the bundle reads."""
     try:
         found = store.head(name)
     except UnknownJournal:
@@ -277,15 +279,15 @@ def _line(document: object) -> bytes:
 
 
 def is_bundle(data: bytes) -> bool:
-    """Tell whether bytes begin as a bundle does, whatever comes behind. Cost: O(length of the first line)."""
+    """Tell whether the first line of a file is that of a bundle. Cost: O(length of the first line)."""
     document = read_json(data[: data.find(b"\n") + 1 or len(data)])
     return isinstance(document, dict) and document.get("format") == BUNDLE_FORMAT
 
 
 def decode_bundle(data: bytes) -> Result[Bundle, DecodeError]:
-    """Return the bundle that bytes say, its chain verified, or the first line that is wrong, and why.
+    """Return the bundle in a file, its chain verified, or the first line that is wrong, and why.
 
-    Any bytes. That the engine takes the commands is not asked here; `unpack` does. Cost: O(size).
+    Any bytes. Whether the engine takes the commands is seen by `unpack`, not here. Cost: O(size).
     """
     reader = _Reader(data)
     try:
@@ -295,12 +297,11 @@ def decode_bundle(data: bytes) -> Result[Bundle, DecodeError]:
 
 
 @final
+@attrs.define
 class _Wrong(Exception):
     """The line that was read last is not what it should be."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        super().__init__(problem)
+    problem: Problem
 
 
 def _wrong(words: str) -> _Wrong:
@@ -309,13 +310,13 @@ def _wrong(words: str) -> _Wrong:
 
 @final
 class _Reader:
-    """Reads a bundle line by line, and knows where it is."""
+    """Reads a bundle line by line, and knows the number of the line."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._start = 0
-        self._names: dict[str, None] = {}  # of the journals before, in order: each is a fork of the one above
-        self._heads: list[Head] = []  # of the last one, at each version
+        self._names: dict[str, None] = {}  # the journals so far, in order: each is a fork of the one above
+        self._heads: list[Head] = []  # those of the last journal, at each version
         self.line = 0
 
     def bundle(self) -> Bundle:
@@ -402,3 +403,144 @@ class _Reader:
         if isinstance(document, Problem):
             raise _Wrong(document)
         return document
+
+
+# -- damaged bundles -----------------------------------------------------------------------------------
+
+
+_SIGNS: Final = (b'\n{"journal":', b'\n{"record":')
+
+
+def was_bundle(data: bytes) -> bool:
+    """Tell whether a file is a bundle, or one with a damaged first line. Cost: O(length)."""
+    return is_bundle(data) or all(sign in data for sign in _SIGNS)
+
+
+@final
+@attrs.define
+class _Journal:
+    """A journal of a damaged bundle, as far as its lines could be read."""
+
+    id: int
+    name: object = None
+    parent: object = None
+    forked_at: int | None = None
+    head: object = None
+    digest: object = None
+    rows: list[Row] = attrs.field(factory=list)
+    last: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the record was read that the journal's line calls the last."""
+        return isinstance(self.head, int) and self.last >= self.head
+
+    def kept(self) -> KeptJournal:
+        """Return its row, with values that raise no finding where a bundle has none."""
+        payload = sum(len(row[2]) for row in self.rows if isinstance(row[2], bytes))
+        grows = sum(row[1] == GROW for row in self.rows)
+        named = (self.id, self.name, self.parent, self.forked_at or 0, self.head, self.digest)
+        return KeptJournal(*named, payload, grows, created=0, changed=0)
+
+
+@final
+class KeptBundle:
+    """A `Kept` of a bundle, which may be damaged anywhere. Any bytes. Cost: O(size)."""
+
+    def __init__(self, data: bytes) -> None:
+        self.findings: list[Finding] = []
+        self._found: list[_Journal] = []
+        self._ids: dict[object, int] = {}
+        self._ends = False
+        *lines, cut = data.split(b"\n")
+        for number, line in enumerate(lines, start=1):
+            self._read(number, line)
+        if cut and not isinstance(read_json(cut), Problem):  # only its newline is lost
+            self._read(len(lines) + 1, cut)
+        self._found = [journal for journal in self._found if journal.name is not None or journal.rows]
+        self._look_at_count(lines[0] if lines else b"")
+        self.journals: Sequence[KeptJournal] = tuple([journal.kept() for journal in self._found])
+
+    def _look_at_count(self, first: bytes) -> None:
+        document = read_json(first)
+        said = document.get("journals") if isinstance(document, dict) else None
+        if type(said) is int and said > len(self._found):
+            reason = f"its first line says that there are {said}, and {len(self._found)} are there"
+            self.findings.append(Finding(None, None, "lost session", reason))
+        if not self._ends:
+            self.findings.append(Finding(None, None, "lost end", "the line that ends a bundle is not there"))
+
+    def _read(self, number: int, line: bytes) -> None:
+        document = read_json(line)
+        if isinstance(document, Problem):
+            problem: Problem | None = document
+        elif isinstance(document, dict) and JOURNAL.problem(document) is None:
+            return self._begin(document)
+        elif isinstance(document, dict) and "end" in document:
+            self._ends = True
+            return None
+        else:
+            problem = RECORD.problem(document)
+        if problem is None:
+            return self._add(cast("dict[str, Json]", document))
+        if number > 1:  # the other lines say all that the first one does
+            self._lose(problem, number)
+        return None
+
+    def _begin(self, document: dict[str, Json]) -> None:
+        said = cast("dict[str, Json]", document["head"])
+        name, parent = document["journal"], document["parent"]
+        journal = _Journal(
+            id=len(self._found),
+            name=name,
+            parent=parent if parent is None else self._ids.get(parent, parent),
+            forked_at=cast("int", document["forked_at"]),
+            head=said["version"],
+            digest=bytes.fromhex(cast("str", said["digest"])),
+            last=cast("int", document["forked_at"]),
+        )
+        self._ids[name] = journal.id
+        self._found.append(journal)
+
+    def _add(self, document: dict[str, Json]) -> None:
+        journal = self._found[-1] if self._found else self._unnamed()
+        version = cast("int", document["record"])
+        if journal.forked_at is None:  # its own line was lost: its records go on from those above
+            journal.forked_at = max(version - 1, 0) if journal.parent is not None else 0
+        journal.last = max(version, journal.last)
+        body = write_json(document["body"]).decode(errors="surrogatepass")
+        digest = bytes.fromhex(cast("str", document["digest"]))
+        journal.rows.append((version, body, write_json(document["parts"]), digest))
+
+    def _unnamed(self) -> _Journal:
+        parent = self._found[-1].id if self._found else None
+        self._found.append(_Journal(len(self._found), parent=parent))
+        return self._found[-1]
+
+    def _lose(self, problem: Problem, number: int) -> None:
+        """Note a line that cannot be read: the line of a journal where one is due, else that of a record."""
+        error: DecodeError = problem.at_line(number, 0)
+        if not self._found or self._found[-1].is_complete:
+            self.findings.append(Finding(None, None, "damaged line", str(error)))
+            self._unnamed()
+            return
+        journal = self._found[-1]
+        journal.last += 1
+        journal.rows.append((journal.last, error, None, None))
+
+    def rows(self, journal: object) -> Iterator[Row]:
+        """See `Kept.rows`."""
+        found = next(each for each in self._found if each.id == journal)
+        yield from sorted(found.rows, key=_version)
+
+    def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
+        """See `Kept.snapshots`: a bundle has none."""
+        yield from ()
+
+    def strays(self) -> Sequence[Stray]:
+        """See `Kept.strays`: each record stands below its journal."""
+        return ()
+
+
+def _version(row: Row) -> int:
+    return cast("int", row[0])

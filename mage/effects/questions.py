@@ -1,0 +1,383 @@
+"""The questions to a model, a judge and a summarizer, as frozen values, and the cost and the error of an answer.
+
+A model is asked what to do next, seeing S; a judge whether a summary is true to its steps; a summarizer for the text
+that is read instead of steps. An answer may come with its cost (`Metered`); `EffectError` is the one error of an
+effect without an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar, final, get_args, runtime_checkable
+
+import attrs
+from attrs.validators import and_, deep_iterable, ge, instance_of, optional
+
+from mage.effects.environment import Tool
+from mage.engine import Compress, Earlier, ExecutionState, JudgeRequest, Kind, Revise, Step, StepId, Verdict
+from mage.engine.errors import MageError
+
+# -- answers -------------------------------------------------------------------------------------------
+
+
+Answer_co = TypeVar("Answer_co", covariant=True)
+_COUNT: Final = and_(instance_of(int), ge(0))
+
+
+@final
+@attrs.frozen
+class Usage:
+    """Tokens of one or more calls, as the provider counted them, or as mage did where the provider did not.
+
+    Raises:
+        TypeError: a count is no integer.
+        ValueError: a count is below 0: in a sum it would make a limit void.
+
+    Attributes:
+        prompt: tokens read.
+        completion: tokens written.
+        cached: tokens of `prompt` that came from the provider's cache.
+        calls: the number of calls.
+        estimated: the number of calls for which mage counted, as the provider gave no number that can be true.
+    """
+
+    prompt: int = attrs.field(default=0, validator=_COUNT)
+    completion: int = attrs.field(default=0, validator=_COUNT)
+    cached: int = attrs.field(default=0, validator=_COUNT)
+    calls: int = attrs.field(default=1, validator=_COUNT)
+    estimated: int = attrs.field(default=0, validator=_COUNT)
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached + other.cached,
+            self.calls + other.calls,
+            self.estimated + other.estimated,
+        )
+
+    @property
+    def document(self) -> dict[str, object]:
+        """The counts as a JSON object; `estimated` stands in it where it is not 0."""
+        return {name: count for name, count in attrs.asdict(self).items() if name != "estimated" or count}
+
+    @property
+    def total(self) -> int:
+        """Tokens read and written."""
+        return self.prompt + self.completion
+
+
+@final
+@attrs.frozen
+class Metered(Generic[Answer_co]):
+    """An answer with its cost. A model, a judge or a summarizer may return it in place of the bare answer.
+
+    Attributes:
+        value: the answer.
+        usage: the tokens of all calls, those without a usable reply included.
+        model: the name of the model that answered; empty where none did.
+        prompt_hash: the hash of the prompt's wording, which tells its version.
+    """
+
+    value: Answer_co
+    usage: Usage = Usage()
+    model: str = ""
+    prompt_hash: str = ""
+
+    @property
+    def meta(self) -> dict[str, object]:
+        """The metadata of the record that this answer leads to: a JSON object, empty where nothing is known."""
+        known: dict[str, object] = {"model": self.model, "prompt": self.prompt_hash}
+        kept = {name: value for name, value in known.items() if value}
+        return {**kept, "usage": self.usage.document} if self.usage != Usage() else kept
+
+
+Bare = TypeVar("Bare")
+
+
+def metered(answer: Bare | Metered[Bare]) -> Metered[Bare]:
+    """Return an answer with its cost; that of a bare one is one call without a count of tokens."""
+    return answer if isinstance(answer, Metered) else Metered(answer)
+
+
+EffectFault: TypeAlias = Literal[
+    "refusal",
+    "empty",
+    "truncated",
+    "not_json",
+    "wrong_schema",
+    "unknown_tool",
+    "too_many_calls",
+    "overflow",
+    "rate_limit",
+    "server",
+    "timeout",
+    "dropped",
+    "unreachable",
+    "rejected",
+    "environment",
+]
+"""How an effect can fail.
+
+    refusal, empty, truncated, not_json,      a model has answered, and the answer cannot be used
+    wrong_schema, unknown_tool, too_many_calls
+    overflow                                  the prompt does not fit into the model's context
+    rate_limit, server, timeout, dropped,     there was no answer, also not after repetitions
+    unreachable
+    rejected                                  the provider takes no such request: key, model or parameters
+    environment                               the environment could not carry out an action
+"""
+
+EFFECT_FAULTS: Final[tuple[EffectFault, ...]] = get_args(EffectFault)
+_UNUSABLE: Final = frozenset(EFFECT_FAULTS[:7])
+
+
+def _spent(usage: Usage | None) -> Usage:
+    return Usage(calls=0) if usage is None else usage
+
+
+@final
+@attrs.define
+class EffectError(MageError):
+    """An effect has no answer. Raise it from a model, judge, summarizer or environment: the agent has an end for each.
+
+    Attributes:
+        fault: the kind of failure.
+        detail: one line for people and for the model; no key, no prompt.
+        retry_after: seconds after which the provider wants to be asked again; None where it named none.
+        usage: the tokens of the calls that failed.
+    """
+
+    fault: EffectFault
+    detail: str
+    retry_after: float | None = None
+    usage: Usage = attrs.field(default=None, converter=_spent)
+
+    @property
+    def unusable(self) -> bool:
+        """Whether a model has answered, so that a notice can tell it what was wrong with its reply."""
+        return self.fault in _UNUSABLE
+
+    def __str__(self) -> str:
+        return f"{self.fault.replace('_', ' ')}: {self.detail}"
+
+
+# -- the model -----------------------------------------------------------------------------------------
+
+
+NoticeKind: TypeAlias = Literal[
+    "refused",
+    "unusable",
+    "merged",
+    "tried",
+    "failed",
+    "uncertain",
+    "diverged",
+    "irreversible",
+    "left_behind",
+    "tokens",
+    "judge",
+    "environment",
+    "changed",
+]
+"""The subject of a notice: a refused command, an unusable reply, a step that was merged (D10), an action that
+was tried and left at this very place, a summary that has failed, an action that may or may not have been
+performed, an environment that is not as it was, an action that cannot be undone, instructions that a revise left behind,
+a segment that grows too long, a judge that is down, an environment that is over, a change by another writer."""
+
+
+@final
+@attrs.frozen
+class Notice:
+    """A message to the model that is shown once, beside S (D11).
+
+    Attributes:
+        kind: its subject.
+        text: one or more sentences in our words only.
+        said: the words of an environment, a judge, a server or the model itself: content, which is shown
+            below our words and never among them; empty for no quotation.
+    """
+
+    kind: NoticeKind
+    text: str
+    said: str = ""
+
+
+@final
+@attrs.frozen
+class Decide:
+    """The question to the agent's model: what now?
+
+    Attributes:
+        shown: S = (C, R, H), with the task and the instructions in force.
+        boundaries: the targets of `Revise`, in path order; all but a last one that is the current boundary
+            are labels that S shows.
+        notices: the messages of this turn, in the order of their causes.
+        may_compress: whether there is an open segment to summarize, or a summary that wants a new text.
+        room: tokens that the open segment may still take before the agent summarizes it by itself; None
+            where there is no mark.
+        tools: the environment's tools, whose calls are its actions; none if any text is an action. The same in
+            every question of a run, as is `manual`: so a prompt that begins with them has a constant beginning.
+        manual: the environment's words on itself and its actions.
+    """
+
+    shown: ExecutionState
+    boundaries: tuple[StepId, ...]
+    notices: tuple[Notice, ...] = ()
+    may_compress: bool = True
+    room: int | None = None
+    tools: tuple[Tool, ...] = ()
+    manual: str = ""
+
+
+@final
+@attrs.frozen
+class Action:
+    """One action for the environment, in the environment's own words.
+
+    Attributes:
+        text: the action of the step.
+        call: the id of this call in the model's interface; kept beside the step (D15).
+    """
+
+    text: str = attrs.field(validator=instance_of(str))
+    call: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
+
+
+@final
+@attrs.frozen
+class Finish:
+    """The task is done, or cannot be done; `answer` is the last word on it."""
+
+    answer: str = attrs.field(default="", validator=instance_of(str))
+
+
+Then: TypeAlias = Compress | Revise | Finish
+"""An operation of an agent on its own state, or the end of its task."""
+
+
+@final
+@attrs.frozen
+class Decision:
+    """A decision of the model: actions in the order of its calls, and at most one operation on its own state, last (D11).
+
+    Attributes:
+        actions: the actions to perform, each a step. One in ReAct.
+        then: the operation after all actions.
+        thought: the model's words beside them; kept with the step, not shown again.
+    """
+
+    actions: tuple[Action, ...] = attrs.field(
+        default=(), validator=deep_iterable(instance_of(Action), instance_of(tuple))
+    )
+    then: Then | None = attrs.field(default=None, validator=optional(instance_of((Compress, Revise, Finish))))
+    thought: str = attrs.field(default="", validator=instance_of(str))
+
+    @classmethod
+    def act(cls, *actions: str, thought: str = "") -> Decision:
+        """Return the decision to perform these actions."""
+        return cls(tuple(Action(action) for action in actions), None, thought)
+
+    @classmethod
+    def compress(cls, text: str, *, thought: str = "") -> Decision:
+        """Return the decision that the subgoal is complete, with the text of its summary."""
+        return cls((), Compress(text), thought)
+
+    @classmethod
+    def revise(cls, boundary: StepId | int, lesson: str, *, thought: str = "") -> Decision:
+        """Return the decision to go back to a boundary."""
+        return cls((), Revise(boundary, lesson), thought)
+
+    @classmethod
+    def finish(cls, answer: str = "", *, thought: str = "") -> Decision:
+        """Return the decision that the task is over."""
+        return cls((), Finish(answer), thought)
+
+
+class Model(Protocol):
+    """Decides what to do next. Raises `EffectError` where it cannot."""
+
+    def __call__(self, request: Decide, /) -> Decision | Metered[Decision]:
+        """Return a decision; one that does nothing at all counts as an unusable reply."""
+        ...
+
+
+class AsyncModel(Protocol):
+    """A `Model` whose answer is awaited."""
+
+    def __call__(self, request: Decide, /) -> Awaitable[Decision | Metered[Decision]]:
+        """See `Model`."""
+        ...
+
+
+@runtime_checkable
+class PromptedModel(Protocol):
+    """A model that knows the fixed text of its prompts. That of any other model counts as empty.
+
+    A run counts this text into its mark (`Policy.high_water`) once, at its beginning.
+    """
+
+    def prompt_text(self, tools: tuple[Tool, ...], manual: str) -> str:
+        """Return the fixed text that goes with every call in an environment with these tools and this manual."""
+        ...
+
+
+# -- judge and summarizer ------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class SummaryRequest:
+    """The question that Compress puts to a summarizer: which text replaces these steps (Section 3.2)?
+
+    Attributes:
+        task: the task of the session.
+        instructions: the texts in force for these steps, in path order (D17).
+        kind: the claim of the summary: a finished subgoal, or only a faithful account (fallback, D12).
+        earlier: the fallback summaries of the same subgoal, oldest first, from which the new text goes on.
+        steps: the steps that it replaces, in execution order.
+        limit: the most tokens that the text may have; None for no limit.
+        rejected: the text that a judge has failed and that the new one replaces (D16); None for a first one.
+        feedback: the judge's words on `rejected`.
+    """
+
+    task: str
+    instructions: tuple[str, ...]
+    kind: Kind
+    earlier: tuple[Earlier, ...]
+    steps: tuple[Step, ...]
+    limit: int | None = None
+    rejected: str | None = None
+    feedback: str = ""
+
+
+class Judge(Protocol):
+    """Judges whether a summary is true to its steps (Algorithm 1, Maintain; D5). Its exceptions are passed on."""
+
+    def __call__(self, request: JudgeRequest, /) -> Verdict | Metered[Verdict]:
+        """Return `Passed()`, or `Failed(feedback, fault)` with feedback that is not blank."""
+        ...
+
+
+class AsyncJudge(Protocol):
+    """A `Judge` whose answer is awaited."""
+
+    def __call__(self, request: JudgeRequest, /) -> Awaitable[Verdict | Metered[Verdict]]:
+        """See `Judge`."""
+        ...
+
+
+class Summarizer(Protocol):
+    """Writes the text of a summary. Its exceptions are passed on."""
+
+    def __call__(self, request: SummaryRequest, /) -> str | Metered[str]:
+        """Return a text that is not blank."""
+        ...
+
+
+class AsyncSummarizer(Protocol):
+    """A `Summarizer` whose answer is awaited."""
+
+    def __call__(self, request: SummaryRequest, /) -> Awaitable[str | Metered[str]]:
+        """See `Summarizer`."""
+        ...

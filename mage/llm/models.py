@@ -1,0 +1,357 @@
+"""Model, judge and summarizer over chat completions, each with its awaitable twin, which runs the same program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, Generic, TypeVar, Unpack, final
+
+import attrs
+import openai
+
+from mage.chat import (
+    MODES,
+    Mode,
+    Prompt,
+    canonical,
+    decide_messages,
+    judge_messages,
+    judge_prompt,
+    move_schema,
+    offered,
+    summary_messages,
+    summary_prompt,
+    system_prompt,
+    verdict_schema,
+)
+from mage.effects import (
+    Decide,
+    Decision,
+    EffectError,
+    JudgeRequest,
+    Metered,
+    SummaryRequest,
+    Tool,
+    Usage,
+    Verdict,
+)
+from mage.effects.program import Program, drive, drive_awaited
+from mage.engine import Failed, UnknownName
+from mage.llm.completions import Call, NotEnforced, Reply
+from mage.llm.replies import decide_by_calls, decide_by_json, decide_by_text, read_text, read_verdict
+from mage.llm.transport import Client, Line, Sampling, send, send_awaited
+from mage.render import DEFAULT_CAPS, Caps
+from mage.tokens import TokenCounter, default_counter
+
+Answer = TypeVar("Answer")
+
+_READERS: Final = {"tools": decide_by_calls, "text": decide_by_text, "json": decide_by_json}
+_TIMES: Final = 3
+"""How often a judge or a summarizer is asked one question."""
+
+
+def _called(line: Line[openai.OpenAI], program: Program[Answer]) -> Answer:
+    return drive(program, lambda call: send(line, call))
+
+
+async def _awaited(line: Line[openai.AsyncOpenAI], program: Program[Answer]) -> Answer:
+    return await drive_awaited(program, lambda call: send_awaited(line, call))
+
+
+# -- the agent's model ---------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class _Fixed:
+    """What goes with every call in one environment, and is the same in each, so that a provider can cache it."""
+
+    system: Prompt
+    tools: tuple[Tool, ...]
+    text: str
+    hash: str
+
+
+@lru_cache(maxsize=32)
+def _fixed(mode: Mode, tools: tuple[Tool, ...], manual: str, longest: int | None) -> _Fixed:
+    system, all_of_them = system_prompt(mode, tools=tools, manual=manual), offered(tools)
+    schemas: object = ""
+    if mode == "tools":
+        schemas = [attrs.asdict(tool, recurse=False) for tool in all_of_them]
+    elif mode == "json":
+        schemas = move_schema(all_of_them, longest=longest)
+    text = f"{system.text}{canonical(schemas) if schemas else ''}\n"
+    return _Fixed(system, all_of_them, text, Prompt(system.name, system.version, text).hash)
+
+
+class _Model(Generic[Client]):
+    def __init__(
+        self,
+        client: Client,
+        model: str,
+        *,
+        mode: Mode = "tools",
+        caps: Caps = DEFAULT_CAPS,
+        longest: int | None = None,
+        **sampling: Unpack[Sampling],
+    ) -> None:
+        if mode not in MODES:
+            raise UnknownName("mode", mode, MODES)
+        self._mode: Mode = mode
+        self._caps = caps
+        self._longest = longest
+        self._line = Line(client, model, sampling)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._line.model!r}, mode={self._mode!r})"
+
+    def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
+        """Return the fixed text that goes with every call: system prompt, and tools or schema as JSON.
+
+        Raises:
+            BadTool: two tools have one name, or a tool has a name of ours.
+        """
+        return _fixed(self._mode, tools, manual, self._longest).text
+
+    async def _decide(self, request: Decide) -> Metered[Decision]:
+        """Ask once. The agent tells its model what is wrong with a reply."""
+        fixed = _fixed(self._mode, request.tools, request.manual, self._longest)
+        messages = decide_messages(
+            request, system=fixed.system, mode=self._mode, tools=request.tools, caps=self._caps
+        )
+        call = Call(messages)
+        if self._mode == "tools":
+            call = Call(messages, fixed.tools)
+        elif self._mode == "json":
+            schema = move_schema(fixed.tools, longest=self._longest, request=request)
+            call = Call(messages, (), schema, "move")
+        try:
+            reply = await call
+        except NotEnforced as rejected:
+            raise rejected.error from None
+        try:
+            decision = _READERS[self._mode](reply, fixed.tools)
+        except EffectError as error:
+            raise _charged(error, reply.usage) from None
+        return Metered(decision, reply.usage, reply.model or self._line.model, fixed.hash)
+
+
+@final
+class ChatModel(_Model[openai.OpenAI]):
+    """Decides what an agent does next, by a chat model behind any server that speaks OpenAI's chat completions.
+
+    It asks once for each decision; a reply that cannot be used is an `EffectError` with its usage, and the
+    agent tells the model so. The tools and the manual of the environment come with each question (`Decide`). Cost of
+    a decision: one call.
+
+    Args:
+        client: the client; its `max_retries`, `timeout` and address are used.
+        model: the model's name.
+        mode: `"tools"` for a model that calls tools, `"text"` for one that writes `Action[...]`, `"json"` for
+            a server that enforces schemas.
+        caps: how much of the hints is shown.
+        longest: the most characters of a text in the JSON mode, see `mage.chat`.
+        sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
+
+    Raises:
+        UnknownName: there is no such mode, or no such setting.
+    """
+
+    def __call__(self, request: Decide, /) -> Metered[Decision]:
+        """Return the model's decision.
+
+        Raises:
+            EffectError: the model has not decided, or its reply cannot be used.
+        """
+        return _called(self._line, self._decide(request))
+
+
+@final
+class AsyncChatModel(_Model[openai.AsyncOpenAI]):
+    """A `ChatModel` that is awaited."""
+
+    async def __call__(self, request: Decide, /) -> Metered[Decision]:
+        """Return the model's decision; see `ChatModel`."""
+        return await _awaited(self._line, self._decide(request))
+
+
+# -- a question that is asked again --------------------------------------------------------------------
+
+
+def _charged(error: EffectError, spent: Usage) -> EffectError:
+    """Return the error, with the usage of the calls before it added to its own."""
+    error.usage = spent + error.usage
+    return error
+
+
+async def _insist(
+    ask: Callable[[str], Program[Reply]], read: Callable[[Reply], Answer], *, model: str, prompt: str
+) -> Metered[Answer]:
+    """Ask until the reply can be used, at most `_TIMES` times, and count all calls.
+
+    Args:
+        ask: asks once; takes the fault of the last reply in words, empty at first.
+        read: reads a reply; raises `EffectError` where it cannot be used.
+        model: the model's name, where the reply does not give one.
+        prompt: the hash of the wording.
+
+    Raises:
+        EffectError: the call failed, or no reply could be used: that of the last reply.
+    """
+    spent = Usage(calls=0)
+    wrong = ""
+    left = _TIMES
+    while True:
+        left -= 1
+        try:
+            reply = await ask(wrong)
+        except EffectError as error:  # the client has already retried
+            raise _charged(error, spent) from None
+        spent += reply.usage
+        try:
+            return Metered(read(reply), spent, reply.model or model, prompt)
+        except EffectError as error:
+            if not left:
+                raise _charged(error, spent) from None
+            wrong = error.detail
+
+
+# -- the judge -----------------------------------------------------------------------------------------
+
+
+class _Judge(Generic[Client]):
+    def __init__(
+        self, client: Client, model: str, *, longest: int | None = None, **sampling: Unpack[Sampling]
+    ) -> None:
+        self._longest = longest
+        self._line = Line(client, model, sampling)
+        self._enforces: bool | None = None  # None until the server has shown whether it takes a schema
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._line.model!r})"
+
+    def _judge(self, request: JudgeRequest) -> Program[Metered[Verdict]]:
+        def ask(wrong: str) -> Program[Reply]:
+            return self._ask(request, wrong)
+
+        def read(reply: Reply) -> Verdict:
+            verdict = read_verdict(reply)
+            # Of a fallback only faithfulness is asked (D12), whatever a server without schemas lets through.
+            if request.kind == "fallback" and isinstance(verdict, Failed):
+                return Failed(verdict.feedback, "summary")
+            return verdict
+
+        return _insist(ask, read, model=self._line.model, prompt=judge_prompt(request).hash)
+
+    async def _ask(self, request: JudgeRequest, wrong: str) -> Reply:
+        messages = judge_messages(request, told=wrong)
+        if self._enforces is not False:
+            schema = verdict_schema(request.kind, longest=self._longest)
+            try:
+                reply = await Call(messages, (), schema, "verdict")
+            except NotEnforced as rejected:
+                if self._enforces:  # it took a schema before, so that is not the reason
+                    raise rejected.error from None
+            else:
+                self._enforces = True
+                return reply
+        reply = await Call(messages)
+        self._enforces = False
+        return reply
+
+
+@final
+class ChatJudge(_Judge[openai.OpenAI]):
+    """Judges summaries by a chat model: its reasoning first, then the verdict, in structured output.
+
+    A server that takes no `response_format` is asked without, from then on, and the JSON is found in the
+    text. A reply that cannot be used is asked for again at most twice, with what was wrong. Cost: one call,
+    rarely up to four.
+
+    Args:
+        client: the client; its `max_retries`, `timeout` and address are used.
+        model: the model's name.
+        longest: the most characters of each text, for servers that know `maxLength`.
+        sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
+    """
+
+    def __call__(self, request: JudgeRequest, /) -> Metered[Verdict]:
+        """Return the model's verdict.
+
+        Raises:
+            EffectError: there is none.
+        """
+        return _called(self._line, self._judge(request))
+
+
+@final
+class AsyncChatJudge(_Judge[openai.AsyncOpenAI]):
+    """A `ChatJudge` that is awaited."""
+
+    async def __call__(self, request: JudgeRequest, /) -> Metered[Verdict]:
+        """Return the model's verdict; see `ChatJudge`."""
+        return await _awaited(self._line, self._judge(request))
+
+
+# -- the summarizer ------------------------------------------------------------------------------------
+
+
+class _Summarizer(Generic[Client]):
+    def __init__(
+        self,
+        client: Client,
+        model: str,
+        *,
+        counter: TokenCounter | None = None,
+        **sampling: Unpack[Sampling],
+    ) -> None:
+        self._line = Line(client, model, sampling, default_counter() if counter is None else counter)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._line.model!r})"
+
+    def _summarize(self, request: SummaryRequest) -> Program[Metered[str]]:
+        async def ask(wrong: str) -> Reply:
+            return await Call(summary_messages(request, told=wrong))
+
+        def read(reply: Reply) -> str:
+            text, limit = read_text(reply), request.limit
+            if limit is not None and (tokens := self._line.counter.count(text)) > limit:
+                # a longer text would not make the context smaller
+                raise EffectError("wrong_schema", f"the text has about {tokens} tokens; it may have {limit}")
+            return text
+
+        return _insist(ask, read, model=self._line.model, prompt=summary_prompt(request).hash)
+
+
+@final
+class ChatSummarizer(_Summarizer[openai.OpenAI]):
+    """Writes the texts of summaries by a chat model.
+
+    A refusal, an empty reply, a truncated one, and a text with more tokens than the request allows are never
+    returned: each is asked for again at most twice, with what was wrong. Cost: one call, up to three.
+
+    Args:
+        client: the client; its `max_retries`, `timeout` and address are used.
+        model: the model's name.
+        counter: counts a text against the limit of the request, and the tokens that a server does not count; None
+            for an exact counter where one is installed.
+        sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
+    """
+
+    def __call__(self, request: SummaryRequest, /) -> Metered[str]:
+        """Return the model's text.
+
+        Raises:
+            EffectError: there is none.
+        """
+        return _called(self._line, self._summarize(request))
+
+
+@final
+class AsyncChatSummarizer(_Summarizer[openai.AsyncOpenAI]):
+    """A `ChatSummarizer` that is awaited."""
+
+    async def __call__(self, request: SummaryRequest, /) -> Metered[str]:
+        """Return the model's text; see `ChatSummarizer`."""
+        return await _awaited(self._line, self._summarize(request))
