@@ -299,6 +299,14 @@ def _keep_for_ever(connection: Watched) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
+def _is_closed(connection: Watched) -> bool:
+    """Tell whether a connection was closed. Cost: no system call."""
+    try:
+        return connection.total_changes < 0
+    except sqlite3.ProgrammingError:
+        return True
+
+
 def _inherit() -> None:
     """In a child, once: note which files were in use when it was forked off, and never touch these connections."""
     if _PROCESS[0] == os.getpid():
@@ -306,6 +314,8 @@ def _inherit() -> None:
     _LOCK[0] = RLock()
     for used in list(_USED.values()):
         for connection in list(used.connections):
+            if _is_closed(connection):  # and an interrupt kept that from being noted
+                continue
             if connection.place is not None:
                 connection.place.inherit()
             _keep_for_ever(connection)
