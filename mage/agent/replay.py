@@ -142,7 +142,7 @@ class _Session:
         if result.unwrap() is self.state:
             return self.state
         if self._cursor.is_next("conflict"):
-            self._cursor.next("conflict")
+            self._cursor.take()
             raise Overtaken
         entry = self._cursor.next_command(type(command))
         if entry is None:
