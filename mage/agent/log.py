@@ -44,7 +44,7 @@ from mage.effects import (
 )
 from mage.engine import State, StepId, Verdict
 from mage.engine.errors import MageError
-from mage.memory.journal import OBSERVED, BadEffect, Tally
+from mage.memory.journal import OBSERVED, RUN, BadEffect, Tally
 from mage.memory.outcomes import KindOfCall
 from mage.memory.policy import BadPolicy, Policy
 from mage.memory.requests import Uncertain
@@ -471,6 +471,7 @@ class RecordedRun:
         state: of the session where it was begun.
         tally: what the journal says of revisions and effects up to there.
         log: its notes, and the commands of all writers since, in order.
+        interrupted: an action during which an earlier run in this journal was interrupted; empty where none was.
     """
 
     version: int
@@ -483,6 +484,7 @@ class RecordedRun:
     state: State
     tally: Tally
     log: Sequence[RunNote | Entry]
+    interrupted: str = ""
 
     @property
     def last_policy(self) -> Policy:
@@ -563,7 +565,19 @@ def _found(
         state,
         tally,
         [note_of(each) if isinstance(each, Noted) else each for each in after if _counts(each)],
+        _interrupted(before),
     )
+
+
+def _interrupted(before: Sequence[Entry | Noted]) -> str:
+    """Return the action whose result the earlier run of a journal has not recorded; empty where there is none."""
+    for each in reversed(before):
+        if isinstance(each, Entry) and RUN in each.meta:
+            return ""
+        if is_of_a_run(each) and isinstance(each, Noted) and each.note.kind != "resumed":
+            is_acting = each.note.kind in ("acting", "again")
+            return str(note_of(each).data.get("action", "")) if is_acting else ""
+    return ""
 
 
 def _counts(each: Entry | Noted) -> bool:
