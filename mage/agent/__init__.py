@@ -13,7 +13,7 @@ judge and summarizer, `AsyncAgent` awaits them. Every answer is a note in the jo
 from mage.agent.agent import Agent, AsyncAgent
 from mage.agent.log import BadRunLog, RunDiverged
 from mage.agent.reruns import Rerun, remembered, rerun
-from mage.agent.what_ifs import Tally, WhatIf, what_if
+from mage.agent.what_ifs import CallCounts, WhatIf, what_if
 from mage.memory.events import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
 from mage.memory.extracted import extracted
 from mage.memory.guards import BadAgent, NotAwaitable
@@ -30,6 +30,7 @@ __all__ = [
     "BadAgent",
     "BadPolicy",
     "BadRunLog",
+    "CallCounts",
     "NotAwaitable",
     "Noticed",
     "Outcome",
@@ -40,7 +41,6 @@ __all__ = [
     "RunFailed",
     "RunFinished",
     "RunStopped",
-    "Tally",
     "Totals",
     "WhatIf",
     "extracted",

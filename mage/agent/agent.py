@@ -145,7 +145,7 @@ class Agent:
             )
             driver = _Driver(self, session, hooks)
             run, running = started(
-                self, driver.environment.capabilities, driver.find(anew, remember), remember
+                self, driver.environment.capabilities, driver.find(anew=anew, remember=remember), remember
             )
             try:
                 return drive(running, driver.answer)
@@ -191,7 +191,7 @@ class AsyncAgent:
                 )
             )
             driver = await stack.enter_async_context(_AsyncDriver(self, session, hooks))
-            found = await driver.find(anew, remember)
+            found = await driver.find(anew=anew, remember=remember)
             run, running = started(self, driver.environment.capabilities, found, remember)
             try:
                 return await drive_awaited(running, driver.answer)

@@ -185,8 +185,8 @@ def _are(value: object, kind: type) -> bool:
 def _as_decoded(
     kind: str,
     answer: object,
-    document: Mapping[str, Any],
-    decoding: Callable[[str, Mapping[str, Any]], object],
+    document: Mapping[str, object],
+    decoding: Callable[[str, Mapping[str, object]], object],
 ) -> Any:  # Any: its type follows from `kind`
     """Return a value as a resumed run will read it.
 
@@ -199,7 +199,7 @@ def _as_decoded(
         raise BadAnswer(kind, type(answer).__name__) from None
 
 
-def recorded_answer(note: RunNote) -> Metered[Any]:
+def recorded_answer(note: RunNote) -> Metered[Any]:  # Any: what it holds follows from the kind
     """Return the answer of a note.
 
     Raises:
@@ -231,7 +231,7 @@ class Cursor:
         live: whether the run may go on where the log ends.
         others: commands of other writers that were passed, and not taken yet.
         is_behind_others: whether a note was appended behind such commands that are not in `others`.
-        resumed: what the environment answered whenever the run was resumed; who tells the model of it, takes it out.
+        resumed: what the environment answered whenever the run was resumed, and the model was not told of yet.
     """
 
     def __init__(self, log: Sequence[RunNote | Entry], *, live: bool) -> None:
@@ -331,7 +331,7 @@ class Cursor:
         named = each.kind if isinstance(each, RunNote) else type(each.command).__name__
         return RunDiverged(each.version, asked, found or named)
 
-    async def append(self, kind: str, data: Mapping[str, Any]) -> None:
+    async def append(self, kind: str, data: Mapping[str, object]) -> None:
         """Append a note, behind whatever is there."""
         self.is_behind_others |= await AppendNote(kind, data)
 
@@ -345,6 +345,7 @@ class Cursor:
         _as_decoded(kind, error, document, lambda _, read: decode_failure(read))
         await self.append(kind, document)
 
+    # Any, in both: what an answer holds follows from `kind`
     async def append_answer(self, kind: str, answer: Metered[Any]) -> Metered[Any]:
         """Append an answer and return it as decoded from the log, so that a resumed run sees exactly the same value.
 

@@ -44,7 +44,7 @@ from mage.effects import (
 )
 from mage.engine import State, StepId, Verdict
 from mage.engine.errors import MageError
-from mage.memory.journal import OBSERVED, BadEffect, Tally
+from mage.memory.journal import OBSERVED, RUN, BadEffect, Tally
 from mage.memory.outcomes import KindOfCall
 from mage.memory.policy import BadPolicy, Policy
 from mage.memory.requests import Uncertain
@@ -78,7 +78,7 @@ class RunDiverged(MageError):
     """The program of a run asks for something else than its log holds next.
 
     Attributes:
-        version: of the journal, at which the log holds something else; 0 where the journal has ended.
+        version: of the journal, at which the log holds something else.
         asked: what the program asks for.
         found: what the log holds there.
     """
@@ -102,7 +102,7 @@ class RunNote:
 
     Attributes:
         kind: as in the table above.
-        data: its JSON object.
+        data: its JSON object. `Any`, because its values are checked by `require_sound` before they are read.
         version: of the journal, that the note made; 0 where that is not known.
     """
 
@@ -162,7 +162,7 @@ class Kept:
 @final
 @attrs.frozen
 class Began:
-    """`began`. Its policy is read by `Policy.of`."""
+    """`began`. Its policy is read by `Policy.of`; `remembered` is whatever JSON the host gave. Hence `Any` in both."""
 
     program: int
     policy: dict[str, Any]
@@ -290,7 +290,7 @@ def _of_a_list(kind: Any, made: Converter) -> Callable[[object, object], object]
     return read
 
 
-def _make_optional(made: Converter, union: Any) -> None:
+def _make_optional(made: Converter, union: Any) -> None:  # Any: a union is no type
     """Register `union | None`: to cattrs that is another union."""
     made.register_structure_hook(
         union | None, lambda given, _: None if given is None else made.structure(given, union)
@@ -301,7 +301,8 @@ def _make_optional(made: Converter, union: Any) -> None:
 
 
 _CONVERTER: Final = _converter()
-_TYPES: Final[Mapping[str, Any]] = {
+_NOTES: Final[Mapping[str, Any]] = {  # Any: unions are no types, and cattrs takes them in the place of one
+    "began": Began,
     "decided": Decision,
     "judged": Verdict,
     "verdict": Verdict,
@@ -309,40 +310,36 @@ _TYPES: Final[Mapping[str, Any]] = {
     "started": Observed,
     "restored": Restored | NotRestored,
     "resumed": Restored | NotRestored,
-    "observed": Kept,
-    "failed": Failure,
-    "began": Began,
     "acting": Acting,
     "again": Again,
     "restoring": Restoring,
-    "taken": Taken,
     "conflict": Conflicted,
-    "text": str,
+    "taken": Taken,
     "ended": Ended,
+}
+"""The type of what a note of each kind holds; of an answer, that of its value."""
+_VALUES: Final[Mapping[str, Any]] = {  # Any: as above
+    "observed": Kept,
+    "failed": Failure,
+    "text": str,
     "effect": ActionEffect,
     "usage": Usage,
     "divergence": Divergence,
 }
-"""The type of the value of a note of each kind, and of what the meta of a step holds."""
-KINDS: Final = frozenset((*_TYPES, "policy", "remembered", "act_failed")) - {
-    "observed",
-    "failed",
-    "text",
-    "effect",
-    "usage",
-    "divergence",
-}
-"""The kinds of the notes of a run."""
+"""The type of what stands within a note, or in the meta of a step."""
+_TYPES: Final = {**_NOTES, **_VALUES}
+KINDS: Final = frozenset((*_NOTES, "policy", "remembered", "act_failed"))
+"""The kinds of the notes of a run. The last three are read by `decode_policy`, as they are, and by `decode_failure`."""
 _OF_AN_ANSWER: Final = frozenset(("value", "usage", "model", "prompt"))
 _OF_A_CONFLICT: Final = tuple(attrs.fields_dict(Conflicted))
 
 
-def encode(kind: str, value: object) -> Any:
+def encode(kind: str, value: object) -> Any:  # Any: JSON, whose type follows from `kind`
     """Return a value as JSON."""
     return _CONVERTER.unstructure(value, _TYPES[kind])
 
 
-def decode(kind: str, document: object) -> Any:
+def decode(kind: str, document: object) -> Any:  # Any: its type follows from `kind`
     """Return the value of a JSON document, of the type that belongs to `kind`.
 
     Raises:
@@ -361,7 +358,9 @@ def encode_answer(kind: str, answer: Metered[Any]) -> dict[str, object]:
     return {**said, **{name: value for name, value in named.items() if value}}
 
 
-def decode_answer(kind: str, data: Mapping[str, Any]) -> Metered[Any]:
+def decode_answer(
+    kind: str, data: Mapping[str, Any]
+) -> Metered[Any]:  # Any: what it holds follows from `kind`
     """Return the answer of a note.
 
     Raises:
@@ -388,7 +387,7 @@ def encode_failure(error: EffectError) -> dict[str, object]:
     return {"failed": said if error.retry_after is None else {**said, "retry_after": error.retry_after}}
 
 
-def decode_failure(data: Mapping[str, Any]) -> EffectError | None:
+def decode_failure(data: Mapping[str, object]) -> EffectError | None:
     """Return why a note holds no answer, None where it holds one.
 
     Raises:
@@ -472,6 +471,7 @@ class RecordedRun:
         state: of the session where it was begun.
         tally: what the journal says of revisions and effects up to there.
         log: its notes, and the commands of all writers since, in order.
+        interrupted: an action during which an earlier run in this journal was interrupted; empty where none was.
     """
 
     version: int
@@ -484,6 +484,7 @@ class RecordedRun:
     state: State
     tally: Tally
     log: Sequence[RunNote | Entry]
+    interrupted: str = ""
 
     @property
     def last_policy(self) -> Policy:
@@ -564,7 +565,19 @@ def _found(
         state,
         tally,
         [note_of(each) if isinstance(each, Noted) else each for each in after if _counts(each)],
+        _interrupted(before),
     )
+
+
+def _interrupted(before: Sequence[Entry | Noted]) -> str:
+    """Return the action whose result the earlier run of a journal has not recorded; empty where there is none."""
+    for each in reversed(before):
+        if isinstance(each, Entry) and RUN in each.meta:
+            return ""
+        if is_of_a_run(each) and isinstance(each, Noted) and each.note.kind != "resumed":
+            is_acting = each.note.kind in ("acting", "again")
+            return str(note_of(each).data.get("action", "")) if is_acting else ""
+    return ""
 
 
 def _counts(each: Entry | Noted) -> bool:

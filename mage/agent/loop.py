@@ -56,6 +56,7 @@ async def _turn(run: Run) -> Outcome | None:
     before = run.state if run.began else None
     seen = await Look()
     run.see(seen)
+    run.notices.extend(seen.news)
     run.idle += 1
     ended = await (_follow(run, seen, before) if run.began else _begin(run))
     ended = ended or _differs(run, seen) or reached(run)
@@ -78,7 +79,6 @@ async def _turn(run: Run) -> Outcome | None:
 
 
 async def _follow(run: Run, seen: Seen, before: State | None) -> Outcome | None:
-    run.notices.extend(seen.news)
     if not seen.followed:
         return None
     await run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")

@@ -128,6 +128,7 @@ class _Session:
         self.counts = self._tally.counts
         self.effects = self._tally.effects
         self.lasting = set(lasting_of(self.effects))
+        self._news = [_uncertain(recorded.interrupted)] if recorded.interrupted else []
 
     async def operate(self, command: Operation, meta: Mapping[str, object]) -> State | Refusal:
         """Find a command in the log, or give it to the session; return the new state, or the refusal.
@@ -142,7 +143,7 @@ class _Session:
         if result.unwrap() is self.state:
             return self.state
         if self._cursor.is_next("conflict"):
-            self._cursor.next("conflict")
+            self._cursor.take()
             raise Overtaken
         entry = self._cursor.next_command(type(command))
         if entry is None:
@@ -219,13 +220,19 @@ class _Session:
         del self._cursor.others[: len(entries)]
 
     def news(self) -> tuple[Notice, ...]:
-        """Return, once, what the model should know of an environment that was restored, and is not what it was."""
+        """Return, once, what the model should know of the environment: what is uncertain, and what was not restored."""
+        news, self._news = self._news, []
         resumed, self._cursor.resumed = self._cursor.resumed, []
-        return tuple(notice for answer in resumed for notice in _news_of(answer))
+        return (*news, *[notice for answer in resumed for notice in _news_of(answer)])
 
     def lasting_on(self, path: Iterable[Step]) -> frozenset[StepId]:
         """Return the steps of a path that last. Cost: O(length of the path)."""
         return frozenset(step.id for step in path if step.id in self.lasting)
+
+
+def _uncertain(action: str) -> Notice:
+    text = "An earlier run was interrupted at this action: find out whether it was done:"
+    return told_once("uncertain", text, action)
 
 
 def _news_of(answer: Restored | NotRestored) -> Sequence[Notice]:

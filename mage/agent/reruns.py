@@ -125,8 +125,8 @@ def run_of(store: JournalStore, name: str) -> RecordedRun | None:
     Raises:
         UnknownJournal, BadRunLog: see `remembered`.
     """
-    with Session.open(store, name, wait=False, snapshot_every=None) as session:
-        return find_run(session.log())
+    with Session.open(store, name, wait=False) as session:
+        return find_run(session.log())  # which verifies every record
 
 
 @contextmanager

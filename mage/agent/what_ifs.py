@@ -56,7 +56,7 @@ from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.events import AgentHook, heard_by
 from mage.memory.guards import BadAgent, require_asked, require_policy
-from mage.memory.journal import Tally as JournalTally
+from mage.memory.journal import Tally
 from mage.memory.outcomes import KindOfCall, Outcome, RunStopped
 from mage.memory.policy import Policy
 from mage.memory.requests import Request
@@ -74,13 +74,13 @@ class WhatIf:
     """What would have come of a run.
 
     Attributes:
-        outcome: how the new run ended; `RunStopped("unanswered", ...)` where somebody would have had to be asked
-            that was not given.
+        outcome: how the new run ended; `RunStopped("unanswered", ...)` where a question had no answer in the record, and nothing
+            was given that could be asked.
         before: the state that the run came to.
         after: the state that the new one came to.
         difference: between what the agent is shown in the two, `before` on the left.
         recorded: how many questions were answered from the record.
-        asked: how many somebody live was asked.
+        asked: how many were put to what was given.
         parted: the first question that the record did not answer, in words; empty where there was none.
         name: the session of the new run.
     """
@@ -89,8 +89,8 @@ class WhatIf:
     before: State
     after: State
     difference: Difference
-    recorded: Tally
-    asked: Tally
+    recorded: CallCounts
+    asked: CallCounts
     parted: str
     name: str
 
@@ -113,12 +113,12 @@ def what_if(
     """Run a run again with something changed, and say what that changes (issue 5, what-if).
 
     A question that the run has answered gets the recorded answer (`mage.agent.reruns` says when two are
-    the same, and in which order answers come). Any other is put to whom is given here; where nobody is, the new
-    run stops there. So with `judge`, that judge is asked about each summary, and all else comes from the record,
+    the same, and in which order answers come). Any other is put to the model, judge, summarizer or
+    environment that is given here; where none is, the new run stops there. So with `judge`, that judge is asked about each summary, and all else comes from the record,
     until the two runs part; with `model` and `environment` too, the new run goes on from there.
 
-    What others wrote to the session while it ran is not part of the new run. One whose policy does not wait for
-    its judge is told verdicts as soon as they are there, which may be earlier than in the record, and then parts.
+    What other writers gave to the session while it ran is not part of the new run. A run whose policy does not wait
+    for its judge takes verdicts as soon as they are there; that may be earlier than in the record, and then the two part.
 
     Args:
         store: where the run is: a URL or a store.
@@ -126,7 +126,7 @@ def what_if(
         judge: asked about each summary, also those that the record has a verdict on (see `anew`).
         model: asked what the record does not answer. It is told the tools and the manual of `environment`, else those
             that the run was begun with.
-        summarizer: the same. (`mage.agent.extracted` asks nobody.)
+        summarizer: the same. (`mage.agent.extracted` asks no model.)
         environment: acts where the record does not say what came of it; it is brought there first.
         policy: of the new run; None for the one that the run ended with.
         anew: which of the three are asked even what the record answers, where they are given.
@@ -138,9 +138,9 @@ def what_if(
     Raises:
         UnknownJournal, BadRunLog, RunDiverged: as from `rerun`.
         NameTaken: there is a session of the new name.
-        BadAgent, BadEnvironment, BadTool: something that is given is of a wrong kind, before anything is kept.
+        BadAgent, BadEnvironment, BadTool: an argument is of a wrong kind; nothing is kept then.
 
-    What anybody who is given raises, but for `EffectError`, is passed on.
+    What a model, judge, summarizer or environment raises, but for `EffectError`, is passed on.
     """
     given: dict[KindOfCall, object] = {"judge": judge, "model": model, "summarizer": summarizer}
     _require_sound(given, policy, anew)
@@ -154,17 +154,8 @@ def what_if(
         found = stack.enter_context(open_run(source, name))
         record, before = _record(found)
         said = _introduced(found, model, live)
-        told = fixed_prompt(model, said)
-        recorded = found.recorded
-        overhead = recorded.counter.count(told) if told else recorded.overhead
-        first = began_note(
-            before.policy if policy is None else policy,
-            recorded.counter,
-            overhead,
-            said,
-            judged=recorded.judged,
-            remembered=recorded.last_remembered if remember is None else remember,
-        )
+        remembered = found.recorded.last_remembered if remember is None else remember
+        first = _first_note(found, policy or before.policy, fixed_prompt(model, said), said, remembered)
         _begin(source, target, new_name, found, first)
         looking = stack.enter_context(Session.open(target, new_name, wait=False))
         answering = Answering(record, lambda: _now(looking).tree, asked_anew)
@@ -179,25 +170,17 @@ def what_if(
         outcome = _run(agent, target, new_name, hooks)
         after = _now(looking)
     difference = compare_states(view(before.state), view(after))
-    return WhatIf(
-        outcome,
-        before.state,
-        after,
-        difference,
-        answering.recorded,
-        answering.asked,
-        answering.parted,
-        new_name,
-    )
+    counted = (answering.recorded, answering.asked, answering.parted)
+    return WhatIf(outcome, before.state, after, difference, *counted, new_name)
 
 
 def _require_sound(
     given: Mapping[KindOfCall, object], policy: Policy | None, anew: Collection[KindOfCall]
 ) -> None:
-    """Do nothing if all that was given can be what it stands for.
+    """Check the arguments.
 
     Raises:
-        BadAgent: something cannot.
+        BadAgent: one of them cannot be used.
     """
     for who, each in given.items():
         if each is not None:
@@ -227,6 +210,19 @@ def _introduced(found: OpenRun, model: Model | None, live: Capabilities | None) 
     return Capabilities() if model is None else found.recorded.introduced
 
 
+def _first_note(
+    found: OpenRun,
+    policy: Policy,
+    prompt: str,
+    said: Capabilities,
+    remembered: Mapping[str, object],
+) -> dict[str, object]:
+    """Return what the new run begins with; it counts tokens as the old one did."""
+    recorded = found.recorded
+    overhead = recorded.counter.count(prompt) if prompt else recorded.overhead
+    return began_note(policy, recorded.counter, overhead, said, judged=recorded.judged, remembered=remembered)
+
+
 def _begin(
     source: JournalStore, target: JournalStore, name: str, found: OpenRun, first: Mapping[str, object]
 ) -> None:
@@ -242,7 +238,7 @@ def _begin(
 
 
 def _run(agent: Agent, target: JournalStore, name: str, hooks: Iterable[AgentHook]) -> Outcome:
-    """Run the new run to its end, or to where somebody would have to be asked that was not given."""
+    """Run the new run to its end, or to a question that the record does not answer and nothing is given for."""
     try:
         return agent.run(target, name, on_event=hooks)
     except Unanswered as end:
@@ -252,7 +248,7 @@ def _run(agent: Agent, target: JournalStore, name: str, hooks: Iterable[AgentHoo
 def _lasting(session: Session, path: Sequence[Step]) -> frozenset[StepId]:
     """Return the steps of a path whose actions were declared to last. Cost: O(journal)."""
     session.refresh()
-    tally = JournalTally()
+    tally = Tally()
     tally.add_all(session.history(), None)
     lasting = lasting_of(tally.effects)
     return frozenset(step.id for step in path if step.id in lasting)
@@ -280,8 +276,8 @@ _WHO: Final[dict[type[object], str]] = {
 
 @final
 @attrs.frozen
-class Tally:
-    """How often who was asked: `model`, `judge`, `summarizer` and `environment`."""
+class CallCounts:
+    """How often each was called: `model`, `judge`, `summarizer` and `environment`."""
 
     model: int = 0
     judge: int = 0
@@ -290,38 +286,38 @@ class Tally:
 
     @property
     def all(self) -> int:
-        """Questions to anybody."""
+        """All calls."""
         return self.model + self.judge + self.summarizer + self.environment
 
-    def one_more(self, who: str) -> Tally:
-        """Return the tally with one more question to `who`."""
+    def one_more(self, who: str) -> CallCounts:
+        """Return the counts with one more question to `who`."""
         return attrs.evolve(self, **{who: getattr(self, who) + 1})
 
 
 @final
 class Unanswered(Exception):
-    """The record has no answer, and nobody was given who has: the run of what-if stops here."""
+    """The record has no answer to a question, and nothing was given that could be asked: the new run stops here."""
 
 
 @final
 class Answering:
-    """The record of a run, the tree of the run that is answered from it, and who answered how often.
+    """The record of a run, the tree of the run that is answered from it, and how often each was called.
 
     Args:
         record: of the earlier run.
         tree: returns the tree of this one as it is now.
-        anew: who is asked even what the record answers.
+        anew: what is asked even where the record has an answer.
 
     Attributes:
         recorded: questions that the record has answered.
-        asked: questions that somebody live was asked.
+        asked: questions that were put to what was given.
         parted: the first question that the record did not answer, in words; empty while there is none. A
-            question to somebody who is asked anew is none.
+            question to what is asked anew is none.
     """
 
     def __init__(self, record: Record, tree: Callable[[], Tree], anew: frozenset[str]) -> None:
-        self.recorded = Tally()
-        self.asked = Tally()
+        self.recorded = CallCounts()
+        self.asked = CallCounts()
         self.parted = ""
         self.tree = tree
         self._record = record
@@ -329,7 +325,7 @@ class Answering:
         self._paths = Paths()
 
     def answer(self, request: Request, live: Callable[[], Answer] | None) -> Answer:
-        """Return the answer of the record, or that of somebody live.
+        """Return the answer of the record, or a new one.
 
         Raises:
             EffectError: that is the answer.
@@ -352,7 +348,7 @@ class Answering:
         return cast("Answer", found)  # the record keeps what was answered to a request of this type
 
     def _where(self, request: Request) -> tuple[str, str]:
-        """Return in words who is asked, and what, where. No text of the run is in them."""
+        """Return in words what is asked, and where. No text of the run is in them."""
         place = f"at step {self.tree().step_head}"
         match request:
             case Decide():
@@ -373,7 +369,7 @@ class Answerer:
 
     Args:
         answering: has the record.
-        live: is asked what is not in it; None for nobody.
+        live: is asked where the record has no answer; None for nothing.
     """
 
     def __init__(self, answering: Answering, live: Callable[[Any], Any] | None) -> None:

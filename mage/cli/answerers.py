@@ -23,7 +23,6 @@ from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
 
 __all__ = [
     "Answerers",
-    "Asked",
     "BaseUrl",
     "EnvironmentName",
     "IsOffline",
@@ -31,6 +30,7 @@ __all__ = [
     "ModelName",
     "Options",
     "ReplyMode",
+    "RunSetup",
     "ScriptFile",
     "answerers_of",
     "model_at",
@@ -87,7 +87,7 @@ IsOffline: TypeAlias = Annotated[
 
 @final
 @attrs.frozen
-class Asked:
+class RunSetup:
     """Where a run acts, and who is asked: a model, a script, or with neither the demo's story.
 
     Attributes:
@@ -108,7 +108,7 @@ class Asked:
     script: str | None = None
     used: Mapping[str, int] = attrs.field(factory=dict)
 
-    def from_here(self, answers: Mapping[KindOfCall, int]) -> Asked:
+    def from_here(self, answers: Mapping[KindOfCall, int]) -> RunSetup:
         """Return the same, with a script that is played from its first line where so much was answered already."""
         if self.script is None:
             return self
@@ -131,7 +131,7 @@ class Asked:
         return None if self.base_url is None else _without_userinfo(self.base_url)
 
     @classmethod
-    def of(cls, document: Mapping[str, object] | None) -> Asked | None:
+    def of(cls, document: Mapping[str, object] | None) -> RunSetup | None:
         """Return what a run remembers; None where this command has not run it."""
         said = dict(document or {})
         used = said.pop("used", {})
@@ -146,7 +146,7 @@ class Asked:
         return cls(**texts, mode=Mode(mode), used=used) if mode in [*Mode] else None
 
 
-_FIELDS: Final = frozenset(field.name for field in attrs.fields(Asked))
+_FIELDS: Final = frozenset(field.name for field in attrs.fields(RunSetup))
 
 
 def _without_userinfo(address: str) -> str:
@@ -205,7 +205,7 @@ class Options:
             ("--mode", self.mode),
         )
 
-    def asked(self, before: Asked | None, *, is_new: bool) -> Asked:
+    def asked(self, before: RunSetup | None, *, is_new: bool) -> RunSetup:
         """Return who is asked and where: what the options say, and for what they do not say, what the run remembers.
 
         Args:
@@ -237,22 +237,22 @@ class Options:
             )
         return self._asked_offline(place, before)
 
-    def _asked_offline(self, place: str, before: Asked | None) -> Asked:
+    def _asked_offline(self, place: str, before: RunSetup | None) -> RunSetup:
         remembered = None if before is None else before.script
         script = remembered if self.script is None else os.path.abspath(self.script)
         if script is None:
             require_shop(place)
         used = before.used if before is not None and script == remembered else {}
-        return Asked(place, script=script, used=used)
+        return RunSetup(place, script=script, used=used)
 
-    def _asked_online(self, place: str, before: Asked | None) -> Asked:
-        had = before if before is not None and before.model is not None else Asked(place)
+    def _asked_online(self, place: str, before: RunSetup | None) -> RunSetup:
+        had = before if before is not None and before.model is not None else RunSetup(place)
         base_url = self.base_url or had.base_url
         if base_url is not None and base_url == had.base_url and f"{_HIDDEN}@" in base_url:
             raise Refused(
                 f"--base-url: this run asks {base_url}, and what stands before the @ is never kept: give it again"
             )
-        return Asked(
+        return RunSetup(
             place,
             self.model or had.model,
             self.judge_model or had.judge_model,
@@ -288,7 +288,7 @@ class Answerers:
     summarizer: Summarizer | None
 
 
-def answerers_of(stack: ExitStack, asked: Asked, answers: Mapping[KindOfCall, int]) -> Answerers:
+def answerers_of(stack: ExitStack, asked: RunSetup, answers: Mapping[KindOfCall, int]) -> Answerers:
     """Return who is asked; nothing is sent yet.
 
     Args:

@@ -13,10 +13,10 @@ import typer
 
 from mage.agent import (
     BadRunLog,
+    CallCounts,
     Rerun,
     RunDiverged,
     RunStopped,
-    Tally,
     WhatIf,
     outcome_document,
     rerun,
@@ -24,13 +24,13 @@ from mage.agent import (
 )
 from mage.cli.answerers import (
     Answerers,
-    Asked,
     BaseUrl,
     EnvironmentName,
     IsOffline,
     Mode,
     Options,
     ReplyMode,
+    RunSetup,
     ScriptFile,
     answerers_of,
     model_at,
@@ -270,7 +270,7 @@ def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _
         leave_interrupted()
 
 
-def _place(options: Options, before: Asked | None) -> str | None:
+def _place(options: Options, before: RunSetup | None) -> str | None:
     """Return where the new run acts; None for nowhere but in the record.
 
     Raises:
@@ -296,20 +296,22 @@ def _who(stack: ExitStack, change: _Change) -> tuple[Answerers | None, Judge | N
     """
     options, who = change.options, None
     if options.model is not None or options.asks_no_model:
-        asked = Asked("", options.model, None, options.base_url, options.mode or Mode.TOOLS, options.script)
+        asked = RunSetup(
+            "", options.model, None, options.base_url, options.mode or Mode.TOOLS, options.script
+        )
         who = answerers_of(stack, asked, {})
     if change.judge is not None:
         return who, model_at(stack, change.judge, base_url=options.base_url).judge
     return who, None if who is None else who.judge
 
 
-def _to_remember(change: _Change, place: str | None, before: Asked | None) -> dict[str, object] | None:
+def _to_remember(change: _Change, place: str | None, before: RunSetup | None) -> dict[str, object] | None:
     """Return what the new run remembers; None for what the old one does."""
     options, where = change.options, place or (None if before is None else before.environment)
     if options.model is None or where is None:
         return None
     mode = options.mode or Mode.TOOLS
-    return Asked(where, options.model, change.judge, options.base_url, mode).document
+    return RunSetup(where, options.model, change.judge, options.base_url, mode).document
 
 
 def _left(kept: InStore | None) -> str:
@@ -329,11 +331,11 @@ def _told_what_if(session: InStore, kept: InStore | None, found: WhatIf) -> Iter
     unanswered = isinstance(found.outcome, RunStopped) and found.outcome.reason == "unanswered"
     if found.parted and not unanswered:  # else that is where it stopped
         yield f"the two part where {found.parted}\n"
-    yield f"from the record: {_told_tally(found.recorded)}; asked: {_told_tally(found.asked)}\n"
+    yield f"from the record: {_told_counts(found.recorded)}; asked: {_told_counts(found.asked)}\n"
 
 
-def _told_tally(tally: Tally) -> str:
-    asked = [f"{who} {count:,}" for who, count in attrs.asdict(tally).items() if count]
+def _told_counts(counts: CallCounts) -> str:
+    asked = [f"{who} {count:,}" for who, count in attrs.asdict(counts).items() if count]
     return ", ".join(asked) or "nobody"
 
 

@@ -31,13 +31,13 @@ from mage.agent import (
 )
 from mage.agent.reruns import run_of
 from mage.cli.answerers import (
-    Asked,
     BaseUrl,
     EnvironmentName,
     IsOffline,
     ModelName,
     Options,
     ReplyMode,
+    RunSetup,
     ScriptFile,
     answerers_of,
 )
@@ -233,7 +233,7 @@ class _Found:
         is_anew: whether a new run is begun where there was one.
     """
 
-    asked: Asked | None = None
+    asked: RunSetup | None = None
     policy: Policy | None = None
     answers: Mapping[KindOfCall, int] = attrs.field(factory=dict)
     is_new: bool = True
@@ -260,16 +260,16 @@ def _found(kept: Kept, *, anew: bool) -> _Found:
         if found is None:
             return _Found(is_new=store.head(kept.name).version <= 1)
     answers: Mapping[KindOfCall, int] = {} if anew else found.answers
-    return _Found(Asked.of(found.last_remembered), found.last_policy, answers, is_new=False, is_anew=anew)
+    return _Found(RunSetup.of(found.last_remembered), found.last_policy, answers, is_new=False, is_anew=anew)
 
 
-def remembered_by(store: JournalStore, name: str) -> Asked | None:
+def remembered_by(store: JournalStore, name: str) -> RunSetup | None:
     """Return who a run asked, and where, when this command ran it last; None where it has not.
 
     Raises:
         BadRunLog: its log cannot be read.
     """
-    return Asked.of(remembered(store, name))
+    return RunSetup.of(remembered(store, name))
 
 
 def _totals(store: JournalStore, name: str) -> Totals:
@@ -285,8 +285,8 @@ def _totals(store: JournalStore, name: str) -> Totals:
 
 
 def _agent(
-    stack: ExitStack, asked: Asked, found: _Found, changes: Mapping[str, object]
-) -> tuple[Asked, Agent]:
+    stack: ExitStack, asked: RunSetup, found: _Found, changes: Mapping[str, object]
+) -> tuple[RunSetup, Agent]:
     """Return the agent, and who it asks: a script that is new to a run begins at its first line."""
     environment = environment_named(asked.environment)
     if found.asked is None or found.is_anew or asked.script != found.asked.script:
@@ -310,7 +310,7 @@ def _ran(
     store: JournalStore,
     kept: Kept,
     task: str | None,
-    asked: Asked,
+    asked: RunSetup,
     *,
     anew: bool,
     quiet: bool,
@@ -360,7 +360,7 @@ def _print(outcome: Outcome, kept: Kept) -> None:
     print_json({**outcome_document(outcome), "session": None if kept.place is None else str(kept.place)})
 
 
-def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: Asked) -> None:
+def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: RunSetup) -> None:
     try:
         with Session.open(store, kept.name, wait=False) as session:
             tree = session.tree

@@ -73,8 +73,8 @@ StopReason: TypeAlias = Literal[
     "script_ended",
     "interrupted",
 ]
-"""Why a run was stopped: a limit of the policy (the first five), a judge that gives no verdict, a world that is not as it
-was, a what-if or a script that has no answer, Ctrl-C."""
+"""Why a run was stopped: a limit of the policy (the first five), a judge that gives no verdict, an environment that is
+not as it was, a what-if or a script that has no answer, Ctrl-C."""
 
 
 @final
@@ -95,8 +95,8 @@ class RunStopped:
 
 FailedPart: TypeAlias = Literal["model", "environment", "store"]
 StoreFault: TypeAlias = Literal["conflict", "unavailable", "full", "damaged", "other"]
-"""How a store failed: somebody else has written beside the run, nobody knows whether anything was written or nothing was,
-there is no room, what was written cannot be read, or something else that `detail` says."""
+"""How a store failed: another process runs the session; the database cannot be reached, or it is unknown what was
+written; there is no room; a record cannot be read; or something else that `detail` says."""
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ from mage.agent import (
 )
 from mage.agent.log import encoded
 from mage.cli.redact import places_in, redact_store
-from mage.effects import Decide, Decision, EffectError
+from mage.effects import Decide, Decision, EffectError, Notice, Observed
 from mage.session import OtherTask, events
 from mage.stores import NOTE, MemoryStore, StoreError, UnknownJournal, open_store, redacted
 from mage.testing import ScriptedModel
@@ -106,6 +106,40 @@ def test_a_run_anew(run: Running) -> None:
     assert (ended.totals.steps, left_by(store).state.tree.next_step) == (1, 4)
     assert rerun(store)[1] == ended
     assert run(scripted(), store) == ended
+
+
+class Died(Exception):
+    """The process ends here."""
+
+
+class Dying(Dial):
+    """A dial at which the process dies, once it was turned."""
+
+    def act(self, action: str) -> Observed | str:
+        """Turn it, and die."""
+        super().act(action)
+        raise Died
+
+
+@both
+@pytest.mark.parametrize("lives", [1, 2])
+def test_a_run_anew_tells_of_an_action_that_was_interrupted(run: Running, lives: int) -> None:
+    """A new run knows nothing of what the earlier one has begun; its model is told, once, whatever comes between."""
+    store = MemoryStore()
+    for _ in range(lives):
+        with pytest.raises(Died):
+            run(Parts(ScriptedModel(Decision.act("turn 1")), Dying()), store)
+    shown: list[Sequence[Notice]] = []
+    replies = [Decision.act("look"), Decision.finish()]
+
+    def model(request: Decide, /) -> Decision:
+        shown.append(request.notices)
+        return replies[len(shown) - 1]
+
+    assert isinstance(run(Parts(model, Dial()), store, anew=True), RunFinished)
+    assert [[notice.kind for notice in notices] for notices in shown] == [["uncertain"], []]
+    assert shown[0][0].said.strip().endswith("turn 1")
+    assert rerun(store)[1] is not None
 
 
 @both

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Final, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 import attrs
 import pytest
@@ -15,9 +15,10 @@ from mage.agent.cursor import LogEnds, TellHooks
 from mage.agent.log import RunNote, find_run, is_of_a_run, note_of
 from mage.agent.loop import program
 from mage.agent.replay import Replay
+from mage.agent.reruns import watched
 from mage.codec import encode_tree
-from mage.effects.program import Ask, Program, drive
-from mage.engine import Command, MageError, State
+from mage.effects.program import Ask, drive
+from mage.engine import Command, State
 from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Entry, Noted
@@ -204,25 +205,26 @@ def rerun(
     replay = Replay(found, policy=None, repeatable=repeatable, live=False)
     try:
         run = Run(Meter(found.counter), found.overhead)
-        return replay, drive(replay.run(_heard(program(run), [] if asked is None else asked)), _nobody)
+        return replay, drive(
+            replay.run(watched(program(run), _Heard([] if asked is None else asked))), _nobody
+        )
     except LogEnds:
         return replay, None
 
 
-async def _heard(asking: Program[Outcome], asked: list[Ask[Any]]) -> Outcome:
-    """Return the same program, whose asks are kept."""
-    try:
-        what = asking.send(None)
-        while True:
-            asked.append(what)
-            try:
-                answer = await what
-            except MageError as error:
-                what = asking.throw(error)
-            else:
-                what = asking.send(answer)
-    except StopIteration as stop:
-        return cast("Outcome", stop.value)
+@final
+class _Heard:
+    """Keeps the asks of a program."""
+
+    def __init__(self, asked: list[Ask[Any]]) -> None:
+        self._asked = asked
+
+    def asks(self, asked: Ask[Any], /) -> None:
+        """See `Watcher`."""
+        self._asked.append(asked)
+
+    def answered(self, asked: Ask[Any], answer: object, /) -> None:
+        """See `Watcher`."""
 
 
 def _nobody(asked: Ask[Any]) -> object:

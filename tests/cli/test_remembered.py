@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from mage.agent import remembered
-from mage.cli.answerers import Asked
+from mage.cli.answerers import RunSetup
 from mage.stores import open_store
 from tests.cli.children import KEY, PLAYED, exported, in_one_line, place
 from tests.cli.runner import mage
@@ -130,17 +130,17 @@ def test_an_option_of_a_model_where_none_is_asked_is_a_usage_error(options: tupl
 )
 def test_what_others_have_kept_is_not_taken_for_ours(document: dict[str, object] | None) -> None:
     """`Agent.run(remember=...)` keeps whatever its caller wants: the command goes by what it wrote itself."""
-    assert Asked.of(document) is None
+    assert RunSetup.of(document) is None
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked("shop"),
-        Asked("a:B", "m", "j", "http://h/v1"),
-        Asked("a:B:c", script="/tmp/s.jsonl", used={"model": 3}),
+        RunSetup("shop"),
+        RunSetup("a:B", "m", "j", "http://h/v1"),
+        RunSetup("a:B:c", script="/tmp/s.jsonl", used={"model": 3}),
     ],
 )
-def test_what_is_kept_is_what_was_asked(asked: Asked) -> None:
+def test_what_is_kept_is_what_was_asked(asked: RunSetup) -> None:
     """Through JSON and back."""
-    assert Asked.of(json.loads(json.dumps(asked.document))) == asked
+    assert RunSetup.of(json.loads(json.dumps(asked.document))) == asked

@@ -11,7 +11,7 @@ import pytest
 from mage import Session
 from mage.agent import Agent, Outcome, Policy
 from mage.agent.reruns import policy_of
-from mage.cli.answerers import Asked
+from mage.cli.answerers import RunSetup
 from mage.cli.keeping import Kept
 from mage.cli.output import Refused
 from mage.cli.run import _ran
@@ -227,7 +227,7 @@ def test_who_runs_a_session_beside_another_is_told_so() -> None:
             MemoryStore(),
             kept,
             "t",
-            Asked("shop"),
+            RunSetup("shop"),
             anew=False,
             quiet=True,
             with_traceback=False,
