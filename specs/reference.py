@@ -190,12 +190,16 @@ class Mage:
             self.lessons.append(Lesson(b, joined(lesson)))  # D8
         return Left(trace(self.p_b, old)[::-1], self.placed_at(trace(self.p_b, old)))
 
+    def foldable(self) -> list[Line]:
+        """Return the lines of C that may become part of a chapter: those of finished subgoals (D19)."""
+        return [line for line in self.C if isinstance(line, Chapter) or line.kind == "subgoal"]
+
     def lines_between(self, first: int, last: int) -> list[Line]:
         """Return the run of C from label `first` to boundary `last`, and nothing where it cannot be folded (D19)."""
-        run = [line for line in self.C if first <= line.label and boundary_of(line) <= last]
-        whole = run and run[0].label == first and boundary_of(run[-1]) == last
-        subgoals = all(isinstance(line, Chapter) or line.kind == "subgoal" for line in run)
-        return run if whole and subgoals and len(run) > 1 else []
+        run = [line for line in self.foldable() if first <= line.label and boundary_of(line) <= last]
+        if len(run) < 2 or run[0].label != first or boundary_of(run[-1]) != last:
+            return []
+        return run
 
     def fold_request(self, first: int, last: int, text: str) -> Refused | FoldRequest:
         """Return what is to be judged before lines are folded into a chapter (D19)."""
