@@ -169,5 +169,5 @@ def _copy_pointers(copy: Mage, summary: PlainSummary) -> None:
 
 def _copy_of_chapter(copy: Mage, chapter: PlainChapter) -> PlainChapter:
     other = PlainChapter(chapter.text, copy.summaries[chapter.first.id], copy.summaries[chapter.last.id])
-    other.accepted = chapter.accepted
+    other.accepted, other.said = chapter.accepted, list(chapter.said)
     return other

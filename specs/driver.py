@@ -24,9 +24,9 @@ from specs.canonical import canonical_of_reference, copy_of_reference
 from specs.conformance import BEFORE_START, Answer, Detail, Implementation, Reached, Request, refused_with
 from specs.conformance import Refused as RefusedAnswer
 from specs.reference import Mage
-from specs.reference_nodes import Left, Refused, Verdict, boundary_of
+from specs.reference_nodes import Chapter, Left, Refused, Verdict, boundary_of, lines_inside, path
 
-__all__ = ["Reference", "disagreement", "perform"]
+__all__ = ["Reference", "disagreement", "overtaken_chapters", "perform"]
 
 
 def perform(mage: Mage, command: Operation) -> Refused | Left | None:
@@ -71,6 +71,19 @@ def disagreement(edge: Edge, mage: Mage, answer: Refused | Left | None) -> str:
         abandoned = [(step.id, *step.content) for step in answer.abandoned]
         if [(step.id, *step.content) for step in edge.revised.abandoned] != abandoned:
             return f"the engine abandons {edge.revised.abandoned}, the reference {abandoned}"
+    return ""
+
+
+def overtaken_chapters(mage: Mage) -> str:
+    """Return which chapter of C stands for other words than it was judged on, and nothing where none does (I12)."""
+    left = mage.C
+    for line in left:  # which grows by what is found inside
+        if isinstance(line, Chapter):
+            run = path(line.last)[len(path(line.first)) - 1 :]
+            said = [(summary.id, summary.text, summary.note) for summary in run]
+            if said != line.said:
+                return f"I12 chapters_unfold: {line.text!r} was judged on {line.said} and stands for {said}"
+            left.extend(lines_inside(line))
     return ""
 
 

@@ -54,7 +54,7 @@ from mage.engine.invariants import INVARIANTS
 from mage.engine.journal import Operation
 from mage.testing import Edge, canonical, carry_out, differences
 from specs.canonical import canonical_of_reference, copy_of_reference
-from specs.driver import disagreement, perform
+from specs.driver import disagreement, overtaken_chapters, perform
 from specs.laws import EDGE_LAWS, Snapshot, laws_of, old_versions_stand, refusal_changes_nothing
 from specs.reference import Mage
 
@@ -276,6 +276,8 @@ def _compare(edge: Edge, beside: Mage, way: Way) -> None:
     ours, theirs = canonical(edge.after), canonical_of_reference(beside)
     if ours != theirs:
         raise _counterexample(way, edge.command, differences(ours, theirs, "the reference"))
+    if overtaken := overtaken_chapters(beside):
+        raise _counterexample(way, edge.command, overtaken)
     for number, law in laws_of(edge.command):
         for wrong in law(edge):
             raise _counterexample(way, edge.command, f"{number} {law.__name__}: {wrong}")

@@ -83,13 +83,17 @@ class Summary:
 
 
 class Chapter:
-    """One text in place of a run of lines in C: those from the summary `first` down to the summary `last` (D19)."""
+    """One text in place of a run of lines in C: those from the summary `first` down to the summary `last` (D19).
+
+    `said` is what the summaries under it said when it was judged; nothing reads it but I12.
+    """
 
     def __init__(self, text: str, first: Summary, last: Summary) -> None:
         run = path(last)[len(path(first)) - 1 :]
         self.label = first.label
         self.text = text
         self.accepted = sum(summary.note.word == "accepted" for summary in run)
+        self.said = [(summary.id, summary.text, summary.note) for summary in run]
         self.first = first
         self.last = last
 

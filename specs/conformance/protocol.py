@@ -38,6 +38,7 @@ class Show:
 Asked: TypeAlias = Request | Show | None
 """A request: a command, a state to be shown, or None for `FORGET`."""
 
+
 @final
 @attrs.frozen
 class _Pair:
