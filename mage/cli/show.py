@@ -552,11 +552,11 @@ def told_difference(found: Difference) -> list[str]:
     return [
         *_part("task", found.task, _text),
         *_part("instructions", found.instructions, _text),
-        *_part("C compressed", found.compressed, _line),
+        *_part("C compressed", found.compressed, _shown_line),
         *_part("R raw", found.raw, _step),
         *_part("H boundary", found.boundary, lambda step: f"[Step {step}]"),
         *_part("H continuations", found.continuations, _step),
-        *_part("H subgoals", found.subgoals, _line),
+        *_part("H subgoals", found.subgoals, _shown_line),
         *_part("H lessons", found.lessons, lambda lesson: f"[Step {lesson.boundary}] {_text(lesson.text)}"),
     ]
 
@@ -580,7 +580,7 @@ def _step(step: Step) -> str:
     return f"{step.id} {one_line(step.action, _WIDTH // 2)} → {one_line(step.observation, _WIDTH // 2)}"
 
 
-def _line(line: Line) -> str:
+def _shown_line(line: Line) -> str:
     if isinstance(line, Chapter):
         return f"[Step {line.label}..{line.boundary}] {_text(line.text)} (chapter)"
     first, last = line.covers[0], line.covers[-1]
