@@ -286,7 +286,7 @@ FoldChangesOnlyWhatIsShown(s, t) ==
   /\ Len(t.C) < Len(s.C)
   /\ Cardinality({u \in DOMAIN s.chapters : t.chapters[u] # s.chapters[u]}) = 1
   /\ \A u \in DOMAIN s.chapters :
-       t.chapters[u] = s.chapters[u]
+       \/ t.chapters[u] = s.chapters[u]
        \/ IsPrefix(s.chapters[u], t.chapters[u]) /\ Len(t.chapters[u]) = Len(s.chapters[u]) + 1
   /\ \E i, j \in DOMAIN s.C :
        /\ i < j

@@ -151,7 +151,7 @@ LessonsAt(s, summaries) ==       \* of the boundaries of these, in their order
                  [boundary |-> Boundary(s, t), text |-> s.lessons[Boundary(s, t)][i]]]
   IN  Joint([t \in Elements(summaries) |-> At(t)], summaries)
 
-Lessons(s) ==
+LessonsShown(s) ==
   LessonsAt(s, IF Literally("LessonsOfTheBoundaryAlone") THEN <<s.summary_head>> ELSE FromBase(s, s.summary_head))
 Continuations(s) == StepChildren(s, s.step_head)
 ChildrenOfKind(s, kind, parents) ==
@@ -214,7 +214,7 @@ Request(s) ==                    \* all that the judge is shown
 (* What is folded, and by which digest (D19).                                       *)
 
 Runs(s) ==                       \* from line to line of C: two or more, of finished subgoals
-  {run \in DOMAIN s.C \X DOMAIN s.C :
+  {run \in (DOMAIN s.C) \X (DOMAIN s.C) :
      /\ run[1] < run[2]
      /\ \A i \in run[1]..run[2] : ~OpenLine(s, s.C[i]) \/ Literally("FallbacksFolded")}
 Foldable(s, first, last) ==
@@ -426,7 +426,7 @@ LeftBehind(s, boundary) == PlacedAt(s, Trace(s, boundary, s.step_head))
 (* keeping: it is read off the tree.                                                *)
 Hinted(s, command) ==
   IF s.summary_head = NoSummary \/ CurrentBoundary(s) = NoStep THEN s
-  ELSE [s EXCEPT !.H = IF ~Literally("HintsReplaced") THEN Lessons(s)
+  ELSE [s EXCEPT !.H = IF ~Literally("HintsReplaced") THEN LessonsShown(s)
                        ELSE IF command.op = "revise" /\ command.lesson # Blank
                             THEN <<[boundary |-> command.boundary, text |-> command.lesson]>> ELSE <<>>]
 
