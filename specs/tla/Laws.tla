@@ -288,8 +288,8 @@ FoldChangesOnlyWhatIsShown(s, t) ==
   /\ \A u \in DOMAIN s.chapters :
        \/ t.chapters[u] = s.chapters[u]
        \/ IsPrefix(s.chapters[u], t.chapters[u]) /\ Len(t.chapters[u]) = Len(s.chapters[u]) + 1
-  /\ \E i, j \in DOMAIN s.C :
-       /\ i < j
+  /\ \E i \in DOMAIN t.C, j \in DOMAIN s.C :
+       /\ i < j /\ t.C[i][2] > 0
        /\ Inside(t, t.C[i]) = SubSeq(s.C, i, j)
        /\ [t.C EXCEPT ![i] = 0] = SubSeq(s.C, 1, i - 1) \o <<0>> \o SubSeq(s.C, j + 1, Len(s.C))
 fold_changes_only_what_is_shown == [][did'.op = "fold" => FoldChangesOnlyWhatIsShown(state, state')]_vars

@@ -77,10 +77,12 @@ OpenSegment(s)     == Trace(s, CurrentBoundary(s), s.step_head)
 Since(s, above, summary) ==      \* the part of the summary path of one below the other
   LET path == SummaryPath(s, summary) IN SubSeq(path, Len(SummaryPath(s, above)) + 1, Len(path))
 FromBase(s, summary) == <<Base(s, summary)>> \o Since(s, Base(s, summary), summary)
+RECURSIVE WayDownTo(_, _, _)
+WayDownTo(s, above, summary) ==
+  IF summary \in {above, NoSummary} THEN <<>>
+  ELSE Append(WayDownTo(s, above, s.summaries[summary].after), summary)
 TakenIn(s, summary) ==           \* of the way, what stands between it and its parent (D12)
-  LET way   == Way(s, summary)
-      above == CHOOSE i \in DOMAIN way : way[i] = s.summaries[summary].parent
-  IN  SubSeq(way, above + 1, Len(way) - 1)
+  WayDownTo(s, s.summaries[summary].parent, s.summaries[summary].after)
 
 ---------------------------------------------------------------------------------
 (* The lines of C: <<summary, 0>> is a summary, <<summary, n>> the nth chapter that *)
