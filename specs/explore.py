@@ -355,7 +355,8 @@ def _noted(levels: Iterator[Level], noted: list[Level]) -> Iterator[Level]:
 
 def _as_json(alphabet: str, levels: list[Level]) -> dict[str, object]:
     """Return what was seen, and everything that held on every state, every edge, and every state left."""
-    laws = [law.__name__ for law in EDGE_LAWS.values()]
+    folds = bool(ALPHABETS[alphabet].folds)  # else L14 has nothing to look at
+    laws = [law.__name__ for number, law in EDGE_LAWS.items() if folds or number != "L14"]
     always = [old_versions_stand.__name__, refusal_changes_nothing.__name__, "reference"]
     return {
         "alphabet": alphabet,

@@ -14,7 +14,15 @@ from specs.check import CHECKS
 from specs.invariants import INVARIANTS
 from specs.laws import EDGE_LAWS
 from specs.proofs import theorems
-from specs.shown import counted_otherwise, fell_short, named_in, property_rows, rows_without_a_check
+from specs.shown import (
+    DEPTHS,
+    counted_otherwise,
+    explored_otherwise,
+    fell_short,
+    named_in,
+    property_rows,
+    rows_without_a_check,
+)
 from specs.tla.models import CONTROLS, MODELS, config_of, property_names
 from tests.engine import test_laws
 from tests.specs.readme import ROOT, rows, section, words
@@ -131,7 +139,9 @@ def test_every_file_is_described() -> None:
 def test_a_smaller_run_is_not_the_promised_one(tmp_path: Path) -> None:
     """Fewer sequences, fewer long ones or a lesser depth than promised are each named."""
     levels: dict[str, dict[str, object]] = {
-        name: {"levels": [{"depth": 7}]} for name in ("explored", "exhaustive", "exhaustive-wide")
+        f"{check}{name}": {"levels": [{"depth": depth}]}
+        for check in ("explored", "exhaustive")
+        for name, depth in {"": 7, **{f"-{alphabet}": least for alphabet, least in DEPTHS.items()}}.items()
     }
     whole: dict[str, dict[str, object]] = {"differential": {"sequences": 20_000, "long": 5_000}, **levels}
 
@@ -163,11 +173,26 @@ def test_a_model_that_did_not_run_is_missed(tmp_path: Path) -> None:
     ]
 
 
+def test_a_depth_that_was_explored_otherwise_is_named(tmp_path: Path) -> None:
+    """Levels that the README counts otherwise, or does not count, are named with the alphabet."""
+    level = {"depth": 1, "states": 1000, "edges": 2, "refused": 3}
+    for name in ("explored", "explored-wide"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"levels": [level]}), encoding="utf-8")
+    readme = tmp_path / "README.md"
+    table = "| depth | states | edges | refused |\n|---|---|---|---|\n| {} | 1,000 | 2 | 3 |\n"
+    parts = [
+        f"\nThe alphabet `{name}`:\n\n{table.format(depth)}" for name, depth in (("small", 1), ("wide", 2))
+    ]
+    readme.write_text(f"## What was explored\n{''.join(parts)}\n## Models\n", encoding="utf-8")
+    assert explored_otherwise(tmp_path, readme) == ["wide: nothing stated, ['1', '1,000', '2', '3'] seen"]
+
+
 def test_every_check_runs_at_its_full_size() -> None:
     """No check of `make specs` is told to do less than its program does by itself, and none is left out."""
     told = {check.name: check.arguments for check in CHECKS}
     assert set(told) == {
-        *("proofs", "models", "differential", "explored", "exhaustive", "exhaustive-wide"),
+        *("proofs", "models", "differential", "explored", "exhaustive"),
+        *(f"{check}-{alphabet}" for check in ("explored", "exhaustive") for alphabet in DEPTHS),
         *("faults", "mutants", "laws", "formal", "tables"),
     }
     assert "--sequences" not in told["differential"]
@@ -187,6 +212,7 @@ def test_a_row_that_names_nothing_that_ran_is_reported(tmp_path: Path) -> None:
         "proofs": {"theorems": [{"file": "F", "name": "there"}]},
         "models": {"models": [{"properties": ["kept"]}]},
         "explored": {"invariants": [], "laws": []},
+        **{f"explored-{alphabet}": {"invariants": [], "laws": []} for alphabet in DEPTHS},
         "exhaustive": {"levels": []},
         "differential": {"sequences": 1},
     }
