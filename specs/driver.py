@@ -9,26 +9,24 @@ from mage.engine import (
     Accept,
     ApplyVerdict,
     Compress,
-    EmptySegment,
+    Failed,
+    Fold,
     Grow,
     Instruct,
     Retext,
     Revise,
-    StaleVerdict,
     Start,
-    UnknownBoundary,
 )
 from mage.engine.journal import Operation
 from mage.testing import Edge
 from mage.testing.canonical import plain_verdict, spelled
-from mage.testing.edges import Refusing
 from specs.canonical import canonical_of_reference, copy_of_reference
-from specs.conformance import BEFORE_START, Answer, Detail, Implementation, Reached, Request
+from specs.conformance import BEFORE_START, Answer, Detail, Implementation, Reached, Request, refused_with
 from specs.conformance import Refused as RefusedAnswer
 from specs.reference import Mage
-from specs.reference_nodes import Left, Refused, Verdict
+from specs.reference_nodes import Chapter, Left, Refused, Verdict, boundary_of, lines_inside, path
 
-__all__ = ["Reference", "disagreement", "perform"]
+__all__ = ["Reference", "disagreement", "overtaken_chapters", "perform"]
 
 
 def perform(mage: Mage, command: Operation) -> Refused | Left | None:
@@ -41,13 +39,15 @@ def perform(mage: Mage, command: Operation) -> Refused | Left | None:
         case Compress():
             return mage.compress(command.text, command.kind)
         case Retext():
-            return mage.retext(command.text, command.kind)
+            return mage.retext(command.text)
         case ApplyVerdict():
             return mage.apply_verdict(Verdict(*plain_verdict(command.verdict)), command.digest)
         case Accept():
             return mage.accept()
         case Revise():
             return mage.revise(command.boundary, command.lesson)
+        case Fold():
+            return mage.fold(command.first, command.last, command.text, command.digest)
         case _:
             assert_never(command)
 
@@ -60,12 +60,10 @@ def disagreement(edge: Edge, mage: Mage, answer: Refused | Left | None) -> str:
         mage: the reference after the same command.
         answer: what the reference gave back.
     """
-    refused = answer if isinstance(answer, str) else None
-    found = None if edge.refusal is None else type(edge.refusal).__name__
-    if found != refused:
-        return f"the engine answers {found}, the reference {refused}"
-    if edge.refusal is not None and (detail := _wrong_detail(edge.refusal, mage)):
-        return detail
+    ours = None if edge.refusal is None else refused_with(edge.refusal)
+    theirs = RefusedAnswer(answer, _detail(answer, mage, edge.command)) if isinstance(answer, str) else None
+    if ours != theirs:
+        return f"the engine answers {ours}, the reference {theirs}"
     if isinstance(answer, Left) and edge.revised is not None:
         left = [(each.text, each.standing) for each in answer.instructions]
         if [(each.text, each.standing) for each in edge.revised.instructions] != left:
@@ -76,16 +74,17 @@ def disagreement(edge: Edge, mage: Mage, answer: Refused | Left | None) -> str:
     return ""
 
 
-def _wrong_detail(refusal: Refusing, mage: Mage) -> str:
-    match refusal:
-        case UnknownBoundary() if refusal.legal != tuple(mage.legal_boundaries()):
-            return f"the engine names {refusal.legal} as legal, the reference {mage.legal_boundaries()}"
-        case EmptySegment() if refusal.boundary != mage.p_b.id:
-            return f"the engine names boundary {refusal.boundary}, the reference {mage.p_b.id}"
-        case StaleVerdict() if refusal.expected != (mage.digest() if mage.phase == "Unverified" else None):
-            return f"the engine expects digest {refusal.expected}, the reference another"
-        case _:
-            return ""
+def overtaken_chapters(mage: Mage) -> str:
+    """Return which chapter of C stands for other words than it was judged on, and nothing where none does (I12)."""
+    left = mage.C
+    for line in left:  # which grows by what is found inside
+        if isinstance(line, Chapter):
+            run = path(line.last)[len(path(line.first)) - 1 :]
+            said = [(summary.id, summary.text, summary.note) for summary in run]
+            if said != line.said:
+                return f"I12 chapters_unfold: {line.text!r} was judged on {line.said} and stands for {said}"
+            left.extend(lines_inside(line))
+    return ""
 
 
 @final
@@ -104,7 +103,7 @@ class Reference(Implementation):
         mage = copy_of_reference(self._states[request.on - 1])
         answer = perform(mage, request.command)
         if isinstance(answer, str):
-            return RefusedAnswer(answer, _detail(answer, mage))
+            return RefusedAnswer(answer, _detail(answer, mage, request.command))
         return self._reached(mage, answer)
 
     def _reached(self, mage: Mage, left: Left | None) -> Reached:
@@ -125,12 +124,20 @@ class Reference(Implementation):
         self._states.clear()
 
 
-def _detail(refused: Refused, mage: Mage) -> Detail:
+def _detail(refused: Refused, mage: Mage, command: Operation) -> Detail:
+    """Return what a refusal of the reference says beside its name."""
     match refused:
         case "EmptySegment":
             return mage.p_b.id
+        case "UnknownBoundary" if isinstance(command, ApplyVerdict) and isinstance(command.verdict, Failed):
+            return tuple(mage.blamable(command.verdict.fault))
         case "UnknownBoundary":
             return tuple(mage.legal_boundaries())
+        case "UnfoldableRange":
+            return tuple([(line.label, boundary_of(line)) for line in mage.foldable()])
+        case "StaleVerdict" if isinstance(command, Fold):
+            request = mage.fold_request(command.first, command.last, command.text)
+            return request if isinstance(request, str) else request.digest
         case "StaleVerdict":
             return mage.digest() if mage.phase == "Unverified" else None
         case _:

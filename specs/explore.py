@@ -25,11 +25,13 @@ import attrs
 
 from mage.engine import (
     Accept,
+    Active,
     ApplyVerdict,
     Compress,
     Digest,
     Failed,
     Fault,
+    Fold,
     Grow,
     Instruct,
     InvariantError,
@@ -39,21 +41,26 @@ from mage.engine import (
     Revise,
     State,
     StepId,
+    Summary,
     Unverified,
     check,
     check_change,
+    fold_request,
+    judge_request,
     start,
+    view,
 )
 from mage.engine.invariants import INVARIANTS
 from mage.engine.journal import Operation
 from mage.testing import Edge, canonical, carry_out, differences
 from specs.canonical import canonical_of_reference, copy_of_reference
-from specs.driver import disagreement, perform
+from specs.driver import disagreement, overtaken_chapters, perform
 from specs.laws import EDGE_LAWS, Snapshot, laws_of, old_versions_stand, refusal_changes_nothing
 from specs.reference import Mage
 
 __all__ = [
     "ALPHABETS",
+    "CHAPTERS",
     "HEADING",
     "SMALL",
     "WIDE",
@@ -83,50 +90,91 @@ class Alphabet:
     Attributes:
         name: how the command line calls it.
         contents: actions with their observations.
-        retext_kinds: the kinds that retext names; None keeps the kind.
-        faults: the faults of a failed verdict.
-        standing: whether instructions stand.
         texts: the texts of summaries.
         kinds: the kinds that compress names.
+        retexts: the texts of a retext.
+        faults: the faults of a failed verdict.
+        origins: whether a failed verdict names where the mistake began: each boundary that it may name.
+        accepts: whether summaries are accepted.
+        standing: whether instructions stand.
         lessons: the lessons of a revise; a blank one leaves none.
+        folds: the texts of chapters, each in place of every run of lines; and one run that there never is.
     """
 
     name: str
     contents: tuple[tuple[str, str], ...]
-    retext_kinds: tuple[Kind | None, ...]
-    faults: tuple[Fault, ...]
-    standing: tuple[bool, ...]
     texts: tuple[str, ...] = ("m", "n")
     kinds: tuple[Kind, ...] = ("subgoal", "fallback")
+    retexts: tuple[str, ...] = ("m", "n")
+    faults: tuple[Fault, ...] = ("execution",)
+    origins: bool = False
+    accepts: bool = True
+    standing: tuple[bool, ...] = (False,)
     lessons: tuple[str, ...] = ("l", "")
+    folds: tuple[str, ...] = ()
 
     def commands(self, state: State) -> Iterator[Operation]:
         """Yield every command, legal in this state or not; each step as a boundary, and one that is not."""
         yield from (Grow(*content) for content in self.contents)
         yield from (Instruct("i", standing) for standing in self.standing)
         yield from (Compress(text, kind) for text in self.texts for kind in self.kinds)
-        yield from (Retext(text, kind) for text in self.texts for kind in self.retext_kinds)
-        digest = state.digest if isinstance(state, Unverified) else NO_DIGEST
-        yield ApplyVerdict(Passed(), digest)
-        yield from (ApplyVerdict(Failed("f", fault), digest) for fault in self.faults)
-        yield Accept()
-        boundaries = {state.tree.summary(summary).boundary for summary in state.tree.summary_path()}
+        yield from (Retext(text) for text in self.retexts)
+        yield from self._answers(state)
+        if self.accepts:
+            yield Accept()
+        way = {summary.boundary for summary in state.tree.way_upwards()} | {0}
         for boundary in map(StepId, range(state.tree.next_step + 1)):
-            lessons = self.lessons if boundary in boundaries else self.lessons[:1]
+            lessons = self.lessons if boundary in way else self.lessons[:1]
             yield from (Revise(boundary, lesson) for lesson in lessons)
+        yield from (fold for text in self.folds for fold in _foldings(state, text))
         yield from (Instruct(" "), Compress("\n"), Retext("\t"))
+        digest = _digest(state)
         yield from (ApplyVerdict(Failed(" "), digest), ApplyVerdict(Passed(), OLD_DIGEST))
 
+    def _answers(self, state: State) -> Iterator[Operation]:
+        digest = _digest(state)
+        yield ApplyVerdict(Passed(), digest)
+        yield from (ApplyVerdict(Failed("f", fault), digest) for fault in self.faults)
+        if self.origins and isinstance(state, Unverified):
+            for boundary in judge_request(state).boundaries:
+                yield ApplyVerdict(Failed("f", "execution", boundary), digest)
 
-SMALL: Final = Alphabet("small", (("a", "o"), ("b", "o")), (None,), ("execution",), (False,))
+
+def _digest(state: State) -> Digest:
+    return state.digest if isinstance(state, Unverified) else NO_DIGEST
+
+
+def _foldings(state: State, text: str) -> Iterator[Operation]:
+    """Yield a fold of every run of lines that there is, with its digest, and of one that there is not."""
+    lines = view(state).compressed if isinstance(state, Active) else ()
+    for place, first in enumerate(lines):
+        for last in lines[place + 1 :]:
+            if isinstance(state, Active) and not (isinstance(last, Summary) and last.kind == "fallback"):
+                request = fold_request(state, first.label, last.boundary, text).unwrap()
+                yield Fold(first.label, last.boundary, text, request.digest)
+    yield Fold(0, 0, text, NO_DIGEST)
+
+
+SMALL: Final = Alphabet("small", (("a", "o"), ("b", "o")))
 WIDE: Final = Alphabet(
     "wide",
     (("a", "o"), ("\U0001f600", "o"), ("\ud83d\ude00", "o")),  # the last two are one content (D15)
-    (None, "subgoal"),
-    ("execution", "summary"),
-    (False, True),
+    faults=("execution", "summary"),
+    origins=True,
+    standing=(False, True),
 )
-ALPHABETS: Final = {alphabet.name: alphabet for alphabet in (SMALL, WIDE)}
+CHAPTERS: Final = Alphabet(
+    "chapters",
+    (("a", "o"),),
+    texts=("m",),
+    retexts=("n",),
+    faults=(),
+    accepts=False,
+    standing=(),
+    lessons=("",),
+    folds=("c",),
+)
+ALPHABETS: Final = {alphabet.name: alphabet for alphabet in (SMALL, WIDE, CHAPTERS)}
 
 
 @final
@@ -228,6 +276,8 @@ def _compare(edge: Edge, beside: Mage, way: Way) -> None:
     ours, theirs = canonical(edge.after), canonical_of_reference(beside)
     if ours != theirs:
         raise _counterexample(way, edge.command, differences(ours, theirs, "the reference"))
+    if overtaken := overtaken_chapters(beside):
+        raise _counterexample(way, edge.command, overtaken)
     for number, law in laws_of(edge.command):
         for wrong in law(edge):
             raise _counterexample(way, edge.command, f"{number} {law.__name__}: {wrong}")

@@ -1,4 +1,4 @@
-"""I1 to I10 of README.md, stated a second time: over what a tree shows, not over how it is kept.
+"""I1 to I12 of README.md, stated a second time: over what a tree shows, not over how it is kept.
 
 The engine's own `check` looks at its maps and indexes. These look only at the public surface and walk from
 node to node, so that neither hides a fault of the other. Each yields what is wrong, and nothing where the
@@ -8,12 +8,15 @@ invariant holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from mage.engine import (
     Accepted,
     Active,
+    Chapter,
     Failed,
+    Line,
     Passed,
     Pending,
     Rejected,
@@ -24,6 +27,8 @@ from mage.engine import (
     SummaryId,
     Tree,
     Unverified,
+    inside,
+    view,
 )
 
 __all__ = ["INVARIANTS", "Invariant"]
@@ -53,6 +58,14 @@ def _summary_path(tree: Tree) -> list[Summary]:
     while path[-1].id != 0:
         path.append(tree.summary(path[-1].parent))
     return path[::-1]
+
+
+def _way(tree: Tree) -> list[Summary]:
+    """Walk from the summary head by `after` up to the root; where that leads in a circle, as far as it is new."""
+    way = [tree.summary(tree.summary_head)]
+    while way[-1].id != 0 and len(way) <= tree.next_summary:
+        way.append(tree.summary(way[-1].after))
+    return way[::-1]
 
 
 def steps_form_a_tree(state: State) -> Iterator[str]:
@@ -126,11 +139,11 @@ def labels_rise(state: State) -> Iterator[str]:
             yield f"summary {summary.id} has label {summary.label}, which is not above its parent's"
 
 
-def summary_path_is_trusted(state: State) -> Iterator[str]:
-    """I8: on the summary path every summary above the head has passed or was accepted openly; so has the
-    head in Active, is pending in Unverified, has failed in Rejected.
+def way_is_trusted(state: State) -> Iterator[str]:
+    """I8: on the way every summary but the head has passed or was accepted openly; so has the head in
+    Active, is pending in Unverified, has failed in Rejected.
     """
-    *above, head = _summary_path(state.tree)
+    *above, head = _way(state.tree)
     for summary in above:
         if not isinstance(summary.verdict, Passed | Accepted):
             yield f"summary {summary.id}, above the head, is {summary.verdict}"
@@ -173,6 +186,66 @@ def indexes_agree(state: State) -> Iterator[str]:
             yield f"summary {summary.id} is not found by its boundary"
 
 
+def taken_in_are_fallbacks(state: State) -> Iterator[str]:
+    """I11: on the way, between a summary of the summary path and its parent stand fallbacks alone, whose
+    covers tile a prefix of its own; between a fallback and its parent nothing. On the summary path
+    fallbacks stand only at the end.
+    """
+    path, way = _summary_path(state.tree), _way(state.tree)
+    for parent, summary in pairwise(path):
+        if parent not in way or summary not in way:
+            yield f"the way {way} leaves out summary {parent.id} or {summary.id}"
+            return
+        taken_in = way[way.index(parent) + 1 : way.index(summary)]
+        tiles = [step for fallback in taken_in for step in fallback.covers]
+        if any(each.kind != "fallback" for each in taken_in) or tuple(tiles) != summary.covers[: len(tiles)]:
+            yield f"summary {summary.id} took in {taken_in}"
+        if summary.kind == "fallback" and taken_in:
+            yield f"summary {summary.id} is a fallback and took in {taken_in}"
+        if parent.kind == "fallback" and summary.kind == "subgoal":
+            yield f"summary {parent.id} is a fallback, and summary {summary.id} below it is none"
+
+
+def chapters_unfold(state: State) -> Iterator[str]:
+    """I12: the lines of C, unfolded, are the summary path; every summary under a chapter that is shown is
+    trusted and says what it said when the chapter was judged.
+    """
+    path = _summary_path(state.tree)
+    places = {summary.id: place for place, summary in enumerate(path)}
+    unfolded: list[Line] = []
+    lines = [*view(state).compressed][::-1]
+    while lines:
+        line = lines.pop()
+        if not isinstance(line, Chapter):
+            unfolded.append(line)
+            continue
+        if not 0 < places.get(line.first, 0) < places.get(line.last, 0):
+            yield f"{line} stands for no run of the summary path"
+            return
+        broken = list(_broken_chapter(line, path[places[line.first] : places[line.last] + 1]))
+        if broken:
+            yield from broken
+            return
+        replaced = inside(state, line.label, line.boundary).unwrap().lines
+        if len(replaced) < 2:
+            yield f"{line} stands in place of {replaced}"
+            return
+        lines.extend(replaced[::-1])
+    if unfolded != path[1:]:
+        yield f"C, unfolded, is {unfolded}, the summary path is {path[1:]}"
+
+
+def _broken_chapter(chapter: Chapter, under: list[Summary]) -> Iterator[str]:
+    """Yield what a chapter says that is not so: that its words are those judged shows along a history alone."""
+    accepted = sum(isinstance(summary.verdict, Accepted) for summary in under)
+    if (chapter.label, chapter.boundary, chapter.accepted) != (under[0].label, under[-1].boundary, accepted):
+        yield f"{chapter} stands for {under}"
+    if not all(isinstance(summary.verdict, Passed | Accepted) for summary in under):
+        yield f"{chapter} stands for {under}, of which one is not trusted"
+    if any(summary.kind == "fallback" for summary in under):
+        yield f"{chapter} stands for {under}, of which one is a fallback"
+
+
 INVARIANTS: Final[tuple[Invariant, ...]] = (
     steps_form_a_tree,
     siblings_differ,
@@ -181,8 +254,10 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     heads_agree,
     path_is_whole,
     labels_rise,
-    summary_path_is_trusted,
+    way_is_trusted,
     lessons_stand_at_boundaries,
     indexes_agree,
+    taken_in_are_fallbacks,
+    chapters_unfold,
 )
-"""I1 to I10, in this order."""
+"""I1 to I12, in this order."""

@@ -1,4 +1,4 @@
-"""L1 to L11 of README.md as functions over one edge, or over one state and what it was before.
+"""L1 to L14 of README.md as functions over one edge, or over one state and what it was before.
 
 Each has its sentence-name and yields what is wrong: nothing, where the law holds. The explorer runs them on
 every edge it sees, `tests/engine/test_laws.py` on long random histories. L8 needs a second process and has
@@ -7,8 +7,7 @@ its own test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import takewhile
+from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -17,26 +16,35 @@ from mage.engine import (
     Accept,
     Active,
     ApplyVerdict,
+    Chapter,
     Compress,
+    Fold,
     Grow,
     Instruct,
+    Line,
     Retext,
     Revise,
     State,
-    Step,
     StepId,
+    Summary,
     SummaryId,
     Tree,
     Unverified,
     compress,
-    grow,
+    judge_request,
     revise,
     view,
 )
 from mage.engine.journal import Operation
 from mage.testing import Edge, canonical
 from mage.testing.canonical import Canonical
-from specs.decision_laws import fallback_hides_nothing, question_is_whole, question_stands
+from specs.decision_laws import (
+    fallback_hides_nothing,
+    fallbacks_leave_no_trace,
+    grown,
+    question_is_whole,
+    question_stands,
+)
 
 __all__ = ["EDGE_LAWS", "Law", "Snapshot", "laws_of", "old_versions_stand", "refusal_changes_nothing"]
 
@@ -106,40 +114,44 @@ def grow_is_idempotent(edge: Edge) -> Iterator[str]:
     if not isinstance(edge.command, Grow) or edge.refusal is not None:
         return
     back = revise(edge.after, edge.after.tree.boundary, "").unwrap().state
-    again = _grown(back, view(edge.after).raw)
+    again = grown(back, view(edge.after).raw)
     if again != edge.after:
         yield f"growing again from step {edge.before.tree.step_head} leads to {again}, not to {edge.after}"
 
 
 def compress_reuses_summary(edge: Edge) -> Iterator[str]:
     """L4: compressing the same covers again from the same head reaches the same `SummaryId`."""
-    if not isinstance(edge.command, Compress) or not edge.before.tree.segment() or edge.refusal is not None:
+    if not isinstance(edge.command, Compress) or edge.refusal is not None:
         return
     tree = edge.after.tree
     head = tree.summary(tree.summary_head)
-    back = _grown(revise(edge.after, head.label, "").unwrap().state, map(tree.step, head.covers))
+    back = grown(revise(edge.after, head.label, "").unwrap().state, map(tree.step, head.covers))
     if not isinstance(back, Active):
         yield f"the way back to label {head.label} ends in {type(back).__name__}"
         return
-    again = compress(back, f"not {head.text}").unwrap().tree
+    again = compress(back, f"not {head.text}", head.kind).unwrap().tree
     if (again.summary_head, again.next_summary) != (head.id, tree.next_summary):
         yield f"the covers of summary {head.id} became summary {again.summary_head}"
 
 
 def revise_restores(edge: Edge) -> Iterator[str]:
-    """L5: after `revise(b)` C, with texts and verdicts, is the prefix of C before that ends at b; b is the
-    step head; R is empty.
+    """L5: after `revise(b)` the summary path is that of the target, texts and verdicts as they stood: for a
+    target on the summary path the prefix that ends at b; b is the step head; R is empty.
     """
     if not isinstance(edge.command, Revise) or edge.refusal is not None:
         return
     boundary = edge.command.boundary
-    before, after = view(edge.before), view(edge.after)
-    prefix = tuple(takewhile(lambda summary: summary.label != boundary, before.compressed))
-    ends = prefix[-1].boundary if prefix else 0
-    if after.compressed != prefix or ends != boundary:
-        yield f"C was {before.compressed} and is {after.compressed} after a revise to {boundary}"
-    if edge.after.tree.step_head != boundary or after.raw:
-        yield f"the step head is {edge.after.tree.step_head} and R {after.raw} after a revise to {boundary}"
+    old, new = edge.before.tree, edge.after.tree
+    target = next((each for each in _way(old) if each.boundary == boundary), None)
+    path = [] if target is None else [old.summary(each) for each in _path(old, target.id)]
+    if [new.summary(each) for each in _path(new, new.summary_head)] != path:
+        yield f"the summary path should be {path} after a revise to {boundary}"
+    before, after = old.summary_path(), new.summary_path()
+    if target is not None and target.id in before and after != before[: before.index(target.id) + 1]:
+        yield f"the summary path was {before} and is {after} after a revise to {boundary}"
+    raw = view(edge.after).raw
+    if new.step_head != boundary or raw:
+        yield f"the step head is {new.step_head} and R {raw} after a revise to {boundary}"
 
 
 def errors_are_isolated(edge: Edge) -> Iterator[str]:
@@ -150,11 +162,12 @@ def errors_are_isolated(edge: Edge) -> Iterator[str]:
     abandoned = [step for step in old.active_path() if step > edge.command.boundary]
     if [step.id for step in edge.revised.abandoned] != abandoned[::-1]:
         yield f"steps {abandoned} were abandoned, the result lists {edge.revised.abandoned}"
-    undone = [each for each in old.summary_path() if old.summary(each).boundary > edge.command.boundary]
-    covered = {step for summary in shown.compressed for step in summary.covers}
+    undone = [each.id for each in _way(old) if each.boundary > edge.command.boundary]
+    stands = [each for line in shown.compressed for each in _unfolded(edge.after.tree, line)]
+    covered = {step for summary in stands for step in summary.covers}
     if not covered.union(step.id for step in shown.raw).isdisjoint(abandoned):
         yield f"C or R shows one of the abandoned steps {abandoned}"
-    if any(summary.id in undone for summary in shown.compressed):
+    if any(summary.id in undone for summary in stands):
         yield f"C shows one of the abandoned summaries {undone}"
 
 
@@ -172,7 +185,7 @@ def changes_are_local(edge: Edge) -> Iterator[str]:
     """
     old, new = edge.before.tree, edge.after.tree
     head = new.summary(new.summary_head)
-    grows = instructs = lessons = changes = False
+    grows = instructs = lessons = changes = folds = False
     match edge.command:
         case Grow():
             grows = True
@@ -184,10 +197,13 @@ def changes_are_local(edge: Edge) -> Iterator[str]:
             changes = True
         case Revise():
             lessons = True
+        case Fold():
+            folds = True
     lesson_at = head.label if changes else head.boundary
     yield from _new_steps(old, new, old.step_head if grows else None)
     yield from _new_notes(old, new, lesson_at if lessons else None, old.step_head if instructs else None)
     yield from _new_summaries(old, new, head.id if changes else None)
+    yield from _new_chapters(old, new, head.id if lessons and changes else None, folds=folds)
 
 
 def _new_steps(old: Tree, new: Tree, place: StepId | None) -> Iterator[str]:
@@ -218,6 +234,20 @@ def _new_summaries(old: Tree, new: Tree, changed: SummaryId | None) -> Iterator[
             yield f"the path to summary {summary} changed, which does not go through summary {changed}"
 
 
+def _new_chapters(old: Tree, new: Tree, judged_anew: SummaryId | None, *, folds: bool) -> Iterator[str]:
+    added = 0
+    for summary in _summaries(new):
+        was = old.chapters_at(summary) if summary < old.next_summary else ()
+        now = new.chapters_at(summary)
+        if summary == judged_anew:
+            was = ()
+        if now[: len(was)] != was:
+            yield f"the chapters that end at summary {summary} were {was} and are {now}"
+        added += len(now) - len(was)
+    if added != folds:
+        yield f"{added} chapters came"
+
+
 def no_change_same_object(edge: Edge) -> Iterator[str]:
     """L10: an operation that changes nothing returns the object it was given."""
     if edge.after == edge.before and edge.after is not edge.before:
@@ -225,27 +255,55 @@ def no_change_same_object(edge: Edge) -> Iterator[str]:
 
 
 def retext_is_a_detour_saved(edge: Edge) -> Iterator[str]:
-    """L11: `retext(m)` equals: revise to the label (blank lesson), grow the covers again, `compress(m)` with
-    the resulting kind, and grow the open segment again.
+    """L11: `retext(m)` equals, but for `after`: revise to the label (blank lesson), grow the covers again,
+    `compress(m)` with its kind, and grow the open segment again.
     """
     if not isinstance(edge.command, Retext) or edge.refusal is not None:
         return
     tree = edge.before.tree
     head = tree.summary(tree.summary_head)
-    back = _grown(revise(edge.before, head.label, "").unwrap().state, map(tree.step, head.covers))
+    back = grown(revise(edge.before, head.label, "").unwrap().state, map(tree.step, head.covers))
     if not isinstance(back, Active):
         yield f"the way back to label {head.label} ends in {type(back).__name__}"
         return
-    kind = edge.after.tree.summary(head.id).kind
-    detour = _grown(compress(back, edge.command.text, kind).unwrap(), view(edge.before).raw)
-    if detour != edge.after or view(detour) != view(edge.after):
-        yield f"the detour leads to {detour}, the retext to {edge.after}"
+    detour = grown(compress(back, edge.command.text, head.kind).unwrap(), view(edge.before).raw)
+    alike = (
+        detour == edge.after
+        if head.after == head.parent
+        else _but_for_after(detour) == _but_for_after(edge.after)
+    )
+    if not alike:
+        yield f"the detour leads to {canonical(detour)}, the retext to {canonical(edge.after)}"
 
 
-def _grown(state: Active | Unverified, steps: Iterable[Step]) -> Active | Unverified:
-    for step in steps:
-        state = grow(state, step.action, step.observation)
-    return state
+_BUT_FOR_AFTER: Final = (
+    *("phase", "heads", "steps", "step children", "summary children", "chapters", "lessons", "instructions"),
+    *("task", "in force", "R", "continuations", "subgoals", "lessons here", "boundary", "inside"),
+)
+"""The parts of a plain form that do not say how the summary head was come to."""
+
+
+def _but_for_after(state: State) -> tuple[object, ...]:
+    """Return what can be seen of a state, without `after` of the head and what is asked because of it."""
+    form = canonical(state)
+    summaries = [attrs.evolve(each, after=SummaryId(0)) for each in state.tree.summaries()]
+    asked = judge_request(state) if isinstance(state, Unverified) else None
+    question = asked and (asked.task, asked.instructions, asked.kind, asked.before, asked.steps, asked.text)
+    others = [each.after for each in state.tree.summaries() if each.id != state.tree.summary_head]
+    return (*[form[part] for part in _BUT_FOR_AFTER], summaries, others, question)
+
+
+def fold_changes_only_what_is_shown(edge: Edge) -> Iterator[str]:
+    """L14: fold leaves steps, summaries, lessons, instructions, heads and phase alone, and C has fewer lines."""
+    if not isinstance(edge.command, Fold) or edge.refusal is not None:
+        return
+    was, now = canonical(edge.before), canonical(edge.after)
+    changed = [part for part in was if was[part] != now[part] and part not in ("C", "chapters", "inside")]
+    if changed:
+        yield f"fold changed {changed}"
+    before, after = view(edge.before).compressed, view(edge.after).compressed
+    if len(after) >= len(before):
+        yield f"C was {before} and is {after}"
 
 
 def _steps(tree: Tree) -> Iterator[StepId]:
@@ -263,6 +321,24 @@ def _path(tree: Tree, summary: SummaryId) -> list[SummaryId]:
     return path
 
 
+def _way(tree: Tree) -> list[Summary]:
+    """Walk from the summary head by `after` up to the root."""
+    way = [tree.summary(tree.summary_head)]
+    while way[-1].id != 0:
+        way.append(tree.summary(way[-1].after))
+    return way
+
+
+def _unfolded(tree: Tree, line: Line) -> list[Summary]:
+    """Return the summaries that a line of C stands for, the last one first."""
+    if not isinstance(line, Chapter):
+        return [line]
+    under = [tree.summary(line.last)]
+    while under[-1].id not in (line.first, 0):
+        under.append(tree.summary(under[-1].parent))
+    return under
+
+
 EDGE_LAWS: Final[dict[str, Law]] = {
     "L1": nothing_is_lost,
     "L3": grow_is_idempotent,
@@ -272,11 +348,13 @@ EDGE_LAWS: Final[dict[str, Law]] = {
     "L9": changes_are_local,
     "L10": no_change_same_object,
     "L11": retext_is_a_detour_saved,
+    "L12": fallbacks_leave_no_trace,
+    "L13": fallback_hides_nothing,
+    "L14": fold_changes_only_what_is_shown,
     "D5": question_stands,
     "D12": question_is_whole,
-    "D17": fallback_hides_nothing,
 }
-"""The laws of one edge by their number; the last three are decisions that read like one."""
+"""The laws of one edge by their number; the last two are decisions that read like one."""
 
 _SPECIAL: Final[dict[str, tuple[type, ...]]] = {
     "L3": (Grow,),
@@ -284,9 +362,11 @@ _SPECIAL: Final[dict[str, tuple[type, ...]]] = {
     "L5": (Revise,),
     "L6": (Revise,),
     "L11": (Retext,),
+    "L12": (Compress,),
+    "L13": (Compress,),
+    "L14": (Fold,),
     "D5": (Grow, Instruct, Revise),
     "D12": (Compress, Retext),
-    "D17": (Compress,),
 }
 
 
@@ -297,5 +377,5 @@ def laws_of(command: Operation) -> tuple[tuple[str, Law], ...]:
 
 _LAWS_OF: Final[dict[type, tuple[tuple[str, Law], ...]]] = {
     kind: tuple((number, law) for number, law in EDGE_LAWS.items() if kind in _SPECIAL.get(number, (kind,)))
-    for kind in (Instruct, Grow, Compress, Retext, ApplyVerdict, Accept, Revise)
+    for kind in (Instruct, Grow, Compress, Retext, ApplyVerdict, Accept, Revise, Fold)
 }

@@ -31,11 +31,12 @@ from mage.cli.sessions import (
 )
 from mage.engine import (
     Active,
+    Chapter,
     InvariantError,
+    Line,
     MageError,
     State,
     Step,
-    Summary,
     Tree,
     apply,
     check,
@@ -46,7 +47,7 @@ from mage.engine.tree import trace
 from mage.memory.journal import RUN
 from mage.render import (
     Difference,
-    Line,
+    DrawnLine,
     Meter,
     Sides,
     compare_states,
@@ -301,7 +302,7 @@ def print_tree(tree: Tree, *, limit: int | None = 80) -> None:
         print_drawn(screen, line)
 
 
-def print_drawn(screen: Console, line: Line) -> None:
+def print_drawn(screen: Console, line: DrawnLine) -> None:
     """Print a line of a drawing in its colour; a terminal cuts its end, a pipe gets it whole."""
     cut = screen.is_terminal
     text = Text(line.drawn(screen.width if cut else None), style=STYLES[line.style])
@@ -551,12 +552,12 @@ def told_difference(found: Difference) -> list[str]:
     return [
         *_part("task", found.task, _text),
         *_part("instructions", found.instructions, _text),
-        *_part("C compressed", found.compressed, _summary),
+        *_part("C compressed", found.compressed, _shown_line),
         *_part("R raw", found.raw, _step),
         *_part("H boundary", found.boundary, lambda step: f"[Step {step}]"),
         *_part("H continuations", found.continuations, _step),
-        *_part("H subgoals", found.subgoals, _summary),
-        *_part("H lessons", found.lessons, _text),
+        *_part("H subgoals", found.subgoals, _shown_line),
+        *_part("H lessons", found.lessons, lambda lesson: f"[Step {lesson.boundary}] {_text(lesson.text)}"),
     ]
 
 
@@ -579,17 +580,19 @@ def _step(step: Step) -> str:
     return f"{step.id} {one_line(step.action, _WIDTH // 2)} → {one_line(step.observation, _WIDTH // 2)}"
 
 
-def _summary(summary: Summary) -> str:
-    first, last = summary.covers[0], summary.covers[-1]
+def _shown_line(line: Line) -> str:
+    if isinstance(line, Chapter):
+        return f"[Step {line.label}..{line.boundary}] {_text(line.text)} (chapter)"
+    first, last = line.covers[0], line.covers[-1]
     covers = f"{first}-{last}" if first != last else f"{first}"
-    return f"[Step {summary.label}] {_text(summary.text)} (covers {covers}, {summary.kind}, {verdict_of(summary)})"
+    return f"[Step {line.label}] {_text(line.text)} (covers {covers}, {line.kind}, {verdict_of(line)})"
 
 
 # -- check -----------------------------------------------------------------------------------------------
 
 
 def check_session(session: Version, as_json: AsJson = False) -> None:
-    """Check the invariants I1 to I10 of every version of a session."""
+    """Check the invariants I1 to I12 of every version of a session."""
     commands = load_commands(session.session, session.version)
     state: State | None = None
     for version, command in enumerate(commands, start=1):
@@ -614,4 +617,4 @@ def check_session(session: Version, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"versions": len(commands), "steps": state.tree.next_step - 1, "sound": True})
     else:
-        print_text(f"{printable(str(session))}: {len(commands)} versions, all hold I1 to I10\n")
+        print_text(f"{printable(str(session))}: {len(commands)} versions, all hold I1 to I12\n")

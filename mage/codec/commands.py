@@ -6,13 +6,23 @@ from typing import Final, Literal, TypeAlias, TypedDict, assert_never, cast
 
 from returns.result import Failure, Result, Success
 
-from mage.codec.problems import MOST_DIGITS, DecodeError, Problem, short
-from mage.codec.shapes import DIGEST, FLAG, TEXT, WHOLE, Leaf, Nullable, name, tagged
+from mage.codec.problems import DecodeError, Problem
+from mage.codec.shapes import DIGEST, FLAG, TEXT, WHOLE, name, require_fit, tagged, written_step
 from mage.codec.strict_json import read_json, write_json
 from mage.codec.verdicts import VERDICT, VerdictDocument, verdict_document, verdict_of
-from mage.engine.errors import UnknownName, require_id
 from mage.engine.ids import Digest, StepId
-from mage.engine.journal import Accept, ApplyVerdict, Command, Compress, Grow, Instruct, Retext, Revise, Start
+from mage.engine.journal import (
+    Accept,
+    ApplyVerdict,
+    Command,
+    Compress,
+    Fold,
+    Grow,
+    Instruct,
+    Retext,
+    Revise,
+    Start,
+)
 from mage.engine.nodes import KINDS, Kind, as_kind
 from mage.engine.text import as_text
 
@@ -33,10 +43,11 @@ COMMAND: Final = tagged(
     instruct={"text": TEXT, "standing": FLAG},
     grow={"action": TEXT, "observation": TEXT},
     compress={"text": TEXT, "kind": _KIND},
-    retext={"text": TEXT, "kind": Nullable(_KIND)},
+    retext={"text": TEXT},
     apply_verdict={"verdict": VERDICT, "digest": DIGEST},
     accept={},
     revise={"boundary": WHOLE, "lesson": TEXT},
+    fold={"first": WHOLE, "last": WHOLE, "text": TEXT, "digest": DIGEST},
 )
 """A line of a journal. Whether a text may be blank is the engine's to say, when the journal is replayed."""
 
@@ -77,7 +88,6 @@ class RetextDocument(TypedDict):
 
     op: Literal["retext"]
     text: str
-    kind: Kind | None
 
 
 class ApplyVerdictDocument(TypedDict):
@@ -102,6 +112,16 @@ class ReviseDocument(TypedDict):
     lesson: str
 
 
+class FoldDocument(TypedDict):
+    """`Fold` in JSON."""
+
+    op: Literal["fold"]
+    first: int
+    last: int
+    text: str
+    digest: str
+
+
 CommandDocument: TypeAlias = (
     StartDocument
     | InstructDocument
@@ -111,6 +131,7 @@ CommandDocument: TypeAlias = (
     | ApplyVerdictDocument
     | AcceptDocument
     | ReviseDocument
+    | FoldDocument
 )
 
 
@@ -161,29 +182,26 @@ def command_document(command: Command) -> CommandDocument:
             return {"op": "grow", "action": as_text(action), "observation": as_text(observation)}
         case Compress(text=text, kind=kind):
             return {"op": "compress", "text": as_text(text), "kind": as_kind(kind)}
-        case Retext(text=text, kind=new_kind):
-            new = None if new_kind is None else as_kind(new_kind)
-            return {"op": "retext", "text": as_text(text), "kind": new}
+        case Retext(text=text):
+            return {"op": "retext", "text": as_text(text)}
         case ApplyVerdict(verdict=verdict, digest=digest):
-            _require("digest", digest, DIGEST)
+            require_fit("digest", digest, DIGEST)
             return {"op": "apply_verdict", "verdict": verdict_document(verdict), "digest": digest}
         case Accept():
             return {"op": "accept"}
         case Revise(boundary=boundary, lesson=lesson):
-            step = require_id(boundary)
-            _require("boundary", step, WHOLE)
-            return {"op": "revise", "boundary": step, "lesson": as_text(lesson)}
+            return {"op": "revise", "boundary": written_step(boundary), "lesson": as_text(lesson)}
+        case Fold(first=first, last=last, text=text, digest=digest):
+            require_fit("digest", digest, DIGEST)
+            return {
+                "op": "fold",
+                "first": written_step(first),
+                "last": written_step(last),
+                "text": as_text(text),
+                "digest": digest,
+            }
         case _:
             assert_never(command)
-
-
-def _require(what: str, value: str | int, shape: Leaf) -> None:
-    """Raise `UnknownName` where a value would be written that no one reads back."""
-    if shape.fits(value):
-        return
-    spelled = isinstance(value, str) or abs(value) < 10**MOST_DIGITS
-    found = str(value) if spelled else f"an integer of more than {MOST_DIGITS} digits"
-    raise UnknownName(what, short(found), (shape.words,))
 
 
 def _command_of(document: CommandDocument) -> Command:
@@ -198,12 +216,15 @@ def _command_of(document: CommandDocument) -> Command:
         case "compress":
             return Compress(document["text"], document["kind"])
         case "retext":
-            return Retext(document["text"], document["kind"])
+            return Retext(document["text"])
         case "apply_verdict":
             return ApplyVerdict(verdict_of(document["verdict"]), Digest(document["digest"]))
         case "accept":
             return Accept()
         case "revise":
             return Revise(StepId(document["boundary"]), document["lesson"])
+        case "fold":
+            first, last = StepId(document["first"]), StepId(document["last"])
+            return Fold(first, last, document["text"], Digest(document["digest"]))
         case _:
             assert_never(document["op"])

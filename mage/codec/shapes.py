@@ -11,7 +11,9 @@ from typing import Final, Protocol, final
 
 import attrs
 
-from mage.codec.problems import MOST_DIGITS, Json, Problem, mismatch
+from mage.codec.problems import MOST_DIGITS, Json, Problem, mismatch, short
+from mage.engine.errors import UnknownName, require_id
+from mage.engine.ids import StepId
 from mage.engine.text import is_blank
 
 __all__ = [
@@ -30,7 +32,9 @@ __all__ = [
     "header",
     "header_problem",
     "name",
+    "require_fit",
     "tagged",
+    "written_step",
 ]
 
 FORMAT_VERSION: Final = 1
@@ -222,3 +226,19 @@ _VERSION: Final = Leaf(
     f"{FORMAT_VERSION}, the version that this mage reads",
     lambda value: type(value) is int and value == FORMAT_VERSION,
 )
+
+
+def require_fit(what: str, value: str | int, shape: Leaf) -> None:
+    """Raise `UnknownName` where a value would be written that no one reads back."""
+    if shape.fits(value):
+        return
+    spelled = isinstance(value, str) or abs(value) < 10**MOST_DIGITS
+    found = str(value) if spelled else f"an integer of more than {MOST_DIGITS} digits"
+    raise UnknownName(what, short(found), (shape.words,))
+
+
+def written_step(step: StepId | int) -> StepId:
+    """Return the id of a step as it is written; raises as `encode_command` does."""
+    found = require_id(step)
+    require_fit("boundary", found, WHOLE)
+    return found

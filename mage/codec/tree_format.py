@@ -2,12 +2,14 @@
 
     {"format":"mage-tree","version":1,"phase":"Active","task":...,"step_head":1,"summary_head":0,
     "steps":[{"id":1,"parent":0,"action":...,"observation":...}],
-    "summaries":[{"id":1,"parent":0,"label":0,"covers":[1],"text":...,"kind":...,"verdict":{...}}],
+    "summaries":[{"id":1,"parent":0,"after":0,"label":0,"covers":[1],"text":...,"kind":...,"verdict":{...}}],
     "lessons":[{"boundary":0,"texts":[...]}],
-    "instructions":[{"step":0,"placed":[{"text":...,"standing":false}]}]}
+    "instructions":[{"step":0,"placed":[{"text":...,"standing":false}]}],
+    "chapters":[{"last":2,"chapters":[{"first":1,"text":...,"accepted":0}]}]}
 
 The two roots are not written, they are the same in every tree (D2). Nor is what can be derived: digests and
-indexes. Everything stands in order of ids and nothing twice, so equal states have one spelling.
+indexes, and of a
+chapter its label and boundary. Everything stands in order of ids and nothing twice, so equal states have one spelling.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from mage.engine.nodes import KINDS, Kind
 __all__ = [
     "TREE",
     "TREE_FORMAT",
+    "ChapterDocument",
+    "ChaptersDocument",
     "InstructionDocument",
     "LessonsDocument",
     "PhaseName",
@@ -40,6 +44,7 @@ _SUMMARY: Final = Object(
     {
         "id": WHOLE,
         "parent": WHOLE,
+        "after": WHOLE,
         "label": WHOLE,
         "covers": Array(WHOLE, filled=True),
         "text": WORDS,
@@ -50,6 +55,12 @@ _SUMMARY: Final = Object(
 _LESSONS: Final = Object({"boundary": WHOLE, "texts": Array(WORDS, filled=True)})
 _PLACED: Final = Object(
     {"step": WHOLE, "placed": Array(Object({"text": WORDS, "standing": FLAG}), filled=True)}
+)
+_CHAPTERS: Final = Object(
+    {
+        "last": WHOLE,
+        "chapters": Array(Object({"first": WHOLE, "text": WORDS, "accepted": WHOLE}), filled=True),
+    }
 )
 TREE: Final = Object(
     {
@@ -62,6 +73,7 @@ TREE: Final = Object(
         "summaries": Array(_SUMMARY),
         "lessons": Array(_LESSONS),
         "instructions": Array(_PLACED),
+        "chapters": Array(_CHAPTERS),
     }
 )
 """A whole tree file."""
@@ -83,6 +95,7 @@ class SummaryDocument(TypedDict):
 
     id: int
     parent: int
+    after: int
     label: int
     covers: list[int]
     text: str
@@ -111,6 +124,21 @@ class PlacedDocument(TypedDict):
     placed: list[InstructionDocument]
 
 
+class ChapterDocument(TypedDict):
+    """A chapter in JSON, by the first summary under it."""
+
+    first: int
+    text: str
+    accepted: int
+
+
+class ChaptersDocument(TypedDict):
+    """The chapters that end at one summary in JSON, oldest first."""
+
+    last: int
+    chapters: list[ChapterDocument]
+
+
 class TreeDocument(TypedDict):
     """A state in JSON."""
 
@@ -124,6 +152,7 @@ class TreeDocument(TypedDict):
     summaries: list[SummaryDocument]
     lessons: list[LessonsDocument]
     instructions: list[PlacedDocument]
+    chapters: list[ChaptersDocument]
 
 
 def contradictions(tree: TreeDocument) -> Iterator[Problem]:
@@ -137,10 +166,14 @@ def contradictions(tree: TreeDocument) -> Iterator[Problem]:
     yield from _misplaced("summaries", tree["summaries"])
     for index, summary in enumerate(tree["summaries"]):
         yield from _unordered(f".summaries[{index}].covers", summary["covers"], 1, last)
+        if summary["after"] > len(tree["summaries"]):
+            path = f".summaries[{index}].after"
+            yield _range_problem(path, 0, len(tree["summaries"]), summary["after"])
     yield from _unordered(".lessons", [each["boundary"] for each in tree["lessons"]], 0, last, ".boundary")
     yield from _unordered(".instructions", [each["step"] for each in tree["instructions"]], 0, last, ".step")
     for index, place in enumerate(tree["instructions"]):
         yield from _placed_twice(f".instructions[{index}].placed", place["placed"])
+    yield from _chapters_astray(tree)
     if tree["step_head"] > last:
         yield _range_problem(".step_head", 0, last, tree["step_head"])
     if tree["summary_head"] > len(tree["summaries"]):
@@ -168,6 +201,16 @@ def _unordered(path: str, ids: Sequence[int], least: int, most: int, below: str 
 def _range_problem(path: str, least: int, most: int, found: int) -> Problem:
     expected = f"an id from {least} to {most}" if least <= most else f"no id after {most}"
     return Problem(path, f"expected {expected}, found {found}")
+
+
+def _chapters_astray(tree: TreeDocument) -> Iterator[Problem]:
+    most = len(tree["summaries"])
+    yield from _unordered(".chapters", [each["last"] for each in tree["chapters"]], 1, most, ".last")
+    for index, ending in enumerate(tree["chapters"]):
+        for place, chapter in enumerate(ending["chapters"]):
+            if not 1 <= chapter["first"] < ending["last"]:
+                path = f".chapters[{index}].chapters[{place}].first"
+                yield _range_problem(path, 1, ending["last"] - 1, chapter["first"])
 
 
 def _placed_twice(path: str, placed: Sequence[InstructionDocument]) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from returns.result import Failure, Result, Success
@@ -13,6 +13,8 @@ from mage.codec.strict_json import read_json, write_json
 from mage.codec.tree_format import (
     TREE,
     TREE_FORMAT,
+    ChapterDocument,
+    ChaptersDocument,
     LessonsDocument,
     PlacedDocument,
     StepDocument,
@@ -23,10 +25,10 @@ from mage.codec.tree_format import (
 from mage.codec.verdicts import summary_verdict_document, summary_verdict_of
 from mage.engine.assemble import assemble, in_phase
 from mage.engine.errors import InvariantError
-from mage.engine.ids import ROOT_STEP, StepId, SummaryId
+from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, Digest, StepId, SummaryId
 from mage.engine.invariants import breaks_in_covers, check
 from mage.engine.machine import State
-from mage.engine.nodes import Instruction, Step, Summary
+from mage.engine.nodes import Chapter, Instruction, Step, Summary
 from mage.engine.tree import Tree
 
 __all__ = ["decode_tree", "encode_tree"]
@@ -46,6 +48,7 @@ def encode_tree(state: State) -> bytes:
         _array("summaries", map(_summary_document, tree.summaries())),
         _array("lessons", _lessons(tree)),
         _array("instructions", _instructions(tree)),
+        _array("chapters", _chapters(tree)),
     ]
     return b",\n".join(parts) + b"}\n"
 
@@ -63,6 +66,7 @@ def _summary_document(summary: Summary) -> SummaryDocument:
     return {
         "id": summary.id,
         "parent": summary.parent,
+        "after": summary.after,
         "label": summary.label,
         "covers": list(summary.covers),
         "text": summary.text,
@@ -85,10 +89,22 @@ def _instructions(tree: Tree) -> Iterator[PlacedDocument]:
             yield {"step": step, "placed": [{"text": i.text, "standing": i.standing} for i in placed]}
 
 
+def _chapters(tree: Tree) -> Iterator[ChaptersDocument]:
+    for summary in tree.summaries():
+        chapters = tree.chapters_at(summary.id)
+        if chapters:
+            ending = [_chapter_document(chapter) for chapter in chapters]
+            yield {"last": summary.id, "chapters": ending}
+
+
+def _chapter_document(chapter: Chapter) -> ChapterDocument:
+    return {"first": chapter.first, "text": chapter.text, "accepted": chapter.accepted}
+
+
 def decode_tree(data: bytes) -> Result[State, DecodeError]:
     """Return the state that a file says, or the first thing that is wrong with it. Any bytes.
 
-    Every field is looked at; then the whole is held against I1 to I10, so that a forged file is refused
+    Every field is looked at; then the whole is held against I1 to I12, so that a forged file is refused
     and not trusted. Cost: O(size).
     """
     document = read_json(data)
@@ -117,10 +133,11 @@ def _checked(tree: Tree) -> Result[State, DecodeError]:
 
 
 def _tree_of(document: TreeDocument) -> Tree:
+    summaries = [_summary_of(summary) for summary in document["summaries"]]
     return assemble(
         document["task"],
         steps=[_step_of(step) for step in document["steps"]],
-        summaries=map(_summary_of, document["summaries"]),
+        summaries=summaries,
         lessons={StepId(each["boundary"]): each["texts"] for each in document["lessons"]},
         instructions={
             StepId(place["step"]): tuple(
@@ -130,7 +147,19 @@ def _tree_of(document: TreeDocument) -> Tree:
         },
         step_head=StepId(document["step_head"]),
         summary_head=SummaryId(document["summary_head"]),
+        chapters={
+            SummaryId(ending["last"]): tuple(
+                [_chapter_of(each, summaries[ending["last"] - 1], summaries) for each in ending["chapters"]]
+            )
+            for ending in document["chapters"]
+        },
     )
+
+
+def _chapter_of(document: ChapterDocument, last: Summary, summaries: Sequence[Summary]) -> Chapter:
+    first = summaries[document["first"] - 1]
+    text, accepted = document["text"], document["accepted"]
+    return Chapter(first.label, last.boundary, text, accepted, first.id, last.id)
 
 
 def _step_of(document: StepDocument) -> Step:
@@ -144,10 +173,12 @@ def _summary_of(document: SummaryDocument) -> Summary:
     return Summary(
         SummaryId(document["id"]),
         SummaryId(document["parent"]),
+        SummaryId(document["after"]),
         StepId(document["label"]),
         covers,
         document["text"],
         document["kind"],
         summary_verdict_of(document["verdict"]),
-        covers[-1],
+        ROOT_SUMMARY,
+        Digest(""),
     )

@@ -1,4 +1,4 @@
-"""Verdicts in JSON: `{"type":"passed"}`, `{"type":"failed","feedback":...,"fault":...}` and so on.
+"""Verdicts in JSON: `{"type":"passed"}`, `{"type":"failed","feedback":...,"fault":...,"boundary":null}` and so on.
 
 A journal holds what a judge answered, a tree what a summary carries.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias, TypedDict, assert_never
 
-from mage.codec.shapes import TEXT, WORDS, Nullable, name, tagged
+from mage.codec.shapes import TEXT, WHOLE, WORDS, Nullable, Shape, name, tagged, written_step
+from mage.engine.ids import StepId
 from mage.engine.nodes import (
     FAULTS,
     Accepted,
@@ -35,9 +36,9 @@ __all__ = [
 ]
 
 _FAULT: Final = name(*FAULTS)
-_FAILED: Final = {"feedback": WORDS, "fault": _FAULT}
+_FAILED: Final[dict[str, Shape]] = {"feedback": WORDS, "fault": _FAULT, "boundary": Nullable(WHOLE)}
 
-VERDICT: Final = tagged("type", passed={}, failed={"feedback": TEXT, "fault": _FAULT})
+VERDICT: Final = tagged("type", passed={}, failed={**_FAILED, "feedback": TEXT})
 """What a judge answered; that feedback is not blank is the engine's to say (`BlankFeedback`)."""
 SUMMARY_VERDICT: Final = tagged(
     "type",
@@ -67,6 +68,7 @@ class FailedDocument(TypedDict):
     type: Literal["failed"]
     feedback: str
     fault: Fault
+    boundary: int | None
 
 
 class AcceptedDocument(TypedDict):
@@ -92,7 +94,8 @@ def verdict_document(verdict: Verdict) -> VerdictDocument:
 
 def _failed_document(failed: Failed) -> FailedDocument:
     feedback, fault = as_text(failed.feedback), as_fault(failed.fault)
-    return {"type": "failed", "feedback": feedback, "fault": fault}
+    boundary = None if failed.boundary is None else written_step(failed.boundary)
+    return {"type": "failed", "feedback": feedback, "fault": fault, "boundary": boundary}
 
 
 def verdict_of(document: VerdictDocument) -> Verdict:
@@ -101,7 +104,9 @@ def verdict_of(document: VerdictDocument) -> Verdict:
 
 
 def _failed_of(document: FailedDocument) -> Failed:
-    return Failed(document["feedback"], document["fault"])
+    boundary = document["boundary"]
+    origin = None if boundary is None else StepId(boundary)
+    return Failed(document["feedback"], document["fault"], origin)
 
 
 def summary_verdict_document(verdict: SummaryVerdict) -> SummaryVerdictDocument:

@@ -15,7 +15,7 @@ from typing import Final, final
 import attrs
 
 from mage.effects import Capabilities, Decide, Decision, NoEffect, Observed, Reversible, SummaryRequest
-from mage.engine import ExecutionState, Failed, JudgeRequest, Passed, Verdict
+from mage.engine import ExecutionState, Failed, JudgeRequest, Passed, Summary, Verdict
 
 __all__ = ["BUDGET", "GOODS", "SUBTASKS", "TASK", "Product", "Shop", "judge", "shopper", "summarize"]
 
@@ -300,7 +300,7 @@ def _claim(subtask: int, code: str, spent: int) -> str:
 
 
 def _way(subtask: int, shown: ExecutionState) -> tuple[str, str]:
-    told = any("linen" in lesson for lesson in shown.hints.lessons)
+    told = any("linen" in lesson.text for lesson in shown.hints.lessons)
     return _WISER if told and subtask == 1 else _WAYS[subtask]
 
 
@@ -310,9 +310,10 @@ def _progress(shown: ExecutionState) -> tuple[int, str]:
     Where steps are shown in place of summaries (D18), those before the boundary that bought something count.
     """
     done, known = 0, list[str]()
-    for summary in shown.compressed:
-        known = [*known, summary.text] if summary.kind == "fallback" else []
-        done += summary.kind == "subgoal"
+    for line in shown.compressed:
+        is_interim = isinstance(line, Summary) and line.kind == "fallback"
+        known = [*known, line.text] if is_interim else []
+        done += line.text.count("purchased:")
     for step in shown.raw:
         known.append(f"{step.action}: {step.observation}")
         if step.id <= shown.boundary and _BOUGHT.search(step.observation):

@@ -1,6 +1,6 @@
 """The pure engine: an immutable two-layer tree and the operations on it. It performs nothing.
 
-Terms, decisions (D1..D18), invariants (I1..I10) and laws (L1..L11) are those of specs/README.md.
+Terms, decisions (D1..D19), invariants (I1..I12) and laws (L1..L14) are those of specs/README.md.
 """
 
 from mage.engine.changes import check_change
@@ -10,6 +10,7 @@ from mage.engine.errors import (
     BlankSummary,
     CompressRefusal,
     EmptySegment,
+    FoldRefusal,
     IllegalPhase,
     InvariantError,
     MageError,
@@ -17,11 +18,15 @@ from mage.engine.errors import (
     NotText,
     Refusal,
     StaleVerdict,
+    UnfoldableRange,
     UnknownBoundary,
+    UnknownLine,
     UnknownName,
     UnknownStep,
     UnknownSummary,
 )
+from mage.engine.folding import FoldRequest, Inside, fold, fold_request, inside
+from mage.engine.hints import Hints
 from mage.engine.ids import Digest, StepId, SummaryId
 from mage.engine.invariants import check
 from mage.engine.journal import (
@@ -30,6 +35,7 @@ from mage.engine.journal import (
     Command,
     Compress,
     EmptyJournal,
+    Fold,
     Grow,
     Instruct,
     RefusedCommand,
@@ -60,10 +66,13 @@ from mage.engine.machine import (
 )
 from mage.engine.nodes import (
     Accepted,
+    Chapter,
     Failed,
     Fault,
     Instruction,
     Kind,
+    Lesson,
+    Line,
     Passed,
     Pending,
     Step,
@@ -72,7 +81,7 @@ from mage.engine.nodes import (
     Verdict,
 )
 from mage.engine.tree import Tree
-from mage.engine.view import ExecutionState, Hints, view
+from mage.engine.view import ExecutionState, view
 
 __all__ = [
     "TRANSITIONS",
@@ -83,6 +92,7 @@ __all__ = [
     "BlankFeedback",
     "BlankInstruction",
     "BlankSummary",
+    "Chapter",
     "Command",
     "Compress",
     "CompressRefusal",
@@ -93,14 +103,20 @@ __all__ = [
     "ExecutionState",
     "Failed",
     "Fault",
+    "Fold",
+    "FoldRefusal",
+    "FoldRequest",
     "Grow",
     "Hints",
     "IllegalPhase",
+    "Inside",
     "Instruct",
     "Instruction",
     "InvariantError",
     "JudgeRequest",
     "Kind",
+    "Lesson",
+    "Line",
     "MageError",
     "NotAnId",
     "NotText",
@@ -122,7 +138,9 @@ __all__ = [
     "SummaryVerdict",
     "Transition",
     "Tree",
+    "UnfoldableRange",
     "UnknownBoundary",
+    "UnknownLine",
     "UnknownName",
     "UnknownStep",
     "UnknownSummary",
@@ -134,7 +152,10 @@ __all__ = [
     "check",
     "check_change",
     "compress",
+    "fold",
+    "fold_request",
     "grow",
+    "inside",
     "instruct",
     "judge_request",
     "replay",

@@ -12,12 +12,13 @@ from typing import assert_never
 from rpds import HashTrieMap, List
 
 from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, StepId, SummaryId
-from mage.engine.judging import digest_of
+from mage.engine.judging import above, digest_of
 from mage.engine.machine import Active, Rejected, State, Unverified
 from mage.engine.nodes import (
     ROOT,
     ROOT_OF_SUMMARIES,
     Accepted,
+    Chapter,
     Failed,
     Instruction,
     Passed,
@@ -39,6 +40,7 @@ def assemble(
     instructions: Mapping[StepId, tuple[Instruction, ...]],
     step_head: StepId,
     summary_head: SummaryId,
+    chapters: Mapping[SummaryId, tuple[Chapter, ...]],
 ) -> Tree:
     """Return the tree that holds these nodes and notes, and stands on these heads.
 
@@ -49,11 +51,12 @@ def assemble(
         task: the task.
         steps: all but the root, in order of ids from 1; every parent smaller than its child.
         summaries: all but the root, in order of ids from 1; every parent smaller than its child, none
-            without covers. Their `base` is not read: it is derived here (D17).
+            without covers. Their `base` and `above` are not read: they are derived here, on the way.
         lessons: by boundary, oldest first (D8).
         instructions: by step, oldest first (D17).
         step_head: the root or one of `steps`.
         summary_head: the root or one of `summaries`.
+        chapters: by the summary at which they end, oldest first (D19).
 
     Returns:
         The tree. Cost: O(size of the arguments).
@@ -67,7 +70,7 @@ def assemble(
         once=List([step for step in places if any(not each.standing for each in instructions[step])]),
         standing=List([step for step in places if any(each.standing for each in instructions[step])]),
     )
-    top = _top_layer(summaries, summary_head)
+    top = _top_layer(summaries, summary_head, chapters)
     return Tree(Settled(task, chunks, _branches(steps), top, notes), tail, step_head)
 
 
@@ -108,21 +111,46 @@ def _upwards(steps: Sequence[Step], head: StepId) -> Iterator[StepId]:
     yield ROOT_STEP
 
 
-def _top_layer(summaries: Iterable[Summary], head: SummaryId) -> TopLayer:
+def _top_layer(
+    summaries: Iterable[Summary], head: SummaryId, chapters: Mapping[SummaryId, tuple[Chapter, ...]]
+) -> TopLayer:
     nodes = {ROOT_SUMMARY: ROOT_OF_SUMMARIES}
     branches: dict[SummaryId, dict[StepId, SummaryId]] = {}
     for summary in summaries:
-        base = summary.boundary if summary.kind == "subgoal" else nodes[summary.parent].base
-        nodes[summary.id] = _counting_from(summary, base)
+        nodes[summary.id] = summary
         if summary.parent != summary.id - 1:
             branches.setdefault(summary.parent, {})[summary.boundary] = summary.id
+    for summary in _way(nodes, head):
+        nodes[summary.id] = _with_caches(summary, nodes[summary.parent])
     index = HashTrieMap({parent: HashTrieMap(others) for parent, others in branches.items()})
     at_head = nodes.pop(head)
-    return TopLayer(HashTrieMap(nodes), index, at_head)
+    return TopLayer(HashTrieMap(nodes), index, at_head, HashTrieMap(chapters))
 
 
-def _counting_from(old: Summary, base: StepId) -> Summary:
-    return Summary(old.id, old.parent, old.label, old.covers, old.text, old.kind, old.verdict, base)
+def _way(nodes: Mapping[SummaryId, Summary], head: SummaryId) -> list[Summary]:
+    """Return the summaries of the way, without the root; parents before their children."""
+    way: list[Summary] = []
+    while head != ROOT_SUMMARY and len(way) < len(nodes):  # a forged way may be a circle
+        way.append(nodes[head])
+        head = nodes[head].after
+    way.reverse()
+    return way
+
+
+def _with_caches(old: Summary, parent: Summary) -> Summary:
+    base = old.id if old.kind == "subgoal" else parent.base
+    return Summary(
+        old.id,
+        old.parent,
+        old.after,
+        old.label,
+        old.covers,
+        old.text,
+        old.kind,
+        old.verdict,
+        base,
+        above(parent),
+    )
 
 
 def in_phase(tree: Tree) -> State:

@@ -1,4 +1,4 @@
-"""I1 to I10 over one change: what is checked is what the change touched, so a journal costs its length.
+"""I1 to I12 over one change: what is checked is what the change touched, so a journal costs its length.
 
 Where the state before holds every invariant, so does the one after if nothing is found here, as long as
 the change touched nothing else; that it did not is what the full `check` at the end is for.
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from mage.engine.errors import InvariantError
 from mage.engine.ids import NO_SUMMARY
 from mage.engine.invariants import INVARIANTS, breaks_in_covers, fits_phase
-from mage.engine.judging import digest_of
+from mage.engine.judging import above, digest_of
 from mage.engine.machine import Active, State, Unverified
-from mage.engine.nodes import Summary
+from mage.engine.nodes import Pending, Summary
 from mage.engine.text import is_blank
 from mage.engine.tree import Tree
 
@@ -35,6 +35,8 @@ def check_change(before: State, after: State) -> None:
         _step(before.tree, after.tree),
         _summary(before.tree, after.tree, head),
         _heads(before.tree, after.tree, head),
+        _way(before.tree, after.tree, head),
+        _chapters(before.tree, after.tree, head),
         _trust(before, after, head),
         _notes(after.tree, head),
         _places(after.tree),
@@ -63,23 +65,47 @@ def _summary(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
         known = old.summary(head.id)
         if (known.parent, known.label, known.covers) != (head.parent, head.label, head.covers):
             yield 3, f"summary {head.id} stands for other steps than before"
-    elif (head.id, head.parent, new.next_summary) != (old.next_summary, old.summary_head, head.id + 1):
-        yield 3, f"summary {head.id} should be the only new one and follow summary {old.summary_head}"
+    elif (head.id, head.after, new.next_summary) != (old.next_summary, old.summary_head, head.id + 1):
+        yield 3, f"summary {head.id} should be the only new one and come after summary {old.summary_head}"
     elif old.child_ending_at(head.parent, head.boundary) is not None:
         yield 4, f"summary {head.id} has the covers of an older child of summary {head.parent}"
     else:
         yield from ((3, detail) for detail in breaks_in_covers(new, head))
     if new.child_ending_at(head.parent, head.boundary) != head.id:
         yield 10, f"summary {head.id} is not found by its boundary"
-    if head.base != (head.boundary if head.kind == "subgoal" else new.summary(head.parent).base):
-        yield 10, f"summary {head.id} counts instructions from step {head.base}"
+    parent = new.summary(head.parent)
+    if head.base != (head.id if head.kind == "subgoal" else parent.base) or head.above != above(parent):
+        yield 10, f"summary {head.id} keeps the wrong base or hash of what stands above it"
+
+
+def _way(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
+    """A summary that was just made stands right after the old head: a fallback below it, a subgoal below its
+    base, which is the only summary between which and it fallbacks stand.
+    """
+    if head.id == old.summary_head or head.after != old.summary_head:
+        return
+    parent = old.head_summary.id if head.kind == "fallback" else old.head_summary.base
+    if head.parent != parent:
+        yield 11, f"summary {head.id} came after summary {old.summary_head}, but continues {head.parent}"
+
+
+def _chapters(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
+    before, after = old._settled.top.chapters, new._settled.top.chapters
+    if before is after:
+        return
+    if isinstance(head.verdict, Pending):
+        alike = after == before.discard(head.id)  # of two empty maps of rpds `!=` is true, and `==` too
+        if not alike:
+            yield 12, f"chapters changed that do not end at summary {head.id}"
+    else:
+        yield from ((12, detail) for detail in INVARIANTS[11](Active(new)))
 
 
 def _heads(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
     step = new.step_head
     if head.id == old.summary_head:
         moved = step not in (old.step_head, head.boundary) and new.step(step).parent != old.step_head
-    elif head.parent == old.summary_head:
+    elif head.after == old.summary_head:
         moved = not step == old.step_head == head.boundary
     else:
         moved = step != head.boundary or not _is_above(old, head)
@@ -92,17 +118,20 @@ def _heads_of(tree: Tree) -> str:
 
 
 def _is_above(old: Tree, head: Summary) -> bool:
-    """Tell whether `head` stands on the old summary path; boundaries rise along it."""
+    """Tell whether `head` stands on the old way; boundaries never fall along it."""
     summary = old.head_summary
-    while summary.boundary > head.boundary and summary.parent != NO_SUMMARY:
-        summary = old.summary(summary.parent)
+    while summary.boundary > head.boundary and summary.after != NO_SUMMARY:
+        summary = old.summary(summary.after)
+    while summary.id != head.id and summary.boundary == head.boundary and summary.after != NO_SUMMARY:
+        summary = old.summary(summary.after)
     return summary.id == head.id
 
 
 def _trust(before: State, after: State, head: Summary) -> Iterator[tuple[int, str]]:
     if not fits_phase(after, head):
         yield 8, f"the summary head is {head.verdict} in {type(after).__name__}"
-    if head.parent == before.tree.summary_head and not isinstance(before, Active):
+    moved = head.id != before.tree.summary_head
+    if moved and head.after == before.tree.summary_head and not isinstance(before, Active):
         yield 8, f"summary {head.id} was put below one that nobody trusted"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from rpds import HashTrieMap, List
 
 from mage.engine.ids import ROOT_STEP, StepId
-from mage.engine.nodes import ROOT, ROOT_OF_SUMMARIES, Instruction, Step, Summary
+from mage.engine.nodes import ROOT, ROOT_OF_SUMMARIES, Chapter, Instruction, Pending, Step, Summary
 from mage.engine.text import is_blank
 from mage.engine.tree import CHUNK, Notes, Settled, TopLayer, Tree
 
@@ -20,6 +20,7 @@ __all__ = [
     "at_step",
     "instructions_below",
     "new_tree",
+    "with_chapter",
     "with_instruction",
     "with_lesson",
     "with_step",
@@ -29,7 +30,7 @@ __all__ = [
 
 def new_tree(task: str) -> Tree:
     """Return the tree that holds only the two root sentinels (D2)."""
-    top = TopLayer(HashTrieMap(), HashTrieMap(), ROOT_OF_SUMMARIES)
+    top = TopLayer(HashTrieMap(), HashTrieMap(), ROOT_OF_SUMMARIES, HashTrieMap())
     notes = Notes(HashTrieMap(), HashTrieMap(), List(), List())
     return Tree(Settled(task, HashTrieMap(), HashTrieMap(), top, notes), (ROOT,), ROOT_STEP)
 
@@ -91,7 +92,7 @@ def _up_to(places: List[StepId], boundary: StepId) -> List[StepId]:
 
 
 def at_boundary(tree: Tree, summary: Summary, *, lesson: str = "") -> Tree:
-    """Stand where `summary` of the summary path ends, nothing open, and leave `lesson` there (D7, D8).
+    """Stand where `summary` of the way ends, nothing open, and leave `lesson` there (D7, D8).
 
     Cost: O(instructions left behind).
     """
@@ -125,11 +126,16 @@ def _after(places: List[StepId], boundary: StepId) -> Iterator[StepId]:
 
 
 def with_summary(tree: Tree, summary: Summary) -> Tree:
-    """Put `summary` in place, new or changed, and make it the summary head. Cost: O(1)."""
+    """Put `summary` in place, new or changed, and make it the summary head. Cost: O(1).
+
+    One that is pending loses the chapters that end at it: they were judged on other words (D19).
+    """
     settled = tree._settled
     top = settled.top
     if summary.parent != summary.id - 1 and summary.id == tree.next_summary:
         top = _branched_above(top, summary)
+    if isinstance(summary.verdict, Pending) and summary.id in top.chapters:
+        top = TopLayer(top.others, top.branches, top.head, top.chapters.remove(summary.id))
     top = _with_head(top, summary)
     settled = Settled(settled.task, settled.chunks, settled.branches, top, settled.notes)
     return Tree(settled, tree._tail, tree.step_head)
@@ -140,7 +146,7 @@ def _branched_above(top: TopLayer, summary: Summary) -> TopLayer:
     if others is None:
         others = HashTrieMap()
     branches = top.branches.insert(summary.parent, others.insert(summary.boundary, summary.id))
-    return TopLayer(top.others, branches, top.head)
+    return TopLayer(top.others, branches, top.head, top.chapters)
 
 
 def _with_head(top: TopLayer, summary: Summary) -> TopLayer:
@@ -150,7 +156,17 @@ def _with_head(top: TopLayer, summary: Summary) -> TopLayer:
         return top
     if summary.id != old.id:
         others = others.insert(old.id, old).discard(summary.id)
-    return TopLayer(others, top.branches, summary)
+    return TopLayer(others, top.branches, summary, top.chapters)
+
+
+def with_chapter(tree: Tree, chapter: Chapter) -> Tree:
+    """Show `chapter` in C in place of what stands under it (D19). Cost: O(chapters that end there)."""
+    settled = tree._settled
+    top = settled.top
+    chapters = top.chapters.insert(chapter.last, (*tree.chapters_at(chapter.last), chapter))
+    top = TopLayer(top.others, top.branches, top.head, chapters)
+    settled = Settled(settled.task, settled.chunks, settled.branches, top, settled.notes)
+    return Tree(settled, tree._tail, tree.step_head)
 
 
 def with_lesson(tree: Tree, boundary: StepId, lesson: str) -> Tree:

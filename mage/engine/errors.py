@@ -7,7 +7,7 @@ legal) is raised at once, as a `MageError`.
 
 from __future__ import annotations
 
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import attrs
 
@@ -19,6 +19,7 @@ __all__ = [
     "BlankSummary",
     "CompressRefusal",
     "EmptySegment",
+    "FoldRefusal",
     "IllegalPhase",
     "InvariantError",
     "MageError",
@@ -26,7 +27,9 @@ __all__ = [
     "NotText",
     "Refusal",
     "StaleVerdict",
+    "UnfoldableRange",
     "UnknownBoundary",
+    "UnknownLine",
     "UnknownName",
     "UnknownStep",
     "UnknownSummary",
@@ -68,7 +71,7 @@ class InvariantError(MageError):
     """A state breaks an invariant of SEMANTICS.md: it was forged, or mage has a fault.
 
     Attributes:
-        invariant: `"I1"` to `"I10"`.
+        invariant: `"I1"` to `"I12"`.
         name: its sentence-name, such as `"steps_form_a_tree"`.
         detail: where, and what was found.
     """
@@ -217,23 +220,86 @@ class StaleVerdict:
 @final
 @attrs.frozen
 class UnknownBoundary:
-    """Revise cannot go back to this step: no summary that may stay ends there (D7).
+    """Nobody can go back to this step: no summary on the way that may stay ends there (D5, D7).
 
     Attributes:
         boundary: what was asked for.
-        legal: the boundaries that revise takes now, in path order.
+        legal: the boundaries that may be named now, in path order.
+        shown: those of them at which a line of C ends.
     """
 
     boundary: StepId
     legal: tuple[StepId, ...]
+    shown: tuple[StepId, ...] = ()
 
     def __str__(self) -> str:
-        shown = [f"[Step {step}]" for step in self.legal[-12:]]
-        more = ["..."] * (len(self.legal) > len(shown))
-        return f"[Step {self.boundary}] is not a boundary to go back to; these are: {' '.join(more + shown)}"
+        named = sorted({*self.shown, *self.legal[-NEWEST:]})
+        if not named:
+            return f"[Step {self.boundary}] cannot be named here: a fault of the text begins at no step"
+        steps = " ".join([f"[Step {step}]" for step in named])
+        more = len(self.legal) - len(named)
+        rest = f", and {more} more between them" if more else ""
+        return f"[Step {self.boundary}] is not a boundary to go back to; these are: {steps}{rest}"
+
+
+NEWEST: Final = 20
+"""How many of the newest boundaries a refusal or a prompt names, besides those of shown lines."""
+
+
+@final
+@attrs.frozen
+class UnfoldableRange:
+    """These lines of C do not make a chapter: two or more, whole, all of finished subgoals (D19).
+
+    Attributes:
+        first: the label that was named as that of the first line.
+        last: the boundary that was named as that of the last.
+        lines: label and boundary of every line that may be folded, oldest first.
+    """
+
+    first: StepId
+    last: StepId
+    lines: tuple[tuple[StepId, StepId], ...]
+
+    def __str__(self) -> str:
+        shown = " ".join([f"[Step {label}..{boundary}]" for label, boundary in self.lines[-NEWEST:]])
+        more = "... " * (len(self.lines) > NEWEST)
+        return (
+            f"[Step {self.first}..{self.last}] is no run of two or more lines of finished subgoals;"
+            f" those are: {more}{shown or 'none'}"
+        )
+
+
+@final
+@attrs.frozen
+class UnknownLine:
+    """C has no such line, and none of its chapters has it inside (D19).
+
+    Attributes:
+        label: the label that was named.
+        boundary: the boundary that was named, or None.
+        lines: label and boundary of every line of C, oldest first.
+    """
+
+    label: StepId
+    boundary: StepId | None
+    lines: tuple[tuple[StepId, StepId], ...]
+
+    def __str__(self) -> str:
+        named = f"[Step {self.label}]" if self.boundary is None else f"[Step {self.label}..{self.boundary}]"
+        shown = " ".join([f"[Step {label}..{boundary}]" for label, boundary in self.lines[-NEWEST:]])
+        more = "... " * (len(self.lines) > NEWEST)
+        return f"{named} is no line of what is compressed; these are: {more}{shown or 'none'}"
 
 
 CompressRefusal: TypeAlias = EmptySegment | BlankSummary
+FoldRefusal: TypeAlias = UnfoldableRange | BlankSummary
 Refusal: TypeAlias = (
-    BlankInstruction | EmptySegment | BlankSummary | StaleVerdict | BlankFeedback | UnknownBoundary
+    BlankInstruction
+    | EmptySegment
+    | BlankSummary
+    | StaleVerdict
+    | BlankFeedback
+    | UnknownBoundary
+    | UnfoldableRange
 )

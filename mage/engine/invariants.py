@@ -1,4 +1,4 @@
-"""I1 to I10 of SEMANTICS.md, checked on the whole of a state, with `raise` because `-O` strips `assert`.
+"""I1 to I12 of specs/README.md, checked on the whole of a state, with `raise` because `-O` strips `assert`.
 
 Each is a function under its sentence-name. They run in order: a later one may rely on those before it, so
 every loop ends on any state, however it was forged.
@@ -7,16 +7,19 @@ every loop ends on any state, however it was forged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from mage.engine.errors import InvariantError, UnknownStep
+from mage.engine.folding import lines_inside
 from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, StepId, SummaryId
-from mage.engine.judging import digest_of
+from mage.engine.judging import above, digest_of
 from mage.engine.machine import Active, State, Unverified
 from mage.engine.nodes import (
     ROOT,
     ROOT_OF_SUMMARIES,
     Accepted,
+    Chapter,
     Failed,
     Passed,
     Pending,
@@ -29,7 +32,7 @@ __all__ = ["INVARIANTS", "check", "fits_phase"]
 
 
 def check(state: State) -> None:
-    """Check I1 to I10. Types are trusted, as mypy sees them. Cost: O(size of the tree).
+    """Check I1 to I12. Types are trusted, as mypy sees them. Cost: O(size of the tree).
 
     Raises:
         InvariantError: one does not hold; it names which, and where.
@@ -91,10 +94,14 @@ def covers_are_contiguous(state: State) -> Iterator[str]:
         return
     for number in range(1, tree.next_summary):
         summary = nodes.get(SummaryId(number))
-        if summary is None or summary.id != number or not 0 <= summary.parent < number:
+        if summary is None or summary.id != number or not _is_placed(tree, summary):
             yield f"summary {number} is missing or misplaced: {summary}"
             return
         yield from breaks_in_covers(tree, summary)
+
+
+def _is_placed(tree: Tree, summary: Summary) -> bool:
+    return 0 <= summary.parent < summary.id and 0 <= summary.after < tree.next_summary
 
 
 def breaks_in_covers(tree: Tree, summary: Summary) -> Iterator[str]:
@@ -150,12 +157,12 @@ def labels_rise(state: State) -> Iterator[str]:
             yield f"summary {summary.id} has label {summary.label}, not above that of its parent"
 
 
-def summary_path_is_trusted(state: State) -> Iterator[str]:
-    """I8: on the summary path every summary above the head has passed or was accepted openly; so has the
-    head in Active, is pending in Unverified, has failed in Rejected.
+def way_is_trusted(state: State) -> Iterator[str]:
+    """I8: on the way every summary but the head has passed or was accepted openly; so has the head in
+    Active, is pending in Unverified, has failed in Rejected.
     """
-    *above, head = _path(state.tree)
-    for summary in above:
+    head, *higher = _way(state.tree)
+    for summary in higher:
         if not isinstance(summary.verdict, Passed | Accepted):
             yield f"summary {summary.id} above the head is {summary.verdict}"
     if not fits_phase(state, head):
@@ -190,6 +197,7 @@ def indexes_agree(state: State) -> Iterator[str]:
     yield from _step_indexes(tree)
     yield from _summary_indexes(tree)
     yield from _places_on_the_path(tree)
+    yield from _caches_on_the_way(tree)
     if isinstance(state, Unverified) and state.digest != digest_of(tree):
         yield "the digest is not that of the summary head"
 
@@ -229,15 +237,98 @@ def _places_on_the_path(tree: Tree) -> Iterator[str]:
     notes = tree._settled.notes
     if (list(notes.once), list(notes.standing)) != (once, standing):
         yield "the instructions of the active path are not those that its steps carry"
-    base = ROOT_STEP
-    for summary in _path(tree):
-        base = summary.boundary if summary.kind == "subgoal" else base
+
+
+def _caches_on_the_way(tree: Tree) -> Iterator[str]:
+    for summary in _way(tree):
+        if summary.id == ROOT_SUMMARY:
+            return
+        parent = tree.summary(summary.parent)
+        base = summary.id if summary.kind == "subgoal" else parent.base
         if summary.base != base:
-            yield f"summary {summary.id} counts instructions from step {summary.base}, not from {base}"
+            yield f"summary {summary.id} says that its base is {summary.base}, it is {base}"
+        if summary.above != above(parent):
+            yield f"summary {summary.id} keeps another hash of what stands above it"
+
+
+def taken_in_are_fallbacks(state: State) -> Iterator[str]:
+    """I11: on the way, between a summary of the summary path and its parent stand fallbacks alone, whose
+    covers tile a prefix of its own; between a fallback and its parent nothing. On the summary path
+    fallbacks stand only at the end.
+    """
+    tree = state.tree
+    way = _way(tree)
+    if way[-1].id != ROOT_SUMMARY:
+        yield "the way does not lead to the root"
+        return
+    path = _path(tree)
+    for parent, child in pairwise(path):
+        if parent.kind == "fallback" and child.kind == "subgoal":
+            yield f"summary {child.id} is a subgoal and continues a fallback"
+    places = {summary.id: place for place, summary in enumerate(way)}
+    if not places.keys() >= {summary.id for summary in path}:
+        yield "the way leaves out summaries of the summary path"
+        return
+    for parent, child in pairwise(path):
+        taken_in = way[places[child.id] + 1 : places[parent.id]][::-1]
+        yield from _breaks_in_tiling(parent, child, taken_in)
+
+
+def _breaks_in_tiling(parent: Summary, child: Summary, taken_in: list[Summary]) -> Iterator[str]:
+    if taken_in and child.kind == "fallback":
+        yield f"summary {child.id} is a fallback and took others in"
+    last = parent
+    for fallback in taken_in:
+        if fallback.kind != "fallback" or fallback.parent != last.id or fallback.boundary > child.boundary:
+            yield f"summary {child.id} cannot have taken summary {fallback.id} in"
+        last = fallback
+
+
+def chapters_unfold(state: State) -> Iterator[str]:
+    """I12: the lines of C, unfolded, are the summary path; every summary under a chapter that is shown is
+    trusted and says what it said when the chapter was judged.
+    """
+    tree = state.tree
+    for end, chapters in tree._settled.top.chapters.items():
+        if not 0 < end < tree.next_summary or not chapters or any(each.last != end for each in chapters):
+            yield f"chapters are kept at summary {end}, where they do not end"
+            return
+    path = _path(tree)
+    places = {summary.id: place for place, summary in enumerate(path)}
+    for summary in path:
+        for chapter in tree.chapters_at(summary.id):
+            first = places.get(chapter.first, 0)
+            if not 0 < first < places[summary.id]:
+                yield f"a chapter that ends at summary {summary.id} begins at summary {chapter.first}"
+                return
+            yield from _breaks_in_chapter(tree, chapter, path[first : places[summary.id] + 1])
+
+
+def _breaks_in_chapter(tree: Tree, chapter: Chapter, under: list[Summary]) -> Iterator[str]:
+    accepted = sum([isinstance(summary.verdict, Accepted) for summary in under])
+    told = (under[0].label, under[-1].boundary, accepted)
+    if (chapter.label, chapter.boundary, chapter.accepted) != told:
+        yield f"the chapter {chapter.label}..{chapter.boundary} does not say what stands under it"
+    if is_blank(chapter.text) or any(summary.kind == "fallback" for summary in under):
+        yield f"the chapter {chapter.label}..{chapter.boundary} is blank, or stands for a fallback"
+    lines = lines_inside(tree, chapter)
+    ends = [chapter.label, *[line.boundary for line in lines[:-1]]]
+    if len(lines) < 2 or [line.label for line in lines] != ends:
+        yield f"the lines under the chapter {chapter.label}..{chapter.boundary} do not run on"
 
 
 def _path(tree: Tree) -> list[Summary]:
     return [tree.summary(summary) for summary in tree.summary_path()]
+
+
+def _way(tree: Tree) -> list[Summary]:
+    """Return the summaries of the way from the head up to the root, which comes last; a forged way that is a
+    circle ends without it.
+    """
+    way = [tree.head_summary]
+    while way[-1].id != ROOT_SUMMARY and len(way) <= tree.next_summary:
+        way.append(tree.summary(way[-1].after))
+    return way
 
 
 INVARIANTS: Final[tuple[Callable[[State], Iterator[str]], ...]] = (
@@ -248,7 +339,9 @@ INVARIANTS: Final[tuple[Callable[[State], Iterator[str]], ...]] = (
     heads_agree,
     path_is_whole,
     labels_rise,
-    summary_path_is_trusted,
+    way_is_trusted,
     lessons_stand_at_boundaries,
     indexes_agree,
+    taken_in_are_fallbacks,
+    chapters_unfold,
 )

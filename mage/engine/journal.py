@@ -13,6 +13,7 @@ import attrs
 from returns.result import Failure, Result, Success
 
 from mage.engine.errors import IllegalPhase, MageError, Refusal
+from mage.engine.folding import fold
 from mage.engine.ids import Digest, StepId
 from mage.engine.machine import (
     Active,
@@ -38,6 +39,7 @@ __all__ = [
     "Command",
     "Compress",
     "EmptyJournal",
+    "Fold",
     "Grow",
     "Instruct",
     "Operation",
@@ -88,10 +90,9 @@ class Compress:
 @final
 @attrs.frozen
 class Retext:
-    """Give the summary head a new text; `kind` None keeps its kind (D16)."""
+    """Give the summary head a new text (D16)."""
 
     text: str
-    kind: Kind | None = None
 
 
 @final
@@ -118,7 +119,18 @@ class Revise:
     lesson: str = ""
 
 
-Operation: TypeAlias = Instruct | Grow | Compress | Retext | ApplyVerdict | Accept | Revise
+@final
+@attrs.frozen
+class Fold:
+    """Show a chapter in C in place of a run of lines, judged under this digest (D19)."""
+
+    first: StepId | int
+    last: StepId | int
+    text: str
+    digest: Digest | str
+
+
+Operation: TypeAlias = Instruct | Grow | Compress | Retext | ApplyVerdict | Accept | Revise | Fold
 Command: TypeAlias = Start | Operation
 
 
@@ -130,6 +142,7 @@ _OPERATIONS: Final[dict[type, str]] = {
     ApplyVerdict: "apply_verdict",
     Accept: "accept",
     Revise: "revise",
+    Fold: "fold",
 }
 
 
@@ -188,13 +201,16 @@ def _carry_out(state: State, command: Operation) -> Result[State, Refusal]:
         case Compress():
             return compress(_active(state, "compress"), command.text, command.kind)
         case Retext():
-            return retext(_unsettled(state, "retext"), command.text, command.kind)
+            return retext(_unsettled(state, "retext"), command.text)
         case ApplyVerdict():
             return apply_verdict(state, command.verdict, command.digest)
         case Accept():
             return Success(accept(_unsettled(state, "accept")))
         case Revise():
             return revise(state, command.boundary, command.lesson).map(_state_of)
+        case Fold():
+            active = _active(state, "fold")
+            return fold(active, command.first, command.last, command.text, command.digest)
         case _:
             assert_never(command)
 

@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, final
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, assert_never, final
 
 import attrs
 
-from mage.engine.ids import ROOT_STEP, Digest, StepId
-from mage.engine.nodes import Kind, Step, Summary
+from mage.engine.hints import Hints, hints_for, taken_in
+from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, Digest, StepId
+from mage.engine.nodes import Accepted, Failed, Kind, Line, Passed, Pending, Step, Summary, SummaryVerdict
 from mage.engine.text import quoted
 from mage.engine.tree import Tree, trace
 
 if TYPE_CHECKING:
     from rpds import List
 
-__all__ = ["Earlier", "JudgeRequest", "digest_of", "in_force", "request_for"]
+__all__ = [
+    "Earlier",
+    "JudgeRequest",
+    "above",
+    "boundaries_below",
+    "digest_of",
+    "in_force",
+    "request_for",
+    "sealed",
+    "spelled",
+]
 
 
 @final
 @attrs.frozen
 class Earlier:
-    """A fallback summary right above the one to be judged, of the same subgoal (D12).
+    """A fallback that the summary to be judged took in: an interim account of the same subgoal (D12).
 
     Attributes:
         label: the boundary it starts from.
+        boundary: the last step it covers.
         text: its text.
+        verdict: what was said of that text.
     """
 
     label: StepId
+    boundary: StepId
     text: str
+    verdict: SummaryVerdict
 
 
 @final
@@ -42,18 +57,24 @@ class JudgeRequest:
         task: the task, as given at the start.
         instructions: the texts in force for these steps, in path order (D17).
         kind: what the summary claims: a finished subgoal, or only a faithful account (fallback).
-        earlier: the fallback summaries of the same subgoal, oldest first; their steps stand in `steps` too.
+        before: what C shows above the summary, oldest first.
+        hints: what else was tried on the way of this subgoal, and the lessons there.
+        earlier: the fallbacks that the summary took in, oldest first; `steps` has their steps too.
         steps: what was done, in execution order.
         text: the text to be judged.
-        digest: give it back with the answer.
+        boundaries: where a mistake may be said to have begun (`Failed.boundary`), in path order.
+        digest: give it back with the answer. `hints` and `boundaries` do not enter it.
     """
 
     task: str
     instructions: tuple[str, ...]
     kind: Kind
+    before: tuple[Line, ...]
+    hints: Hints
     earlier: tuple[Earlier, ...]
     steps: tuple[Step, ...]
     text: str
+    boundaries: tuple[StepId, ...]
     digest: Digest
 
 
@@ -85,58 +106,101 @@ def _before(places: List[StepId], end: StepId) -> Iterator[StepId]:
 
 
 def request_for(tree: Tree, digest: Digest, *, since_root: bool) -> JudgeRequest:
-    """Return the question about the summary head; `digest` is its digest. Cost: O(size of the answer)."""
+    """Return the question about the summary head; `digest` is its digest.
+
+    Cost: O(size of the answer), in which `boundaries` has one entry for each summary of the way.
+    """
     summary = tree.head_summary
-    run = _fallbacks_above(tree, summary)
-    above = ROOT_STEP if since_root else (run[0] if run else summary).label
+    before = list(tree.lines_upwards(tree.summary(summary.parent)))
+    before.reverse()
     return JudgeRequest(
         task=tree.task,
         instructions=_in_force_for(tree, summary),
         kind=summary.kind,
-        earlier=tuple(Earlier(fallback.label, fallback.text) for fallback in run),
-        steps=tuple(trace(tree, above, summary.boundary)),
+        before=tuple(before),
+        hints=hints_for(tree, summary),
+        earlier=tuple(
+            [Earlier(each.label, each.boundary, each.text, each.verdict) for each in taken_in(tree, summary)]
+        ),
+        steps=tuple(trace(tree, ROOT_STEP if since_root else summary.label, summary.boundary)),
         text=summary.text,
+        boundaries=boundaries_below(tree, summary.boundary),
         digest=digest,
     )
+
+
+def boundaries_below(tree: Tree, limit: StepId) -> tuple[StepId, ...]:
+    """Return the boundaries of the way that lie below step `limit`, in path order (D5, D7).
+
+    Cost: O(summaries of the way).
+    """
+    found = {summary.boundary for summary in tree.way_upwards()}
+    return tuple(sorted([boundary for boundary in {ROOT_STEP, *found} if boundary < limit]))
 
 
 def digest_of(tree: Tree) -> Digest:
     """Return the digest of the summary head: SHA-256 over the canonical JSON of what is asked (D5).
 
-    Cost: O(contents of the covers, its own and those of the fallbacks of the same subgoal).
+    What stands above the summary enters by the running hash that it keeps. Cost: O(contents of its covers).
     """
     summary = tree.head_summary
-    earlier = [
-        f'{{"covers":{_contents(tree, fallback)},"text":{quoted(fallback.text)}}}'
-        for fallback in _fallbacks_above(tree, summary)
-    ]
+    steps = trace(tree, summary.label, summary.boundary)
+    covers = [f"[{step.id},{quoted(step.action)},{quoted(step.observation)}]" for step in steps]
+    earlier = [spelled(each) for each in taken_in(tree, summary)]
     instructions = [quoted(text) for text in _in_force_for(tree, summary)]
-    canonical = (
-        f'{{"covers":{_contents(tree, summary)},"earlier":[{",".join(earlier)}],'
-        f'"instructions":[{",".join(instructions)}],"kind":"{summary.kind}","summary":{summary.id},'
+    return sealed(
+        f'{{"before":"{summary.above}","covers":{_array(covers)},"earlier":{_array(earlier)},'
+        f'"instructions":{_array(instructions)},"kind":"{summary.kind}","summary":{summary.id},'
         f'"task":{quoted(tree.task)},"text":{quoted(summary.text)}}}'
     )
-    return Digest(hashlib.sha256(canonical.encode(errors="backslashreplace")).hexdigest())
 
 
 def _in_force_for(tree: Tree, summary: Summary) -> tuple[str, ...]:
-    return in_force(tree, tree.summary(summary.parent).base, summary.boundary)
+    base = tree.summary(tree.summary(summary.parent).base)
+    return in_force(tree, base.boundary, summary.boundary)
 
 
-def _fallbacks_above(tree: Tree, summary: Summary) -> list[Summary]:
-    """Return the run of fallback summaries right above a subgoal, oldest first; a fallback has none (D12)."""
-    run: list[Summary] = []
-    while summary.kind == "subgoal" or run:
-        summary = tree.summary(summary.parent)
-        if summary.kind == "subgoal":
-            break
-        run.append(summary)
-    run.reverse()
-    return run
+def above(parent: Summary) -> Digest:
+    """Return the running hash of what stands above a child of `parent`: over the parent's, and its line (D5).
 
-
-def _contents(tree: Tree, summary: Summary) -> str:
-    steps = trace(tree, summary.label, summary.boundary)
-    return (
-        f"[{','.join([f'[{step.id},{quoted(step.action)},{quoted(step.observation)}]' for step in steps])}]"
+    Cost: O(length of the parent's text).
+    """
+    if parent.id == ROOT_SUMMARY:
+        return Digest("")
+    return sealed(
+        f'{{"above":"{parent.above}","label":{parent.label},"text":{quoted(parent.text)},'
+        f'"verdict":{_spelled_verdict(parent.verdict)}}}'
     )
+
+
+def spelled(summary: Summary) -> str:
+    """Return the canonical JSON of what is said of a summary that stands in a line: all but its steps."""
+    verdict = _spelled_verdict(summary.verdict)
+    return f"[{summary.label},{summary.boundary},{quoted(summary.text)},{verdict}]"
+
+
+def _spelled_verdict(verdict: SummaryVerdict) -> str:
+    match verdict:
+        case Pending():
+            word, failed = "pending", None
+        case Passed():
+            word, failed = "passed", None
+        case Failed():
+            word, failed = "failed", verdict
+        case Accepted():
+            word, failed = "accepted", verdict.despite
+        case _:
+            assert_never(verdict)
+    if failed is None:
+        return f'["{word}","","",null]'
+    boundary = "null" if failed.boundary is None else failed.boundary
+    return f'["{word}",{quoted(failed.feedback)},"{failed.fault}",{boundary}]'
+
+
+def _array(items: Iterable[str]) -> str:
+    return f"[{','.join(items)}]"
+
+
+def sealed(canonical: str) -> Digest:
+    """Return the SHA-256 of canonical JSON, lone surrogates escaped as JSON does."""
+    return Digest(hashlib.sha256(canonical.encode(errors="backslashreplace")).hexdigest())

@@ -2,7 +2,7 @@
 
 A state is a tree in one of three phases. The phase follows from the verdict of the summary head (D6):
 
-    Active       it has passed or was accepted     grow, instruct, compress, revise
+    Active       it has passed or was accepted     grow, instruct, compress, fold, revise
     Unverified   it is pending: a judge may think  grow, instruct, retext, take a verdict, accept, revise
     Rejected     it has failed                     retext, accept, revise; no growing on what is wrong
 
@@ -17,7 +17,7 @@ Every operation is a pure function: it returns a new state and leaves the old on
 can get wrong, an operation in a phase where it is not legal, is a type error for mypy and raises
 `IllegalPhase`. `apply_verdict` is legal in every phase: an answer that was overtaken is refused as stale.
 
-Not here: what the agent is shown (`view`), who judges (`judge_request` asks; the host answers), what a
+Not here: what the agent is shown (`view`), chapters (`folding`), who judges (`judge_request` asks; the host answers), what a
 journal is (`journal`). What must change together with `TRANSITIONS`: a command in `journal.py`, the table
 in README.md (generated), `specs/reference.py`, `specs/README.md` and the typing tests.
 """
@@ -50,11 +50,12 @@ from mage.engine.errors import (
     UnknownBoundary,
     require_id,
 )
-from mage.engine.ids import NO_SUMMARY, Digest, StepId
-from mage.engine.judging import JudgeRequest, digest_of, request_for
+from mage.engine.ids import ROOT_SUMMARY, Digest, StepId, SummaryId
+from mage.engine.judging import JudgeRequest, above, boundaries_below, digest_of, request_for
 from mage.engine.nodes import (
     Accepted,
     Failed,
+    Fault,
     Instruction,
     Kind,
     Passed,
@@ -84,6 +85,7 @@ __all__ = [
     "illegal",
     "instruct",
     "judge_request",
+    "require_legal",
     "retext",
     "revise",
     "start",
@@ -144,6 +146,8 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("Active", "instruct", ("Active",), ("BlankInstruction",)),
     Transition("Active", "grow", ("Active",)),
     Transition("Active", "compress", ("Unverified",), ("EmptySegment", "BlankSummary")),
+    Transition("Active", "fold_request", ("Active",), ("UnfoldableRange", "BlankSummary")),
+    Transition("Active", "fold", ("Active",), ("UnfoldableRange", "BlankSummary", "StaleVerdict")),
     Transition("Active", "retext"),
     Transition("Active", "judge_request"),
     Transition("Active", "apply_verdict", (), ("StaleVerdict",)),
@@ -152,14 +156,23 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("Unverified", "instruct", ("Unverified",), ("BlankInstruction",)),
     Transition("Unverified", "grow", ("Unverified",)),
     Transition("Unverified", "compress"),
+    Transition("Unverified", "fold_request"),
+    Transition("Unverified", "fold"),
     Transition("Unverified", "retext", ("Unverified",), ("BlankSummary",)),
     Transition("Unverified", "judge_request", ("Unverified",)),
-    Transition("Unverified", "apply_verdict", ("Active", "Rejected"), ("StaleVerdict", "BlankFeedback")),
+    Transition(
+        "Unverified",
+        "apply_verdict",
+        ("Active", "Rejected"),
+        ("StaleVerdict", "UnknownBoundary", "BlankFeedback"),
+    ),
     Transition("Unverified", "accept", ("Active",)),
     Transition("Unverified", "revise", ("Active", "Unverified"), ("UnknownBoundary",)),
     Transition("Rejected", "instruct"),
     Transition("Rejected", "grow"),
     Transition("Rejected", "compress"),
+    Transition("Rejected", "fold_request"),
+    Transition("Rejected", "fold"),
     Transition("Rejected", "retext", ("Unverified",), ("BlankSummary",)),
     Transition("Rejected", "judge_request"),
     Transition("Rejected", "apply_verdict", (), ("StaleVerdict",)),
@@ -176,7 +189,12 @@ _LEGAL: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def _require_legal(operation: str, state: State) -> None:
+def require_legal(operation: str, state: State) -> None:
+    """Refuse an operation by its name in a phase where it is not legal.
+
+    Raises:
+        IllegalPhase: it is not legal in the phase of `state`.
+    """
     if type(state).__name__ not in _LEGAL[operation]:
         raise illegal(operation, state)
 
@@ -219,7 +237,7 @@ def instruct(
         IllegalPhase: `state` is `Rejected`.
         NotText: `text` is not a string.
     """
-    _require_legal("instruct", state)
+    require_legal("instruct", state)
     instruction = Instruction(as_text(text), bool(standing))
     if is_blank(instruction.text):
         return Failure(BlankInstruction())
@@ -251,7 +269,7 @@ def grow(state: Active | Unverified, action: str, observation: str) -> Active | 
         IllegalPhase: `state` is `Rejected`.
         NotText: `action` or `observation` is not a string.
     """
-    _require_legal("grow", state)
+    require_legal("grow", state)
     action, observation = as_text(action), as_text(observation)
     tree = state.tree
     known = tree.child_with(tree.step_head, (action, observation))
@@ -260,10 +278,11 @@ def grow(state: Active | Unverified, action: str, observation: str) -> Active | 
 
 
 def compress(state: Active, text: str, kind: Kind = "subgoal") -> Result[Unverified, CompressRefusal]:
-    """Replace the open segment by a summary, to be judged (Algorithm 1, Compress).
+    """Replace steps by a summary, to be judged (Algorithm 1, Compress).
 
-    A child of the summary head that covers the same steps is taken again: it keeps its id and gets the new
-    text (D4, L4). With nothing open, a fallback head becomes the subgoal it belonged to (D12).
+    A fallback covers the open segment. A subgoal covers all steps since the last one ended, so it takes in
+    the fallbacks that cut it (D12). A summary that covers the same steps from the same place is taken again:
+    it keeps its id and gets the new text (D4, L4).
 
     Args:
         state: `Active`.
@@ -272,43 +291,63 @@ def compress(state: Active, text: str, kind: Kind = "subgoal") -> Result[Unverif
 
     Returns:
         The new state, or `EmptySegment` or `BlankSummary`, in this order (D3).
-        Cost: O(open segment + contents that the judge is asked about).
+        Cost: O(contents of the covers).
 
     Raises:
         IllegalPhase: `state` is not `Active`.
         NotText: `text` is not a string.
         UnknownName: `kind` is no kind.
     """
-    _require_legal("compress", state)
+    require_legal("compress", state)
     text = as_text(text)
     kind = as_kind(kind)
     tree = state.tree
     head = tree.head_summary
-    covers = tree.segment()
-    if not covers and (kind, head.kind) != ("subgoal", "fallback"):
-        return Failure(EmptySegment(head.boundary))
+    parent = tree.summary(head.base) if kind == "subgoal" else head
+    if parent.boundary == tree.step_head:
+        return Failure(EmptySegment(parent.boundary))
     if is_blank(text):
         return Failure(BlankSummary())
-    if not covers:
-        return Success(_retexted(tree, head, text, kind))
-    known = tree.child_ending_at(head.id, covers[-1])
+    known = tree.child_ending_at(parent.id, tree.step_head)
     if known is not None:
-        return Success(_retexted(tree, tree.summary(known), text, kind))
-    base = _base(head, covers[-1], kind)
-    summary = Summary(tree.next_summary, head.id, head.boundary, covers, text, kind, Pending(), base)
-    return Success(_unverified(with_summary(tree, summary)))
+        after = head.after if known == head.id else head.id
+        return Success(_retexted(tree, tree.summary(known), text, kind, after))
+    covers = tuple([step.id for step in trace(tree, parent.boundary, tree.step_head)])
+    return Success(_pending(tree, tree.next_summary, parent, head.id, covers, text, kind))
 
 
-def retext(
-    state: Unverified | Rejected, text: str, kind: Kind | None = None
-) -> Result[Unverified, BlankSummary]:
+def _pending(
+    tree: Tree,
+    summary: SummaryId,
+    parent: Summary,
+    after: SummaryId,
+    covers: tuple[StepId, ...],
+    text: str,
+    kind: Kind,
+) -> Unverified:
+    base = summary if kind == "subgoal" else parent.base
+    new = Summary(
+        summary,
+        parent.id,
+        after,
+        parent.boundary,
+        covers,
+        text,
+        kind,
+        Pending(),
+        base,
+        above(parent),
+    )
+    tree = with_summary(tree, new)
+    return Unverified(tree, digest_of(tree))
+
+
+def retext(state: Unverified | Rejected, text: str) -> Result[Unverified, BlankSummary]:
     """Give the summary head a new text and touch no step (D16, L11). The same text again changes nothing.
 
     Args:
         state: `Unverified` or `Rejected`.
-        text: the new text.
-        kind: the resulting kind, such as `"subgoal"` for a fallback whose subgoal is now over (D12);
-            None keeps it.
+        text: the new text; the kind stays.
 
     Returns:
         The new state, its summary pending, or `BlankSummary`. What an old failure said of the steps is
@@ -317,32 +356,21 @@ def retext(
     Raises:
         IllegalPhase: `state` is `Active`.
         NotText: `text` is not a string.
-        UnknownName: `kind` is no kind.
     """
-    _require_legal("retext", state)
+    require_legal("retext", state)
     text = as_text(text)
     head = state.tree.head_summary
-    kind = head.kind if kind is None else as_kind(kind)
     if is_blank(text):
         return Failure(BlankSummary())
-    if isinstance(state, Unverified) and (text, kind) == (head.text, head.kind):
+    if isinstance(state, Unverified) and text == head.text:
         return Success(state)
-    return Success(_retexted(state.tree, head, text, kind))
+    return Success(_retexted(state.tree, head, text, head.kind, head.after))
 
 
-def _retexted(tree: Tree, old: Summary, text: str, kind: Kind) -> Unverified:
-    base = _base(tree.summary(old.parent), old.boundary, kind)
-    new = Summary(old.id, old.parent, old.label, old.covers, text, kind, Pending(), base)
+def _retexted(tree: Tree, old: Summary, text: str, kind: Kind, after: SummaryId) -> Unverified:
+    parent = tree.summary(old.parent)
     tree = with_lesson(tree, old.label, _feedback_on_steps(old.verdict))
-    return _unverified(with_summary(tree, new))
-
-
-def _base(parent: Summary, boundary: StepId, kind: Kind) -> StepId:
-    return boundary if kind == "subgoal" else parent.base
-
-
-def _unverified(tree: Tree) -> Unverified:
-    return Unverified(tree, digest_of(tree))
+    return _pending(tree, old.id, parent, after, old.covers, text, kind)
 
 
 def _feedback_on_steps(verdict: SummaryVerdict) -> str:
@@ -374,29 +402,31 @@ def judge_request(state: Unverified, *, since_root: bool = False) -> JudgeReques
     Raises:
         IllegalPhase: `state` is not `Unverified`.
     """
-    _require_legal("judge_request", state)
+    require_legal("judge_request", state)
     return request_for(state.tree, state.digest, since_root=since_root)
 
 
 def apply_verdict(
     state: State, verdict: Verdict, digest: Digest | str
-) -> Result[Active | Rejected, StaleVerdict | BlankFeedback]:
+) -> Result[Active | Rejected, StaleVerdict | UnknownBoundary | BlankFeedback]:
     """Take a judge's answer (Algorithm 1, Maintain; D5, D6). The open segment stays.
 
     Args:
         state: any; where no summary is pending, every answer is stale.
-        verdict: `Passed()` or `Failed(feedback, fault)`.
+        verdict: `Passed()` or `Failed(feedback, fault, boundary)`.
         digest: the digest of the request that is answered.
 
     Returns:
-        `Active` after a pass, `Rejected` after a fail; or `StaleVerdict` or `BlankFeedback`, in this order.
-        Cost: O(1).
+        `Active` after a pass, `Rejected` after a fail; or `StaleVerdict`, `UnknownBoundary` (the verdict names
+        a boundary that is none of the request's, or any where only the text is at fault) or `BlankFeedback`,
+        in this order. Cost: O(1), with a boundary O(way passed over).
 
     Raises:
+        NotAnId: the boundary is neither None nor an integer.
         NotText: the feedback is not a string.
         UnknownName: the fault is none of `"execution"`, `"summary"`.
     """
-    _require_legal("apply_verdict", state)
+    require_legal("apply_verdict", state)
     if not isinstance(state, Unverified):
         return Failure(StaleVerdict(Digest(digest), None))
     if digest != state.digest:
@@ -405,12 +435,35 @@ def apply_verdict(
         case Passed():
             return Success(Active(_judged(state.tree, verdict)))
         case Failed():
-            failed = Failed(as_text(verdict.feedback), as_fault(verdict.fault))
+            boundary = None if verdict.boundary is None else require_id(verdict.boundary)
+            failed = Failed(as_text(verdict.feedback), as_fault(verdict.fault), boundary)
+            if boundary is not None and not _may_begin_at(state.tree, boundary, failed.fault):
+                return Failure(_unknown_origin(state.tree, boundary, failed.fault))
             if is_blank(failed.feedback):
                 return Failure(BlankFeedback())
             return Success(Rejected(_judged(state.tree, failed)))
         case _:
             assert_never(verdict)
+
+
+def _may_begin_at(tree: Tree, boundary: StepId, fault: Fault) -> bool:
+    """Tell whether a mistake may be said to have begun at `boundary`: one of the steps, on the way (D5)."""
+    if fault == "summary" or boundary >= tree.boundary:
+        return False
+    return _ending_at(tree, boundary) is not None
+
+
+def _unknown_origin(tree: Tree, boundary: StepId, fault: Fault) -> UnknownBoundary:
+    if fault == "summary":
+        return UnknownBoundary(boundary, ())
+    return _unknown_boundary(tree, boundary, tree.boundary)
+
+
+def _unknown_boundary(tree: Tree, boundary: StepId, limit: StepId) -> UnknownBoundary:
+    """Return the refusal that lists the boundaries of the way below `limit`. Cost: O(way)."""
+    legal = boundaries_below(tree, limit)
+    lines = sorted([line.boundary for line in tree.lines_upwards(tree.head_summary) if line.boundary < limit])
+    return UnknownBoundary(boundary, legal, tuple(lines))
 
 
 def accept(state: Unverified | Rejected) -> Active:
@@ -419,7 +472,7 @@ def accept(state: Unverified | Rejected) -> Active:
     Raises:
         IllegalPhase: `state` is `Active`.
     """
-    _require_legal("accept", state)
+    require_legal("accept", state)
     verdict = state.tree.head_summary.verdict
     despite = verdict if isinstance(verdict, Failed) else None
     return Active(_judged(state.tree, Accepted(despite)))
@@ -429,7 +482,18 @@ def _judged(tree: Tree, verdict: SummaryVerdict) -> Tree:
     old = tree.head_summary
     return with_summary(
         tree,
-        Summary(old.id, old.parent, old.label, old.covers, old.text, old.kind, verdict, old.base),
+        Summary(
+            old.id,
+            old.parent,
+            old.after,
+            old.label,
+            old.covers,
+            old.text,
+            old.kind,
+            verdict,
+            old.base,
+            old.above,
+        ),
     )
 
 
@@ -452,29 +516,32 @@ class Revised:
 def revise(state: State, boundary: StepId | int, lesson: str) -> Result[Revised, UnknownBoundary]:
     """Go back to a boundary, and leave there what was learned (Algorithm 1, Revise; D7, D8).
 
-    The summary that ends at `boundary` becomes the summary head, its last step the step head; nothing is
-    open (L5). Given the label of a summary this is Algorithm 1 word for word; the current boundary drops
-    only the open segment. No step and no summary is lost (L1).
+    The summary of the way that ends at `boundary` becomes the summary head, its last step the step head;
+    nothing is open (L5). Given the label of a summary this is Algorithm 1 word for word; the current boundary
+    drops only the open segment, and that of a fallback that a subgoal took in keeps what it stands for. No
+    step and no summary is lost (L1).
 
     Args:
         state: any.
-        boundary: the last step of a summary on the summary path, but not of a failed head.
+        boundary: the last step of a summary on the way; after a failed verdict below that summary's own.
         lesson: what to tell those who come back here; a blank one leaves none.
 
     Returns:
         What it led to, or `UnknownBoundary` with the legal ones.
-        Cost: O(summaries passed over + steps and instructions left behind); a refusal O(summary path).
+        Cost: O(way passed over + steps and instructions left behind); a refusal O(way).
 
     Raises:
         NotAnId: `boundary` is not an integer.
         NotText: `lesson` is not a string.
     """
-    _require_legal("revise", state)
+    require_legal("revise", state)
     lesson = as_text(lesson)
     tree = state.tree
-    target = _summary_ending_at(state, require_id(boundary))
+    boundary = require_id(boundary)
+    limit = tree.boundary if isinstance(state, Rejected) else tree.next_step
+    target = _ending_at(tree, boundary) if boundary < limit else None
     if target is None:
-        return Failure(UnknownBoundary(require_id(boundary), _legal_boundaries(state)))
+        return Failure(_unknown_boundary(tree, boundary, limit))
     if target.boundary == tree.step_head and is_blank(lesson) and not isinstance(state, Rejected):
         return Success(Revised(state, (), ()))
     abandoned = trace(tree, target.boundary, tree.step_head)[::-1]
@@ -485,20 +552,9 @@ def revise(state: State, boundary: StepId | int, lesson: str) -> Result[Revised,
     return Success(Revised(Active(tree), tuple(abandoned), left))
 
 
-def _summary_ending_at(state: State, boundary: StepId) -> Summary | None:
-    """Return the summary that revise goes back to: boundaries rise along the path, so look upwards."""
-    tree = state.tree
+def _ending_at(tree: Tree, boundary: StepId) -> Summary | None:
+    """Return the summary of the way that ends at `boundary`, a subgoal before what it took in last (D7)."""
     summary = tree.head_summary
-    if isinstance(state, Rejected):
-        summary = tree.summary(summary.parent)
-    while summary.boundary > boundary and summary.parent != NO_SUMMARY:
-        summary = tree.summary(summary.parent)
+    while summary.boundary > boundary and summary.id != ROOT_SUMMARY:
+        summary = tree.summary(summary.after)
     return summary if summary.boundary == boundary else None
-
-
-def _legal_boundaries(state: State) -> tuple[StepId, ...]:
-    tree = state.tree
-    path = tree.summary_path()
-    if isinstance(state, Rejected):
-        path = path[:-1]
-    return tuple(tree.summary(summary).boundary for summary in path)

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 
 from mage.engine.errors import UnknownName
-from mage.engine.ids import NO_SUMMARY, NOWHERE, ROOT_STEP, ROOT_SUMMARY, StepId, SummaryId
+from mage.engine.ids import NO_SUMMARY, NOWHERE, ROOT_STEP, ROOT_SUMMARY, Digest, StepId, SummaryId
 
 __all__ = [
     "FAULTS",
@@ -19,10 +19,13 @@ __all__ = [
     "ROOT",
     "ROOT_OF_SUMMARIES",
     "Accepted",
+    "Chapter",
     "Failed",
     "Fault",
     "Instruction",
     "Kind",
+    "Lesson",
+    "Line",
     "Passed",
     "Pending",
     "Step",
@@ -83,10 +86,12 @@ class Failed:
     Attributes:
         feedback: what is wrong; not blank.
         fault: `"execution"` where the steps are wrong, `"summary"` where only the text is.
+        boundary: where the mistake began, if the judge named it: a boundary that revise may go back to (D5).
     """
 
     feedback: str
     fault: Fault = "execution"
+    boundary: StepId | None = None
 
 
 @final
@@ -105,6 +110,15 @@ Verdict: TypeAlias = Passed | Failed
 """What a judge answers."""
 SummaryVerdict: TypeAlias = Pending | Passed | Failed | Accepted
 """What a summary carries."""
+
+
+@final
+@attrs.frozen
+class Lesson:
+    """What was learned, left at a boundary by a revise or by a verdict whose text was replaced (D4, D8)."""
+
+    boundary: StepId
+    text: str
 
 
 @final
@@ -156,23 +170,28 @@ class Summary:
     Attributes:
         id: unique, never reused (D1).
         parent: the summary it continues; the root has none (-1).
+        after: the summary head that it was made from: its parent, or the last of the fallbacks that it took
+            in (D12); the root has none (-1).
         label: the boundary it starts from, shown to the agent as `[Step 24]` (D1).
         covers: the steps it stands for, in execution order.
         text: what the agent reads instead of them.
         kind: `"subgoal"`, or `"fallback"` for one that ends no subgoal (D12).
         verdict: what was said of its present text.
-        base: where instructions count from while this is the summary head (D17). A cache, right for every
-            summary on the summary path; it takes no part in equality.
+        base: itself, or the nearest summary above it that is no fallback. A cache, right for every summary
+            on the way; it takes no part in equality.
+        above: the running hash of what C says above it, unfolded (D5). A cache as well.
     """
 
     id: SummaryId
     parent: SummaryId
+    after: SummaryId
     label: StepId
     covers: tuple[StepId, ...] = attrs.field(repr=_covers_in_short)
     text: str
     kind: Kind
     verdict: SummaryVerdict
-    base: StepId = attrs.field(eq=False, repr=False)
+    base: SummaryId = attrs.field(eq=False, repr=False)
+    above: Digest = attrs.field(eq=False, repr=False)
 
     @property
     def boundary(self) -> StepId:
@@ -180,7 +199,41 @@ class Summary:
         return self.covers[-1]
 
 
+@final
+@attrs.frozen
+class Chapter:
+    """One text that is shown in C in place of a run of finished subgoals (D19).
+
+    Attributes:
+        label: the label of the first summary under it.
+        boundary: the boundary of the last.
+        text: what the agent reads instead of their texts.
+        accepted: how many of the summaries under it were accepted without a pass.
+        first: the first summary under it.
+        last: the last summary under it; the chapter ends there.
+    """
+
+    label: StepId
+    boundary: StepId
+    text: str
+    accepted: int
+    first: SummaryId
+    last: SummaryId
+
+
+Line: TypeAlias = Summary | Chapter
+"""What one line of C shows."""
+
 ROOT: Final = Step(ROOT_STEP, NOWHERE, "", "")
 ROOT_OF_SUMMARIES: Final = Summary(
-    ROOT_SUMMARY, NO_SUMMARY, NOWHERE, (ROOT_STEP,), "", "subgoal", Passed(), ROOT_STEP
+    ROOT_SUMMARY,
+    NO_SUMMARY,
+    NO_SUMMARY,
+    NOWHERE,
+    (ROOT_STEP,),
+    "",
+    "subgoal",
+    Passed(),
+    ROOT_SUMMARY,
+    Digest(""),
 )

@@ -17,12 +17,12 @@ import attrs
 
 from mage.engine.errors import UnknownStep, UnknownSummary
 from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, StepId, SummaryId
-from mage.engine.nodes import Instruction, Step, Summary
+from mage.engine.nodes import Chapter, Instruction, Line, Step, Summary
 
 if TYPE_CHECKING:
     from rpds import HashTrieMap, List
 
-__all__ = ["CHUNK", "Content", "Notes", "Settled", "TopLayer", "Tree", "trace"]
+__all__ = ["CHUNK", "Content", "Notes", "Settled", "TopLayer", "Tree", "first_of", "trace"]
 
 CHUNK: Final = 32
 """Steps per chunk: a power of two, small enough that copying a tail is cheaper than a map insert."""
@@ -43,11 +43,13 @@ class TopLayer:
         branches: for each summary its children by boundary, without the one that has the next id; below
             one summary the boundary decides the covers, because the path to a step is unique.
         head: the summary head.
+        chapters: for each summary the chapters that end at it, oldest first (D19).
     """
 
     others: HashTrieMap[SummaryId, Summary]
     branches: HashTrieMap[SummaryId, HashTrieMap[StepId, SummaryId]]
     head: Summary
+    chapters: HashTrieMap[SummaryId, tuple[Chapter, ...]]
 
 
 @final
@@ -197,6 +199,28 @@ class Tree:
             yield summary
             summary = others[summary.parent]
 
+    def way_upwards(self) -> Iterator[Summary]:
+        """Yield the summaries of the way from the head upwards, without the root (D7)."""
+        others = self._settled.top.others
+        summary = self._settled.top.head
+        while summary.id != ROOT_SUMMARY:
+            yield summary
+            summary = others[summary.after]
+
+    def chapters_at(self, summary: SummaryId) -> tuple[Chapter, ...]:
+        """Return the chapters that end at a summary, oldest first (D19). Cost: O(1)."""
+        return self._settled.top.chapters.get(summary, ())
+
+    def lines_upwards(self, summary: Summary) -> Iterator[Line]:
+        """Yield the lines of C from that of `summary` upwards: the newest chapter that ends at a summary
+        stands for it and for all that the chapter covers (D19).
+        """
+        while summary.id != ROOT_SUMMARY:
+            chapters = self.chapters_at(summary.id)
+            line = chapters[-1] if chapters else summary
+            yield line
+            summary = self.summary(first_of(line, self).parent)
+
     def step_children(self, step: StepId) -> tuple[StepId, ...]:
         """Return the ids of the steps taken from here, in order of ids. Cost: O(k log k).
 
@@ -249,6 +273,11 @@ class Tree:
     def instructions_at(self, step: StepId) -> tuple[Instruction, ...]:
         """Return the instructions placed at `step`, oldest first (D17). Cost: O(1)."""
         return self._settled.notes.instructions.get(step, ())
+
+
+def first_of(line: Line, tree: Tree) -> Summary:
+    """Return the first summary under a line: itself, where it is no chapter. Cost: O(1)."""
+    return tree.summary(line.first) if isinstance(line, Chapter) else line
 
 
 def trace(tree: Tree, above: StepId, below: StepId) -> list[Step]:

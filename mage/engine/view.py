@@ -10,31 +10,14 @@ from typing import final
 
 import attrs
 
+from mage.engine.hints import Hints, hints_shown
 from mage.engine.ids import StepId
 from mage.engine.judging import in_force
 from mage.engine.machine import State
-from mage.engine.nodes import Step, Summary
+from mage.engine.nodes import Line, Step
 from mage.engine.tree import trace
 
-__all__ = ["ExecutionState", "Hints", "hints", "instructions", "view"]
-
-
-@final
-@attrs.frozen
-class Hints:
-    """H: what was tried from here, and what was learned (D8, D9). Each part is in order of ids.
-
-    Attributes:
-        boundary: the current boundary, where the lessons stand.
-        continuations: the steps that were taken from the step head before.
-        subgoals: the summaries that continued the summary head before, with their verdicts.
-        lessons: the lessons left at the current boundary, oldest first.
-    """
-
-    boundary: StepId
-    continuations: tuple[Step, ...]
-    subgoals: tuple[Summary, ...]
-    lessons: tuple[str, ...]
+__all__ = ["ExecutionState", "hints", "instructions", "view"]
 
 
 @final
@@ -45,14 +28,14 @@ class ExecutionState:
     Attributes:
         task: the task, as given at the start.
         instructions: the texts in force, in path order (D17).
-        compressed: C, the summaries of the summary path, without the root.
+        compressed: C, a line for each chapter and each summary of the summary path that stands in none.
         raw: R, the steps of the open segment.
         hints: H.
     """
 
     task: str
     instructions: tuple[str, ...]
-    compressed: tuple[Summary, ...]
+    compressed: tuple[Line, ...]
     raw: tuple[Step, ...]
     hints: Hints
 
@@ -69,7 +52,7 @@ def view(state: State) -> ExecutionState:
     """
     tree = state.tree
     head = tree.head_summary
-    compressed = list(tree.summaries_upwards())
+    compressed = list(tree.lines_upwards(head))
     compressed.reverse()
     return ExecutionState(
         task=tree.task,
@@ -83,16 +66,9 @@ def view(state: State) -> ExecutionState:
 def instructions(state: State) -> tuple[str, ...]:
     """Return the texts in force alone, in path order (D17). Any phase. Cost: O(size of what is returned)."""
     tree = state.tree
-    return in_force(tree, tree.head_summary.base, tree.next_step)
+    return in_force(tree, tree.summary(tree.head_summary.base).boundary, tree.next_step)
 
 
 def hints(state: State) -> Hints:
     """Return H alone. Any phase. Cost: O(size of what is returned)."""
-    tree = state.tree
-    head = tree.head_summary
-    return Hints(
-        boundary=head.boundary,
-        continuations=tuple([tree.step(step) for step in tree.step_children(tree.step_head)]),
-        subgoals=tuple([tree.summary(summary) for summary in tree.summary_children(head.id)]),
-        lessons=tree.lessons_at(head.boundary),
-    )
+    return hints_shown(state.tree)

@@ -61,7 +61,8 @@ def question(run: Run, shown: ExecutionState) -> Decide:
     labels = [summary.label for summary in whole.compressed] if run.policy.revise else []
     here = [] if isinstance(run.state, Rejected) else [whole.boundary]
     boundaries = tuple(dict.fromkeys([*labels, *here])) if run.policy.revise else ()
-    fallback = bool(whole.compressed) and whole.compressed[-1].kind == "fallback"
+    last = run.state.tree.head_summary
+    fallback = last.kind == "fallback"
     left = room(run, shown)
     return Decide(
         shown,
@@ -135,7 +136,7 @@ async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Ou
     if head.kind == "subgoal" and run.counts.retexts.get(head.id, 0) >= run.policy.max_retexts:
         await run.notice("refused", "Its text was written anew as often as allowed: go on from here.")
         return None
-    result = await run.operate(Retext(text, "subgoal"), meta)
+    result = await run.operate(Retext(text), meta)
     if isinstance(result, Unverified):
         run.awaiting = None
         return await maintain(run)

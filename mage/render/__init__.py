@@ -33,10 +33,10 @@ from mage.render.blocks import body_of, hints_of
 from mage.render.caps import DEFAULT_CAPS, NO_CAPS, BadCap, Caps
 from mage.render.diagrams import as_dot, as_mermaid
 from mage.render.diff import Difference, Sides, compare_states
-from mage.render.drawing import Line, bars, draw
+from mage.render.drawing import DrawnLine, bars, draw
 from mage.render.meter import Meter
 from mage.render.text import one_line, printable
-from mage.render.to_json import difference_as_json, state_as_json, step_as_json, summary_as_json, tree_as_json
+from mage.render.to_json import difference_as_json, line_as_json, state_as_json, step_as_json, tree_as_json
 
 __all__ = [
     "DEFAULT_CAPS",
@@ -44,7 +44,7 @@ __all__ = [
     "BadCap",
     "Caps",
     "Difference",
-    "Line",
+    "DrawnLine",
     "Meter",
     "Sides",
     "as_dot",
@@ -54,6 +54,7 @@ __all__ = [
     "compare_states",
     "difference_as_json",
     "draw",
+    "line_as_json",
     "one_line",
     "printable",
     "render",
@@ -61,7 +62,6 @@ __all__ = [
     "render_hints",
     "state_as_json",
     "step_as_json",
-    "summary_as_json",
     "tree_as_json",
 ]
 

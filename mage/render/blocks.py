@@ -3,14 +3,15 @@
     Task: ...
     Instruction: ...                              for each one in force
     [Step 24] ...                                 for each summary of C: its label and text
-    Status: ...                                   where it is a fallback or has not passed
+    [Step 0..24] ...                              for each chapter: its first label, its last boundary, its text
+    Status: ...                                   where it is a fallback, or not all of it has passed
     open since [Step 40]                          always: where R begins, the current boundary
     Action: ...
     Observation: ...                              for each step of R
     Hints: ...                                    where there are any
     Tried action: ... / Tried observation: ...    for each continuation
     Tried subgoal [Step 40]: ... / Status: ...    for each subgoal
-    Lesson: ...
+    Lesson: ... / Lesson [Step 36]: ...           for each lesson; where it was left, if not at the boundary
     [... 12 more lessons, older] / [... 340 characters more]    what a cap leaves out
 
 Every block begins at the left margin with a letter or `[`; every further line of it is indented. The label
@@ -22,7 +23,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar, assert_never
 
-from mage.engine import Accepted, ExecutionState, Failed, Hints, Passed, Pending, Step, StepId, Summary
+from mage.engine import (
+    Accepted,
+    Chapter,
+    ExecutionState,
+    Failed,
+    Hints,
+    Lesson,
+    Line,
+    Passed,
+    Pending,
+    Step,
+    StepId,
+    Summary,
+)
 from mage.engine.nodes import SummaryVerdict
 from mage.render.caps import Caps
 from mage.render.text import indented
@@ -35,13 +49,13 @@ __all__ = [
     "body_of",
     "head_of",
     "hints_of",
+    "line_of",
     "newest",
     "observation_of",
     "opening_of",
     "recent",
     "recent_of",
     "step_of",
-    "summary_of",
 ]
 
 _T = TypeVar("_T")
@@ -77,11 +91,19 @@ class Newest(NamedTuple, Generic[_T]):
 
 
 class Recent(NamedTuple):
-    """What caps leave of the hints; a lesson that was left several times is one, where these say so."""
+    """What caps leave of the hints; a lesson that was left several times is one, where these say so.
 
+    Attributes:
+        boundary: the current one.
+        continuations: steps that were tried from here.
+        subgoals: summaries that were tried from here.
+        lessons: lessons left since the base.
+    """
+
+    boundary: StepId
     continuations: Newest[Step]
     subgoals: Newest[Summary]
-    lessons: Newest[str]
+    lessons: Newest[Lesson]
 
 
 _HINTS = Block("Hints: what was tried from here before and left, and lessons from what went wrong")
@@ -98,8 +120,8 @@ def body_of(shown: ExecutionState) -> Iterator[Block]:
 def head_of(shown: ExecutionState) -> Iterator[Block]:
     """Yield the task, the instructions in force, C, and where R begins."""
     yield from asked_of(shown.task, shown.instructions)
-    for summary in shown.compressed:
-        yield from summary_of(summary)
+    for line in shown.compressed:
+        yield from line_of(line)
     yield opening_of(shown.boundary)
 
 
@@ -116,11 +138,16 @@ def opening_of(boundary: StepId) -> Block:
     return Block(f"open since [Step {boundary}]")
 
 
-def summary_of(summary: Summary) -> Iterator[Block]:
-    """Yield a summary of C; one that passed and ended its subgoal needs no status."""
-    yield Block(f"[Step {summary.label}] ", summary.text)
-    if summary.kind == "fallback" or not isinstance(summary.verdict, Passed):
-        yield _status(summary)
+def line_of(line: Line) -> Iterator[Block]:
+    """Yield a line of C; a subgoal that passed, and a chapter of such subgoals, needs no status."""
+    if isinstance(line, Chapter):
+        yield Block(f"[Step {line.label}..{line.boundary}] ", line.text)
+        if line.accepted:
+            yield Block(f"Status: {line.accepted} of its subgoals accepted without a pass")
+        return
+    yield Block(f"[Step {line.label}] ", line.text)
+    if line.kind == "fallback" or not isinstance(line.verdict, Passed):
+        yield _status(line)
 
 
 def step_of(action: str, observation: str) -> tuple[Block, Block]:
@@ -135,7 +162,7 @@ def observation_of(observation: str) -> Block:
 
 def _status(summary: Summary) -> Block:
     said, feedback = _verdict(summary.verdict)
-    kind = "fallback, its subgoal is not over; " if summary.kind == "fallback" else ""
+    kind = "interim account of the subgoal that is going on; " if summary.kind == "fallback" else ""
     return Block(f"Status: {kind}{said}", feedback)
 
 
@@ -166,24 +193,28 @@ def hints_of(hints: Hints, caps: Caps) -> Iterator[Block]:
 
 def recent(hints: Hints, caps: Caps) -> Recent:
     """Return what `caps` leave of the hints. Cost: O(number of hints)."""
-    lessons = _distinct(hints.lessons) if caps.distinct_lessons else hints.lessons
+    subgoals = newest(hints.subgoals, caps.subgoals)
+    lessons = _distinct(hints.lessons, subgoals.shown) if caps.distinct_lessons else hints.lessons
     return Recent(
+        hints.boundary,
         newest(hints.continuations, caps.continuations),
-        newest(hints.subgoals, caps.subgoals),
+        subgoals,
         newest(lessons, caps.lessons),
     )
 
 
 def recent_of(hints: Recent, caps: Caps) -> Iterator[Block]:
     """Yield hints of which `caps` left these, their texts cut; nothing where there are none."""
-    if not any(part.older or part.shown for part in hints):
+    parts = (hints.continuations, hints.subgoals, hints.lessons)
+    if not any(part.older or part.shown for part in parts):
         return
     yield _HINTS
     yield from _continuations(hints.continuations, caps)
     yield from _subgoals(hints.subgoals, caps)
     yield from _left_out(hints.lessons.older, "lesson")
     for lesson in hints.lessons.shown:
-        yield from _cut(Block("Lesson: ", lesson), caps.text_chars)
+        place = "" if lesson.boundary == hints.boundary else f" [Step {lesson.boundary}]"
+        yield from _cut(Block(f"Lesson{place}: ", lesson.text), caps.text_chars)
 
 
 def _continuations(steps: Newest[Step], caps: Caps) -> Iterator[Block]:
@@ -200,9 +231,12 @@ def _subgoals(summaries: Newest[Summary], caps: Caps) -> Iterator[Block]:
         yield from _cut(_status(summary), caps.text_chars)
 
 
-def _distinct(lessons: Sequence[str]) -> Sequence[str]:
-    """Return each lesson once, in the order in which they were left last."""
-    return tuple(dict.fromkeys(reversed(lessons)))[::-1]
+def _distinct(lessons: Sequence[Lesson], tried: Sequence[Summary]) -> Sequence[Lesson]:
+    """Return each lesson once, where it was left last, and none that the status of a tried subgoal says too."""
+    said = {_verdict(summary.verdict)[1] for summary in tried}
+    last = {lesson.text: lesson for lesson in lessons}
+    kept = {id(lesson) for text, lesson in last.items() if text not in said}
+    return tuple([lesson for lesson in lessons if id(lesson) in kept])
 
 
 def newest(items: Sequence[_T], limit: int | None) -> Newest[_T]:

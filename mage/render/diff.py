@@ -13,7 +13,7 @@ from typing import Generic, TypeVar, final
 
 import attrs
 
-from mage.engine import ExecutionState, Step, Summary
+from mage.engine import Chapter, ExecutionState, Lesson, Line, Step, Summary
 
 Item = TypeVar("Item")
 
@@ -51,23 +51,25 @@ class Difference:
         raw: R.
         boundary: of H: the current boundary, one item a side.
         continuations: of H: the steps that were taken from the step head before.
-        subgoals: of H: the summaries that continued the summary head before.
+        subgoals: of H: the summaries that were made from here before.
         lessons: of H.
     """
 
     task: Sides[str]
     instructions: Sides[str]
-    compressed: Sides[Summary]
+    compressed: Sides[Line]
     raw: Sides[Step]
     boundary: Sides[int]
     continuations: Sides[Step]
     subgoals: Sides[Summary]
-    lessons: Sides[str]
+    lessons: Sides[Lesson]
 
     @property
     def differ(self) -> bool:
         """Whether an agent in one state is shown anything else than one in the other."""
-        parts: tuple[Sides[str] | Sides[Summary] | Sides[Step] | Sides[int], ...] = (
+        parts: tuple[
+            Sides[str] | Sides[Line] | Sides[Summary] | Sides[Step] | Sides[int] | Sides[Lesson], ...
+        ] = (
             self.task,
             self.instructions,
             self.compressed,
@@ -89,7 +91,7 @@ def compare_states(left: ExecutionState, right: ExecutionState) -> Difference:
     return Difference(
         task=_sides((left.task,), (right.task,), _itself),
         instructions=_sides(left.instructions, right.instructions, _itself),
-        compressed=_sides(left.compressed, right.compressed, _shown_summary),
+        compressed=_sides(left.compressed, right.compressed, _shown_line),
         raw=_sides(left.raw, right.raw, _shown_step),
         boundary=_sides((left.boundary,), (right.boundary,), _itself),
         continuations=_sides(left.hints.continuations, right.hints.continuations, _shown_step),
@@ -104,6 +106,12 @@ def _itself(value: Hashable) -> Hashable:
 
 def _shown_step(step: Step) -> Hashable:
     return (step.id, step.action, step.observation)
+
+
+def _shown_line(line: Line) -> Hashable:
+    if isinstance(line, Chapter):
+        return (line.label, line.boundary, line.text, line.accepted)
+    return _shown_summary(line)
 
 
 def _shown_summary(summary: Summary) -> Hashable:

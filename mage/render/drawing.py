@@ -8,7 +8,18 @@ from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
-from mage.engine import Accepted, Failed, Passed, Pending, StepId, Summary, SummaryId, SummaryVerdict, Tree
+from mage.engine import (
+    Accepted,
+    Chapter,
+    Failed,
+    Line,
+    Passed,
+    Pending,
+    StepId,
+    Summary,
+    SummaryVerdict,
+    Tree,
+)
 from mage.render.text import one_line
 
 Style: TypeAlias = Literal["active", "left", "note", "lesson", "passed", "failed", "accepted", "unverified"]
@@ -24,7 +35,7 @@ _LEAST: Final = 50
 
 @final
 @attrs.frozen
-class Line:
+class DrawnLine:
     """One line of a drawing.
 
     Attributes:
@@ -90,7 +101,7 @@ def _style(verdict: SummaryVerdict) -> Style:
             return "accepted"
 
 
-def draw(tree: Tree, *, limit: int | None = 80) -> list[Line]:
+def draw(tree: Tree, *, limit: int | None = 80) -> list[DrawnLine]:
     """Draw a tree, folding more and more until it has about `limit` lines; None folds nothing.
 
     Runs of plain steps are folded first, then branches that were left, then the middle of the active path.
@@ -104,22 +115,25 @@ def draw(tree: Tree, *, limit: int | None = 80) -> list[Line]:
         lines = _fold_runs(_lines(tree, active, folded=True))
     if len(lines) > limit:
         head, tail = lines[: limit // 2], lines[-(limit // 2) :]
-        lines = [*head, Line(0, f"… {len(lines) - len(head) - len(tail)} more lines …", "note"), *tail]
+        lines = [*head, DrawnLine(0, f"… {len(lines) - len(head) - len(tail)} more lines …", "note"), *tail]
     return lines
 
 
-def _lines(tree: Tree, active: set[StepId], *, folded: bool) -> list[Line]:
-    ending = _summaries_by_boundary(tree)
+def _lines(tree: Tree, active: set[StepId], *, folded: bool) -> list[DrawnLine]:
+    ending = _lines_by_boundary(tree)
     below = _sizes(tree) if folded else []
     mark = "◆ " * (tree.step_head == 0)
-    lines = [Line(0, f"{mark}task: {one_line(tree.task, 90)}", "note"), *_notes(tree, StepId(0), 0, ending)]
+    lines = [
+        DrawnLine(0, f"{mark}task: {one_line(tree.task, 90)}", "note"),
+        *_notes(tree, StepId(0), 0, ending),
+    ]
     todo = _children(tree, StepId(0), 0, active)
     while todo:
         step, depth, opens = todo.pop()
         lines.append(_step(tree, step, active, depth, opens=opens))
         if folded and step not in active:
             if below[step] > 1:
-                lines.append(Line(depth + 1, f"… {below[step] - 1} more steps that were left", "note"))
+                lines.append(DrawnLine(depth + 1, f"… {below[step] - 1} more steps that were left", "note"))
             continue
         lines.extend(_notes(tree, step, depth, ending))
         todo.extend(_children(tree, step, depth, active))
@@ -136,39 +150,47 @@ def _children(tree: Tree, step: StepId, depth: int, active: set[StepId]) -> list
     return beside if straight is None else [(straight, depth, False), *beside]
 
 
-def _step(tree: Tree, step: StepId, active: set[StepId], depth: int, *, opens: bool) -> Line:
+def _step(tree: Tree, step: StepId, active: set[StepId], depth: int, *, opens: bool) -> DrawnLine:
     node = tree.step(step)
     mark = "◆" if step == tree.step_head else "●" if step in active else "○"
     text = f"{mark} {step} {one_line(node.action, 56)}"
     if node.observation:
         text += f" → {one_line(node.observation, 48)}"
-    return Line(depth, text, "active" if step in active else "left", opens)
+    return DrawnLine(depth, text, "active" if step in active else "left", opens)
 
 
-def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[SummaryId]]) -> list[Line]:
+def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[Line]]) -> list[DrawnLine]:
     lines = [
-        Line(depth, f"  ! {'standing ' * each.standing}instruction: {one_line(each.text, 80)}", "note")
+        DrawnLine(depth, f"  ! {'standing ' * each.standing}instruction: {one_line(each.text, 80)}", "note")
         for each in tree.instructions_at(step)
     ]
-    for summary in map(tree.summary, ending.get(step, ())):
-        count = f"{len(summary.covers)} step{'s' * (len(summary.covers) > 1)}"
-        word, style = _word(summary.verdict), _style(summary.verdict)
-        told = f"  ■ {word}  [Step {summary.label}] ({count}) {one_line(summary.text, 64)}"
-        lines.append(Line(depth, told, style))
+    for line in ending.get(step, ()):
+        if isinstance(line, Chapter):
+            told = f"  ▤ chapter  [Step {line.label}..{line.boundary}] {one_line(line.text, 64)}"
+            lines.append(DrawnLine(depth, told, "note"))
+            continue
+        interim = "interim " * (line.kind == "fallback")
+        count = f"{len(line.covers)} step{'s' * (len(line.covers) > 1)}"
+        word, style = _word(line.verdict), _style(line.verdict)
+        told = f"  ■ {interim}{word}  [Step {line.label}] ({count}) {one_line(line.text, 64)}"
+        lines.append(DrawnLine(depth, told, style))
         lines += [
-            Line(depth, f"    because: {one_line(why, 90)}", style) for why in _reasons(summary.verdict)
+            DrawnLine(depth, f"    because: {one_line(why, 90)}", style) for why in _reasons(line.verdict)
         ]
     lines.extend(
-        Line(depth, f"  ✎ lesson at [Step {step}]: {one_line(lesson, 80)}", "lesson")
+        DrawnLine(depth, f"  ✎ lesson at [Step {step}]: {one_line(lesson, 80)}", "lesson")
         for lesson in tree.lessons_at(step)
     )
     return lines
 
 
-def _summaries_by_boundary(tree: Tree) -> dict[StepId, list[SummaryId]]:
-    ending: dict[StepId, list[SummaryId]] = {}
-    for summary in tree.summaries():
-        ending.setdefault(summary.boundary, []).append(summary.id)
+def _lines_by_boundary(tree: Tree) -> dict[StepId, list[Line]]:
+    """Return every summary, and every chapter that C shows, by the step that it ends at."""
+    ending: dict[StepId, list[Line]] = {}
+    shown = [line for line in tree.lines_upwards(tree.head_summary) if isinstance(line, Chapter)]
+    every: tuple[Line, ...] = (*tree.summaries(), *shown)
+    for line in every:
+        ending.setdefault(line.boundary, []).append(line)
     return ending
 
 
@@ -180,9 +202,9 @@ def _sizes(tree: Tree) -> list[int]:
     return sizes
 
 
-def _fold_runs(lines: list[Line]) -> list[Line]:
+def _fold_runs(lines: list[DrawnLine]) -> list[DrawnLine]:
     """Fold the middle of every run of more than six plain steps at one depth."""
-    folded: list[Line] = []
+    folded: list[DrawnLine] = []
     start = 0
     while start < len(lines):
         end = start
@@ -190,13 +212,13 @@ def _fold_runs(lines: list[Line]) -> list[Line]:
             end += 1
         run = lines[start:end]
         if len(run) > 6:
-            run = [*run[:2], Line(run[0].depth, f"… {len(run) - 4} steps …", run[0].style), *run[-2:]]
+            run = [*run[:2], DrawnLine(run[0].depth, f"… {len(run) - 4} steps …", run[0].style), *run[-2:]]
         folded.extend(run)
         start = end
     return folded
 
 
-def _goes_on(first: Line, other: Line) -> bool:
+def _goes_on(first: DrawnLine, other: DrawnLine) -> bool:
     plain = first.style in ("active", "left") and not other.opens
     return plain and (first.depth, first.style) == (other.depth, other.style)
 

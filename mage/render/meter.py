@@ -7,17 +7,17 @@ from typing import final
 
 import attrs
 
-from mage.engine import ExecutionState, Hints, StepId, Summary
+from mage.engine import ExecutionState, Hints, Line, StepId
 from mage.render.blocks import (
     Block,
     Recent,
     asked_of,
     body_of,
     hints_of,
+    line_of,
     opening_of,
     recent_of,
     step_of,
-    summary_of,
 )
 from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter
@@ -50,9 +50,9 @@ class Meter:
         """Return what the task, the instructions in force and the line where R begins take."""
         return self._sum(asked_of(task, instructions)) + self._sum([opening_of(boundary)])
 
-    def summary(self, summary: Summary) -> int:
-        """Return what a summary of C takes. Cost: O(length), O(1) when it was counted before."""
-        return self._sum(summary_of(summary))
+    def line(self, line: Line) -> int:
+        """Return what a line of C takes. Cost: O(length), O(1) when it was counted before."""
+        return self._sum(line_of(line))
 
     def hints(self, hints: Hints, *, caps: Caps = DEFAULT_CAPS) -> int:
         """Return what the hints take. Cost: O(number of hints + length of new blocks)."""

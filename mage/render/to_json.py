@@ -7,16 +7,19 @@ from typing import TypeAlias, TypeVar
 
 from mage.engine import (
     Accepted,
+    Chapter,
     ExecutionState,
     Failed,
+    Lesson,
+    Line,
     Passed,
     Pending,
     State,
     Step,
     StepId,
-    Summary,
     SummaryVerdict,
 )
+from mage.engine.ids import ROOT_SUMMARY
 from mage.render.diff import Difference, Sides
 
 Item = TypeVar("Item")
@@ -29,13 +32,13 @@ def state_as_json(shown: ExecutionState) -> Json:
     return {
         "task": shown.task,
         "instructions": list(shown.instructions),
-        "compressed": [summary_as_json(summary) for summary in shown.compressed],
+        "compressed": [line_as_json(line) for line in shown.compressed],
         "raw": [step_as_json(step) for step in shown.raw],
         "hints": {
             "boundary": shown.hints.boundary,
             "continuations": [step_as_json(step) for step in shown.hints.continuations],
-            "subgoals": [summary_as_json(summary) for summary in shown.hints.subgoals],
-            "lessons": list(shown.hints.lessons),
+            "subgoals": [line_as_json(summary) for summary in shown.hints.subgoals],
+            "lessons": [_lesson(lesson) for lesson in shown.hints.lessons],
         },
         "boundary": shown.boundary,
     }
@@ -52,7 +55,14 @@ def tree_as_json(state: State) -> Json:
         "active_path": list(tree.active_path()),
         "summary_path": list(tree.summary_path()),
         "steps": [step_as_json(step) | {"parent": step.parent} for step in tree.steps()],
-        "summaries": [summary_as_json(summary) | {"parent": summary.parent} for summary in tree.summaries()],
+        "way": [ROOT_SUMMARY, *[summary.id for summary in tree.way_upwards()][::-1]],
+        "summaries": [
+            line_as_json(summary) | {"parent": summary.parent, "after": summary.after}
+            for summary in tree.summaries()
+        ],
+        "chapters": [
+            line_as_json(chapter) for summary in tree.summaries() for chapter in tree.chapters_at(summary.id)
+        ],
         "lessons": {
             str(number): list(lessons)
             for number in range(tree.next_step)
@@ -71,16 +81,22 @@ def step_as_json(step: Step) -> dict[str, Json]:
     return {"id": step.id, "action": step.action, "observation": step.observation}
 
 
-def summary_as_json(summary: Summary) -> dict[str, Json]:
-    """Return a summary as JSON values, without its parent."""
+def line_as_json(line: Line) -> dict[str, Json]:
+    """Return a summary, without its parent, or a chapter as JSON values."""
+    place: dict[str, Json] = {"label": line.label, "boundary": line.boundary, "text": line.text}
+    if isinstance(line, Chapter):
+        return {"kind": "chapter", **place, "accepted": line.accepted, "first": line.first, "last": line.last}
     return {
-        "id": summary.id,
-        "label": summary.label,
-        "covers": list(summary.covers),
-        "text": summary.text,
-        "kind": summary.kind,
-        "verdict": _verdict(summary.verdict),
+        "id": line.id,
+        **place,
+        "covers": list(line.covers),
+        "kind": line.kind,
+        "verdict": _verdict(line.verdict),
     }
+
+
+def _lesson(lesson: Lesson) -> dict[str, Json]:
+    return {"boundary": lesson.boundary, "text": lesson.text}
 
 
 def _verdict(verdict: SummaryVerdict) -> dict[str, Json]:
@@ -89,8 +105,8 @@ def _verdict(verdict: SummaryVerdict) -> dict[str, Json]:
             return {"is": "pending"}
         case Passed():
             return {"is": "passed"}
-        case Failed(feedback=feedback, fault=fault):
-            return {"is": "failed", "feedback": feedback, "fault": fault}
+        case Failed(feedback=feedback, fault=fault, boundary=boundary):
+            return {"is": "failed", "feedback": feedback, "fault": fault, "boundary": boundary}
         case Accepted(despite=despite):
             return {"is": "accepted", "despite": None if despite is None else _verdict(despite)}
 
@@ -100,12 +116,12 @@ def difference_as_json(found: Difference) -> Json:
     return {
         "task": _both(found.task, str),
         "instructions": _both(found.instructions, str),
-        "compressed": _both(found.compressed, summary_as_json),
+        "compressed": _both(found.compressed, line_as_json),
         "raw": _both(found.raw, step_as_json),
         "boundary": _both(found.boundary, int),
         "continuations": _both(found.continuations, step_as_json),
-        "subgoals": _both(found.subgoals, summary_as_json),
-        "lessons": _both(found.lessons, str),
+        "subgoals": _both(found.subgoals, line_as_json),
+        "lessons": _both(found.lessons, _lesson),
     }
 
 

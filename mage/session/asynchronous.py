@@ -146,11 +146,9 @@ class AsyncSession(Readable):
         """See `Session.compress`."""
         return await self._run(self._core.summarize(Compress(text, kind), meta, wait=wait))
 
-    async def retext(
-        self, text: str, kind: Kind | None = None, *, wait: bool = True, meta: Meta | None = None
-    ) -> State:
+    async def retext(self, text: str, *, wait: bool = True, meta: Meta | None = None) -> State:
         """See `Session.retext`."""
-        return await self._run(self._core.summarize(Retext(text, kind), meta, wait=wait))
+        return await self._run(self._core.summarize(Retext(text), meta, wait=wait))
 
     async def judge(
         self,
@@ -169,6 +167,19 @@ class AsyncSession(Readable):
     async def revise(self, boundary: StepId | int, lesson: str = "", *, meta: Meta | None = None) -> Revised:
         """See `Session.revise`."""
         return await self._run(self._core.revise(Revise(boundary, lesson), meta))
+
+    async def fold(
+        self,
+        first: StepId | int,
+        last: StepId | int,
+        text: str,
+        digest: Digest | str | None = None,
+        *,
+        meta: Meta | None = None,
+    ) -> State:
+        """See `Session.fold`."""
+        folding = self._core.folding(first, last, text, digest)
+        return (await self._operate(folding, meta=meta)).slot.state
 
     async def note(self, kind: str, text: str, *, meta: Meta | None = None) -> Head:
         """See `Session.note`."""

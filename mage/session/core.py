@@ -15,17 +15,22 @@ from returns.pipeline import is_successful
 
 from mage.effects import Metered, metered
 from mage.engine import (
+    Active,
     ApplyVerdict,
     Digest,
     Failed,
+    Fold,
+    FoldRequest,
     JudgeRequest,
     Passed,
     Revise,
     Revised,
     State,
+    StepId,
     Unverified,
     Verdict,
     apply,
+    fold_request,
     judge_request,
     revise,
 )
@@ -403,6 +408,32 @@ class Core:
             IllegalPhase: no summary is pending.
         """
         return judge_request(_pending(self.slot.state), since_root=since_root)
+
+    def folding(
+        self, first: StepId | int, last: StepId | int, text: str, digest: Digest | str | None
+    ) -> Fold:
+        """Return the command that folds these lines; without a digest, as they stand now."""
+        state = self.slot.state
+        if digest is None and isinstance(state, Active):
+            request = fold_request(state, first, last, text).value_or(None)
+            digest = None if request is None else request.digest
+        return Fold(first, last, text, digest or "")
+
+    def fold_request(self, first: StepId | int, last: StepId | int, text: str) -> FoldRequest:
+        """Return what a judge is to be asked about a chapter now.
+
+        Raises:
+            IllegalPhase: the summary head is not trusted.
+            Refused: `UnfoldableRange` or `BlankSummary`.
+        """
+        state = self.slot.state
+        if not isinstance(state, Active):
+            raise illegal("fold_request", state)
+        request = fold_request(state, first, last, text)
+        found = request.value_or(None)
+        if found is None:
+            raise Refused(request.failure())
+        return found
 
 
 def _pending(state: State) -> Unverified:

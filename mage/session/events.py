@@ -22,6 +22,7 @@ __all__ = [
     "Conflicted",
     "Created",
     "Event",
+    "Folded",
     "Forked",
     "Grown",
     "Instructed",
@@ -92,7 +93,7 @@ class Merged:
 @final
 @attrs.frozen
 class Compressed:
-    """The open segment, `steps` of them, became `summary`, which is pending."""
+    """`summary`, which covers `steps`, has a text and is pending."""
 
     journal: str
     version: int
@@ -146,6 +147,18 @@ class Revised:
     version: int
     boundary: int
     abandoned: int
+    size: int
+
+
+@final
+@attrs.frozen
+class Folded:
+    """C shows one text from the line with label `first` to the line with boundary `last`."""
+
+    journal: str
+    version: int
+    first: int
+    last: int
     size: int
 
 
@@ -210,6 +223,7 @@ Event: TypeAlias = (
     | Judged
     | Accepted
     | Revised
+    | Folded
     | Forked
     | Conflicted
     | Refreshed

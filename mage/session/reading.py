@@ -6,7 +6,7 @@ from typing import final
 
 import attrs
 
-from mage.engine import ExecutionState, JudgeRequest, State, Tree, view
+from mage.engine import ExecutionState, FoldRequest, JudgeRequest, State, StepId, Tree, view
 from mage.session.core import Core
 from mage.session.loading import Slot
 from mage.stores import Head
@@ -103,6 +103,15 @@ class Readable:
             IllegalPhase: no summary is pending.
         """
         return self._core.request(since_root=since_root)
+
+    def fold_request(self, first: StepId | int, last: StepId | int, text: str) -> FoldRequest:
+        """Return what a judge is to be asked about a chapter; see `mage.engine.fold_request`.
+
+        Raises:
+            IllegalPhase: the summary head is not trusted.
+            Refused: `UnfoldableRange` or `BlankSummary`.
+        """
+        return self._core.fold_request(first, last, text)
 
     def _moment(self, slot: Slot) -> Moment:
         return Moment(self.name, slot.head, slot.state)

@@ -17,9 +17,9 @@ from typing import Any, Final, cast, final
 from mage.codec.strict_json import write_json
 from mage.codec.verdicts import SUMMARY_VERDICT, summary_verdict_document, summary_verdict_of
 from mage.engine.assemble import assemble, in_phase
-from mage.engine.ids import ROOT_STEP, StepId, SummaryId
+from mage.engine.ids import ROOT_STEP, Digest, StepId, SummaryId
 from mage.engine.machine import State
-from mage.engine.nodes import Instruction, Passed, Step, Summary, as_kind
+from mage.engine.nodes import Chapter, Instruction, Passed, Step, Summary, as_kind
 from mage.engine.tree import Tree
 from mage.session.collector import collector_paused
 
@@ -50,6 +50,11 @@ def pack(state: State) -> bytes:
             for step in _places(tree)
             if tree.instructions_at(step)
         ],
+        [
+            [chapter.label, chapter.boundary, chapter.text, chapter.accepted, chapter.first, chapter.last]
+            for summary in tree.summaries()
+            for chapter in tree.chapters_at(summary.id)
+        ],
     ]
     return write_json(document)
 
@@ -61,6 +66,7 @@ def _places(tree: Tree) -> Iterator[StepId]:
 def _packed(summary: Summary) -> list[object]:
     return [
         summary.parent,
+        summary.after,
         summary.label,
         summary.covers,
         summary.text,
@@ -99,7 +105,7 @@ class _Odd(Exception):
 
 
 def _unpacked(document: list[Any]) -> State:
-    _, (task, step_head, summary_head), parents, texts, summaries, lessons, instructions = document
+    _, (task, step_head, summary_head), parents, texts, summaries, lessons, instructions, chapters = document
     _require_steps(task, step_head, parents, texts)
     numbers = map(StepId, range(1, len(parents) + 1))
     steps = list(map(Step, numbers, parents, texts[::2], texts[1::2]))
@@ -119,8 +125,22 @@ def _unpacked(document: list[Any]) -> State:
         },
         step_head=StepId(step_head),
         summary_head=SummaryId(summary_head),
+        chapters=_chapters(found, chapters),
     )
     return in_phase(tree)
+
+
+def _chapters(summaries: list[Summary], packed: list[list[Any]]) -> dict[SummaryId, tuple[Chapter, ...]]:
+    """Return the chapters by the summary that they end at, each of which begins above it."""
+    chapters: dict[SummaryId, tuple[Chapter, ...]] = {}
+    for label, boundary, text, accepted, first, last in packed:
+        _require(_is_id(last, 2, len(summaries)) and _is_id(first, 1, last - 1), "a chapter has no summaries")
+        _require(type(text) is str and type(accepted) is int, "a chapter has no text")
+        ends = summaries[first - 1].label, summaries[last - 1].boundary
+        _require(ends == (label, boundary), "a chapter does not end where its summaries do")
+        chapter = Chapter(label, boundary, text, accepted, first, last)
+        chapters[last] = (*chapters.get(last, ()), chapter)
+    return chapters
 
 
 def _require(holds: bool, what: str) -> None:
@@ -177,13 +197,28 @@ def _require_heads(
     while step > boundary:
         step = parents[step - 1]
     _require(step == boundary, "the step head is not below the summary head")
+    _require_way(summaries, cast("int", summary_head))
+
+
+def _require_way(summaries: list[Summary], head: int) -> None:
+    """Ask that the way leads from the head to the root, by all that the summary path goes through (I11)."""
+    way, summary = {0}, head
+    while summary:
+        _require(len(way) <= len(summaries), "the way is a circle")
+        way.add(summary)
+        summary = summaries[summary - 1].after
+    while head:
+        _require(head in way, "the way leaves out summaries of the summary path")
+        head = summaries[head - 1].parent
 
 
 def _summary(number: int, packed: Any) -> Summary:
-    parent, label, covers, text, kind, verdict = packed
+    parent, after, label, covers, text, kind, verdict = packed
     if verdict != _PASSED and SUMMARY_VERDICT.problem(verdict) is not None:  # nearly all have passed
         raise _Odd(f"summary {number} has no verdict")
     _require(type(text) is str, f"summary {number} has no text")
+    _require(type(after) is int and after >= 0, f"summary {number} came after none")
     steps = tuple(covers)
     found = Passed() if verdict == _PASSED else summary_verdict_of(verdict)
-    return Summary(SummaryId(number), parent, label, steps, text, as_kind(kind), found, steps[-1])
+    own = SummaryId(number)
+    return Summary(own, parent, after, label, steps, text, as_kind(kind), found, own, Digest(""))

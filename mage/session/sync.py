@@ -161,7 +161,7 @@ class Session(Readable):
     def compress(
         self, text: str, *, kind: Kind = "subgoal", wait: bool = True, meta: Meta | None = None
     ) -> State:
-        """Replace the open segment by a summary, and have it judged; see `mage.engine.compress`.
+        """Replace steps by a summary, and have it judged; see `mage.engine.compress`.
 
         With a judge these are two commands, each durable: the compress, and its verdict, which lands behind what
         was grown or instructed while it was thinking, by whomever. If the judge raises, if its answer is refused,
@@ -184,16 +184,14 @@ class Session(Readable):
         """
         return self._run(self._core.summarize(Compress(text, kind), meta, wait=wait))
 
-    def retext(
-        self, text: str, kind: Kind | None = None, *, wait: bool = True, meta: Meta | None = None
-    ) -> State:
+    def retext(self, text: str, *, wait: bool = True, meta: Meta | None = None) -> State:
         """Give the summary head a new text (D16), and have it judged as after `compress`; see `mage.engine.retext`.
 
         Raises:
             Refused: `BlankSummary`; `BlankFeedback` or `StaleVerdict`, as for `compress`.
             Conflict, NotAVerdict: as for `compress`.
         """
-        return self._run(self._core.summarize(Retext(text, kind), meta, wait=wait))
+        return self._run(self._core.summarize(Retext(text), meta, wait=wait))
 
     def judge(
         self,
@@ -205,13 +203,13 @@ class Session(Readable):
         """Take a verdict; see `mage.engine.apply_verdict`.
 
         Args:
-            verdict: `Passed()` or `Failed(feedback, fault)`, or `Metered`, whose usage is kept beside it.
+            verdict: `Passed()` or `Failed(feedback, fault, boundary)`, or `Metered`, whose usage is kept beside it.
             digest: of the request that it answers. None means the summary that is pending now, whichever it
                 is: give the digest where anything may have happened since you asked.
             meta: goes with it.
 
         Raises:
-            Refused: `StaleVerdict` or `BlankFeedback`.
+            Refused: `StaleVerdict`, `UnknownBoundary` or `BlankFeedback`.
             Conflict: others have left the summary or its text. (Behind what they have only grown it lands.)
             NotAVerdict: it is none.
         """
@@ -237,6 +235,33 @@ class Session(Readable):
             Conflict: others have written.
         """
         return self._run(self._core.revise(Revise(boundary, lesson), meta))
+
+    def fold(
+        self,
+        first: StepId | int,
+        last: StepId | int,
+        text: str,
+        digest: Digest | str | None = None,
+        *,
+        meta: Meta | None = None,
+    ) -> State:
+        """Show one text in C in place of a run of lines, once it was judged (D19); see `mage.engine.fold`.
+
+        The session's judge is not asked: put `fold_request` to it before.
+
+        Args:
+            first: the label of the first line.
+            last: the boundary of the last.
+            text: what C shows instead.
+            digest: of the request that was judged. None means the lines as they stand now, whichever they are:
+                give the digest where anything may have happened since they were judged.
+            meta: goes with it.
+
+        Raises:
+            Refused: `UnfoldableRange`, `BlankSummary` or `StaleVerdict`.
+            Conflict: others have written.
+        """
+        return self._operate(self._core.folding(first, last, text, digest), meta=meta).slot.state
 
     def note(self, kind: str, text: str, *, meta: Meta | None = None) -> Head:
         """Append a note: a text that stands between the commands, and changes nothing that they lead to.

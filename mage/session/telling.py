@@ -13,6 +13,7 @@ from mage.engine import (
     ApplyVerdict,
     Compress,
     Failed,
+    Fold,
     Grow,
     Instruct,
     Rejected,
@@ -101,8 +102,7 @@ def event_of(name: str, version: int, before: State, after: State, command: Oper
         case Instruct(text, standing):
             return events.Instructed(name, version, tree.step_head, len(text), standing=bool(standing))
         case Compress(text):
-            steps = len(head.covers) if head.boundary != before.tree.boundary else 0
-            return events.Compressed(name, version, head.id, steps, len(text), head.kind)
+            return events.Compressed(name, version, head.id, len(head.covers), len(text), head.kind)
         case Retext(text):
             return events.Retexted(name, version, head.id, len(text), head.kind)
         case ApplyVerdict(verdict):
@@ -113,5 +113,7 @@ def event_of(name: str, version: int, before: State, after: State, command: Oper
         case Revise(_, lesson):
             abandoned = len(trace(before.tree, tree.step_head, before.tree.step_head))
             return events.Revised(name, version, tree.step_head, abandoned, len(lesson))
+        case Fold(first, last, text):
+            return events.Folded(name, version, int(first), int(last), len(text))
         case _:
             assert_never(command)

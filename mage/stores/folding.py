@@ -7,17 +7,18 @@ The body of a record is one of these, in this spelling and no other:
     {"op":"grow"}                       action, observation
     {"op":"walk","step":5}              none: a grow that walks into step 5, which is there already (D10)
     {"op":"compress","kind":"subgoal"}  text
-    {"op":"retext","kind":null}         text
+    {"op":"retext"}                     text
     {"op":"pass"}                       none
-    {"op":"fail","fault":"execution"}   feedback
+    {"op":"fail","fault":"execution","boundary":null}   feedback
     {"op":"accept"}                     none
     {"op":"revise","boundary":3}        lesson
+    {"op":"fold","first":0,"last":3}    text
     {"op":"note","kind":"decided"}      note
 
 A note folds to no change: an agent's run keeps its answers and intents so, in order with its commands.
-A grow that is merged stores no payload again. A verdict stores no digest of its question: the writer held the
+A grow that is merged stores no payload again. A verdict or a fold stores no digest of its question: the writer held the
 very head that the verdict was recorded on, which says more; folding takes the state's own digest. So a text
-that is redacted, which changes the question, does not make a recorded verdict stale.
+that is redacted, which changes the question, does not make what was recorded stale.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ from mage.codec.problems import Problem
 from mage.codec.shapes import FLAG, WHOLE, Leaf, Nullable, name, tagged
 from mage.codec.strict_json import read_json, write_json
 from mage.engine.errors import MageError, require_id
+from mage.engine.folding import fold_request
 from mage.engine.ids import StepId
 from mage.engine.journal import (
     Accept,
     ApplyVerdict,
     Command,
     Compress,
+    Fold,
     Grow,
     Instruct,
     Retext,
@@ -48,7 +51,7 @@ from mage.engine.journal import (
     Start,
     apply,
 )
-from mage.engine.machine import State, Unverified
+from mage.engine.machine import Active, State, Unverified
 from mage.engine.nodes import FAULTS, KINDS, Failed, Fault, Kind, Passed, Verdict, as_fault, as_kind
 from mage.engine.text import as_text
 from mage.stores.errors import BadMeta, BadNote, DamagedRecord
@@ -89,11 +92,12 @@ _BODY: Final = tagged(
     grow={},
     walk={"step": WHOLE},
     compress={"kind": _KIND},
-    retext={"kind": Nullable(_KIND)},
+    retext={},
     **{"pass": {}},
-    fail={"fault": name(*FAULTS)},
+    fail={"fault": name(*FAULTS), "boundary": Nullable(WHOLE)},
     accept={},
     revise={"boundary": WHOLE},
+    fold={"first": WHOLE, "last": WHOLE},
     note={"kind": Leaf("the kind of a note", _is_note_kind)},
 )
 _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -104,6 +108,7 @@ _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "retext": ("text",),
     "fail": ("feedback",),
     "revise": ("lesson",),
+    "fold": ("text",),
     "note": ("note",),
 }
 
@@ -145,14 +150,16 @@ def _spelled(state: State | None, command: Command) -> tuple[dict[str, object], 
             return _spelled_grow(state, command)
         case Compress(text=text, kind=kind):
             return {"op": "compress", "kind": as_kind(kind)}, (text,)
-        case Retext(text=text, kind=new_kind):
-            return {"op": "retext", "kind": None if new_kind is None else as_kind(new_kind)}, (text,)
+        case Retext(text=text):
+            return {"op": "retext"}, (text,)
         case ApplyVerdict(verdict=verdict):
             return _spelled_verdict(verdict)
         case Accept():
             return {"op": "accept"}, ()
         case Revise(boundary=boundary, lesson=lesson):
             return {"op": "revise", "boundary": require_id(boundary)}, (lesson,)
+        case Fold(first=first, last=last, text=text):
+            return {"op": "fold", "first": require_id(first), "last": require_id(last)}, (text,)
         case _:
             assert_never(command)
 
@@ -167,7 +174,8 @@ def _spelled_grow(state: State | None, grow: Grow) -> tuple[dict[str, object], t
 def _spelled_verdict(verdict: Verdict) -> tuple[dict[str, object], tuple[str, ...]]:
     if isinstance(verdict, Passed):
         return {"op": "pass"}, ()
-    return {"op": "fail", "fault": as_fault(verdict.fault)}, (verdict.feedback,)
+    boundary = None if verdict.boundary is None else require_id(verdict.boundary)
+    return {"op": "fail", "fault": as_fault(verdict.fault), "boundary": boundary}, (verdict.feedback,)
 
 
 def _known_child(state: State | None, action: str, observation: str) -> StepId | None:
@@ -259,37 +267,41 @@ def _read_body(body: str) -> _Body | Problem:
         return problem
     fields = cast("dict[str, str | int | None]", document)
     op = cast("str", fields["op"])
-    rest = [(key, value) for key, value in fields.items() if key != "op"]
-    if write_json({"op": op, **dict(rest)}).decode() != body:
+    if write_json({key: fields[key] for key in _BODY.cases[op].fields}).decode() != body:
         return Problem("", "not in the spelling that mage writes")
     kind = cast("str", fields["kind"]) if op == "note" else ""
-    build = _noting(kind) if kind else _builder(op, rest[0][1] if rest else None)
+    build = _noting(kind) if kind else _builder(op, fields)
     return _Body(op, _TEXTS.get(op, ()), kind, build)
 
 
-def _builder(op: str, field: str | int | None) -> _Build:
-    """Return what makes the command; `field` is what the body says beside its operation."""
+_PLAIN: Final[Mapping[str, Callable[..., Command]]] = {"start": Start, "retext": Retext, "accept": Accept}
+"""Operations that nothing but their texts is said of."""
+
+
+def _builder(op: str, fields: Mapping[str, str | int | None]) -> _Build:
+    """Return what makes the command of a body that says these `fields`."""
+    if op in _PLAIN:
+        plain = _PLAIN[op]
+        return lambda _, texts: plain(*texts)
     match op:
-        case "start":
-            return lambda _, texts: Start(texts[0])
         case "instruct":
-            return lambda _, texts: Instruct(texts[0], bool(field))
+            return lambda _, texts: Instruct(texts[0], bool(fields["standing"]))
         case "grow":
             return _growing
         case "walk":
-            return lambda state, _: _walking(state, StepId(cast("int", field)))
+            return lambda state, _: _walking(state, StepId(cast("int", fields["step"])))
         case "compress":
-            return lambda _, texts: Compress(texts[0], cast("Kind", field))
-        case "retext":
-            return lambda _, texts: Retext(texts[0], cast("Kind | None", field))
+            return lambda _, texts: Compress(texts[0], cast("Kind", fields["kind"]))
         case "pass":
             return lambda state, _: _judging(state, Passed())
         case "fail":
-            return lambda state, texts: _judging(state, Failed(texts[0], cast("Fault", field)))
-        case "accept":
-            return lambda _, __: Accept()
+            fault, origin = cast("Fault", fields["fault"]), cast("StepId | None", fields["boundary"])
+            return lambda state, texts: _judging(state, Failed(texts[0], fault, origin))
+        case "fold":
+            first, last = StepId(cast("int", fields["first"])), StepId(cast("int", fields["last"]))
+            return lambda state, texts: _folding(state, first, last, texts[0])
         case _:
-            return lambda _, texts: Revise(StepId(cast("int", field)), texts[0])
+            return lambda _, texts: Revise(StepId(cast("int", fields["boundary"])), texts[0])
 
 
 def _growing(state: State | None, texts: tuple[str, ...]) -> Command | str:
@@ -309,6 +321,14 @@ def _judging(state: State | None, verdict: Passed | Failed) -> Command | str:
     if not isinstance(state, Unverified):
         return "it is a verdict, but no summary is pending"
     return ApplyVerdict(verdict, state.digest)
+
+
+def _folding(state: State | None, first: StepId, last: StepId, text: str) -> Command | str:
+    if not isinstance(state, Active):
+        return "it is a fold, and the summary head is not trusted"
+    request = fold_request(state, first, last, text)
+    asked = request.value_or(None)
+    return str(request.failure()) if asked is None else Fold(first, last, text, asked.digest)
 
 
 def _noting(kind: str) -> _Build:

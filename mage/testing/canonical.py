@@ -12,8 +12,11 @@ from typing import Final, TypeAlias, assert_never
 
 from mage.engine import (
     Accepted,
+    Chapter,
     ExecutionState,
     Failed,
+    Hints,
+    Line,
     Passed,
     Pending,
     State,
@@ -24,9 +27,11 @@ from mage.engine import (
     SummaryVerdict,
     Tree,
     Unverified,
+    inside,
     judge_request,
     view,
 )
+from mage.engine.ids import ROOT_SUMMARY
 
 Canonical: TypeAlias = dict[str, object]
 """A plain form: its parts by name, each made of tuples, strings, numbers, True, False and None."""
@@ -47,9 +52,10 @@ def canonical(state: State) -> Canonical:
     return {
         "phase": type(state).__name__,
         "heads": (tree.step_head, tree.summary_head, tree.boundary, tree.next_step, tree.next_summary),
-        "paths": (tree.active_path(), tree.summary_path(), tree.segment()),
+        "paths": (tree.active_path(), tree.summary_path(), _way(tree), tree.segment()),
         **_nodes(tree),
         **_shown(view(state)),
+        "inside": _inside(state),
         "asked": _asked(state),
     }
 
@@ -68,14 +74,36 @@ def spelled(form: Canonical) -> bytes:
     return _ENCODER.encode(form).encode(errors="backslashreplace")
 
 
+def _way(tree: Tree) -> tuple[SummaryId, ...]:
+    return (ROOT_SUMMARY, *[summary.id for summary in tree.way_upwards()][::-1])
+
+
+def _inside(state: State) -> tuple[object, ...]:
+    """Every chapter that C shows, or that stands inside one, and the lines that it replaced."""
+    found: list[object] = []
+    lines = [*view(state).compressed][::-1]
+    while lines:
+        line = lines.pop()
+        if isinstance(line, Chapter):
+            replaced = inside(state, line.label, line.boundary).unwrap().lines
+            found.append(
+                (line.label, line.boundary, tuple([(each.label, each.boundary) for each in replaced]))
+            )
+            lines.extend(replaced[::-1])
+    return tuple(found)
+
+
 def _nodes(tree: Tree) -> Canonical:
     steps = [StepId(number) for number in range(tree.next_step)]
     summaries = [SummaryId(number) for number in range(tree.next_summary)]
     return {
         "steps": _steps(tree.steps()),
         "step children": tuple([tree.step_children(step) for step in steps]),
-        "summaries": _summaries(tree.summaries()),
+        "summaries": _lines(tree.summaries()),
         "summary children": tuple([tree.summary_children(summary) for summary in summaries]),
+        "chapters": tuple(
+            [(summary, _lines(ended)) for summary in summaries if (ended := tree.chapters_at(summary))]
+        ),
         "lessons": tuple([(step, left) for step in steps if (left := tree.lessons_at(step))]),
         "instructions": tuple(
             [(step, each.text, each.standing) for step in steps for each in tree.instructions_at(step)]
@@ -88,11 +116,11 @@ def _shown(shown: ExecutionState) -> Canonical:
     return {
         "task": shown.task,
         "in force": shown.instructions,
-        "C": _summaries(shown.compressed),
+        "C": _lines(shown.compressed),
         "R": _steps(shown.raw),
         "continuations": _steps(hints.continuations),
-        "subgoals": _summaries(hints.subgoals),
-        "lessons here": hints.lessons,
+        "subgoals": _lines(hints.subgoals),
+        "lessons here": tuple([(lesson.boundary, lesson.text) for lesson in hints.lessons]),
         "boundary": shown.boundary,
     }
 
@@ -105,43 +133,59 @@ def _asked(state: State) -> object:
         request.task,
         request.instructions,
         request.kind,
-        tuple([(earlier.label, earlier.text) for earlier in request.earlier]),
+        _lines(request.before),
+        tuple(
+            [(each.label, each.boundary, each.text, plain_verdict(each.verdict)) for each in request.earlier]
+        ),
         _steps(request.steps),
         request.text,
         request.digest,
         tuple([step.id for step in judge_request(state, since_root=True).steps]),
+        _hints(request.hints),
+        request.boundaries,
     )
+
+
+def _hints(hints: Hints) -> object:
+    lessons = tuple([(lesson.boundary, lesson.text) for lesson in hints.lessons])
+    return (hints.boundary, _steps(hints.continuations), _lines(hints.subgoals), lessons)
 
 
 def _steps(steps: Iterable[Step]) -> tuple[object, ...]:
     return tuple([(step.id, step.parent, step.action, step.observation) for step in steps])
 
 
-def _summaries(summaries: Iterable[Summary]) -> tuple[object, ...]:
-    return tuple(
-        [
-            (each.id, each.parent, each.label, each.covers, each.text, each.kind, plain_verdict(each.verdict))
-            for each in summaries
-        ]
-    )
+def _lines(lines: Iterable[Line]) -> tuple[object, ...]:
+    return tuple([_chapter(line) if isinstance(line, Chapter) else _summary(line) for line in lines])
 
 
-def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str]:
-    """Return a verdict as the word, the feedback and the fault.
+def _chapter(chapter: Chapter) -> object:
+    place = (chapter.label, chapter.boundary)
+    return (*place, chapter.text, chapter.accepted, chapter.first, chapter.last)
 
-    An accepted one has the feedback and the fault of the failed verdict that it was accepted despite (D6).
-    Cost: O(1).
+
+def _summary(summary: Summary) -> object:
+    place = (summary.id, summary.parent, summary.after, summary.label, summary.covers)
+    return (*place, summary.text, summary.kind, plain_verdict(summary.verdict))
+
+
+def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str, int | None]:
+    """Return a verdict as the word, the feedback, the fault and the boundary that it names.
+
+    An accepted one has those of the failed verdict that it was accepted despite (D6). Cost: O(1).
     """
     match verdict:
         case Pending():
-            return ("pending", "", "")
+            return ("pending", "", "", None)
         case Passed():
-            return ("passed", "", "")
+            return ("passed", "", "", None)
         case Failed():
-            return ("failed", verdict.feedback, verdict.fault)
+            return ("failed", verdict.feedback, verdict.fault, verdict.boundary)
         case Accepted():
             failed = verdict.despite
-            return ("accepted", failed.feedback, failed.fault) if failed else ("accepted", "", "")
+            if failed is None:
+                return ("accepted", "", "", None)
+            return ("accepted", failed.feedback, failed.fault, failed.boundary)
         case _:
             assert_never(verdict)
 

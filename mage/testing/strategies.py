@@ -18,10 +18,12 @@ from mage.engine import (
     Accept,
     Active,
     ApplyVerdict,
+    Chapter,
     Command,
     Compress,
     Digest,
     Failed,
+    Fold,
     Grow,
     Instruct,
     Kind,
@@ -34,8 +36,12 @@ from mage.engine import (
     StepId,
     Unverified,
     Verdict,
+    fold_request,
+    judge_request,
     start,
+    view,
 )
+from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.nodes import FAULTS, KINDS
 from mage.testing.edges import Edge, carry_out, listed, state_after
@@ -85,9 +91,10 @@ runs: Final[st.SearchStrategy[tuple[Grow, ...]]] = st.sampled_from((2, 3, 30, 31
 """Many steps in a row, often about as many as the tree packs together."""
 
 verdicts: Final[st.SearchStrategy[Verdict]] = st.one_of(
-    st.just(Passed()), st.builds(Failed, texts, st.sampled_from(FAULTS))
+    st.just(Passed()),
+    st.builds(Failed, texts, st.sampled_from(FAULTS), st.one_of(st.none(), st.integers(0, 45).map(StepId))),
 )
-"""What a judge answers, its feedback blank now and then."""
+"""What a judge answers, its feedback blank now and then; where it names a boundary, mostly an unknown one."""
 
 kinds: Final[st.SearchStrategy[Kind]] = st.sampled_from(KINDS)
 """The kind of a summary."""
@@ -98,7 +105,7 @@ old_digests: Final[st.SearchStrategy[Digest]] = st.sampled_from((Digest("0" * 64
 Drawn = TypeVar("Drawn")
 
 OperationName: TypeAlias = Literal[
-    "grow", "instruct", "compress", "retext", "apply_verdict", "accept", "revise"
+    "grow", "instruct", "compress", "retext", "apply_verdict", "accept", "revise", "fold"
 ]
 OPERATIONS: Final[tuple[OperationName, ...]] = (
     "grow",
@@ -108,6 +115,7 @@ OPERATIONS: Final[tuple[OperationName, ...]] = (
     "apply_verdict",
     "accept",
     "revise",
+    "fold",
 )
 """What a command may be, for `draw_command`."""
 
@@ -120,7 +128,6 @@ class Drawing(Protocol):
         ...
 
 
-_RETEXT_KINDS: Final[st.SearchStrategy[Kind | None]] = st.sampled_from((None, None, "subgoal", "fallback"))
 _ONE_IN_TWO: Final = st.booleans()
 _ONE_IN_EIGHT: Final = st.sampled_from((*[False] * 7, True))
 _LESSONS: Final = st.one_of(st.just(""), texts)
@@ -132,10 +139,12 @@ _UPWARDS: Final = st.sampled_from((0, 1, 1, 1, 2, 2, 3, 5, 12))
 def legal_boundaries(state: State) -> list[StepId]:
     """Return what revise takes in this state, in path order (D7), worked out from what the tree shows.
 
-    Cost: O(summary path).
+    Cost: O(way).
     """
-    boundaries = [state.tree.summary(summary).boundary for summary in state.tree.summary_path()]
-    return boundaries[:-1] if isinstance(state, Rejected) else boundaries
+    boundaries = {summary.boundary for summary in state.tree.way_upwards()} | {ROOT_STEP}
+    if isinstance(state, Rejected):
+        boundaries.remove(state.tree.boundary)
+    return sorted(boundaries)
 
 
 def _grow(draw: Drawing, state: State) -> Operation:
@@ -166,7 +175,7 @@ def _compress(draw: Drawing, state: State) -> Operation:
 
 
 def _retext(draw: Drawing, state: State) -> Operation:
-    return Retext(draw(texts), draw(_RETEXT_KINDS))
+    return Retext(draw(texts))
 
 
 def _answered(state: State, verdict: Verdict) -> Operation:
@@ -200,6 +209,14 @@ def _apply_verdict(draw: Drawing, state: State) -> Operation:
     return ApplyVerdict(draw(verdicts), state.digest)
 
 
+def _failed_from(draw: Drawing, state: State) -> Operation:
+    """Say that a mistake began at one of the boundaries that may be named."""
+    if not isinstance(state, Unverified):
+        return _answered_late(draw, state)
+    origins = judge_request(state).boundaries
+    return ApplyVerdict(Failed("f", "execution", origins[draw(_PLACES) % len(origins)]), state.digest)
+
+
 def _accept(draw: Drawing, state: State) -> Operation:
     return Accept()
 
@@ -217,6 +234,33 @@ def _stay(draw: Drawing, state: State) -> Operation:
 def _go_anywhere(draw: Drawing, state: State) -> Operation:
     """Go back to any step, mostly one where no summary of the path ends; a failed head's own is one of them."""
     return Revise(draw(_PLACES) % (state.tree.next_step + 1), draw(_LESSONS))
+
+
+def _fold(draw: Drawing, state: State) -> Operation:
+    """Fold some of the newest lines; where there is nothing to fold, name any range."""
+    lines = [line for line in view(state).compressed if isinstance(line, Chapter) or line.kind == "subgoal"]
+    if not isinstance(state, Active) or len(lines) < 2 or draw(_ONE_IN_EIGHT):
+        return _fold_anything(draw, state)
+    last = len(lines) - 1 - draw(_UPWARDS) % (len(lines) - 1)
+    first = max(0, last - 1 - draw(_UPWARDS))
+    return _folding(state, lines[first].label, lines[last].boundary, draw(texts))
+
+
+def _fold_anything(draw: Drawing, state: State) -> Operation:
+    return Fold(draw(_PLACES), draw(_PLACES), draw(texts), draw(old_digests))
+
+
+def _folding(state: Active, first: StepId, last: StepId, text: str) -> Operation:
+    request = fold_request(state, first, last, text).value_or(None)
+    return Fold(first, last, text, request.digest if request is not None else "0" * 64)
+
+
+def _fold_all(draw: Drawing, state: State) -> Operation:
+    """Fold the two oldest lines, so that chapters come into chapters."""
+    lines = view(state).compressed
+    if not isinstance(state, Active) or len(lines) < 2:
+        return _grow(draw, state)
+    return _folding(state, lines[0].label, lines[1].boundary, "m")
 
 
 def _revise(draw: Drawing, state: State) -> Operation:
@@ -239,6 +283,7 @@ _DRAWN: Final[dict[OperationName, _Draw]] = {
     "apply_verdict": _apply_verdict,
     "accept": _accept,
     "revise": _revise,
+    "fold": _fold,
 }
 _ANY_OPERATION: Final[st.SearchStrategy[OperationName]] = st.sampled_from(OPERATIONS)
 
@@ -258,8 +303,8 @@ _COMPRESS: Final[tuple[_Move, ...]] = (
     _compress,
 )
 _INSTRUCT: Final[tuple[_Move, ...]] = (Instruct("m"), Instruct("n", standing=True), _instruct)
-_JUDGE: Final[tuple[_Move, ...]] = (_passed, _passed, _failed, _failed, _apply_verdict)
-_RETEXT: Final[tuple[_Move, ...]] = (Retext("m"), Retext("n"), Retext("m", "subgoal"), _retext)
+_JUDGE: Final[tuple[_Move, ...]] = (_passed, _passed, _passed, _failed, _failed, _failed_from, _apply_verdict)
+_RETEXT: Final[tuple[_Move, ...]] = (Retext("m"), Retext("n"), _retext)
 
 
 def _table(*moves: _Move) -> st.SearchStrategy[_Move]:
@@ -268,16 +313,23 @@ def _table(*moves: _Move) -> st.SearchStrategy[_Move]:
 
 
 _REFUSED: Final[dict[type[State], tuple[_Move, ...]]] = {
-    Active: (Instruct(" "), Compress("\n"), _go_anywhere),
+    Active: (Instruct(" "), Compress("\n"), _go_anywhere, _fold_anything),
     Unverified: (Instruct(" "), Retext("\t"), _failed_without_feedback, _answered_late, _go_anywhere),
     Rejected: (Retext("\t"), _go_anywhere),
 }
 """What is legal in the phase and refused all the same, or mostly."""
 _NEXT_WITH_NOTHING_OPEN: Final = _table(
-    *_GROW * 2, _compress, Compress("m"), *_INSTRUCT, _go_back, _go_back, *_REFUSED[Active]
+    *_GROW * 2,
+    _compress,
+    Compress("m"),
+    *_INSTRUCT,
+    _go_back,
+    _go_back,
+    *[_fold, _fold_all] * 2,
+    *_REFUSED[Active],
 )
 _NEXT: Final[dict[type[State], st.SearchStrategy[_Move]]] = {
-    Active: _table(*_GROW * 2, *_COMPRESS * 3, *_INSTRUCT * 2, _go_back, *_REFUSED[Active]),
+    Active: _table(*_GROW * 2, *_COMPRESS * 3, *_INSTRUCT * 2, _go_back, _fold, *_REFUSED[Active]),
     Unverified: _table(
         *_JUDGE * 3, Accept(), Accept(), *_GROW, *_RETEXT, *_INSTRUCT, _go_back, *_REFUSED[Unverified]
     ),

@@ -1,14 +1,13 @@
 """Counts of a trace: the shape of its tree, and its tokens as prompts of mage beside the whole history.
 
 The engine gathers all hints of a state, so that n tries at one step cost n squared. A prompt shows only the newest
-of them: here each command adds its own (`Tried`), and the tokens of a prompt are added up, not counted anew (`Prompts`).
+of them: the tokens of a prompt are added up, not counted anew (`Prompts`).
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import islice
 from typing import final
 
 import attrs
@@ -18,25 +17,20 @@ from mage.engine import (
     Active,
     Command,
     Compress,
+    Fold,
     Grow,
     MageError,
     RefusedCommand,
     Revise,
     Start,
     State,
-    Step,
     StepId,
     Summary,
-    SummaryId,
-    Tree,
     apply,
 )
 from mage.engine.ids import ROOT_STEP
-from mage.engine.text import as_text, is_blank
 from mage.engine.tree import trace
-from mage.engine.view import instructions
-from mage.render.blocks import Newest, Recent, newest
-from mage.render.caps import DEFAULT_CAPS, Caps
+from mage.engine.view import hints, instructions
 from mage.render.extract import extract, is_extract
 from mage.render.meter import Meter
 
@@ -248,7 +242,7 @@ class _Run:
     def _apply(self, command: Command) -> State:
         before = self.state
         self.state = after = apply(before, command).unwrap()
-        self.prompts.follow(before, command, after)
+        self.prompts.follow(command)
         self.done.append(command)
         if isinstance(command, Compress | Revise):
             self.opened = 0
@@ -288,99 +282,28 @@ def fallback(state: State, opened: int, tokens: int, budget: int) -> tuple[Comma
 @final
 @attrs.define
 class Prompts:
-    """Adds up the tokens of S. C is remembered along the summary path, with a running total; H as it grows.
+    """Adds up the tokens of S. What C takes is remembered as long as its lines stand.
 
     Attributes:
         meter: counts the parts.
     """
 
     meter: Meter
-    _tried: Tried = attrs.field(factory=lambda: Tried(DEFAULT_CAPS), init=False)
-    _path: list[tuple[Summary, int]] = attrs.field(factory=list, init=False)
-    _place: dict[SummaryId, int] = attrs.field(factory=dict, init=False)
+    _compressed: tuple[Summary, int] | None = attrs.field(default=None, init=False)
 
-    def follow(self, before: State | None, command: Command, after: State) -> None:
-        """Go on to the state that a command led to; every command of the history passes here. Cost: O(1)."""
-        self._tried.follow(before, command, after)
+    def follow(self, command: Command) -> None:
+        """Go on past a command; every command of the history passes here."""
+        if isinstance(command, Fold):  # all else that changes C gives it another head
+            self._compressed = None
 
     def size(self, state: State, raw: int) -> int:
-        """Return the tokens of the rendered S of `state`, the newest one, of which its R takes `raw`.
+        """Return the tokens of the rendered S of `state`, of which its R takes `raw`.
 
-        Cost: O(hints shown + instructions in force + summaries of C that are not those of the call before).
+        Cost: O(hints + instructions in force), and O(lines of C) where they changed.
         """
         tree = state.tree
         frame = self.meter.frame(tree.task, instructions(state), tree.boundary)
-        return frame + self._compressed(tree) + raw + self.meter.recent(self._tried.recent(state))
-
-    def _compressed(self, tree: Tree) -> int:
-        # A summary that is still the same value has the same summaries above it: a summary changes only while
-        # it is the head, and the summaries below a head are made again before they are on the path again.
-        new: list[Summary] = []
-        kept = 0
-        for summary in tree.summaries_upwards():
-            place = self._place.get(summary.id)
-            if place is not None and self._path[place][0] is summary:
-                kept = place + 1
-                break
-            new.append(summary)
-        for left, _ in self._path[kept:]:
-            self._place.pop(left.id, None)
-        del self._path[kept:]
-        for summary in reversed(new):
-            self._place[summary.id] = len(self._path)
-            self._path.append((summary, self._total() + self.meter.summary(summary)))
-        return self._total()
-
-    def _total(self) -> int:
-        return self._path[-1][1] if self._path else 0
-
-
-@final
-@attrs.define
-class Tried:
-    """The hints of every place of one history; `follow` takes its states one after the other.
-
-    Attributes:
-        caps: how many of the hints are shown.
-    """
-
-    caps: Caps
-    _steps: dict[StepId, list[StepId]] = attrs.field(factory=dict, init=False)
-    _summaries: dict[SummaryId, list[SummaryId]] = attrs.field(factory=dict, init=False)
-    _lessons: dict[StepId, OrderedDict[str | int, str]] = attrs.field(factory=dict, init=False)
-
-    def follow(self, before: State | None, command: Command, after: State) -> None:
-        """Note the step, the summary or the lesson that a command added. Cost: O(1)."""
-        if before is None:
-            return
-        old, new = before.tree, after.tree
-        if new.next_step > old.next_step:
-            self._steps.setdefault(old.step_head, []).append(new.step_head)
-        if new.next_summary > old.next_summary:
-            self._summaries.setdefault(new.head_summary.parent, []).append(new.summary_head)
-        if isinstance(command, Revise) and not is_blank(command.lesson):
-            self._learn(new.boundary, as_text(command.lesson))
-
-    def _learn(self, boundary: StepId, lesson: str) -> None:
-        lessons = self._lessons.setdefault(boundary, OrderedDict())
-        key = lesson if self.caps.distinct_lessons else len(lessons)
-        lessons[key] = lesson
-        lessons.move_to_end(key)
-
-    def recent(self, state: State) -> Recent:
-        """Return `mage.render.blocks.recent(hints(state), caps)` of the newest state. Cost: O(hints returned)."""
-        tree = state.tree
-        steps = newest(self._steps.get(tree.step_head, ()), self.caps.continuations)
-        summaries = newest(self._summaries.get(tree.summary_head, ()), self.caps.subgoals)
-        return Recent(
-            Newest[Step](steps.older, tuple(map(tree.step, steps.shown))),
-            Newest[Summary](summaries.older, tuple(map(tree.summary, summaries.shown))),
-            self._newest_lessons(tree.boundary),
-        )
-
-    def _newest_lessons(self, boundary: StepId) -> Newest[str]:
-        lessons = self._lessons.get(boundary)
-        if lessons is None:
-            return Newest(0, ())
-        newest_first = tuple(islice(reversed(lessons.values()), self.caps.lessons))
-        return Newest(len(lessons) - len(newest_first), newest_first[::-1])
+        if self._compressed is None or self._compressed[0] is not tree.head_summary:
+            lines = sum(map(self.meter.line, tree.lines_upwards(tree.head_summary)))
+            self._compressed = (tree.head_summary, lines)
+        return frame + self._compressed[1] + raw + self.meter.hints(hints(state))

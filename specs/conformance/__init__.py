@@ -34,6 +34,7 @@ from specs.conformance.implementation import (
     answer_of,
     fingerprint,
     outcome_of,
+    refused_with,
 )
 from specs.conformance.json_lines import BadAnswer, JsonLines, NoAnswer
 from specs.conformance.machine import ConformanceMachine
@@ -65,6 +66,7 @@ __all__ = [
     "disagreement",
     "fingerprint",
     "outcome_of",
+    "refused_with",
     "search",
     "sequences",
 ]

@@ -7,7 +7,20 @@ from typing import TypeAlias, cast, final
 
 from mage.codec.problems import short
 from mage.codec.strict_json import read_json
-from mage.engine import ApplyVerdict, Command, Revise, State, StepId, Unverified
+from mage.engine import (
+    Active,
+    ApplyVerdict,
+    Command,
+    Failed,
+    Fold,
+    Revise,
+    State,
+    Unverified,
+    Verdict,
+    fold_request,
+    judge_request,
+    view,
+)
 from mage.testing.canonical import Canonical, canonical_json, differences
 from mage.testing.edges import script
 from mage.testing.strategies import legal_boundaries
@@ -94,8 +107,9 @@ def _compared(implementation: Implementation, tried: tuple[Command, ...]) -> tup
 def _shrunk(implementation: Implementation, found: Disagreement) -> Disagreement:
     """Return a disagreement over as few of the commands as can be found.
 
-    A verdict that answered its question goes on answering, a revise goes on going as many summaries up: so it
-    goes on where Hypothesis, which draws each command to fit the state before it, no longer can.
+    A verdict that answered its question goes on answering, a revise goes on going as many summaries up, a fold
+    on folding lines as far up: so it goes on where Hypothesis, which draws each command to fit the state before
+    it, no longer can.
     """
     size = len(found.commands) // 2
     while size:
@@ -116,31 +130,49 @@ def _difference(implementation: Implementation, commands: list[Command]) -> Disa
     return None
 
 
-_Aimed: TypeAlias = tuple[Command, int | None]
-"""A command, and what it aimed at: 0 for a verdict on what was pending, for a revise how many summaries up."""
+_Aim: TypeAlias = tuple[int, ...] | None
+"""What a command aimed at, counted from the newest: for a revise or the boundary of a verdict that answered what
+was pending, how many boundaries up; for a fold with the right digest, how many lines of C up its ends stand.
+"""
+_Aimed: TypeAlias = tuple[Command, _Aim]
 
 
 def _aimed(commands: Sequence[Command]) -> list[_Aimed]:
     aimed: list[_Aimed] = []
     state: State | None = None
     for command in commands:
-        aim = None
-        if (
-            isinstance(command, ApplyVerdict)
-            and isinstance(state, Unverified)
-            and command.digest == state.digest
-        ):
-            aim = 0
-        elif isinstance(command, Revise) and state is not None:
-            legal = legal_boundaries(state)[::-1]
-            aim = legal.index(StepId(command.boundary)) if command.boundary in legal else None
-        aimed.append((command, aim))
+        aimed.append((command, None if state is None else _aim(command, state)))
         state = outcome_of(state, command).after
     return aimed
 
 
+def _aim(command: Command, state: State) -> _Aim:
+    match command:
+        case Revise():
+            return _places([command.boundary], legal_boundaries(state))
+        case ApplyVerdict() if isinstance(state, Unverified) and command.digest == state.digest:
+            named = command.verdict.boundary if isinstance(command.verdict, Failed) else None
+            return () if named is None else _places([named], judge_request(state).boundaries)
+        case Fold() if isinstance(state, Active):
+            lines = view(state).compressed
+            request = fold_request(state, command.first, command.last, command.text).value_or(None)
+            if request is None or request.digest != command.digest:
+                return None
+            first = _places([command.first], [line.label for line in lines])
+            last = _places([command.last], [line.boundary for line in lines])
+            return None if first is None or last is None else (*first, *last)
+        case _:
+            return None
+
+
+def _places(named: Sequence[int], found: Sequence[int]) -> _Aim:
+    """Return where each stands, counted from the end; None where one is not there."""
+    newest = found[::-1]
+    return tuple([newest.index(each) for each in named]) if set(named) <= set(newest) else None
+
+
 def _aimed_commands(aimed: Iterable[_Aimed]) -> list[Command]:
-    """Return the commands, each with the digest or the boundary that it now has to name."""
+    """Return the commands, each with the digest, the boundary or the lines that it now has to name."""
     commands: list[Command] = []
     state: State | None = None
     for command, aim in aimed:
@@ -149,11 +181,33 @@ def _aimed_commands(aimed: Iterable[_Aimed]) -> list[Command]:
     return commands
 
 
-def _aimed_anew(command: Command, aim: int, state: State) -> Command:
-    if isinstance(command, ApplyVerdict) and isinstance(state, Unverified):
-        return ApplyVerdict(command.verdict, state.digest)
-    legal = legal_boundaries(state)[::-1]
-    return Revise(legal[aim], command.lesson) if isinstance(command, Revise) and aim < len(legal) else command
+def _aimed_anew(command: Command, aim: tuple[int, ...], state: State) -> Command:
+    match command:
+        case Revise():
+            legal = legal_boundaries(state)[::-1]
+            return Revise(legal[aim[0]], command.lesson) if aim[0] < len(legal) else command
+        case ApplyVerdict() if isinstance(state, Unverified):
+            return ApplyVerdict(_blaming(command.verdict, aim, state), state.digest)
+        case Fold() if isinstance(state, Active):
+            return _folding(command, aim, state)
+        case _:
+            return command
+
+
+def _blaming(verdict: Verdict, aim: tuple[int, ...], state: Unverified) -> Verdict:
+    boundaries = judge_request(state).boundaries[::-1]
+    if not isinstance(verdict, Failed) or not aim or aim[0] >= len(boundaries):
+        return verdict
+    return Failed(verdict.feedback, verdict.fault, boundaries[aim[0]])
+
+
+def _folding(command: Fold, aim: tuple[int, ...], state: Active) -> Command:
+    lines = view(state).compressed[::-1]
+    if max(aim) >= len(lines):
+        return command
+    first, last = lines[aim[0]].label, lines[aim[1]].boundary
+    request = fold_request(state, first, last, command.text).value_or(None)
+    return command if request is None else Fold(first, last, command.text, request.digest)
 
 
 def disagreement(implementation: Implementation, answer: Answer, number: int, outcome: Outcome) -> str:

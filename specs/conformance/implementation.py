@@ -25,6 +25,7 @@ from mage.engine import (
     StaleVerdict,
     Start,
     State,
+    UnfoldableRange,
     UnknownBoundary,
     apply,
 )
@@ -34,9 +35,10 @@ from mage.testing.edges import Edge, Refusing, carry_out
 BEFORE_START: Final = 0
 """The number of what is there before the start: a `Start` goes on from it, and nothing else."""
 
-Detail: TypeAlias = int | tuple[int, ...] | str | None
+Detail: TypeAlias = int | tuple[int, ...] | tuple[tuple[int, int], ...] | str | None
 """What a refusal says beside its name: the boundary of `EmptySegment`, what is legal of `UnknownBoundary`,
-the digest that `StaleVerdict` expects (None where none is), None of the others.
+label and boundary of the lines that `UnfoldableRange` names, the digest that `StaleVerdict` expects (None where
+none is), None of the others.
 """
 
 
@@ -222,7 +224,7 @@ def answer_of(outcome: Outcome, number: int) -> Answer:
         number: the number of the state after it.
     """
     if outcome.refusal is not None or outcome.after is None:
-        return _refused(outcome.refusal)
+        return refused_with(outcome.refusal)
     revised = outcome.revised
     if revised is None:
         return Reached(number, fingerprint(outcome.after))
@@ -231,13 +233,16 @@ def answer_of(outcome: Outcome, number: int) -> Answer:
     return Reached(number, fingerprint(outcome.after), abandoned, left)
 
 
-def _refused(refusal: Refusing | None) -> Refused:
+def refused_with(refusal: Refusing | None) -> Refused:
+    """Return the answer that a refusal of the engine is."""
     name = type(refusal).__name__
     match refusal:
         case EmptySegment():
             return Refused(name, int(refusal.boundary))
         case UnknownBoundary():
             return Refused(name, tuple([int(step) for step in refusal.legal]))
+        case UnfoldableRange():
+            return Refused(name, tuple([(int(label), int(boundary)) for label, boundary in refusal.lines]))
         case StaleVerdict():
             return Refused(name, refusal.expected)
         case BlankSummary() | BlankFeedback() | BlankInstruction() | IllegalPhase() | None:

@@ -38,10 +38,39 @@ class Show:
 Asked: TypeAlias = Request | Show | None
 """A request: a command, a state to be shown, or None for `FORGET`."""
 
+
+@final
+@attrs.frozen
+class _Pair:
+    """The shape of two values in a list.
+
+    Attributes:
+        first: the shape of the first.
+        second: the shape of the second.
+        words: what the two are.
+    """
+
+    first: Leaf
+    second: Leaf
+    words: str
+
+    def problem(self, value: Json) -> Problem | None:
+        """Return the first problem of `value`, None if it fits."""
+        if not isinstance(value, list) or len(value) != 2:
+            return Problem("", f"expected {self.words}")
+        return self.first.problem(value[0]) or self.second.problem(value[1])
+
+
+_LEFT: Final = _Pair(TEXT, FLAG, "a text and whether it stands")
+"""An instruction left behind."""
+_LINE: Final = _Pair(WHOLE, WHOLE, "a label and a boundary")
+"""A line of C by its name."""
+
 _REFUSALS: Final = tagged(
     "refused",
     EmptySegment={"boundary": WHOLE},
     UnknownBoundary={"legal": Array(WHOLE)},
+    UnfoldableRange={"lines": Array(_LINE)},
     StaleVerdict={"expected": Nullable(DIGEST)},
     BlankSummary={},
     BlankFeedback={},
@@ -49,25 +78,16 @@ _REFUSALS: Final = tagged(
     IllegalPhase={},
 )
 """What a refused command is answered with."""
-_DETAILS: Final = {"EmptySegment": "boundary", "UnknownBoundary": "legal", "StaleVerdict": "expected"}
-
-
-@final
-@attrs.frozen
-class _Pair:
-    """The shape of an instruction left behind: its text, and whether it stands."""
-
-    words: str = "a text and whether it stands"
-
-    def problem(self, value: Json) -> Problem | None:
-        """Return the first problem of `value`, None if it fits."""
-        if not isinstance(value, list) or len(value) != 2:
-            return Problem("", f"expected {self.words}")
-        return TEXT.problem(value[0]) or FLAG.problem(value[1])
+_DETAILS: Final = {
+    "EmptySegment": "boundary",
+    "UnknownBoundary": "legal",
+    "UnfoldableRange": "lines",
+    "StaleVerdict": "expected",
+}
 
 
 _REACHED: Final = Object({"state": WHOLE, "fingerprint": DIGEST})
-_REVISED: Final = Object({**_REACHED.fields, "abandoned": Array(WHOLE), "instructions": Array(_Pair())})
+_REVISED: Final = Object({**_REACHED.fields, "abandoned": Array(WHOLE), "instructions": Array(_LEFT)})
 _FORGOTTEN: Final = Object({"state": Leaf("0", lambda value: type(value) is int and value == 0)})
 _COMMANDED: Final = Object({"on": WHOLE, "command": COMMAND})
 _SHOW: Final = Object({"show": WHOLE})
@@ -140,10 +160,12 @@ def read_answer(line: bytes) -> Answer | Problem:
 def _refused(document: Mapping[str, Json]) -> Refused:
     """Return the refusal that fits its shape."""
     refusal = cast("str", document["refused"])
-    detail = document.get(_DETAILS.get(refusal, ""))
-    return Refused(
-        refusal, tuple(cast("list[int]", detail)) if isinstance(detail, list) else cast("Detail", detail)
-    )
+    return Refused(refusal, cast("Detail", _frozen(document.get(_DETAILS.get(refusal, "")))))
+
+
+def _frozen(detail: Json) -> object:
+    """Return what a refusal says, its lists as tuples."""
+    return tuple([_frozen(each) for each in detail]) if isinstance(detail, list) else detail
 
 
 class _ReachedDocument(TypedDict):

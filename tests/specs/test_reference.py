@@ -8,27 +8,41 @@ from __future__ import annotations
 import ast
 import hashlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from specs import reference, reference_nodes
 from specs.reference import Mage
-from specs.reference_nodes import Instruction, Left, Lesson, Request, Verdict
+from specs.reference_nodes import (
+    Chapter,
+    FoldRequest,
+    Instruction,
+    Left,
+    Lesson,
+    Line,
+    Request,
+    Step,
+    Summary,
+    Verdict,
+    boundary_of,
+    canonical_hash,
+)
 
 PASS = Verdict("passed")
 
 
-def failed(feedback: str, fault: str = "execution") -> Verdict:
+def failed(feedback: str, fault: str = "execution", boundary: int | None = None) -> Verdict:
     """Return a failed verdict."""
-    return Verdict("failed", feedback, fault)
+    return Verdict("failed", feedback, fault, boundary)
 
 
 def told(*words: str) -> Mage:
     """Return the reference after a story: a word a command, and what it names after a colon.
 
-    `a`, `b` and so on grow; `sub:m` and `fall:m` compress; `pass`, `fail:f`, `bad text:f`, `accept`; `retext:m`;
-    `back:3` revises, `back:3 l` with a lesson; `do:i` and `always:i` instruct.
+    `a`, `b` and so on grow; `sub:m` and `fall:m` compress; `pass`, `fail:f`, `fail:f 2` (begun at 2), `bad text:f`,
+    `accept`; `retext:m`; `back:3` revises, `back:3 l` with a lesson; `do:i` and `always:i` instruct; `fold:0 3 c` folds.
     """
     mage = Mage("task")
     for each in words:
@@ -46,8 +60,11 @@ def tell(mage: Mage, word: str, what: str) -> str | Left | None:
         case "pass":
             return mage.apply_verdict(PASS, mage.digest())
         case "fail" | "bad text":
+            feedback, _, boundary = what.partition(" ")
             fault = "execution" if word == "fail" else "summary"
-            return mage.apply_verdict(failed(what, fault), mage.digest())
+            return mage.apply_verdict(
+                failed(feedback, fault, int(boundary) if boundary else None), mage.digest()
+            )
         case "accept":
             return mage.accept()
         case "retext":
@@ -55,10 +72,19 @@ def tell(mage: Mage, word: str, what: str) -> str | Left | None:
         case "back":
             boundary, _, lesson = what.partition(" ")
             return mage.revise(int(boundary), lesson)
+        case "fold":
+            first, last, text = what.split()
+            return fold(mage, int(first), int(last), text)
         case "do" | "always":
             return mage.instruct(what, standing=word == "always")
         case _:
             return mage.grow(word, "seen")
+
+
+def fold(mage: Mage, first: int, last: int, text: str) -> str | None:
+    """Fold with the digest of the request."""
+    request = mage.fold_request(first, last, text)
+    return request if isinstance(request, str) else mage.fold(first, last, text, request.digest)
 
 
 def asked(mage: Mage, *, since_root: bool = False) -> Request:
@@ -68,9 +94,24 @@ def asked(mage: Mage, *, since_root: bool = False) -> Request:
     return request
 
 
-def ids(nodes: list[reference_nodes.Step]) -> list[int]:
-    """Return the ids of steps."""
-    return [step.id for step in nodes]
+def ids(nodes: Sequence[Step | Summary]) -> list[int]:
+    """Return the ids of steps or summaries."""
+    return [node.id for node in nodes]
+
+
+def named(lines: Sequence[Line]) -> list[tuple[int, int, str]]:
+    """Return label, boundary and text of lines."""
+    return [(line.label, boundary_of(line), line.text) for line in lines]
+
+
+def lines_in(mage: Mage, label: int, boundary: int | None = None) -> list[Line]:
+    """Return the lines that a chapter stands for."""
+    return [line for line in mage.inside(label, boundary) if isinstance(line, Chapter | Summary)]
+
+
+def lessons(mage: Mage) -> list[str]:
+    """Return the texts of the lessons that H shows."""
+    return [lesson.text for lesson in mage.hints().lessons]
 
 
 def test_it_stands_alone() -> None:
@@ -104,7 +145,7 @@ def test_the_root_is_never_shown_judged_or_revised_away() -> None:
 def test_a_segment_leaves_its_boundary_out() -> None:
     """D3: covers begin after the boundary; an empty segment comes before a blank text, the phase before both."""
     mage = told("a", "b", "sub:m", "pass", "c", "sub:n")
-    assert [ids(summary.cover_nodes) for summary in mage.C] == [[1, 2], [3]]
+    assert [ids(summary.cover_nodes) for summary in mage.summaries[1:]] == [[1, 2], [3]]
     assert mage.compress(" ") == "IllegalPhase"
     assert told("a", "sub:m", "pass").compress("\n") == "EmptySegment"
     assert told("a").compress("\u2003\x1c") == "BlankSummary"
@@ -150,7 +191,7 @@ def test_the_digest_is_spelled_out() -> None:
     mage.grow("a\ud800", "o\n")
     mage.compress("m")
     written = (
-        '{"covers":[[1,"a\\ud800","o\\n"]],"earlier":[],"instructions":[],"kind":"subgoal","summary":1,'
+        '{"before":"","covers":[[1,"a\\ud800","o\\n"]],"earlier":[],"instructions":[],"kind":"subgoal","summary":1,'
         '"task":"t\u00e4sk","text":"m"}'
     )
     assert mage.digest() == hashlib.sha256(written.encode()).hexdigest()
@@ -211,9 +252,9 @@ def test_revise_lists_what_it_leaves() -> None:
 def test_lessons_stand_where_they_were_left() -> None:
     """D8, D9: a lesson shows whenever its boundary is current, oldest first, the same one twice if left twice."""
     mage = told("a", "back:0 l", "a", "back:0 k", "back:0 l", "b")
-    assert mage.hints()[2] == ["l", "k", "l"]
-    assert told("a", "back:0 l", "a", "sub:m").hints()[2] == []
-    continuations, subgoals, _ = told("a", "sub:m", "fail:f", "back:0", "b", "back:0").hints()
+    assert lessons(mage) == ["l", "k", "l"]
+    assert lessons(told("a", "back:0 l", "a", "sub:m")) == []
+    _, continuations, subgoals, _ = told("a", "sub:m", "fail:f", "back:0", "b", "back:0").hints()
     assert ids(continuations) == [1, 2]
     assert [(summary.id, summary.note.word) for summary in subgoals] == [(1, "failed")]
 
@@ -224,8 +265,28 @@ def test_growing_into_a_branch_that_was_left_merges() -> None:
     assert (mage.p_b.id, mage.l, ids(mage.R)) == (2, 3, [1, 2])
 
 
-def test_a_fallback_is_completed_in_place() -> None:
-    """D12: with nothing open, compressing a fallback head as a subgoal re-texts it, under D4's rule."""
+TAKEN_IN = ("a", "sub:x", "pass", "b", "fall:m", "pass", "c", "fall:n", "pass", "d", "sub:o")
+"""A subgoal's summary on steps 2, 3 and 4, the fifth, with parent 1; it took in fallbacks 2 (on 2) and 3 (on 3)."""
+
+
+def test_a_subgoal_takes_its_fallbacks_in() -> None:
+    """D12: parent is the base, the covers are all steps since it, `after` is the head, C shows one line."""
+    mage = told(*TAKEN_IN)
+    s = mage.p_t
+    assert (s.id, s.parent, s.after, s.label, ids(s.cover_nodes)) == (
+        4,
+        mage.summaries[1],
+        mage.summaries[3],
+        1,
+        [2, 3, 4],
+    )
+    assert named(mage.C) == [(0, 1, "x"), (1, 4, "o")]
+    assert ids(reference_nodes.way(s)) == [0, 1, 2, 3, 4]
+    assert ids(reference_nodes.path(s)) == [0, 1, 4]
+
+
+def test_a_fallback_head_may_be_completed_with_nothing_open() -> None:
+    """D12: the covers since the base are not empty then; where the head itself covers them, it is taken again."""
     mage = told("a", "fall:m", "fail:f", "accept", "sub:n")
     assert (len(mage.summaries), mage.p_t.kind, mage.p_t.text, mage.phase) == (
         2,
@@ -233,19 +294,129 @@ def test_a_fallback_is_completed_in_place() -> None:
         "n",
         "Unverified",
     )
-    assert (mage.lessons, len(mage.C)) == ([Lesson(0, "f")], 1)
+    assert (mage.lessons, named(mage.C)) == ([Lesson(0, "f")], [(0, 1, "n")])
+    assert mage.p_t.after is mage.summaries[0]
+    two = told("a", "fall:m", "accept", "b", "fall:n", "accept", "sub:o")
+    assert (two.p_t.id, ids(two.p_t.cover_nodes), named(two.C)) == (3, [1, 2], [(0, 2, "o")])
     assert told("a", "fall:m", "accept").compress("n", "fallback") == "EmptySegment"
     assert told("a", "fall:m", "accept").compress(" ") == "BlankSummary"
     assert told("a", "sub:m", "accept").compress("n") == "EmptySegment"
 
 
-def test_a_subgoal_is_judged_with_its_fallbacks() -> None:
-    """D12: `earlier` is the run of fallbacks right above, oldest first; a fallback is judged alone."""
-    run = ("a", "sub:x", "pass", "b", "fall:m", "pass", "c", "fall:n", "pass", "d")
-    request = asked(told(*run, "sub:o"))
-    assert (request.earlier, ids(request.steps)) == ([(1, "m"), (2, "n")], [2, 3, 4])
-    alone = asked(told(*run, "fall:o"))
+def test_uncut_it_is_the_same_summary() -> None:
+    """D12: the same steps, compressed in one go, are the same child of the base; its `after` becomes the head."""
+    mage = told(*TAKEN_IN, "back:1", "b", "c", "d", "sub:p")
+    assert (mage.p_t.id, len(mage.summaries), mage.p_t.after) == (4, 5, mage.summaries[1])
+    again = told(*TAKEN_IN, "back:1", "b", "c", "d", "fall:p")
+    assert (again.p_t.id, again.p_t.kind) == (4, "fallback")
+
+
+def test_a_fallback_hangs_below_the_head() -> None:
+    """D12: its parent and `after` are the head, its covers the open segment."""
+    mage = told("a", "fall:m", "accept", "b", "fall:n")
+    assert (mage.p_t.parent, mage.p_t.after, ids(mage.p_t.cover_nodes)) == (
+        mage.summaries[1],
+        mage.summaries[1],
+        [2],
+    )
+
+
+def test_revise_takes_the_boundaries_of_what_was_taken_in() -> None:
+    """D7: a failed subgoal goes back to a fallback that it took in, which is then the head, as it stood."""
+    mage = told(*TAKEN_IN, "fail:f 2")
+    assert mage.legal_boundaries() == [0, 1, 2, 3]
+    assert mage.revise(2, "l") != "UnknownBoundary"
+    assert (mage.p_t.id, mage.p_t.text, mage.p_t.note, mage.phase) == (2, "m", PASS, "Active")
+    assert named(mage.C) == [(0, 1, "x"), (1, 2, "m")]
+    assert told(*TAKEN_IN, "back:4").p_t.id == 4
+
+
+def test_where_two_end_revise_takes_the_subgoal() -> None:
+    """D7: with nothing open, the subgoal and the last fallback have one boundary: that of the failed is no target."""
+    words = ("a", "fall:m", "accept", "b", "fall:n", "accept", "sub:o")
+    assert told(*words).legal_boundaries() == [0, 1, 2]
+    assert told(*words, "back:2").p_t.id == 3
+    assert told(*words, "fail:f").legal_boundaries() == [0, 1]
+    assert told(*words, "accept", "c", "sub:p", "fail:f", "back:2").p_t.id == 3
+
+
+def test_a_verdict_may_name_where_the_mistake_began() -> None:
+    """D5: a boundary of the way below the summary's own, for `execution` only; after StaleVerdict, before BlankFeedback."""
+    mage = told(*TAKEN_IN)
+    assert asked(mage).boundaries == [0, 1, 2, 3]
+    assert mage.apply_verdict(failed(" ", boundary=9), "old") == "StaleVerdict"
+    assert mage.apply_verdict(failed(" ", boundary=4), mage.digest()) == "UnknownBoundary"
+    assert mage.apply_verdict(failed("f", "summary", 2), mage.digest()) == "UnknownBoundary"
+    assert mage.apply_verdict(failed(" ", boundary=2), mage.digest()) == "BlankFeedback"
+    assert mage.apply_verdict(failed("f", boundary=2), mage.digest()) is None
+    mage.accept()
+    assert mage.p_t.note == Verdict("accepted", "f", "execution", 2)
+
+
+def test_a_subgoal_is_judged_with_what_it_took_in() -> None:
+    """D5, D12: `earlier` are the fallbacks that it took in, oldest first; a fallback is judged alone."""
+    request = asked(told(*TAKEN_IN))
+    assert (named(request.earlier), ids(request.steps)) == ([(1, 2, "m"), (2, 3, "n")], [2, 3, 4])
+    assert named(request.before) == [(0, 1, "x")]
+    alone = asked(told(*TAKEN_IN[:-1], "fall:o"))
     assert (alone.earlier, ids(alone.steps)) == ([], [4])
+    assert named(alone.before) == [(0, 1, "x"), (1, 2, "m"), (2, 3, "n")]
+
+
+def test_before_enters_the_digest() -> None:
+    """D5: other words or another verdict above ask something else, folding what is above does not."""
+    two = ("a", "sub:m", "pass", "b", "sub:n", "pass")
+    ends = ("c", "sub:o")
+    digest = told(*two, *ends).digest()
+    assert told(*two[:-1], "accept", *ends).digest() != digest
+    assert told("a", "sub:z", *two[2:], *ends).digest() != digest
+    folded = told(*two, "fold:0 2 x", *ends)
+    assert folded.digest() == digest
+    assert named(asked(folded).before) == [(0, 2, "x")]
+    above = canonical_hash({"above": "", "label": 0, "text": "m", "verdict": PASS})
+    assert folded.hash_above() == canonical_hash({"above": above, "label": 1, "text": "n", "verdict": PASS})
+
+
+def test_a_judge_is_told_what_else_was_tried() -> None:
+    """D5: continuations and subgoals from its label and from what it took in, without itself and its own steps."""
+    start = (
+        "z",
+        "sub:left",
+        "back:0 l",
+        "a",
+        "y",
+        "back:0",
+        "a",
+        "fall:m",
+        "pass",
+        "x",
+        "sub:longer",
+        "back:2 k",
+    )
+    mage = told(*start, "b", "sub:n")
+    hints = asked(mage).hints
+    assert hints.boundary == 0
+    assert ids(hints.continuations) == [1, 3, 4]
+    assert [summary.text for summary in hints.subgoals] == ["left", "longer"]
+    assert hints.lessons == [Lesson(0, "l"), Lesson(2, "k")]
+
+
+def test_a_judge_hears_the_lessons_above_a_fallback() -> None:
+    """D5, D9: a fallback is judged with the lessons at the boundaries from the base to its label."""
+    mage = told("z", "back:0 l", "a", "fall:m", "pass", "y", "back:2 k", "b", "fall:n")
+    assert asked(mage).hints.lessons == [Lesson(0, "l"), Lesson(2, "k")]
+    assert lessons(mage) == ["l", "k"]
+    assert lessons(told("z", "back:0 l", "a", "sub:m", "pass")) == []
+
+
+def test_h_shows_what_was_tried_since_the_base() -> None:
+    """D9: subgoals from the base to the head; of fallbacks the head's own, but not what such a subgoal covers."""
+    mage = told("a", "b", "sub:m", "fail:f", "back:0", "a", "fall:n", "pass")
+    assert [summary.text for summary in mage.hints().subgoals] == ["m"]
+    mage = told("a", "fall:n", "pass", "b", "fall:m", "back:1")
+    assert [summary.text for summary in mage.hints().subgoals] == ["m"]
+    mage = told("a", "fall:n", "pass", "b", "fall:m", "pass", "sub:o", "back:1")
+    assert [summary.text for summary in mage.hints().subgoals] == ["o"]
 
 
 def test_surrogate_pairs_are_joined() -> None:
@@ -260,11 +431,13 @@ def test_surrogate_pairs_are_joined() -> None:
 
 
 def test_retext_touches_no_step() -> None:
-    """D16: the head gets a new text and perhaps a kind, its open segment stays, blank is refused."""
+    """D16: the head gets a new text and keeps its kind and `after`, its open segment stays, blank is refused."""
     mage = told("a", "fall:m", "b", "fail:f")
     assert mage.retext(" ") == "BlankSummary"
-    assert mage.retext("n", "subgoal") is None
-    assert (mage.p_t.text, mage.p_t.kind, mage.phase, ids(mage.R)) == ("n", "subgoal", "Unverified", [2])
+    assert mage.retext("n") is None
+    assert (mage.p_t.text, mage.p_t.kind, mage.phase, ids(mage.R)) == ("n", "fallback", "Unverified", [2])
+    taken = told(*TAKEN_IN, "retext:p")
+    assert (taken.p_t.after, named(asked(taken).earlier)) == (taken.summaries[3], [(1, 2, "m"), (2, 3, "n")])
     assert mage.lessons == [Lesson(0, "f")]
 
 
@@ -302,3 +475,81 @@ def test_the_judge_may_get_every_step() -> None:
     mage = told("a", "sub:m", "pass", "b", "c", "sub:n", "d")
     assert ids(asked(mage).steps) == [2, 3]
     assert ids(asked(mage, since_root=True).steps) == [1, 2, 3]
+
+
+THREE = ("a", "sub:m", "pass", "b", "sub:n", "accept", "c", "sub:o", "pass")
+"""Three summaries, one of them accepted."""
+
+
+def test_a_chapter_stands_in_place_of_its_lines() -> None:
+    """D19: label of the first line, boundary of the last; how many under it were accepted; nothing else changes."""
+    mage = told(*THREE, "fold:0 2 x")
+    assert named(mage.C) == [(0, 2, "x"), (2, 3, "o")]
+    (chapter,) = mage.summaries[2].chapters
+    assert (chapter.accepted, chapter.first.id, chapter.last.id) == (1, 1, 2)
+    assert (mage.p_t.id, mage.phase, mage.legal_boundaries()) == (3, "Active", [0, 1, 2, 3])
+    assert ids(reference_nodes.path(mage.p_t)) == [0, 1, 2, 3]
+
+
+def test_chapters_fold_into_chapters() -> None:
+    """D19: a chapter is a line of a longer run, and inside it it shows again."""
+    mage = told(*THREE, "fold:0 2 x", "fold:0 3 y")
+    assert named(mage.C) == [(0, 3, "y")]
+    assert mage.summaries[3].chapters[0].accepted == 1
+    assert named(lines_in(mage, 0)) == [(0, 2, "x"), (2, 3, "o")]
+    assert named(lines_in(mage, 0, 2)) == [(0, 1, "m"), (1, 2, "n")]
+    assert mage.inside(0, 1) == mage.summaries[1].cover_nodes
+    assert mage.inside(0, 9) == mage.inside(1) == "UnknownLine"
+
+
+def test_a_longer_chapter_at_the_same_end_hides_the_older() -> None:
+    """D19: where chapters end at one summary the newest is shown, inside it the next older."""
+    mage = told(*THREE, "fold:1 3 x", "fold:0 3 y")
+    assert named(mage.C) == [(0, 3, "y")]
+    assert named(lines_in(mage, 0)) == [(0, 1, "m"), (1, 3, "x")]
+
+
+def test_going_back_inside_a_chapter_shows_its_lines() -> None:
+    """D19: C is read from the head upwards: after a revise to inside, the lines inside show again."""
+    mage = told(*THREE, "fold:0 2 x", "fold:0 3 y")
+    assert named(told(*THREE, "fold:0 2 x", "fold:0 3 y", "back:2").C) == [(0, 2, "x")]
+    assert mage.revise(1, "") != "UnknownBoundary"
+    assert named(mage.C) == [(0, 1, "m")]
+
+
+def test_a_summary_that_is_judged_anew_loses_its_chapters() -> None:
+    """D19: met again by compress, the chapters that end at it are dropped, those that end above it stand."""
+    folded = (*THREE, "fold:0 2 x", "fold:0 3 y")
+    mage = told(*folded, "back:2", "c", "sub:o")
+    assert named(mage.C) == [(0, 2, "x"), (2, 3, "o")]
+    assert named(told(*folded, "back:1", "b", "sub:n").C) == [(0, 1, "m"), (1, 2, "n")]
+
+
+def test_what_can_be_folded() -> None:
+    """D19: a run of two whole lines or more, none a fallback, in Active; then a text, then the request's digest."""
+    mage = told(*THREE)
+    for first, last in ((0, 1), (0, 9), (1, 1), (2, 1), (9, 3), (3, 0)):
+        assert fold(mage, first, last, "x") == "UnfoldableRange"
+    assert mage.fold(0, 9, " ", "") == "UnfoldableRange"
+    assert mage.fold(0, 2, "\n", "") == "BlankSummary"
+    assert mage.fold(0, 2, "x", "") == "StaleVerdict"
+    cut = told(*THREE[:6], "c", "fall:o", "pass")
+    assert fold(cut, 1, 3, "x") == "UnfoldableRange"
+    assert fold(cut, 0, 2, "x") is None
+    assert fold(told(*THREE[:-1]), 0, 2, "x") == "IllegalPhase"
+    assert fold(told(*THREE, "fold:0 2 x"), 1, 3, "y") == "UnfoldableRange"
+
+
+def test_a_chapter_is_judged_on_what_it_replaces() -> None:
+    """D19: the request holds task, instructions in force, lines and text; the digest is over all of these."""
+    mage = told("do:i", *THREE, "fold:0 2 x", "do:j")
+    request = mage.fold_request(0, 3, "y")
+    assert isinstance(request, FoldRequest)
+    assert (request.task, request.instructions, named(request.lines)) == (
+        "task",
+        ["j"],
+        [(0, 2, "x"), (2, 3, "o")],
+    )
+    lines = [[0, 2, "x", 1], [2, 3, "o", PASS]]
+    asks = {"instructions": ["j"], "lines": lines, "task": "task", "text": "y"}
+    assert request.digest == canonical_hash(asks)
