@@ -149,8 +149,8 @@ lessons_are_shown ==
   LET path    == StepPath(state, CurrentBoundary(state))
       base    == Boundary(state, Base(state, state.summary_head))
       Since_base(n) == n >= base
-      Told(n) == [i \in DOMAIN state.lessons[n] |-> [boundary |-> n, text |-> state.lessons[n][i]]]
-      at      == [n \in Elements(path) |-> Told(n)]
+      Left(n) == [i \in DOMAIN state.lessons[n] |-> [boundary |-> n, text |-> state.lessons[n][i]]]
+      at      == [n \in Elements(path) |-> Left(n)]
       ends    == {Boundary(state, u) : u \in Elements(SummaryPath(state, state.summary_head))}
       Ends(n) == n \in ends /\ Since_base(n)
   IN  state.H = Joint(at, SelectSeq(path, Ends))

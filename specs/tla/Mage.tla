@@ -31,6 +31,7 @@ Only(set)          == CHOOSE element \in set : TRUE
 Verdict(word, feedback, fault, boundary, of) ==
   [word |-> word, feedback |-> feedback, fault |-> fault, boundary |-> boundary, of |-> of]
 Pending == Verdict("pending", "", "", NoStep, <<>>)
+Told(verdict) == <<verdict.word, verdict.feedback, verdict.fault, verdict.boundary>>
 
 (* Both layers start with a root sentinel (D2). *)
 Start ==
@@ -180,7 +181,7 @@ Said(s, summaries) ==
   [i \in DOMAIN summaries |->
     LET summary == s.summaries[summaries[i]]
     IN  [label   |-> summary.label, boundary |-> Last(summary.covers),
-         text    |-> summary.text,  verdict  |-> summary.verdict]]
+         text    |-> summary.text,  verdict  |-> Told(summary.verdict)]]
 Above(s) ==                      \* the summary path above the head, which is what `before` unfolds to
   IF Literally("JudgedByItsStepsAlone") THEN <<>> ELSE Tail(SummaryPath(s, HeadSummary(s).parent))
 Before(s) ==
@@ -230,7 +231,7 @@ Foldable(s, first, last) ==
 LineSaid(s, line) ==
   [label    |-> LineLabel(s, line), boundary |-> LineBoundary(s, line),
    text     |-> LineText(s, line),
-   verdict  |-> IF line[2] = 0 THEN s.summaries[line[1]].verdict ELSE Pending,   \* a chapter has none
+   verdict  |-> IF line[2] = 0 THEN Told(s.summaries[line[1]].verdict) ELSE <<>>,
    accepted |-> IF line[2] = 0 THEN 0 ELSE Chapter(s, line).accepted]
 FoldQuestion(s, run, text) ==
   [text         |-> text,
