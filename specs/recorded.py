@@ -352,7 +352,7 @@ def _module(recordings: Sequence[Recording]) -> str:
     ]
     events = "\n".join(f"{name} == {event}" for event, name in names.items())
     listed = ",\n".join(f"<<{journal}>>" for journal in journals)
-    return f"---- MODULE Log ----\n{events}\nJournals == <<\n{listed}>>\n====\n"
+    return f"---- MODULE Log ----\nEXTENDS Integers\n{events}\nJournals == <<\n{listed}>>\n====\n"
 
 
 def _event(event: Event) -> str:
