@@ -85,6 +85,8 @@ taken_in_are_fallbacks ==
 
 (* The lines that are shown, unfolded, are the summary path; what is under a        *)
 (* chapter is a finished subgoal, trusted, and accepted where the chapter says so.  *)
+Folds(s) == \E u \in DOMAIN s.chapters : s.chapters[u] # <<>>
+
 RECURSIVE ChaptersIn(_, _)
 ChaptersIn(s, lines) ==          \* those that are shown, and those inside of them
   IF lines = <<>> THEN {}
@@ -147,8 +149,8 @@ lessons_are_shown ==
   LET path    == StepPath(state, CurrentBoundary(state))
       base    == Boundary(state, Base(state, state.summary_head))
       Since_base(n) == n >= base
-      Told(n) == [i \in DOMAIN state.lessons[n] |-> [boundary |-> n, text |-> state.lessons[n][i]]]
-      at      == [n \in Elements(path) |-> Told(n)]
+      Left(n) == [i \in DOMAIN state.lessons[n] |-> [boundary |-> n, text |-> state.lessons[n][i]]]
+      at      == [n \in Elements(path) |-> Left(n)]
       ends    == {Boundary(state, u) : u \in Elements(SummaryPath(state, state.summary_head))}
       Ends(n) == n \in ends /\ Since_base(n)
   IN  state.H = Joint(at, SelectSeq(path, Ends))
@@ -310,7 +312,7 @@ old_feedback_is_left == [][did'.op \in {"compress", "retext"} => OldFeedbackIsLe
 (* I12: a chapter that is shown was shown before, or has just been judged, and what *)
 (* is under it says what it said then.                                              *)
 ChaptersStand(s, op, t) ==
-  \A line \in ChaptersIn(t, Lines(t, t.summary_head)) :
+  Folds(t) => \A line \in ChaptersIn(t, Lines(t, t.summary_head)) :
     \/ op = "fold" /\ line \notin ChaptersIn(s, Lines(s, s.summary_head))
     \/ /\ line \in ChaptersIn(s, Lines(s, s.summary_head))
        /\ Chapter(t, line) = Chapter(s, line)

@@ -31,6 +31,7 @@ Only(set)          == CHOOSE element \in set : TRUE
 Verdict(word, feedback, fault, boundary, of) ==
   [word |-> word, feedback |-> feedback, fault |-> fault, boundary |-> boundary, of |-> of]
 Pending == Verdict("pending", "", "", NoStep, <<>>)
+Told(verdict) == <<verdict.word, verdict.feedback, verdict.fault, verdict.boundary>>
 
 (* Both layers start with a root sentinel (D2). *)
 Start ==
@@ -74,15 +75,19 @@ CurrentBoundary(s) == Boundary(s, s.summary_head)
 HeadSummary(s)     == s.summaries[s.summary_head]
 OpenSegment(s)     == Trace(s, CurrentBoundary(s), s.step_head)
 
+
+RECURSIVE Since(_, _, _), FromBase(_, _), WaySince(_, _, _)
 Since(s, above, summary) ==      \* the part of the summary path of one below the other
-  LET path == SummaryPath(s, summary) IN SubSeq(path, Len(SummaryPath(s, above)) + 1, Len(path))
-FromBase(s, summary) == <<Base(s, summary)>> \o Since(s, Base(s, summary), summary)
-RECURSIVE WayDownTo(_, _, _)
-WayDownTo(s, above, summary) ==
   IF summary \in {above, NoSummary} THEN <<>>
-  ELSE Append(WayDownTo(s, above, s.summaries[summary].after), summary)
+  ELSE Append(Since(s, above, s.summaries[summary].parent), summary)
+FromBase(s, summary) ==
+  IF s.summaries[summary].kind # "fallback" THEN <<summary>>
+  ELSE Append(FromBase(s, s.summaries[summary].parent), summary)
+WaySince(s, above, summary) ==
+  IF summary \in {above, NoSummary} THEN <<>>
+  ELSE Append(WaySince(s, above, s.summaries[summary].after), summary)
 TakenIn(s, summary) ==           \* of the way, what stands between it and its parent (D12)
-  WayDownTo(s, s.summaries[summary].parent, s.summaries[summary].after)
+  WaySince(s, s.summaries[summary].parent, s.summaries[summary].after)
 
 ---------------------------------------------------------------------------------
 (* The lines of C: <<summary, 0>> is a summary, <<summary, n>> the nth chapter that *)
@@ -148,10 +153,12 @@ InstructionsJudged(s) ==         \* those before the last step of the summary
 
 InOrder(set, next) == LET In(id) == id \in set IN SelectSeq([i \in 1..next |-> i - 1], In)
 Covered(s, summaries) == UNION {Elements(s.summaries[t].covers) : t \in summaries}
+RECURSIVE LessonsAt(_, _)
 LessonsAt(s, summaries) ==       \* of the boundaries of these, in their order
-  LET At(t) == [i \in DOMAIN s.lessons[Boundary(s, t)] |->
-                 [boundary |-> Boundary(s, t), text |-> s.lessons[Boundary(s, t)][i]]]
-  IN  Joint([t \in Elements(summaries) |-> At(t)], summaries)
+  IF summaries = <<>> THEN <<>>
+  ELSE LET boundary == Boundary(s, Last(summaries))
+           here     == s.lessons[boundary]
+       IN  LessonsAt(s, Front(summaries)) \o [i \in DOMAIN here |-> [boundary |-> boundary, text |-> here[i]]]
 
 LessonsShown(s) ==
   LessonsAt(s, IF Literally("LessonsOfTheBoundaryAlone") THEN <<s.summary_head>> ELSE FromBase(s, s.summary_head))
@@ -174,7 +181,7 @@ Said(s, summaries) ==
   [i \in DOMAIN summaries |->
     LET summary == s.summaries[summaries[i]]
     IN  [label   |-> summary.label, boundary |-> Last(summary.covers),
-         text    |-> summary.text,  verdict  |-> summary.verdict]]
+         text    |-> summary.text,  verdict  |-> Told(summary.verdict)]]
 Above(s) ==                      \* the summary path above the head, which is what `before` unfolds to
   IF Literally("JudgedByItsStepsAlone") THEN <<>> ELSE Tail(SummaryPath(s, HeadSummary(s).parent))
 Before(s) ==
@@ -224,7 +231,7 @@ Foldable(s, first, last) ==
 LineSaid(s, line) ==
   [label    |-> LineLabel(s, line), boundary |-> LineBoundary(s, line),
    text     |-> LineText(s, line),
-   verdict  |-> IF line[2] = 0 THEN s.summaries[line[1]].verdict ELSE Pending,   \* a chapter has none
+   verdict  |-> IF line[2] = 0 THEN Told(s.summaries[line[1]].verdict) ELSE <<>>,
    accepted |-> IF line[2] = 0 THEN 0 ELSE Chapter(s, line).accepted]
 FoldQuestion(s, run, text) ==
   [text         |-> text,
