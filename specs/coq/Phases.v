@@ -56,13 +56,6 @@ Proof. intros s t m k u N. unfold Machine.retexted. rewrite leave_summary. now a
 Lemma retexted_head : forall s t m k, summary_head (retexted s t m k) = t.
 Proof. intros s t m k. unfold Machine.retexted. now rewrite leave_head. Qed.
 
-Lemma root_on_path : forall s t, Inv s -> In 0 (summary_path s t).
-Proof.
-  intros s t I. unfold Machine.summary_path. induction t as [t IH] using lt_wf_ind.
-  destruct t as [|t]; [now left|]. rewrite path_S by (try apply (inv_parent I); lia).
-  apply in_or_app. left. apply IH. apply (inv_parent I). lia.
-Qed.
-
 Lemma phase_of_retexted : forall s t m k, t < next_summary s -> phase (retexted s t m k) = Unverified.
 Proof. intros s t m k L. unfold Machine.phase. now rewrite retexted_head, retexted_at by exact L. Qed.
 Lemma phase_of_judged : forall s v, Inv s -> phase (judged s v) = phase_of_verdict v.
