@@ -108,6 +108,31 @@ Proof.
     apply (reads_top I Lt (read_one_more H0 N Rd)). intro E. symmetry in E. now apply app_cons_not_nil in E.
 Qed.
 
+(* two states that agree on the way up and on the chapters that end there read the same *)
+Lemma reads_kept : forall s s' top ls t, Inv s -> t < next_summary s -> reads s top ls t ->
+  (forall u, u < next_summary s -> parent_of s' u = parent_of s u) ->
+  (forall u, In u (summary_path s t) -> top < u -> ending_at s' u = ending_at s u) -> reads s' top ls t.
+Proof.
+  intros s s' top ls t I Lt Rd Pa Ea. induction Rd as [|ls t H0 N l Rd IH]; [constructor|].
+  destruct (line_above I (t := t) ltac:(lia)) as [Lp Hp]. fold l in Lp, Hp.
+  destruct (line_stands I (t := t) ltac:(lia)) as [_ Fp]. fold l in Fp. pose proof (on_path_le I Fp).
+  destruct (reads_top I Lt (read_one_more H0 N Rd)) as [_ Ht].
+  assert (top < t) as Lo by (apply Ht; intro E; symmetry in E; now apply app_cons_not_nil in E).
+  pose proof (Ea t (path_self _ (inv_parent I) t) Lo) as Et.
+  assert (reads s' top ls (parent_of s (first_of l))) as Rd'.
+  { apply IH; [lia|]. intros u Hu Lu. apply Ea; [|exact Lu].
+    destruct (path_prefix _ (inv_parent I) _ _ Hp) as [d Hd]. unfold Machine.summary_path. rewrite Hd.
+    apply in_or_app. now left. }
+  rewrite <- (Pa (first_of l)) in Rd' by lia. unfold l in *. rewrite <- Et in Rd' |- *. now constructor.
+Qed.
+Lemma lines_kept : forall s s' t, Inv s -> Inv s' -> t < next_summary s -> next_summary s <= next_summary s' ->
+  (forall u, u < next_summary s -> parent_of s' u = parent_of s u) ->
+  (forall u, In u (summary_path s t) -> ending_at s' u = ending_at s u) -> lines s' t = lines s t.
+Proof.
+  intros s s' t I I' Lt Ln Pa Ea. apply (reads_read (top := 0) I' (t := t)); [lia| |auto].
+  apply (reads_kept I Lt (read_reads I Lt (le_n t)) Pa). intros u Hu _. now apply Ea.
+Qed.
+
 (* ---- the run that is folded ---- *)
 Lemma run_is_shown : forall s n b run, run_to_fold s n b = Some run -> exists l r, C s = l ++ run ++ r.
 Proof.
