@@ -265,10 +265,10 @@ def _fold_two(draw: Drawing, state: State) -> Operation:
 
 
 def _fold_unjudged(draw: Drawing, state: State) -> Operation:
-    """Fold the two oldest lines with a digest that is not theirs."""
+    """Fold the two oldest lines with a digest that is not theirs, now and then into nothing."""
     lines = view(state).compressed
     last = lines[1].boundary if len(lines) > 1 else draw(_PLACES)
-    return Fold(ROOT_STEP, last, "m", draw(old_digests))
+    return Fold(ROOT_STEP, last, " " if draw(_ONE_IN_TWO) else "m", draw(old_digests))
 
 
 def _revise(draw: Drawing, state: State) -> Operation:
