@@ -131,14 +131,9 @@ open_segment_can_be_dropped ==
 (* D5, D7: each boundary of the way can be gone back to, if what failed ends below  *)
 (* it; so can the one where a verdict says that the mistake began.                  *)
 way_can_be_gone_back ==
-  \A u \in Elements(Way(state, state.summary_head)) :
-    LET b       == Boundary(state, u)
-        goingto == [op |-> "revise", boundary |-> b, lesson |-> Blank]
-        back    == After(state, goingto)
-    IN  state.phase # "Rejected" \/ b < CurrentBoundary(state) =>
-          /\ Refusal(state, goingto) = ""
-          /\ back.summary_head \in Elements(Way(state, state.summary_head))
-          /\ CurrentBoundary(back) = b
+  LET legal == LegalBoundaries(state)
+  IN  \A u \in Elements(Way(state, state.summary_head)) :
+        state.phase # "Rejected" \/ Boundary(state, u) < CurrentBoundary(state) => Boundary(state, u) \in legal
 origin_can_be_gone_back_to ==
   state.phase = "Rejected" /\ HeadSummary(state).verdict.boundary # NoStep =>
     HeadSummary(state).verdict.boundary \in LegalBoundaries(state)
