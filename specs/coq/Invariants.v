@@ -257,6 +257,13 @@ Proof.
 Qed.
 
 (* ---- the base ---- *)
+Lemma root_on_path : forall s t, Inv s -> In 0 (summary_path s t).
+Proof.
+  intros s t I. unfold Machine.summary_path. induction t as [t IH] using lt_wf_ind.
+  destruct t as [|t]; [now left|]. rewrite path_S by (try apply (inv_parent I); lia).
+  apply in_or_app. left. apply IH. apply (inv_parent I). lia.
+Qed.
+
 Lemma path_of_parent : forall s t u, Inv s -> t <> 0 -> In u (summary_path s (parent_of s t)) ->
   In u (summary_path s t).
 Proof. intros s t u I Ht Hu. rewrite (path_of_child I) by lia. apply in_or_app. now left. Qed.
@@ -316,14 +323,16 @@ Proof.
 Qed.
 
 (* ---- the way ---- *)
-Lemma earlier_is : forall s t E, Inv s -> took_in s t E -> earlier s t = E.
+Lemma earlier_walked : forall s t E, decreasing (parent_of s) -> took_in s t E -> earlier s t = E.
 Proof.
-  intros s t E I [P [Fa [_ [L _]]]]. apply (walk_is_trace (parent_of s)); [apply I|exact P| |].
+  intros s t E D [P [Fa [_ [L _]]]]. apply (walk_is_trace (parent_of s)); [exact D|exact P| |].
   - intros u Hu. now apply Fa.
-  - pose proof (path_length (parent_of s) (after_of s t) (inv_parent I)) as Le. unfold Machine.summary_path in P.
-    rewrite P, app_length in Le. destruct (path_starts _ (inv_parent I) (parent_of s t)) as [l Hl].
+  - pose proof (path_length (parent_of s) (after_of s t) D) as Le. unfold Machine.summary_path in P.
+    rewrite P, app_length in Le. destruct (path_starts _ D (parent_of s t)) as [l Hl].
     rewrite Hl in Le. simpl in Le. lia.
 Qed.
+Lemma earlier_is : forall s t E, Inv s -> took_in s t E -> earlier s t = E.
+Proof. intros s t E I. apply earlier_walked, I. Qed.
 Lemma earlier_0 : forall s, Inv s -> earlier s 0 = [].
 Proof.
   intros s I. unfold Machine.earlier, Machine.after_of, Machine.parent_of. rewrite (inv_root I). simpl.
@@ -337,11 +346,14 @@ Proof.
 Qed.
 Lemma path_in_way : forall s n t, In t (summary_path s n) -> In t (way s n).
 Proof. intros s n t Ht. apply in_way. exists t. auto. Qed.
-Lemma way_of_child : forall s t, Inv s -> 0 < t -> way s t = way s (parent_of s t) ++ earlier s t ++ [t].
+Lemma way_walked : forall s t, decreasing (parent_of s) -> 0 < t ->
+  way s t = way s (parent_of s t) ++ earlier s t ++ [t].
 Proof.
-  intros s t I Ht. unfold Machine.way. rewrite (path_of_child I) by exact Ht.
+  intros s t D Ht. unfold Machine.way, Machine.summary_path at 1. rewrite (path_S _ D) by exact Ht.
   rewrite flat_map_app. simpl. now rewrite app_nil_r.
 Qed.
+Lemma way_of_child : forall s t, Inv s -> 0 < t -> way s t = way s (parent_of s t) ++ earlier s t ++ [t].
+Proof. intros s t I. apply way_walked, I. Qed.
 Lemma way_0 : forall s, Inv s -> way s 0 = [0].
 Proof. intros s I. unfold Machine.way. simpl. now rewrite (earlier_0 I). Qed.
 
@@ -491,6 +503,35 @@ Proof.
     destruct (taken_in I Lu T U0 Hin) as [_ [_ [_ [_ [_ [B _]]]]]].
     pose proof (boundaries_rise I L Hu' ltac:(lia)). lia.
   - destruct (taken_in I L (inv_way I Hh H0) H0 Hin) as [_ [_ [_ [_ [Ne _]]]]]. congruence.
+Qed.
+
+(* ... and what else is on it stands above it *)
+Lemma head_not_above : forall s t, Inv s -> In t (way s (summary_head s)) -> t <> summary_head s ->
+  ~ In (summary_head s) (way s t).
+Proof.
+  intros s t I Ht D. destruct (way_ends s (summary_head s)) as [l El]. pose proof (head_once I El) as No.
+  assert (forall v, In v (summary_path s (summary_head s)) -> v <> summary_head s -> ~ In (summary_head s) (way s v))
+    as Up.
+  { intros v Hv Dv Hin. destruct (way_below I (path_self _ (inv_parent I) _) Hv) as [d [Ed Bd]].
+    rewrite Ed in El. destruct d as [|x d _] using rev_ind.
+    - rewrite app_nil_r in El. destruct (way_ends s v) as [w Ew]. rewrite Ew in El.
+      apply app_inj_tail in El as [_ El]. contradiction.
+    - rewrite app_assoc in El. apply app_inj_tail in El as [<- _]. apply No, in_or_app. now left. }
+  apply in_way in Ht as [v [Hv [Ht| ->]]]; [|now apply Up].
+  destruct (taken_in_by I Hv Ht) as [V0 [Lv T]].
+  destruct (taken_in I Lv T V0 Ht) as [_ [_ [_ [Lt [_ [_ [_ [_ [E1 [E2 [Ee Pt]]]]]]]]]]].
+  assert (forall u, In u (earlier s v) -> u <> summary_head s) as Ne.
+  { intros u Hu ->. destruct (Nat.eq_dec v (summary_head s)) as [->|Dv].
+    - destruct (taken_in I Lv T V0 Hu) as [_ [_ [_ [_ [Ne _]]]]]. congruence.
+    - apply (Up v Hv Dv), in_way. exists v. split; [apply path_self, I|now left]. }
+  intro Hin. apply in_way in Hin as [w [Hw Hin]]. rewrite Pt in Hw. apply in_app_or in Hw as [Hw|Hw].
+  - pose proof (inv_parent I V0). assert (parent_of s v <> summary_head s) as Dp.
+    { pose proof (on_path_le I Hv). lia. }
+    apply (Up _ (parent_on_path I Hv ltac:(lia)) Dp), in_way. exists w. auto.
+  - assert (In w (earlier s v)) as Hwe.
+    { rewrite Ee. apply in_app_or in Hw as [Hw|[<-|[]]]; apply in_or_app; [now left|right; now left]. }
+    destruct (taken_in I Lv T V0 Hwe) as [_ [_ [_ [_ [_ [_ [_ [Tw _]]]]]]]].
+    rewrite (earlier_is I Tw) in Hin. destruct Hin as [[]|Hin]. now apply (Ne w Hwe).
 Qed.
 
 (* targets: all of the way, but in Rejected what ends where the failed head does *)
@@ -684,6 +725,13 @@ Proof.
   - intros u Hu. rewrite <- in_rev in Hu. apply Id in Hu. pose proof (Hd u Hu). apply Nat.eqb_neq. lia.
 Qed.
 
+Lemma fold_makes : forall s n b m d s', fold s n b m d = Done s' ->
+  phase s = Active /\ exists run, run_to_fold s n b = Some run /\ s' = with_chapter s (chapter_of s run m).
+Proof.
+  intros s n b m d s' E. unfold Machine.fold in E. destruct (phase s); try discriminate.
+  split; [reflexivity|]. destruct (run_to_fold s n b) as [run|]; [|discriminate].
+  destruct (blank m); [discriminate|]. destruct (negb _); [discriminate|]. injection E as <-. now exists run.
+Qed.
 Lemma fold_cases : forall s n b m d s', fold s n b m d = Done s' ->
   phase s = Active /\ blank m = false /\ exists run, run_to_fold s n b = Some run /\
   d = digest_of_fold (fold_question s run m) /\ s' = with_chapter s (chapter_of s run m).
