@@ -8,6 +8,7 @@ CONSTANTS Contents,              \* of steps, as they are spelled
           Retexts,               \* of a retext
           Faults,                \* of a failed verdict
           Origins,               \* whether a failed verdict says where the mistake began
+          WrongOrigins,          \* whether it says so, too, where it may not
           Lessons,               \* of a revise, "" leaving none
           Instructions, Standing,
           Accepts,               \* whether a summary can be accepted
@@ -57,6 +58,8 @@ Refused ==                       \* what is refused wherever it is tried
   \/ Do([op |-> "retext", text |-> Blank])
   \/ \E digest \in Answers : Answer("failed", Blank, "execution", NoStep, digest)
   \/ Answer("passed", "", "", NoStep, NoDigest)
+  \/ \E digest \in Answers : WrongOrigins /\ Answer("failed", "f", "execution", CurrentBoundary(state), digest)
+  \/ \E digest \in Answers : WrongOrigins /\ Answer("failed", "f", "summary", 0, digest)
   \/ \E text \in Chapters : Folded(0, 0, text, NoDigest)
 
 Next ==
