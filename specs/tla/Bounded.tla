@@ -8,6 +8,7 @@ CONSTANTS Contents,              \* of steps, as they are spelled
           Retexts,               \* of a retext
           Faults,                \* of a failed verdict
           Origins,               \* whether a failed verdict says where the mistake began
+          WrongOrigins,          \* whether it says so, too, where it may not
           Lessons,               \* of a revise, "" leaving none
           Instructions, Standing,
           Accepts,               \* whether a summary can be accepted
@@ -16,7 +17,7 @@ CONSTANTS Contents,              \* of steps, as they are spelled
           MaxDepth,              \* commands in a row; 0 for any number
           MaxSteps, MaxSummaries, MaxLessons, MaxInstructions   \* beside the root, at one step
 
-VARIABLES asked,                 \* every question that a judge was asked so far
+VARIABLES asked,                 \* every question that a judge was asked so far, where old answers are taken
           depth                  \* how many commands led here, at least
 
 Init == state = Start /\ did = [op |-> "start"] /\ asked = {} /\ depth = 0
@@ -25,7 +26,8 @@ Do(command) ==
   IF Refusal(state, command) = ""
   THEN /\ state' = After(state, command)
        /\ did'   = command
-       /\ asked' = IF state'.phase = "Unverified" THEN asked \cup {Digest(state')} ELSE asked
+       /\ asked' = IF Literally("StaleAnswerTaken") /\ state'.phase = "Unverified"
+                   THEN asked \cup {Digest(state')} ELSE asked
        /\ depth' = depth + 1
   ELSE /\ Tries                  \* a refused command changes nothing (L7)
        /\ did'   = [op |-> "refused", command |-> command]
@@ -56,6 +58,8 @@ Refused ==                       \* what is refused wherever it is tried
   \/ Do([op |-> "retext", text |-> Blank])
   \/ \E digest \in Answers : Answer("failed", Blank, "execution", NoStep, digest)
   \/ Answer("passed", "", "", NoStep, NoDigest)
+  \/ \E digest \in Answers : WrongOrigins /\ Answer("failed", "f", "execution", CurrentBoundary(state), digest)
+  \/ \E digest \in Answers : WrongOrigins /\ Answer("failed", "f", "summary", 0, digest)
   \/ \E text \in Chapters : Folded(0, 0, text, NoDigest)
 
 Next ==
@@ -70,9 +74,10 @@ Next ==
           \/ \E fault \in Faults : Answer("failed", "f", fault, NoStep, digest)
           \/ \E boundary \in Named : Answer("failed", "f", "execution", boundary, digest)
      \/ Accepts /\ Do([op |-> "accept"])
-     \/ \E boundary \in 0..state.next_step :
-          \E lesson \in IF boundary \in Ends THEN Lessons ELSE {"l"} :
-            Do([op |-> "revise", boundary |-> boundary, lesson |-> lesson])
+     \/ LET ends == Ends
+        IN  \E boundary \in IF Tries THEN 0..state.next_step ELSE LegalBoundaries(state) :
+              \E lesson \in IF boundary \in ends THEN Lessons ELSE {"l"} :
+                Do([op |-> "revise", boundary |-> boundary, lesson |-> lesson])
      \/ \E text \in Chapters : state.phase = "Active" /\ \E run \in Runs(state) :
           LET first == LineLabel(state, state.C[run[1]])
               last  == LineBoundary(state, state.C[run[2]])

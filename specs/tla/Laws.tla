@@ -131,14 +131,9 @@ open_segment_can_be_dropped ==
 (* D5, D7: each boundary of the way can be gone back to, if what failed ends below  *)
 (* it; so can the one where a verdict says that the mistake began.                  *)
 way_can_be_gone_back ==
-  \A u \in Elements(Way(state, state.summary_head)) :
-    LET b       == Boundary(state, u)
-        goingto == [op |-> "revise", boundary |-> b, lesson |-> Blank]
-        back    == After(state, goingto)
-    IN  state.phase # "Rejected" \/ b < CurrentBoundary(state) =>
-          /\ Refusal(state, goingto) = ""
-          /\ back.summary_head \in Elements(Way(state, state.summary_head))
-          /\ CurrentBoundary(back) = b
+  LET legal == LegalBoundaries(state)
+  IN  \A u \in Elements(Way(state, state.summary_head)) :
+        state.phase # "Rejected" \/ Boundary(state, u) < CurrentBoundary(state) => Boundary(state, u) \in legal
 origin_can_be_gone_back_to ==
   state.phase = "Rejected" /\ HeadSummary(state).verdict.boundary # NoStep =>
     HeadSummary(state).verdict.boundary \in LegalBoundaries(state)
@@ -159,8 +154,8 @@ lessons_are_shown ==
 (* that stands for.                                                                 *)
 judge_sees_what_is_above ==
   state.phase = "Unverified" =>
-    /\ Request(state).before = Front(state.C)
-    /\ Question(state).before = Said(state, Front(Unfolded(state, state.C)))
+    /\ Before(state) = Front(state.C)
+    /\ Said(state, Above(state)) = Said(state, Front(Unfolded(state, state.C)))
 
 (* D17: the same instruction again at the same step changes nothing. *)
 instructions_differ ==
@@ -170,7 +165,8 @@ instructions_differ ==
 ---------------------------------------------------------------------------------
 (* L1 to L14, of one command. *)
 
-vars == <<state, did>>
+vars  == <<state, did>>
+Taken == did.op # "refused"      \* what was refused has left everything as it was
 
 NothingIsLost(s, t) ==
   /\ \A n \in DOMAIN s.steps :
@@ -179,7 +175,7 @@ NothingIsLost(s, t) ==
   /\ \A u \in DOMAIN s.summaries :
        /\ u \in DOMAIN t.summaries
        /\ \A field \in {"parent", "label", "covers"} : t.summaries[u][field] = s.summaries[u][field]
-nothing_is_lost == [][NothingIsLost(state, state')]_vars
+nothing_is_lost == [][Taken' => NothingIsLost(state, state')]_vars
 
 RECURSIVE Grown(_, _, _)
 Grown(s, content, path) ==       \* growing these steps again; `content` says what was in them
@@ -238,7 +234,7 @@ ChangesAreLocal(s, op, t) ==
       /\ DOMAIN t.summaries \ DOMAIN s.summaries \subseteq changed
       /\ \A u \in DOMAIN s.summaries \ changed : t.summaries[u] = s.summaries[u]
       /\ \A u \in DOMAIN s.summaries \ ends : t.chapters[u] = s.chapters[u]
-changes_are_local == [][ChangesAreLocal(state, did'.op, state')]_vars
+changes_are_local == [][Taken' => ChangesAreLocal(state, did'.op, state')]_vars
 
 (* A detour comes to a subgoal from its parent, so what it took in is not known. *)
 ButForAfter(s) == [s EXCEPT !.summaries[s.summary_head].after = NoSummary]
@@ -317,7 +313,7 @@ ChaptersStand(s, op, t) ==
     \/ /\ line \in ChaptersIn(s, Lines(s, s.summary_head))
        /\ Chapter(t, line) = Chapter(s, line)
        /\ Said(t, Under(t, line)) = Said(s, Under(s, line))
-chapters_stand == [][ChaptersStand(state, did'.op, state')]_vars
+chapters_stand == [][Taken' => ChaptersStand(state, did'.op, state')]_vars
 
 (* D5: grow, instruct and dropping the open segment do not change what the judge is *)
 (* asked, nor what it is shown beside that.                                         *)
@@ -345,20 +341,19 @@ accept_is_open == [][did'.op = "accept" => AcceptIsOpen(state, state')]_vars
 (* fallbacks that it took in, which tile a prefix of them; a fallback is judged on  *)
 (* its own steps, alone. A subgoal takes in all the fallbacks since its base.       *)
 QuestionIsWhole(s) ==
-  LET head    == HeadSummary(s)
-      above   == head.parent
-      earlier == Question(s).earlier
-      taken   == TakenIn(s, s.summary_head)
-  IN  /\ Question(s).covers = Trace(s, Boundary(s, above), CurrentBoundary(s))
-      /\ earlier = Said(s, taken)
+  LET head     == HeadSummary(s)
+      question == Question(s)
+      taken    == TakenIn(s, s.summary_head)
+  IN  /\ question.covers = Trace(s, Boundary(s, head.parent), CurrentBoundary(s))
+      /\ question.earlier = Said(s, taken)
       /\ IsPrefix(CoversAlong(s, taken), head.covers)
-      /\ head.kind = "subgoal" => s.summaries[above].kind = "subgoal"
-      /\ head.kind = "fallback" => earlier = <<>>
+      /\ head.kind = "subgoal" => s.summaries[head.parent].kind = "subgoal"
+      /\ head.kind = "fallback" => question.earlier = <<>>
 TakesAllIn(s, t) ==
   LET run == Since(s, Base(s, s.summary_head), s.summary_head)
       Other(u) == u # t.summary_head
-  IN  HeadSummary(t).kind = "subgoal" => Question(t).earlier = Said(t, SelectSeq(run, Other))
+  IN  HeadSummary(t).kind = "subgoal" => Earlier(t) = SelectSeq(run, Other)
 question_is_whole ==
-  [][/\ state'.phase = "Unverified" => QuestionIsWhole(state')
+  [][/\ did'.op \in {"compress", "retext"} => QuestionIsWhole(state')
      /\ did'.op = "compress" => TakesAllIn(state, state')]_vars
 =================================================================================

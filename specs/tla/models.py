@@ -7,7 +7,7 @@ from typing import Final, final
 
 import attrs
 
-from specs.explore import SMALL, WIDE, Alphabet
+from specs.explore import CHAPTERS, SMALL, WAYS, WIDE, Alphabet
 from specs.tla.tools import FOLDER
 
 __all__ = ["CONTROLS", "MODELS", "Control", "Model", "config_of", "constants", "property_names"]
@@ -34,14 +34,16 @@ class Model:
 
 
 MODELS: Final = (
-    Model("small, depth 5", "small", 5, SMALL),
     Model("small, depth 6", "small", 6, SMALL),
     Model("wide, depth 4", "wide", 4, WIDE),
+    Model("ways, depth 9", "ways", 9, WAYS),
+    Model("chapters, depth 10", "chapters", 10, CHAPTERS),
     Model("branches", "branches"),
     Model("texts", "texts"),
     Model("instructions", "instructions"),
     Model("chain", "chain"),
     Model("runs", "runs"),
+    Model("nested", "nested"),
     Model("shell, judged", "shell_judged", module="Shell"),
     Model("shell, commands", "shell_commands", module="Shell"),
     Model("shell, in doubt", "shell_doubt", module="Shell"),
@@ -81,7 +83,6 @@ _COMPOSED: Final = (
     "compress_reuses_summary",
     "retext_is_a_detour_saved",
     "fallbacks_leave_no_trace",
-    "way_can_be_gone_back",
 )
 """Laws that run whole sequences in one step, so see any fault before the property it is about."""
 
@@ -94,7 +95,7 @@ _OF_THE_MACHINE: Final = (
     Control("LabelOneBack", "D1", "labels_rise", ("covers_are_contiguous",), "runs"),
     Control("StepIdIsUnique", "D1", "nothing_is_lost", config="branches"),
     Control("UncheckedTarget", "D7", "heads_agree"),
-    Control("NoOpenTarget", "D7", "open_segment_can_be_dropped"),
+    Control("NoOpenTarget", "D7", "open_segment_can_be_dropped", ("way_can_be_gone_back",)),
     Control("RevisedToFailedBoundary", "D7", "way_is_trusted"),
     Control("RevisedByThePathAlone", "D7", "way_can_be_gone_back"),
     Control("AnyBoundaryNamed", "D5", "origin_can_be_gone_back_to", config="wide"),
