@@ -344,6 +344,32 @@ Proof using same_spec.
     rewrite upd_last. reflexivity.
 Qed.
 
+Lemma read_same : forall s s' fuel top t, (forall u, parent_of s' u = parent_of s u) -> chapters s' = chapters s ->
+  read s' fuel top t = read s fuel top t.
+Proof.
+  intros s s' fuel. induction fuel as [|fuel IH]; intros top t P E; simpl; [reflexivity|].
+  destruct (t =? top); [reflexivity|]. unfold Machine.ending_at. rewrite E, P. f_equal. now apply IH.
+Qed.
+Lemma narrowed : forall (l : list (nat * Step Text)) places p own g,
+  (forall c, In c l -> g (fst c) = above (snd c)) ->
+  filter own (map fst (filter (fun c => mem (above (snd c)) [p]) l)) =
+  filter (fun n : nat => g n =? p) (filter own (map fst (filter (fun c => mem (above (snd c)) (p :: places)) l))).
+Proof.
+  induction l as [|c l IH]; intros places p own g G; [reflexivity|].
+  pose proof (G c (or_introl eq_refl)) as Gc. specialize (IH places p own g (fun d Hd => G d (or_intror Hd))).
+  unfold mem in *. cbn [filter existsb] in *. destruct (Nat.eqb_spec (above (snd c)) p) as [E|N]; simpl.
+  - destruct (own (fst c)); simpl; [|exact IH]. rewrite Gc, E, Nat.eqb_refl. now f_equal.
+  - destruct (existsb (Nat.eqb (above (snd c))) places); simpl; [|exact IH].
+    destruct (own (fst c)); simpl; [|exact IH]. rewrite Gc. apply Nat.eqb_neq in N. rewrite N. exact IH.
+Qed.
+Lemma way_up_to : forall s p u, Inv s -> In p (summary_path s (summary_head s)) -> In u (way s p) ->
+  boundary s u <= boundary s p.
+Proof.
+  intros s p u I Hp Hu. destruct (way_below I Hp (root_on_path p I)) as [d [Ed Bd]].
+  rewrite Ed in Hu. apply in_app_or in Hu as [Hu|Hu]; [|now apply Bd].
+  rewrite (way_0 I) in Hu. destruct Hu as [<-|[]]. unfold Machine.boundary at 1. rewrite (inv_root I). simpl. lia.
+Qed.
+
 (* ... and its judge is asked the same, but for earlier, what was tried and learned from the boundaries of the
    fallbacks, and that a mistake may be said to have begun there *)
 Theorem fallbacks_are_beside_the_question : forall s m s', reachable s -> exec s (Compress m Subgoal) = Done s' ->
@@ -358,5 +384,94 @@ Theorem fallbacks_are_beside_the_question : forall s m s', reachable s -> exec s
      (In u (snd (fst (hints one t))) <-> In u (snd (fst (hints s' t))) /\ parent_of s' u = parent_of s' t)) /\
   forall b, In b (boundaries one t) <-> In b (boundaries s' t) /\ ~ In b (map (boundary s') (earlier s' t)).
 Proof using same_spec same_digest_spec.
-Admitted.
+  intros s m s' Re G t one q. pose proof (reachable_inv same_spec Re) as I0. pose proof (kept same_spec I0 G) as I.
+  destruct (compress_fresh I0 G) as [Lt [_ [Sm _]]]. fold t in Lt, Sm.
+  set (b := base s (summary_head s)) in *.
+  assert (parent_of s' t = b) as Pt by (unfold Machine.parent_of; now rewrite Sm).
+  assert (kind (summary s' t) = Subgoal) as Kt by now rewrite Sm.
+  assert (forall u, u <> t -> summary one u = summary s' u) as Su by (intros u D; now apply changed_other).
+  assert (summary one t = set_after b (summary s' t)) as St by (apply changed_same, Lt).
+  assert (forall u, shape (summary one u) = shape (summary s' u) /\ kind (summary one u) = kind (summary s' u) /\
+                    said one u = said s' u) as Sh.
+  { intro u. unfold Machine.said. destruct (Nat.eq_dec u t) as [->|D]; [rewrite St|rewrite (Su u D)]; auto. }
+  assert (forall u, parent_of one u = parent_of s' u) as Pu by (intro u; now apply (shape_parts (proj1 (Sh u)))).
+  assert (forall u, boundary one u = boundary s' u) as Bu.
+  { intro u. unfold Machine.boundary. destruct (shape_parts (proj1 (Sh u))) as [_ [_ ->]]. reflexivity. }
+  assert (forall u, covers (summary one u) = covers (summary s' u)) as Cu
+    by (intro u; now apply (shape_parts (proj1 (Sh u)))).
+  assert (label (summary one t) = label (summary s' t)) as Lat by now rewrite St.
+  assert (decreasing (parent_of one)) as D1 by (intros n Hn; rewrite Pu; now apply (inv_parent I)).
+  assert (forall u, summary_path one u = summary_path s' u) as Pa by (intro u; apply path_ext; auto; apply I).
+  assert (base one b = base s' b) as Bb.
+  { apply (base_kept I). intros u _. split; [apply Pu|apply Sh]. }
+  assert (after_of one t = b) as At by (unfold Machine.after_of; now rewrite St).
+  assert (earlier one t = []) as E1.
+  { unfold Machine.earlier. rewrite At, Pu, Pt. destruct (next_summary one); simpl; [reflexivity|]. now rewrite Nat.eqb_refl. }
+  assert (other_earlier one t = []) as O1 by (unfold Machine.other_earlier; now rewrite E1).
+  assert (since_base one b = since_base s' b) as Sb.
+  { pose proof (base_on_path b I) as Hb. unfold Machine.since_base. rewrite Bb. f_equal.
+    pose proof (trace_spec _ (inv_parent I) _ _ Hb) as T1. fold (summary_path s' (base s' b)) (summary_path s' b) in T1.
+    assert (In (base s' b) (summary_path one b)) as Hb1 by (rewrite Pa; exact Hb).
+    pose proof (trace_spec _ D1 _ _ Hb1) as T2. fold (summary_path one (base s' b)) (summary_path one b) in T2.
+    rewrite !Pa, T1 in T2. now apply app_inv_head in T2. }
+  assert (In t (summary_path s' t)) as Ht by apply path_self, I.
+  pose proof (inv_way I Ht (proj1 Lt)) as Tt.
+  split; [|split; [|split; [|split; [|split; [|split]]]]].
+  - unfold q, Machine.question. cbn [asked_task asked_instructions asked_kind asked_summary asked_before asked_covers asked_text].
+    f_equal.
+    + unfold Machine.instructions_judged. rewrite Pu, Pt, Bb, !Bu.
+      rewrite (steps_after_same (s := s') (s' := one)) by reflexivity. now apply in_force_same.
+    + apply Sh.
+    + unfold Machine.before. rewrite Pu, Pa. apply map_ext. intro u. apply Sh.
+    + unfold Machine.told_by. now rewrite Cu.
+    + now rewrite E1.
+    + now rewrite St.
+  - unfold Machine.lines_before, Machine.lines. rewrite Pu. now apply read_same.
+  - unfold Machine.steps_since_root. now rewrite Bu.
+  - unfold Machine.hints. cbn [fst]. rewrite O1, Lat, Cu. cbn [map].
+    apply (narrowed (map (boundary s') (other_earlier s' t))). intros [n x] Hc.
+    apply (in_numbered root_step) in Hc as [_ E]. cbn [fst snd]. change (steps one) with (steps s') in E. unfold Machine.above_of, Machine.step. now rewrite E.
+  - unfold Machine.hints. cbn [snd]. rewrite O1, app_nil_r, Pu, Pt, Sb, map_app. unfold Machine.lessons_of. rewrite flat_map_app.
+    rewrite (map_ext _ _ Bu). eexists. reflexivity.
+  - intros u Ku. unfold Machine.hints. cbn [fst snd]. rewrite O1, E1, Pu, Pt, Cu, !filter_In, !in_tried.
+    rewrite (proj1 (proj2 (Sh u))), Ku, Pu. change (next_summary one) with (length (upd (summaries s') (summary_head s') (set_after b))).
+    rewrite upd_length. fold (next_summary s'). rewrite !negb_true_iff, !mem_is_not. simpl. split.
+    + intros [[L [P|[]]] No]. split; [|now symmetry]. split; [split; [exact L|now left]|].
+      intros [E|Hu]; [apply No; now left|].
+      destruct (taken_in I (proj2 Lt) Tt (proj1 Lt) Hu) as [Kf _]. congruence.
+    + intros [[[L _] No] P]. split; [split; [exact L|left; now symmetry]|]. intros [E|[]]. apply No. now left.
+  - assert (way one b = way s' b) as Wb.
+    { unfold Machine.way. rewrite Pa, !flat_map_concat_map. f_equal. apply map_ext_in. intros u Hu. f_equal.
+      assert (In b (summary_path s' t)) as Hbt by (rewrite <- Pt; apply (parent_on_path I Ht); lia).
+      pose proof (boundary_above_parent I Lt) as Lb. rewrite Pt in Lb.
+      assert (b < next_summary s') as Lbn by (pose proof (on_path_le I Hbt); lia).
+      assert (In u (summary_path s' t)) as Hut.
+      { destruct (path_prefix _ (inv_parent I) _ _ Hbt) as [d Hd]. unfold Machine.summary_path. rewrite Hd.
+        apply in_or_app. now left. }
+      pose proof (boundary_on_path I Lbn Hu) as Bub. apply (path_le _ (inv_above I)) in Bub.
+      assert (u <> t) as Nu by (intros ->; lia).
+      destruct u as [|u].
+      { rewrite (earlier_0 I). unfold Machine.earlier, Machine.after_of, Machine.parent_of. rewrite (Su 0 Nu), (inv_root I).
+        simpl. now destruct (next_summary one). }
+      destruct (inv_way I Hut ltac:(lia)) as [F TF]. rewrite (earlier_is I TF). pose proof TF as [P [Fa [_ [La _]]]].
+      unfold Machine.earlier. rewrite Pu. unfold Machine.after_of at 2. rewrite (Su _ Nu). fold (after_of s' (S u)).
+      apply (walk_is_trace (parent_of s')); [apply I|exact P| |].
+      - intros v Hv. destruct (Fa v Hv) as [_ <-]. unfold Machine.after_of. rewrite Su; [reflexivity|]. intros ->.
+        rewrite <- (earlier_is I TF) in Hv.
+        destruct (taken_in I (head_path_lt I Hut) (ex_intro _ F TF) ltac:(lia) Hv) as [_ [_ [_ [_ [_ [B _]]]]]]. lia.
+      - pose proof (path_length (parent_of s') (after_of s' (S u)) (inv_parent I)) as Le. unfold Machine.summary_path in P.
+        rewrite P, app_length in Le. destruct (path_starts _ (inv_parent I) (parent_of s' (S u))) as [l Hl].
+        rewrite Hl in Le. simpl in Le. unfold next_summary, one, Detours.made_from. simpl. rewrite upd_length.
+        unfold next_summary in La. lia. }
+    assert (In b (summary_path s' (summary_head s'))) as Hb' by (fold t; rewrite <- Pt; apply (parent_on_path I Ht); lia).
+    pose proof (boundary_above_parent I Lt) as Lb. rewrite Pt in Lb.
+    intro c. unfold Machine.boundaries, distinct. rewrite !nodup_In, !filter_In, !Nat.ltb_lt, Bu, (map_ext _ _ Bu).
+    rewrite (way_walked D1 (proj1 Lt)), (way_of_child I (proj1 Lt)), E1, Pu, Pt, Wb. rewrite !map_app, !in_app_iff. simpl.
+    split.
+    + intros [[Hc|[[]|[Hc|[]]]] Lc]; [|lia]. split; [auto|]. intro He.
+      apply in_map_iff in Hc as [v [Ev Hv]]. apply in_map_iff in He as [w [Ew Hw]].
+      pose proof (way_up_to I Hb' Hv). destruct (taken_in I (proj2 Lt) Tt (proj1 Lt) Hw) as [_ [_ [_ [_ [_ [B _]]]]]].
+      rewrite Pt in B. lia.
+    + intros [[[Hc|[Hc|[Hc|[]]]] Lc] No]; [auto|contradiction|lia].
+Qed.
 End Fallbacks.
