@@ -94,7 +94,8 @@ def _chapters(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
     if before is after:
         return
     if isinstance(head.verdict, Pending):
-        if after != before.discard(head.id):
+        dropped = after == before.discard(head.id)  # rpds gives no right answer to != of empty maps
+        if not dropped:
             yield 12, f"chapters changed that do not end at summary {head.id}"
     else:
         yield from ((12, detail) for detail in INVARIANTS[11](Active(new)))
