@@ -142,7 +142,7 @@ def test_an_invariants_error_is_cut_short() -> None:
     }
     problem = decode_tree(json.dumps(document).encode()).failure().problem
     assert problem.startswith("I8 way_is_trusted: summary 1 above the head is Failed(feedback='xxx")
-    assert problem.endswith("x... (10092 characters)")
+    assert problem.endswith("x... (10098 characters)")
 
 
 @given(st.binary())

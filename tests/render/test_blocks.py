@@ -71,8 +71,8 @@ def test_what_is_not_capped_is_whole_under_caps(shown: ExecutionState) -> None:
     assert (parsed.task, parsed.instructions) == (whole.task, whole.instructions)
     assert (parsed.compressed, parsed.raw) == (whole.compressed, whole.raw)
     assert [action for action, _ in parsed.continuations] == [a[:1] for a, _ in whole.continuations[-1:]]
-    said = [summary.verdict[2] for summary in whole.subgoals[-1:] if len(summary.verdict) > 2]
-    unsaid = [(place, text[:1]) for place, text in whole.lessons if text not in said or not text]
+    stated = [summary.verdict[2] for summary in whole.subgoals[-1:] if len(summary.verdict) > 2]
+    unsaid = [(place, text[:1]) for place, text in whole.lessons if text not in stated or not text]
     assert parsed.lessons == unsaid[-1:]
 
 
