@@ -17,12 +17,14 @@ from mage.engine import (
     Command,
     Compress,
     Failed,
+    Fold,
     Grow,
     Instruct,
     Passed,
     Retext,
     Revise,
     Start,
+    StepId,
     compress,
     grow,
     start,
@@ -74,12 +76,15 @@ def tried(history: History) -> tuple[Command, ...]:
 def refused() -> tuple[Command, ...]:
     """Return commands of which most are refused: blank ones, stale ones, and each phase's illegal ones."""
     pending = compress(grow(start("t"), "a", "o"), "m").unwrap()
-    wrong = (Instruct(" "), Compress("\n"), Retext("\t"), Revise(9, "l"), ApplyVerdict(Passed(), "0" * 64))
-    answers = (Failed(" "), Failed("f", "summary"))
+    stale = "0" * 64
+    wrong = (Instruct(" "), Compress("\n"), Retext("\t"), Revise(9, "l"), ApplyVerdict(Passed(), stale))
+    answers = (Failed(" "), Failed("f", boundary=StepId(1)), Failed("f", "summary"))
+    folds = (Fold(0, 1, "c", stale), Fold(0, 2, "\n", stale), Fold(0, 2, "c", stale))
     return (
         *(Start("t"), *wrong, Accept(), Grow("a", "o"), *wrong, Compress("m"), *wrong, Compress("n")),
         *(ApplyVerdict(answer, pending.digest) for answer in answers),
         *(*wrong, Instruct("i"), Grow("b", "o"), Revise(1, "l"), Retext("n"), Accept(), Compress("n")),
+        *(Grow("c", "o"), Compress("m"), *folds, Accept(), *folds),
     )
 
 
@@ -139,7 +144,14 @@ def test_recorded_journals_are_behaviours_of_the_model() -> None:
     events = [event for recording in recordings for event in recording.events]
     assert len(events) > 500
     refusals = {event.refusal for event in events}
-    assert {"", "IllegalPhase", "StaleVerdict", "UnknownBoundary", "EmptySegment"} <= refusals
+    assert {
+        "",
+        "IllegalPhase",
+        "StaleVerdict",
+        "UnknownBoundary",
+        "EmptySegment",
+        "UnfoldableRange",
+    } <= refusals
     assert {"BlankSummary", "BlankInstruction", "BlankFeedback"} <= refusals
     found = validate(tlc(), recordings)
     assert [each for each in found if each.at is not None] == []
@@ -173,6 +185,9 @@ def test_what_was_not_seen_is_refused_at_that_command() -> None:
     for at, event in enumerate(recording.events, start=1):
         taken = attrs.evolve(event, refusal="EmptySegment")
         cases.append(("refusal", at, tampered(recording, at, f"refusal at {at}", taken)))
+        if event.command["op"] != "fold":
+            folding = attrs.evolve(event, folding=first)
+            cases.append(("folding", at, tampered(recording, at, f"folding at {at}", folding)))
         if event.digest != first and event.shown["phase"] == "Unverified":
             known = attrs.evolve(event, digest=first)
             cases.append(("digest", at, tampered(recording, at, f"digest at {at}", known)))
@@ -195,16 +210,18 @@ def test_what_was_not_asked_is_refused_at_that_command() -> None:
         "digest": ("d999",),
         "boundary": (0, 1),
         "lesson": ("t999", ""),
+        "first": (0, 1),
+        "last": (0, 1),
     }
     cases: list[tuple[int, Recording]] = []
     fields: set[str] = set()
     for at, event in enumerate(recording.events, start=1):
         for field, value in event.command.items():
             if field == "op" or (
-                event.command.get("word") == "passed" and field in ("word", "feedback", "fault")
+                event.command.get("word") == "passed" and field in ("word", "feedback", "fault", "boundary")
             ):
                 continue
-            changed = [each for each in others[field] if each != value and (value, each) != ("", "subgoal")]
+            changed = [each for each in others[field] if each != value]
             fields.add(field)
             cases += [
                 (at, tampered(recording, at, f"{field} at {at}", asked_otherwise(event, field, each)))
@@ -246,13 +263,14 @@ def test_a_recording_names_texts_and_keeps_blanks() -> None:
     ]
     assert events[2].shown["C"] == (
         {
-            "id": 1,
             "label": 0,
+            "boundary": 1,
             "text": "t1",
+            "first": 1,
+            "last": 1,
+            "accepted": 0,
             "kind": "subgoal",
-            "verdict": "pending",
-            "feedback": "",
-            "fault": "",
+            "verdict": ("pending", "", "", -1),
         },
     )
 
