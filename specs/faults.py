@@ -274,8 +274,9 @@ FAULTS: Final = (
         "judge_request",
         "what was tried from the fallbacks is left out",
         "hints.py",
-        "for step in tree.step_children(each.boundary)]",
-        "for step in tree.step_children(parent.boundary)]",
+        "        for each in (parent, *taken)\n",
+        "        for each in (parent,)\n",
+        alphabet="ways",
     ),
     Fault(
         "judge_request",
