@@ -98,7 +98,8 @@ def test_covers_rise_and_name_steps(covers: list[int]) -> None:
 def test_an_empty_tree_allows_the_root_alone() -> None:
     """Without steps and summaries both heads are 0 and the phase is Active."""
     tree = cast("TreeDocument", {**json.loads(SOUND_TREE), "steps": [], "summaries": [], "lessons": []})
-    tree["instructions"] = tree["chapters"] = []
+    tree["instructions"] = []
+    tree["chapters"] = []
     assert next(contradictions(tree)) == Problem(".step_head", "expected an id from 0 to 0, found 4")
     tree["step_head"] = tree["summary_head"] = 0
     wrong_phase = 'expected "Active", for summary 0 is passed, found "Unverified"'

@@ -143,7 +143,7 @@ def test_a_judge_hears_what_else_was_tried_on_the_way() -> None:
     assert [step.action for step in hints.continuations] == ["x", "y"]
     assert [summary.text for summary in hints.subgoals] == ["wrong"]
     assert hints.lessons == (Lesson(StepId(1), "not x"), Lesson(StepId(3), "not y"))
-    later = revise(grown(pending, "z"), pending.tree.boundary, "not z").unwrap().state
+    later = revise(grow(pending, "z", "o"), pending.tree.boundary, "not z").unwrap().state
     assert isinstance(later, Unverified)
     assert judge_request(later).hints == hints
 
