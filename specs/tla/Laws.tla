@@ -143,11 +143,10 @@ origin_can_be_gone_back_to ==
 lessons_are_shown ==
   LET path    == StepPath(state, CurrentBoundary(state))
       base    == Boundary(state, Base(state, state.summary_head))
-      Since_base(n) == n >= base
       Left(n) == [i \in DOMAIN state.lessons[n] |-> [boundary |-> n, text |-> state.lessons[n][i]]]
       at      == [n \in Elements(path) |-> Left(n)]
       ends    == {Boundary(state, u) : u \in Elements(SummaryPath(state, state.summary_head))}
-      Ends(n) == n \in ends /\ Since_base(n)
+      Ends(n) == n \in ends /\ n >= base
   IN  state.H = Joint(at, SelectSeq(path, Ends))
 
 (* D5: the judge sees what C shows above the summary, and an answer depends on what *)

@@ -161,7 +161,8 @@ LessonsAt(s, summaries) ==       \* of the boundaries of these, in their order
        IN  LessonsAt(s, Front(summaries)) \o [i \in DOMAIN here |-> [boundary |-> boundary, text |-> here[i]]]
 
 LessonsShown(s) ==
-  LessonsAt(s, IF Literally("LessonsOfTheBoundaryAlone") THEN <<s.summary_head>> ELSE FromBase(s, s.summary_head))
+  LessonsAt(s, IF Literally("LessonsOfTheBoundaryAlone") THEN <<s.summary_head>>
+               ELSE FromBase(s, s.summary_head))
 Continuations(s) == StepChildren(s, s.step_head)
 ChildrenOfKind(s, kind, parents) ==
   {t \in DOMAIN s.summaries : s.summaries[t].kind = kind /\ s.summaries[t].parent \in parents}
@@ -204,8 +205,8 @@ Boundaries(s) ==                 \* where a mistake may be said to have begun
 
 JudgedHints(s) ==                \* what else was tried on the way of this subgoal
   LET head     == HeadSummary(s)
-      Passed(t) == Boundary(s, t) # CurrentBoundary(s)
-      between  == SelectSeq(Earlier(s), Passed)
+      EndsBefore(t) == Boundary(s, t) # CurrentBoundary(s)
+      between  == SelectSeq(Earlier(s), EndsBefore)
       places   == {head.label} \cup {Boundary(s, t) : t \in Elements(between)}
       from     == {head.parent} \cup Elements(between)
       subgoals == ChildrenOfKind(s, "subgoal", from) \ {s.summary_head}

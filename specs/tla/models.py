@@ -87,6 +87,7 @@ _COMPOSED: Final = (
 """Laws that run whole sequences in one step, so see any fault before the property it is about."""
 
 _OF_A_SUMMARY: Final = ("trust_is_current", "changes_are_local")
+"""Properties that see at once that a summary says something else."""
 
 _OF_THE_MACHINE: Final = (
     Control("EmptySegment", "D3", "covers_are_contiguous"),
