@@ -44,7 +44,7 @@ Definition lessons_left s t :=
   | Some f => lessons s ++ [(label (summary s t), f)]
   | None => lessons s
   end.
-Lemma feedback_is_said : forall v f, feedback_on_steps v = Some f -> feedback_of v = Some f.
+Lemma feedback_is_said : forall (v : Verdict Text) f, feedback_on_steps v = Some f -> feedback_of v = Some f.
 Proof. intros [| |g [] o|[[[g []] o]|]] f E; simpl in *; congruence. Qed.
 Definition new_after s t := if t =? summary_head s then after_of s t else summary_head s.
 Definition chapters_left s t := filter (fun c : Chapter => negb (last_under c =? t)) (chapters s).
@@ -68,7 +68,7 @@ Qed.
 
 (* ---- what each operation does, case by case: all else is proved from these ---- *)
 Lemma new_parent_on_path : forall s k, Inv s -> In (new_parent s k) (summary_path s (summary_head s)).
-Proof. intros s [] I; [now apply base_on_path|apply path_self, I]. Qed.
+Proof. intros s [] I; [exact (base_on_path _ I)|apply path_self, I]. Qed.
 Lemma on_active_path : forall s t, Inv s -> In t (summary_path s (summary_head s)) ->
   In (boundary s t) (active_path s).
 Proof.
@@ -98,7 +98,7 @@ Proof using same_spec.
           | None => Done (with_step s c) end = Done s' /\ phase s <> Rejected) as [G P]
     by (destruct (phase s); [split; [exact E|discriminate]|split; [exact E|discriminate]|discriminate]).
   split; [exact P|]. destruct (child_with s c) as [n|] eqn:F; injection G as <-.
-  - left. exists n. destruct (child_with_some F) as [? [? ?]]. auto.
+  - left. exists n. destruct (child_with_some same_spec F) as [? [? ?]]. auto.
   - now right.
 Qed.
 
@@ -176,7 +176,7 @@ Lemma revise_to : forall s l t, Inv s -> In t (summary_path s (summary_head s)) 
 Proof.
   intros s l t I Hin Hr. unfold Machine.revise.
   assert (find (fun u => boundary s u =? boundary s t) (rev (targets s)) = Some t) as ->; [|reflexivity].
-  destruct (way_below I (path_self _ (inv_parent I) _) Hin) as [d [Ed Hd]]. destruct (way_ends s t) as [w Ew].
+  destruct (way_below I (path_self _ (inv_parent I) _) Hin) as [d [Ed Hd]]. destruct (way_ends nothing s t) as [w Ew].
   assert (exists w' d', targets s = (w' ++ [t]) ++ d' /\ incl d' d) as [w' [d' [-> Id]]].
   { unfold Machine.targets. rewrite Ed, Ew. destruct (phase s) eqn:P;
       try (exists w, d; split; [reflexivity|apply incl_refl]).
@@ -220,8 +220,8 @@ Proof using same_spec.
     by (destruct (phase s); assumption || discriminate).
   split; [exact P|]. destruct (blank (fst x)); [discriminate|]. split; [reflexivity|].
   destruct (existsb _ _) eqn:F; injection G as <-; [left|right]; (split; [|reflexivity]).
-  - apply existsb_exists in F as [y [Hy F]]. apply same_instruction_spec in F. now subst y.
+  - apply existsb_exists in F as [y [Hy F]]. apply (same_instruction_spec same_spec) in F. now subst y.
   - intro Hin. enough (existsb (same_instruction x) (instructions_at s (step_head s)) = true) by congruence.
-    apply existsb_exists. exists x. split; [exact Hin|now apply same_instruction_spec].
+    apply existsb_exists. exists x. split; [exact Hin|now apply (same_instruction_spec same_spec)].
 Qed.
 End Cases.
