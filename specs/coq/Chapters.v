@@ -1,6 +1,6 @@
 (* D19: a fold changes only what is shown (L14), and chapters unfold to what they were judged on (I12). *)
 From Coq Require Import List Arith Bool Lia.
-From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost Laws Phases Changes Reading Questions.
+From Mage Require Import Path Machine Invariants Cases Lines Kept Refusals Lost Laws Phases Changes Reading Questions.
 Import ListNotations.
 
 Section Chapters.
@@ -22,22 +22,26 @@ Lemma run_is_named : forall s n b run, run_to_fold s n b = Some run ->
 Proof.
   intros s n b run E. unfold Machine.run_to_fold in E.
   assert (forall ls, match from_label nothing s n ls with [] => True | x :: _ => line_label s x = n end) as Fr.
-  { induction ls as [|x ls IH]; simpl; [exact Logic.I|]. destruct (Nat.eqb_spec (line_label s x) n); [assumption|exact IH]. }
+  { induction ls as [|x ls IH]; simpl; [exact Logic.I|].
+    destruct (Nat.eqb_spec (line_label s x) n); [assumption|exact IH]. }
   assert (forall ls run, to_boundary nothing s b ls = Some run ->
           hd (OfSummary 0) run = hd (OfSummary 0) ls /\ run <> [] /\ line_boundary s (last run (OfSummary 0)) = b) as To.
   { induction ls as [|x ls IH]; simpl; [discriminate|]. intros q Eq.
     destruct (Nat.eqb_spec (line_boundary s x) b); [injection Eq as <-; repeat split; [discriminate|assumption]|].
     destruct (to_boundary nothing s b ls) as [q'|]; [|discriminate]. injection Eq as <-.
-    destruct (IH q' eq_refl) as [_ [N B]]. repeat split; [discriminate|]. destruct q'; [contradiction|exact B]. }
+    destruct (IH q' eq_refl) as [_ [N B]]. repeat split; [discriminate|]. destruct q'; [contradiction|exact B].
+    }
   destruct (to_boundary _ _ _ _) as [q|] eqn:Eq; [|discriminate]. destruct (To _ _ Eq) as [Hd [N B]].
   destruct q as [|x [|y q]]; try discriminate. destruct (forallb _ _); [|discriminate]. injection E as <-.
-  split; [|exact B]. pose proof (Fr (C s)) as F. destruct (from_label nothing s n (C s)) as [|z zs]; [discriminate|].
+  split; [|exact B]. pose proof (Fr (C s)) as F.
+  destruct (from_label nothing s n (C s)) as [|z zs]; [discriminate|].
   simpl in Hd. simpl. now rewrite Hd.
 Qed.
 
 Lemma reads_last : forall s top ls t, reads s top ls t -> ls <> [] -> let l := line_of t (ending_at s t) in
   exists rest, ls = rest ++ [l] /\ reads s top rest (parent_of s (first_of l)).
-Proof. intros s top ls t Rd Ne. destruct Rd as [|ls t H0 N l R]; [contradiction|]. exists ls. split; [reflexivity|exact R]. Qed.
+Proof. intros s top ls t Rd Ne. destruct Rd as [|ls t H0 N l R]; [contradiction|]. exists ls.
+split; [reflexivity|exact R]. Qed.
 
 Lemma fold_is_shown : forall s n b run m, Inv s -> run_to_fold s n b = Some run ->
   let c := chapter_of s run m in let s' := with_chapter s c in Inv s' ->
@@ -94,7 +98,8 @@ Theorem fold_changes_only_what_is_shown : forall s n b m d s', reachable s -> ex
 Proof using same_spec same_digest_spec.
   intros s n b m d s' Re G. pose proof (reachable_inv same_spec Re) as I.
   pose proof (kept same_spec I G) as I'. destruct (fold_cases same_digest_spec G) as [P [_ [run [F [D E]]]]].
-  exists run, (chapter_of s run m). intro line. rewrite E in I'. destruct (fold_is_shown I F I') as [Cs [In_ Un]].
+  exists run, (chapter_of s run m). intro line. rewrite E in I'.
+  destruct (fold_is_shown I F I') as [Cs [In_ Un]].
   destruct (run_is_named F) as [Na Nb]. fold line in Cs, In_, Un.
   split; [exact F|]. split; [exact D|]. split; [exact E|].
   assert (Hs : H s' = H s).
@@ -109,7 +114,8 @@ Proof using same_spec same_digest_spec.
   rewrite E. split; [exact Cs|]. split.
   - destruct Cs as [l [r [-> ->]]]. destruct (run_is_long F) as [[x [y [q ->]]] _].
     rewrite !app_length. simpl. lia.
-  - split; [exact Na|]. split; [exact Nb|]. split; [reflexivity|]. split; [reflexivity|]. split; [exact In_|exact Un].
+  - split; [exact Na|]. split; [exact Nb|]. split; [reflexivity|]. split; [reflexivity|].
+    split; [exact In_|exact Un].
 Qed.
 
 (* ---- I12 ---- *)
@@ -122,7 +128,8 @@ Lemma chapter_was_there : forall s c s' (h : Chapter), reachable s -> exec s c =
      d = digest_of_fold (fold_question s run m)) /\
   forall t, In t (summary_path s' (last_under h)) -> summary s' t = summary s t.
 Proof using same_spec same_digest_spec.
-  intros s c s' h Re G Hh Hl. pose proof (reachable_inv same_spec Re) as I. pose proof (kept same_spec I G) as I'.
+  intros s c s' h Re G Hh Hl. pose proof (reachable_inv same_spec Re) as I.
+  pose proof (kept same_spec I G) as I'.
   pose proof (changes_are_local same_spec same_digest_spec Re G) as Lo.
   pose proof (phases_are_as_said same_spec same_digest_spec Re G) as Ph.
   destruct (inv_chapters I' Hh) as [_ [_ [_ [_ Tr]]]].
@@ -132,13 +139,16 @@ Proof using same_spec same_digest_spec.
   assert (In h (chapters s) -> In (last_under h) (summary_path s (summary_head s))) as Was.
   { intro Hc. destruct (way_was_there same_spec same_digest_spec Re G (path_in_way Hl)) as [Hw|[E P]];
       [|now destruct (Np P)].
-    destruct (inv_chapters I Hc) as [_ [_ [_ [K _]]]]. apply in_way in Hw as [v [Hv [Hw| ->]]]; [exfalso|exact Hv].
+    destruct (inv_chapters I Hc) as [_ [_ [_ [K _]]]].
+    apply in_way in Hw as [v [Hv [Hw| ->]]]; [exfalso|exact Hv].
     destruct (taken_in_by I Hv Hw) as [V0 [Lv Tv]]. destruct (taken_in I Lv Tv V0 Hw) as [Kt _]. congruence. }
   assert (forall t, In t (summary_path s' (last_under h)) -> t = summary_head s' -> last_under h = summary_head s') as Top.
   { intros t Ht ->. pose proof (on_path_le I' Ht). pose proof (on_path_le I' Hl). lia. }
   destruct c as [x|c|m k|m|a d| |b l|n b m d].
-  - destruct Lo as [more [_ W]]. rewrite W in Hh |- *. split; [left; split; [exact Hh|now apply Was]|reflexivity].
-  - destruct Lo as [more [_ W]]. rewrite W in Hh |- *. split; [left; split; [exact Hh|now apply Was]|reflexivity].
+  - destruct Lo as [more [_ W]]. rewrite W in Hh |- *.
+    split; [left; split; [exact Hh|now apply Was]|reflexivity].
+  - destruct Lo as [more [_ W]]. rewrite W in Hh |- *.
+    split; [left; split; [exact Hh|now apply Was]|reflexivity].
   - simpl in Ph. pose proof (Np Ph) as N. destruct Lo as [[_ [_ [_ [_ [Old [Ch _]]]]]] _].
     assert (In h (chapters s)) as Hc.
     { assert (In h (ending_at s' (last_under h))) as Ha by now apply in_ending_at.
@@ -156,7 +166,8 @@ Proof using same_spec same_digest_spec.
   - destruct Lo as [[_ [_ [_ [_ [Old _]]]]] [Eh [_ Ec]]]. rewrite Ec in Hh. split; [left; auto|].
     intros t Ht. apply Old. intro E. destruct (inv_chapters I Hh) as [_ [_ [_ [_ T]]]].
     rewrite (Top t Ht E), Eh in T. apply trusted_spec in T. destruct (accept_cases G) as [P _]. contradiction.
-  - destruct Lo as [more [_ W]]. rewrite W in Hh |- *. split; [left; split; [exact Hh|now apply Was]|reflexivity].
+  - destruct Lo as [more [_ W]]. rewrite W in Hh |- *.
+    split; [left; split; [exact Hh|now apply Was]|reflexivity].
   - destruct (fold_cases same_digest_spec G) as [_ [_ [run [F [D W]]]]]. rewrite W in Hh |- *.
     split; [|reflexivity]. apply in_app_or in Hh as [Hh|[<-|[]]]; [left; auto|].
     right. exists n, b, m, d, run. auto.
@@ -176,12 +187,15 @@ Proof.
   pose proof (inv_parent I F0) as D. pose proof (on_path_le I P) as Le.
   assert (In (parent_of s (first_under c)) (summary_path s (last_under c))) as Hp by (apply (parent_on_path I P); lia).
   assert (parent_of s' (first_under c) = parent_of s (first_under c)) as Ep.
-  { assert (first_under c < next_summary s) as Lf by lia. now apply (shape_parts (extends_shape nothing X Lf)). }
+  { assert (first_under c < next_summary s) as Lf by lia. now apply (shape_parts (extends_shape nothing X Lf)).
+    }
   unfold Machine.under. cbn [first_of last_of]. rewrite Ep. set (p := parent_of s (first_under c)) in *.
-  pose proof (trace_spec _ (inv_parent I) _ _ Hp) as T. fold (summary_path s p) (summary_path s (last_under c)) in T.
+  pose proof (trace_spec _ (inv_parent I) _ _ Hp) as T.
+  fold (summary_path s p) (summary_path s (last_under c)) in T.
   assert (p < next_summary s) as Lp by lia.
   assert (In p (summary_path s' (last_under c))) as Hp' by (rewrite (extends_summary_path I I' X L); exact Hp).
-  pose proof (trace_spec _ (inv_parent I') _ _ Hp') as T'. fold (summary_path s' p) (summary_path s' (last_under c)) in T'.
+  pose proof (trace_spec _ (inv_parent I') _ _ Hp') as T'.
+  fold (summary_path s' p) (summary_path s' (last_under c)) in T'.
   rewrite (extends_summary_path I I' X L), (extends_summary_path I I' X Lp), T in T'.
   symmetry. now apply app_inv_head in T'.
 Qed.
@@ -205,7 +219,8 @@ Proof using same_spec same_digest_spec.
   pose proof (reachable_inv same_spec Re) as I. split; [|split].
   - rewrite (reads_under I (inv_summary_head I) (C_reads I)). reflexivity.
   - intros c older Hin. destruct (reads_line I (inv_summary_head I) (C_reads I) Hin) as [E [Hl _]].
-    cbn [last_of] in E, Hl. split; [exact Hl|]. destruct (ending_at now (last_under c)) as [|d l]; [discriminate|].
+    cbn [last_of] in E, Hl. split; [exact Hl|].
+    destruct (ending_at now (last_under c)) as [|d l]; [discriminate|].
     simpl in E. now injection E as -> ->.
   - clear Re I. subst now. induction cs as [|x cs IH] using rev_ind; intros c Hc Hl; [contradiction|].
     rewrite run_snoc in *. set (s := run (start task0) cs) in *.
@@ -222,7 +237,8 @@ Proof using same_spec same_digest_spec.
       intros t Ht. pose proof (chapter_under I Hc' Ht) as Hp.
       assert (last_under c < next_summary s) as L by apply (inv_chapters I Hc').
       rewrite <- (extends_summary_path I I' (nothing_is_lost G) L) in Hp. rewrite (Same t Hp). now apply St.
-    + exists cs, n, b, m, (digest_of_fold (fold_question s lines m)), []. split; [reflexivity|]. fold s. exists lines.
+    + exists cs, n, b, m, (digest_of_fold (fold_question s lines m)), []. split; [reflexivity|]. fold s.
+      exists lines.
       split; [exact F|]. split; [reflexivity|]. split; [reflexivity|].
       destruct (fold_makes G) as [P [run [F' E]]]. rewrite F in F'. injection F' as <-.
       rewrite E in I'. destruct (fold_is_shown I F I') as [_ [_ Un]].

@@ -1,12 +1,12 @@
 (* L11 of ../README.md, and that Algorithm 1's Revise, word for word, is ours on every label (D7). *)
 From Coq Require Import List Arith Bool Lia Sorted.
-From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost Laws Phases.
+From Mage Require Import Path Machine Invariants Cases Lines Kept Refusals Lost Laws Phases.
 Import ListNotations.
 
 Section Detours.
 Load "Given".
 Notation Inv := (Inv nothing blank).
-Notation new_after := (Invariants.new_after nothing).
+Notation new_after := (Cases.new_after nothing).
 
 (* one command after the other, as long as none is refused *)
 Fixpoint all_of s (cs : list Command) : Outcome :=
@@ -69,8 +69,9 @@ Lemma retexted_from : forall s n p t m k, Inv s -> Inv (at_heads s n p) -> t <> 
   retexted (at_heads s n p) t m k = made_from p (at_heads (retexted s t m k) n t).
 Proof.
   intros s n p t m k I I' D. rewrite (retexted_is t m k I'), (retexted_is t m k I).
-  unfold made_from, changed_summary, at_heads. cbn [summary_head task steps summaries step_head lessons instructions chapters].
-  rewrite upd_upd. unfold Invariants.new_after at 1. cbn [summary_head at_heads].
+  unfold made_from, changed_summary, at_heads.
+  cbn [summary_head task steps summaries step_head lessons instructions chapters].
+  rewrite upd_upd. unfold Cases.new_after at 1. cbn [summary_head at_heads].
   destruct (Nat.eqb_spec t p); [contradiction|]. reflexivity.
 Qed.
 
@@ -105,7 +106,8 @@ Proof using same_spec.
   set (s2 := at_heads s (boundary s t) p) in *. assert (I2 : Inv s2) by exact (all_of_inv I1 G2).
   assert (Np : new_parent s2 k = p).
   { unfold Machine.new_parent. change (summary_head s2) with p. destruct k eqn:K; [|reflexivity].
-    rewrite (base_of p I2). change (summary s2 p) with (summary s p). pose proof (inv_ends I Ht L0 K) as Kp. fold p in Kp. now rewrite Kp. }
+    rewrite (base_of p I2). change (summary s2 p) with (summary s p). pose proof (inv_ends I Ht L0 K) as Kp.
+    fold p in Kp. now rewrite Kp. }
   assert (O : to_cover s2 k = covers (summary s t)).
   { pose proof (to_cover_spec k I2) as W. rewrite Np in W. apply (app_inv_head (step_path s (boundary s p))).
     rewrite <- Co. symmetry. exact W. }
@@ -127,7 +129,8 @@ Proof using same_spec.
   rewrite (grow_back (ns := open_segment s) (h := step_head s) I3); [|congruence| |].
   - unfold s3, made_from, at_heads, changed_summary. simpl. now rewrite Eh', Et'.
   - unfold next_step. rewrite Es. apply I.
-  - unfold Machine.active_path. rewrite !Sp. change (step_head s3) with (boundary s t). exact (open_segment_spec I).
+  - unfold Machine.active_path. rewrite !Sp. change (step_head s3) with (boundary s t).
+    exact (open_segment_spec I).
 Qed.
 
 (* ---- Algorithm 1's Revise (D7) ---- *)
@@ -245,7 +248,8 @@ Proof using same_spec same_digest_spec.
   rewrite (proj2 (proj2 (what_is_legal same_spec Re)) b). split.
   - intros [u [Hin [E Rj]]]. apply in_way in Hin as [t [Ht [Hu| ->]]]; [right; right; exists t, u; auto|].
     destruct (Nat.eq_dec t (summary_head s)) as [->|N].
-    + right. left. split; [|now symmetry]. intro P. pose proof (Rj P). unfold Machine.current_boundary in *. lia.
+    + right. left. split; [|now symmetry]. intro P. pose proof (Rj P). unfold Machine.current_boundary in *.
+      lia.
     + left. destruct (child_on_path I Ht N) as [u [Hu [U0 Pu]]].
       exists u. split; [exact Hu|]. split; [exact U0|]. pose proof (head_path_lt I Hu).
       destruct (inv_covers I (t := u)) as [_ [Eu _]]; [lia|]. congruence.

@@ -1,14 +1,14 @@
 (* D12 and D17: a fallback is no end. A subgoal takes its fallbacks in, is the summary that it would have been without
    them, and is judged as such; no instruction and no lesson is hidden by one. *)
 From Coq Require Import List Arith Lia Bool Sorted.
-From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost Laws Phases Changes Detours Reading.
+From Mage Require Import Path Machine Invariants Cases Lines Kept Refusals Lost Laws Phases Changes Detours Reading.
 Import ListNotations.
 
 Section Fallbacks.
 Load "Given".
 Notation Inv := (Invariants.Inv nothing blank).
 Notation telling := (Reading.telling nothing).
-Notation new_after := (Invariants.new_after nothing).
+Notation new_after := (Cases.new_after nothing).
 Notation all_of := (Detours.all_of nothing same blank same_digest digest_of digest_of_fold).
 Notation regrow := (Detours.regrow nothing Digest).
 Notation made_from := (@Detours.made_from Text).
@@ -254,13 +254,15 @@ Proof using same_spec.
   - unfold Machine.boundary. rewrite Old; [reflexivity|]. rewrite <- Bp. exact (base_on_path p I).
   - intros ->. assert (base s' t = base s (summary_head s)) as Bt.
     { rewrite (base_of t I'), Su. simpl. rewrite Pt. congruence. }
-    split; [exact Bt|]. destruct (since_base_is t I') as [l [El Pl]]. destruct (since_base_is (summary_head s) I) as [l' [El' Pl']].
+    split; [exact Bt|]. destruct (since_base_is t I') as [l [El Pl]].
+    destruct (since_base_is (summary_head s) I) as [l' [El' Pl']].
     rewrite Bt in El. assert (summary_path s' (base s (summary_head s)) = summary_path s (base s (summary_head s))) as Eb.
     { assert (base s (summary_head s) < next_summary s) as Lb.
       { pose proof (proj1 (proj2 (base_is (summary_head s) I))). pose proof (inv_summary_head I). lia. }
       exact (extends_summary_path I I' (nothing_is_lost G) Lb). }
     rewrite Eb, El' in El. apply app_inj_tail in El as [<- _].
-    rewrite Pa in Pl. unfold p in Pl. simpl in Pl. rewrite Pl', <- app_assoc in Pl. now apply app_inv_head in Pl.
+    rewrite Pa in Pl. unfold p in Pl. simpl in Pl. rewrite Pl', <- app_assoc in Pl.
+    now apply app_inv_head in Pl.
 Qed.
 
 (* L13, fallback_hides_nothing: compressing as a fallback takes no instruction out of force, brings none back, and
@@ -278,7 +280,8 @@ Proof using same_spec same_digest_spec.
     + apply in_map_iff in Hb as [u [<- Hu]]. apply in_map_iff. exists u. split; [|exact Hu].
       destruct (compress_views same_spec Re G) as [_ [_ [_ [_ [_ [Old _]]]]]]. unfold Machine.boundary.
       rewrite Old; [reflexivity|]. exact (since_base_on_path I Hu).
-    + destruct (lessons_kept (nothing_is_lost G)) as [more K]. unfold Machine.lessons_at in *. rewrite K, filter_app, !map_app.
+    + destruct (lessons_kept (nothing_is_lost G)) as [more K]. unfold Machine.lessons_at in *.
+      rewrite K, filter_app, !map_app.
       apply in_or_app. now left.
 Qed.
 
@@ -291,9 +294,11 @@ Theorem judged_since_the_base : forall s m k s', reachable s -> exec s (Compress
 Proof using same_spec same_digest_spec.
   intros s m k s' Re G h b. pose proof (reachable_inv same_spec Re) as I.
   destruct (changes_are_local same_spec same_digest_spec Re G) as [[_ [Es [Eh [Ei _]]]] _].
-  destruct (compress_base Re G) as [Bp [Bb _]]. destruct (compress_fresh I G) as [_ [Bh [Su _]]]. fold h in Bp, Bh, Su.
+  destruct (compress_base Re G) as [Bp [Bb _]]. destruct (compress_fresh I G) as [_ [Bh [Su _]]].
+  fold h in Bp, Bh, Su.
   split.
-  - unfold Machine.instructions_judged. rewrite Bp, Bb, Bh, Eh, (steps_after_same _ _ Es). now apply in_force_same.
+  - unfold Machine.instructions_judged. rewrite Bp, Bb, Bh, Eh, (steps_after_same _ _ Es).
+    now apply in_force_same.
   - intros ->. now rewrite Su.
 Qed.
 
@@ -339,8 +344,10 @@ Proof using same_spec.
   - f_equal. assert (t <> b) as Nt.
     { intros ->. pose proof (inv_parent I (proj1 Lt)) as D. rewrite Pt in D. simpl in D. fold b in D. lia. }
     unfold s2. rewrite (retexted_from _ _ I I2 Nt), E. f_equal. rewrite (retexted_is _ _ _ I). reflexivity.
-  - f_equal. rewrite E. unfold Machine.compressed. rewrite Np, To. unfold Detours.made_from, changed_summary, with_summary, s2, at_heads.
-    cbn [summary_head task steps summaries step_head lessons instructions chapters]. f_equal. unfold next_summary. cbn [summaries].
+  - f_equal. rewrite E. unfold Machine.compressed. rewrite Np, To.
+    unfold Detours.made_from, changed_summary, with_summary, s2, at_heads.
+    cbn [summary_head task steps summaries step_head lessons instructions chapters]. f_equal.
+    unfold next_summary. cbn [summaries].
     rewrite upd_last. reflexivity.
 Qed.
 
@@ -367,7 +374,8 @@ Lemma way_up_to : forall s p u, Inv s -> In p (summary_path s (summary_head s)) 
 Proof.
   intros s p u I Hp Hu. destruct (way_below I Hp (root_on_path p I)) as [d [Ed Bd]].
   rewrite Ed in Hu. apply in_app_or in Hu as [Hu|Hu]; [|now apply Bd].
-  rewrite (way_0 I) in Hu. destruct Hu as [<-|[]]. unfold Machine.boundary at 1. rewrite (inv_root I). simpl. lia.
+  rewrite (way_0 I) in Hu. destruct Hu as [<-|[]]. unfold Machine.boundary at 1. rewrite (inv_root I). simpl.
+  lia.
 Qed.
 
 (* ... and its judge is asked the same, but for earlier, what was tried and learned from the boundaries of the
@@ -384,7 +392,8 @@ Theorem fallbacks_are_beside_the_question : forall s m s', reachable s -> exec s
      (In u (snd (fst (hints one t))) <-> In u (snd (fst (hints s' t))) /\ parent_of s' u = parent_of s' t)) /\
   forall b, In b (boundaries one t) <-> In b (boundaries s' t) /\ ~ In b (map (boundary s') (earlier s' t)).
 Proof using same_spec same_digest_spec.
-  intros s m s' Re G t one q. pose proof (reachable_inv same_spec Re) as I0. pose proof (kept same_spec I0 G) as I.
+  intros s m s' Re G t one q. pose proof (reachable_inv same_spec Re) as I0.
+  pose proof (kept same_spec I0 G) as I.
   destruct (compress_fresh I0 G) as [Lt [_ [Sm _]]]. fold t in Lt, Sm.
   set (b := base s (summary_head s)) in *.
   assert (parent_of s' t = b) as Pt by (unfold Machine.parent_of; now rewrite Sm).
@@ -406,18 +415,21 @@ Proof using same_spec same_digest_spec.
   { apply (base_kept I). intros u _. split; [apply Pu|apply Sh]. }
   assert (after_of one t = b) as At by (unfold Machine.after_of; now rewrite St).
   assert (earlier one t = []) as E1.
-  { unfold Machine.earlier. rewrite At, Pu, Pt. destruct (next_summary one); simpl; [reflexivity|]. now rewrite Nat.eqb_refl. }
+  { unfold Machine.earlier. rewrite At, Pu, Pt. destruct (next_summary one); simpl; [reflexivity|].
+    now rewrite Nat.eqb_refl. }
   assert (other_earlier one t = []) as O1 by (unfold Machine.other_earlier; now rewrite E1).
   assert (since_base one b = since_base s' b) as Sb.
   { pose proof (base_on_path b I) as Hb. unfold Machine.since_base. rewrite Bb. f_equal.
-    pose proof (trace_spec _ (inv_parent I) _ _ Hb) as T1. fold (summary_path s' (base s' b)) (summary_path s' b) in T1.
+    pose proof (trace_spec _ (inv_parent I) _ _ Hb) as T1.
+    fold (summary_path s' (base s' b)) (summary_path s' b) in T1.
     assert (In (base s' b) (summary_path one b)) as Hb1 by (rewrite Pa; exact Hb).
     pose proof (trace_spec _ D1 _ _ Hb1) as T2. fold (summary_path one (base s' b)) (summary_path one b) in T2.
     rewrite !Pa, T1 in T2. now apply app_inv_head in T2. }
   assert (In t (summary_path s' t)) as Ht by apply path_self, I.
   pose proof (inv_way I Ht (proj1 Lt)) as Tt.
   split; [|split; [|split; [|split; [|split; [|split]]]]].
-  - unfold q, Machine.question. cbn [asked_task asked_instructions asked_kind asked_summary asked_before asked_covers asked_text].
+  - unfold q, Machine.question.
+    cbn [asked_task asked_instructions asked_kind asked_summary asked_before asked_covers asked_text].
     f_equal.
     + unfold Machine.instructions_judged. rewrite Pu, Pt, Bb, !Bu.
       rewrite (steps_after_same (s := s') (s' := one)) by reflexivity. now apply in_force_same.
@@ -430,11 +442,14 @@ Proof using same_spec same_digest_spec.
   - unfold Machine.steps_since_root. now rewrite Bu.
   - unfold Machine.hints. cbn [fst]. rewrite O1, Lat, Cu. cbn [map].
     apply (narrowed (map (boundary s') (other_earlier s' t))). intros [n x] Hc.
-    apply (in_numbered root_step) in Hc as [_ E]. cbn [fst snd]. change (steps one) with (steps s') in E. unfold Machine.above_of, Machine.step. now rewrite E.
-  - unfold Machine.hints. cbn [snd]. rewrite O1, app_nil_r, Pu, Pt, Sb, map_app. unfold Machine.lessons_of. rewrite flat_map_app.
+    apply (in_numbered root_step) in Hc as [_ E]. cbn [fst snd]. change (steps one) with (steps s') in E.
+    unfold Machine.above_of, Machine.step. now rewrite E.
+  - unfold Machine.hints. cbn [snd]. rewrite O1, app_nil_r, Pu, Pt, Sb, map_app. unfold Machine.lessons_of.
+    rewrite flat_map_app.
     rewrite (map_ext _ _ Bu). eexists. reflexivity.
   - intros u Ku. unfold Machine.hints. cbn [fst snd]. rewrite O1, E1, Pu, Pt, Cu, !filter_In, !in_tried.
-    rewrite (proj1 (proj2 (Sh u))), Ku, Pu. change (next_summary one) with (length (upd (summaries s') (summary_head s') (set_after b))).
+    rewrite (proj1 (proj2 (Sh u))), Ku, Pu.
+    change (next_summary one) with (length (upd (summaries s') (summary_head s') (set_after b))).
     rewrite upd_length. fold (next_summary s'). rewrite !negb_true_iff, !mem_is_not. simpl. split.
     + intros [[L [P|[]]] No]. split; [|now symmetry]. split; [split; [exact L|now left]|].
       intros [E|Hu]; [apply No; now left|].
@@ -451,26 +466,34 @@ Proof using same_spec same_digest_spec.
       pose proof (boundary_on_path I Lbn Hu) as Bub. apply (path_le _ (inv_above I)) in Bub.
       assert (u <> t) as Nu by (intros ->; lia).
       destruct u as [|u].
-      { rewrite (earlier_0 I). unfold Machine.earlier, Machine.after_of, Machine.parent_of. rewrite (Su 0 Nu), (inv_root I).
+      { rewrite (earlier_0 I). unfold Machine.earlier, Machine.after_of, Machine.parent_of.
+        rewrite (Su 0 Nu), (inv_root I).
         simpl. now destruct (next_summary one). }
-      destruct (inv_way I Hut ltac:(lia)) as [F TF]. rewrite (earlier_is I TF). pose proof TF as [P [Fa [_ [La _]]]].
-      unfold Machine.earlier. rewrite Pu. unfold Machine.after_of at 2. rewrite (Su _ Nu). fold (after_of s' (S u)).
+      destruct (inv_way I Hut ltac:(lia)) as [F TF]. rewrite (earlier_is I TF).
+      pose proof TF as [P [Fa [_ [La _]]]].
+      unfold Machine.earlier. rewrite Pu. unfold Machine.after_of at 2. rewrite (Su _ Nu).
+      fold (after_of s' (S u)).
       apply (walk_is_trace (parent_of s')); [apply I|exact P| |].
-      - intros v Hv. destruct (Fa v Hv) as [_ <-]. unfold Machine.after_of. rewrite Su; [reflexivity|]. intros ->.
+      - intros v Hv. destruct (Fa v Hv) as [_ <-]. unfold Machine.after_of. rewrite Su; [reflexivity|].
+        intros ->.
         rewrite <- (earlier_is I TF) in Hv.
         destruct (taken_in I (head_path_lt I Hut) (ex_intro _ F TF) ltac:(lia) Hv) as [_ [_ [_ [_ [_ [B _]]]]]]. lia.
-      - pose proof (path_length (parent_of s') (after_of s' (S u)) (inv_parent I)) as Le. unfold Machine.summary_path in P.
+      - pose proof (path_length (parent_of s') (after_of s' (S u)) (inv_parent I)) as Le.
+        unfold Machine.summary_path in P.
         rewrite P, app_length in Le. destruct (path_starts _ (inv_parent I) (parent_of s' (S u))) as [l Hl].
         rewrite Hl in Le. simpl in Le. unfold next_summary, one, Detours.made_from. simpl. rewrite upd_length.
         unfold next_summary in La. lia. }
     assert (In b (summary_path s' (summary_head s'))) as Hb' by (fold t; rewrite <- Pt; apply (parent_on_path I Ht); lia).
     pose proof (boundary_above_parent I Lt) as Lb. rewrite Pt in Lb.
-    intro c. unfold Machine.boundaries, distinct. rewrite !nodup_In, !filter_In, !Nat.ltb_lt, Bu, (map_ext _ _ Bu).
-    rewrite (way_walked D1 (proj1 Lt)), (way_of_child I (proj1 Lt)), E1, Pu, Pt, Wb. rewrite !map_app, !in_app_iff. simpl.
+    intro c. unfold Machine.boundaries, distinct.
+    rewrite !nodup_In, !filter_In, !Nat.ltb_lt, Bu, (map_ext _ _ Bu).
+    rewrite (way_walked D1 (proj1 Lt)), (way_of_child I (proj1 Lt)), E1, Pu, Pt, Wb.
+    rewrite !map_app, !in_app_iff. simpl.
     split.
     + intros [[Hc|[[]|[Hc|[]]]] Lc]; [|lia]. split; [auto|]. intro He.
       apply in_map_iff in Hc as [v [Ev Hv]]. apply in_map_iff in He as [w [Ew Hw]].
-      pose proof (way_up_to I Hb' Hv). destruct (taken_in I (proj2 Lt) Tt (proj1 Lt) Hw) as [_ [_ [_ [_ [_ [B _]]]]]].
+      pose proof (way_up_to I Hb' Hv).
+      destruct (taken_in I (proj2 Lt) Tt (proj1 Lt) Hw) as [_ [_ [_ [_ [_ [B _]]]]]].
       rewrite Pt in B. lia.
     + intros [[[Hc|[Hc|[Hc|[]]]] Lc] No]; [auto|contradiction|lia].
 Qed.

@@ -1,7 +1,7 @@
 (* D5: what is asked of the judge stands while it thinks, an answer meets its own question, and no verdict is
    inherited by what has changed since. *)
 From Coq Require Import List Arith Lia Bool.
-From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost Laws Phases Changes Reading.
+From Mage Require Import Path Machine Invariants Cases Lines Kept Refusals Lost Laws Phases Changes Reading.
 Import ListNotations.
 
 Section Questions.
@@ -9,7 +9,7 @@ Load "Given".
 Notation Inv := (Invariants.Inv nothing blank).
 Notation request := (Reading.request nothing).
 Notation telling := (Reading.telling nothing).
-Notation new_after := (Invariants.new_after nothing).
+Notation new_after := (Cases.new_after nothing).
 
 (* ---- what an operation leaves alone ---- *)
 Definition grows_from s s' := task s' = task s /\ (exists l, steps s' = steps s ++ l) /\
@@ -81,7 +81,8 @@ Proof using same_spec same_digest_spec.
   set (t := summary_head s) in *.
   assert (phase s <> Active) as Na by congruence. pose proof (head_not_root I Na) as H0. fold t in H0.
   assert (In t (way s (summary_head s))) as Hw by (apply path_in_way, path_self, I).
-  pose proof (path_le _ (inv_above I) _ _ (inv_heads I)) as Lb. unfold Machine.current_boundary in Lb. fold t in Lb.
+  pose proof (path_le _ (inv_above I) _ _ (inv_heads I)) as Lb. unfold Machine.current_boundary in Lb.
+  fold t in Lb.
   assert (summaries s' = summaries s /\ summary_head s' = t /\ chapters s' = chapters s /\
           (exists more, steps s' = steps s ++ more /\ (more = [] \/ exists c, more = [MkStep (step_head s) c])) /\
           (forall b, b < boundary s t -> lessons_at s' b = lessons_at s b)) as [Eu [Eh [Ech [[more [Es Em]] Le]]]].
@@ -107,20 +108,23 @@ Proof using same_spec same_digest_spec.
   assert (forall u, boundary s' u = boundary s u) as Bu by (intro; unfold Machine.boundary; now rewrite Su).
   assert (forall u, parent_of s' u = parent_of s u) as Pu by (intro; unfold Machine.parent_of; now rewrite Su).
   assert (lines_before s' t = lines_before s t) as Eb.
-  { unfold Machine.lines_before. rewrite Pu. pose proof (inv_parent I H0). apply (lines_kept I I'); auto; try lia.
+  { unfold Machine.lines_before. rewrite Pu. pose proof (inv_parent I H0).
+    apply (lines_kept I I'); auto; try lia.
     intros u _. unfold Machine.ending_at. now rewrite Ech. }
   assert (other_earlier s' t = other_earlier s t) as Eo.
   { unfold Machine.other_earlier. rewrite Ee. apply filter_ext. intro u. now rewrite !Bu. }
   assert (since_base s' (parent_of s t) = since_base s (parent_of s t)) as Esb.
   { unfold Machine.since_base.
-    assert (base s' (parent_of s t) = base s (parent_of s t)) as -> by (apply (base_kept I); intros u _; split; [apply Pu|now rewrite Su]).
+    assert (base s' (parent_of s t) = base s (parent_of s t)) as ->
+      by (apply (base_kept I); intros u _; split; [apply Pu|now rewrite Su]).
     f_equal. unfold Machine.parent_of, Machine.summary. now rewrite Eu. }
   assert (hints s' t = hints s t) as Ehi.
   { unfold Machine.hints. rewrite Eo, Ee, Pu, Esb, Su. f_equal; [f_equal|].
     - assert (map (boundary s') (other_earlier s t) = map (boundary s) (other_earlier s t)) as ->
         by (apply map_ext; exact Bu).
       destruct Em as [->|[c' ->]]; [now rewrite Es, app_nil_r|]. rewrite Es.
-      pose proof (inv_steps I) as L0. unfold next_step in L0. destruct (steps s) as [|s0 ss] eqn:E0; [simpl in L0; lia|].
+      pose proof (inv_steps I) as L0. unfold next_step in L0.
+      destruct (steps s) as [|s0 ss] eqn:E0; [simpl in L0; lia|].
       set (places := label (summary s t) :: map (boundary s) (other_earlier s t)).
       assert (mem (step_head s) places = false) as Nm.
       { apply mem_is_not. intro Hin. pose proof (hints_are_above (b := step_head s) I Hw H0) as Lt.
@@ -136,13 +140,15 @@ Proof using same_spec same_digest_spec.
   rewrite Q, Eb, Sr, Su. f_equal; [f_equal; [f_equal; [f_equal|f_equal; f_equal]|]|].
   - apply map_ext. intros [u|d older]; unfold replaced, Machine.line_label, Machine.line_boundary;
       cbn [first_of last_of]; now rewrite ?Su, ?Bu.
-  - apply map_ext_in. intros n Hn. unfold Reading.telling. do 2 f_equal. unfold Machine.step. rewrite Es. apply app_nth1.
+  - apply map_ext_in. intros n Hn. unfold Reading.telling. do 2 f_equal. unfold Machine.step. rewrite Es.
+    apply app_nth1.
     assert (In n cs) as Hn' by exact Hn. unfold Machine.hints in Eht. injection Eht as <- _ _.
     apply filter_In in Hn' as [Hn' _]. apply in_map_iff in Hn' as [[m y] [<- Hn']].
     apply filter_In in Hn' as [Hn' _]. apply (in_numbered root_step) in Hn' as [Lm _]. exact (proj2 Lm).
   - apply map_ext. intro u. now rewrite Su.
   - unfold Machine.boundaries. rewrite (same_way nothing _ Eu), (map_ext _ _ Bu), Bu. reflexivity.
-  - apply map_ext_in. intros n Hn. unfold Reading.telling. do 2 f_equal. unfold Machine.step. rewrite Es. apply app_nth1.
+  - apply map_ext_in. intros n Hn. unfold Reading.telling. do 2 f_equal. unfold Machine.step. rewrite Es.
+    apply app_nth1.
     fold (next_step s). destruct since; [|exact (known_steps I Lh Hn)].
     assert (In n (step_path s (boundary s t))) as Hp
       by (unfold Machine.steps_since_root in Hn; destruct (step_path s (boundary s t)); [contradiction|now right]).
@@ -241,9 +247,11 @@ Proof using same_spec same_digest_spec.
       unfold Machine.after_of. now rewrite (summary_elsewhere Re E D). }
   destruct c as [x|c|m k|m|a d| |b l|n b m d].
   - left. destruct Lo as [more [_ W]]. assert (Es : summaries s' = summaries s) by now rewrite W.
-    rewrite (same_way nothing _ Es) in Hin. now replace (summary_head s') with (summary_head s) in Hin by now rewrite W.
+    rewrite (same_way nothing _ Es) in Hin.
+    now replace (summary_head s') with (summary_head s) in Hin by now rewrite W.
   - left. destruct Lo as [more [_ W]]. assert (Es : summaries s' = summaries s) by now rewrite W.
-    rewrite (same_way nothing _ Es) in Hin. now replace (summary_head s') with (summary_head s) in Hin by now rewrite W.
+    rewrite (same_way nothing _ Es) in Hin.
+    now replace (summary_head s') with (summary_head s) in Hin by now rewrite W.
   - destruct (compress_cases I E) as [P [_ [Ne [[u [_ [Hu [Hp [Hl [Hc [_ W]]]]]]]|[_ W]]]]].
     + destruct (taken_again_stands m I P Ne Hu Hp Hl Hc) as [_ In_].
       assert (summary_head s' = u) as Eh by (rewrite W; apply retexted_head). rewrite Eh in *.
@@ -260,7 +268,8 @@ Proof using same_spec same_digest_spec.
   - left. destruct (revise_restores same_spec (b := b) (l := l) Re E) as [_ [_ [_ [Ht [_ [_ [Es _]]]]]]].
     rewrite (same_way nothing _ Es) in Hin. exact (way_on_way I Ht Hin).
   - left. destruct Lo as [h [_ [_ W]]]. assert (Es : summaries s' = summaries s) by now rewrite W.
-    rewrite (same_way nothing _ Es) in Hin. now replace (summary_head s') with (summary_head s) in Hin by now rewrite W.
+    rewrite (same_way nothing _ Es) in Hin.
+    now replace (summary_head s') with (summary_head s) in Hin by now rewrite W.
 Qed.
 
 (* what compress makes its head was not on the way, but where it was the head *)
@@ -310,7 +319,8 @@ Proof using same_spec same_digest_spec.
     pose proof (Pt Eq) as P. destruct c as [x|c|m k|m|a d| |b l|n b m d]; simpl in Ph; try congruence;
       try (rewrite <- Eq in Be; rewrite Be; auto; fail).
     - destruct (apply_verdict_cases same_digest_spec E) as [_ [-> _]].
-      destruct a; [|congruence]. destruct Lo as [_ [Eh _]]. rewrite <- Eq in Be. rewrite Be. split; [reflexivity|].
+      destruct a; [|congruence]. destruct Lo as [_ [Eh _]]. rewrite <- Eq in Be. rewrite Be.
+      split; [reflexivity|].
       right. split; [congruence|auto].
     - destruct Be as [v Be]. destruct Lo as [_ [Eh _]]. rewrite <- Eq in Be. rewrite Be. split; [reflexivity|].
       right. split; [congruence|auto]. }

@@ -1,7 +1,7 @@
 (* What a judge's question reads of a state: the summary's way, the steps on it, and the instructions above the
    summary's last step. Two states that agree on these ask the same. *)
 From Coq Require Import List Arith Lia Bool Sorted.
-From Mage Require Import Path Machine Invariants Lines Kept.
+From Mage Require Import Path Machine Invariants Cases Lines Kept.
 Import ListNotations.
 
 Section Reading.
@@ -107,7 +107,8 @@ Proof.
   - intros u Hu. rewrite (Ae u Hu). destruct (Fa u Hu) as [_ ->]. symmetry. apply Pa.
     assert (In u (summary_path s (after_of s t))) as Hp by (rewrite P; apply in_or_app; now right).
     pose proof (on_path_le I Hp). lia.
-  - pose proof (path_length (parent_of s) (after_of s t) (inv_parent I)) as Le. unfold Machine.summary_path in P.
+  - pose proof (path_length (parent_of s) (after_of s t) (inv_parent I)) as Le.
+    unfold Machine.summary_path in P.
     rewrite P, app_length in Le. destruct (path_starts _ (inv_parent I) (parent_of s t)) as [l Hl].
     rewrite Hl in Le. simpl in Le. lia.
 Qed.
@@ -202,7 +203,8 @@ Proof.
     { unfold Machine.boundary. rewrite Ku; [reflexivity|]. left. exact (base_on_path (parent_of s t) I). }
     set (b := boundary s c).
     assert (In b (step_path s (boundary s t))) as Hb.
-    { rewrite (steps_to_boundary I (conj H0 Lt)). apply in_or_app. left. apply in_or_app. left. apply path_self, I. }
+    { rewrite (steps_to_boundary I (conj H0 Lt)). apply in_or_app. left. apply in_or_app. left.
+      apply path_self, I. }
     pose proof (path_le _ (inv_above I) _ _ Hb) as Le.
     rewrite (steps_after_kept I I' (n := boundary s t)) by assumption.
     apply in_force_kept; [apply (step_path_kept I I'); auto; lia|].

@@ -1,9 +1,10 @@
 (* Algorithm 1 keeps C and R as lists of its own and updates them as it goes. Here it does so beside the tree,
    line by line, and the lists come to what is derived from the tree: S need not be stored. Algorithm 1 knows no
    chapters: its C is what the lines of C stand for (I12). And one thing no list of lines can give back: the
-   fallbacks that a subgoal took in, where the agent goes back to one of them (D7). They are read from the tree. *)
+   fallbacks that a subgoal took in, where the agent goes back to one of them (D7).
+   They are read from the tree. *)
 From Coq Require Import List Arith Bool Lia.
-From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost Laws Phases Changes Detours.
+From Mage Require Import Path Machine Invariants Cases Lines Kept Refusals Lost Laws Phases Changes Detours.
 Import ListNotations.
 
 Section Stored.
@@ -120,7 +121,8 @@ Proof.
   destruct (kind (summary s n)) eqn:K; [reflexivity|].
   destruct n as [|n]; [rewrite (inv_root I) in K; discriminate|].
   pose proof (inv_parent I (n := S n) ltac:(lia)) as D. rewrite <- (IH (parent_of s (S n)) I) by lia.
-  f_equal. rewrite (path_of_child I), tl_app by (lia || apply path_not_nil). rewrite map_app. apply removelast_last.
+  f_equal. rewrite (path_of_child I), tl_app by (lia || apply path_not_nil). rewrite map_app.
+  apply removelast_last.
 Qed.
 
 Lemma deleted_by_revise : forall s b l s', reachable s -> exec s (Revise b l) = Done s' ->
@@ -132,10 +134,13 @@ Proof using same_spec.
   { unfold entries, shown. rewrite Pa. apply map_ext. intro u. unfold Machine.summary. now rewrite Es. }
   unfold new_C. cbn [tree stored_C derived].
   destruct (Nat.eqb_spec b (current_boundary s)) as [B|B].
-  - destruct (Ta (summary_head s) (path_self _ (inv_parent I) _) (eq_sym B)) as [Eh _]. rewrite Ec, Eh. reflexivity.
-  - destruct (existsb _ _) eqn:X; [|reflexivity]. apply existsb_exists in X as [u [Hu E]]. apply Nat.eqb_eq in E.
+  - destruct (Ta (summary_head s) (path_self _ (inv_parent I) _) (eq_sym B)) as [Eh _]. rewrite Ec, Eh.
+    reflexivity.
+  - destruct (existsb _ _) eqn:X; [|reflexivity]. apply existsb_exists in X as [u [Hu E]].
+    apply Nat.eqb_eq in E.
     assert (U0 : u <> 0).
-    { intros ->. pose proof (path_nodup _ (inv_parent I) (summary_head s)) as N. unfold shown, Machine.summary_path in Hu.
+    { intros ->. pose proof (path_nodup _ (inv_parent I) (summary_head s)) as N.
+      unfold shown, Machine.summary_path in Hu.
       rewrite (path_from_root (summary_head s) (inv_parent I)) in N. inversion N. contradiction. }
     assert (Hp : In u (summary_path s (summary_head s)))
       by (unfold shown in Hu; destruct (summary_path s (summary_head s)); [contradiction|now right]).
@@ -164,11 +169,13 @@ Proof using same_spec same_digest_spec.
     + apply Same; [intro u; unfold Machine.summary; now rewrite Em|unfold shown; now rewrite Es].
     + rewrite Er, map_app. simpl. rewrite Ec. f_equal. apply map_ext_in. intros n Hn.
       now rewrite (every_step_stands G (R_known I Hn)).
-  - destruct (compress_views same_spec Re G) as [Er [_ [_ [Pa [_ [Old _]]]]]]. rewrite Er. split; [|reflexivity].
+  - destruct (compress_views same_spec Re G) as [Er [_ [_ [Pa [_ [Old _]]]]]]. rewrite Er.
+    split; [|reflexivity].
     assert (E : entries s' = map (fun u => entry (summary s u)) (tl (summary_path s (new_parent s k))) ++
                              [entry (summary s' (summary_head s'))]).
     { unfold entries, shown. rewrite Pa, tl_app by apply path_not_nil. rewrite map_app. f_equal.
-      apply map_ext_in. intros u Hu. rewrite Old; [reflexivity|]. destruct (summary_path s _); [contradiction|now right]. }
+      apply map_ext_in. intros u Hu. rewrite Old; [reflexivity|].
+      destruct (summary_path s _); [contradiction|now right]. }
     rewrite E. destruct k; [|reflexivity]. f_equal. exact (fallbacks_deleted _ I (Nat.lt_succ_diag_r _)).
   - destruct Vi as [Er [_ Vs]]. destruct Lo as [[_ [Es [_ [_ [Old _]]]]] [Eh _]]. rewrite Er. split.
     + destruct (retext_cases G) as [P _].
@@ -182,7 +189,8 @@ Proof using same_spec same_digest_spec.
   - destruct Vi as [Er [_ Vs]]. destruct Lo as [[_ [Es _]] _]. rewrite Er.
     split; [|symmetry; now apply contents_kept]. apply Same; [|unfold shown; now rewrite Vs]. intro u.
     destruct (accept_cases G) as [_ E]. exact (Judged _ u E).
-  - destruct (revise_restores same_spec (b := b) (l := l) Re G) as [_ [_ [Er _]]]. rewrite Er. split; [|reflexivity].
+  - destruct (revise_restores same_spec (b := b) (l := l) Re G) as [_ [_ [Er _]]]. rewrite Er.
+    split; [|reflexivity].
     exact (deleted_by_revise Re G).
   - destruct Vi as [Er Vs]. destruct Lo as [h [_ [_ E]]]. rewrite Er. split; [|now rewrite E].
     apply Same; [now rewrite E|unfold shown; now rewrite Vs].

@@ -1,5 +1,6 @@
 (* The table of phases (Phases.v) is not too wide: every phase and every refusal that it lists happens. Tried
-   on the machine itself, with numbers for texts, 0 for a blank one, and the id of a summary for a digest, that of a chapter's text. *)
+   on the machine itself, with numbers for texts, 0 for a blank one, and for a digest the id of the summary or
+   the text of the chapter. *)
 From Coq Require Import List Arith Bool.
 From Mage Require Import Path Machine Phases.
 Import ListNotations.
