@@ -141,7 +141,7 @@ def test_retext_is_judged_as_compress_is(twin: Twin, store: JournalStore) -> Non
 @both
 def test_a_chapter_is_kept_and_can_be_looked_into(twin: Twin, store: JournalStore) -> None:
     """Two finished subgoals become one line, durably; a digest of other lines is refused (D19)."""
-    judge = ScriptedJudge()
+    judge = ScriptedJudge(Passed(), Passed(), Passed())
     with twin.open(store, "fold", task="t", judge=judge) as session:
         for text in ("one", "two", "three"):
             session.grow(text, "o")
