@@ -1,12 +1,12 @@
 (* L9 and L10 of ../README.md: what a command changes, and which change nothing. *)
 From Coq Require Import List Arith Bool Lia.
-From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost Laws Phases.
+From Mage Require Import Path Machine Invariants Cases Lines Kept Refusals Lost Laws Phases.
 Import ListNotations.
 
 Section Changes.
 Load "Given".
 Notation Inv := (Inv nothing blank).
-Notation new_after := (Invariants.new_after nothing).
+Notation new_after := (Cases.new_after nothing).
 
 (* ---- L9 ---- *)
 (* the summary head of s' may be new or changed, and lose the chapters that end at it; all else that there was
@@ -124,7 +124,7 @@ Proof using same_spec same_digest_spec.
     + assert (N : summary_head s' = next_summary s) by (rewrite E; reflexivity).
       rewrite N, Nat.ltb_irrefl, E. apply new_summary.
   - destruct (retext_cases G) as [_ [_ ->]]. rewrite retexted_head, retexted_at by exact L.
-    unfold set_text, Invariants.new_after. now rewrite Nat.eqb_refl.
+    unfold set_text, Cases.new_after. now rewrite Nat.eqb_refl.
   - destruct (apply_verdict_cases same_digest_spec G) as [_ [_ E]].
     destruct a; [|destruct E as [_ [_ E]]]; subst s'; unfold judged; cbn [summary_head changed_summary];
       now rewrite changed_same.
@@ -209,8 +209,9 @@ Proof using same_spec same_digest_spec.
         destruct (Nat.eqb_spec (last_under c) (summary_head s)) as [E|_]; [now destruct (No c (or_introl eq_refl))|].
         simpl. f_equal. apply IH. intros d Hd. apply No. now right. }
       rewrite upd_id_at with (d := root_summary); [now destruct s|].
-      change (nth _ _ _) with (summary s (summary_head s)). unfold Invariants.new_after, Machine.after_of.
-      rewrite Nat.eqb_refl. destruct (summary s (summary_head s)); simpl in *. unfold set_text; simpl. congruence.
+      change (nth _ _ _) with (summary s (summary_head s)). unfold Cases.new_after, Machine.after_of.
+      rewrite Nat.eqb_refl. destruct (summary s (summary_head s)); simpl in *. unfold set_text; simpl.
+      congruence.
   - split; [|contradiction]. intro G. pose proof (Ph _ G) as P.
     destruct (apply_verdict_cases same_digest_spec G) as [P' _]. rewrite P' in P. destruct a; discriminate.
   - split; [|contradiction]. intro G. pose proof (Ph _ G) as P.

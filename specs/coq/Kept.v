@@ -1,6 +1,6 @@
 (* Every operation keeps the invariant, so every reachable state has it. Reachable.v says I1 to I9, I11. *)
 From Coq Require Import List Arith Lia Bool Sorted.
-From Mage Require Import Path Machine Invariants Lines.
+From Mage Require Import Path Machine Invariants Cases Lines.
 Import ListNotations.
 
 Section Kept.
@@ -8,7 +8,7 @@ Load "Given".
 Notation Inv := (Invariants.Inv nothing blank).
 Notation took_in := (Invariants.took_in nothing).
 Notation chapter_stands := (Invariants.chapter_stands nothing).
-Notation new_after := (Invariants.new_after nothing).
+Notation new_after := (Cases.new_after nothing).
 Notation covers_from_parent := (Invariants.covers_from_parent nothing).
 
 (* D2: both layers start with a sentinel *)
@@ -149,7 +149,8 @@ Proof using same_spec.
     apply in_or_app. left. fold (step_path (with_step s c) (step_head s)).
     rewrite grown_path by assumption. exact (inv_heads I).
   - intros m n Hm Hn. apply grown_siblings; auto; lia.
-  - intros t Ht H0'. destruct (inv_way I Ht H0') as [E [P [Fa [Ka [La Ba]]]]]. exists E. repeat split; auto; try (now apply Fa).
+  - intros t Ht H0'. destruct (inv_way I Ht H0') as [E [P [Fa [Ka [La Ba]]]]]. exists E.
+    repeat split; auto; try (now apply Fa).
     change (boundary (with_step s c)) with (boundary s). change (after_of (with_step s c)) with (after_of s).
     rewrite grown_path; [exact Ba|exact I|]. apply (inv_boundary I). exact (head_path_lt I Ht).
   - intros n x Hx. destruct (inv_instructions I Hx). split; [assumption|lia].
@@ -254,10 +255,12 @@ Proof.
     destruct (Wk u Hu U0) as [F [TF _]]. now exists F.
   - intros u Hu U0 K. rewrite Ph in Hu. apply in_app_or in Hu as [Hu|[<-|[]]].
     + destruct (Kw u (path_in_way Hu)) as [Lu Su]. rewrite Su in K. unfold Machine.parent_of. rewrite Su.
-      fold (parent_of s u). assert (In (parent_of s u) (summary_path s p)) as Hpu by (apply (parent_on_path I); auto; lia).
+      fold (parent_of s u).
+      assert (In (parent_of s u) (summary_path s p)) as Hpu by (apply (parent_on_path I); auto; lia).
       destruct (Kw _ (path_in_way Hpu)) as [_ ->]. now apply Ep.
     + fold p. destruct (Kw p (path_in_way (path_self _ (inv_parent I) p))) as [_ ->]. now apply Ke.
-  - intros u Hu. rewrite Ew in Hu. apply in_app_or in Hu as [Hu|Hu]; [right|apply in_app_or in Hu as [Hu|[<-|[]]]; [right|now left]].
+  - intros u Hu. rewrite Ew in Hu.
+    apply in_app_or in Hu as [Hu|Hu]; [right|apply in_app_or in Hu as [Hu|[<-|[]]]; [right|now left]].
     + destruct (Kw u Hu) as [_ ->]. now apply Tp.
     + destruct (Te u Hu) as [Lu [Nu Tu]]. now rewrite (Old u Lu Nu).
 Qed.
@@ -273,7 +276,8 @@ Lemma chapters_stand : forall s s' cs, Inv s -> decreasing (parent_of s') -> nex
   (forall c, In c cs -> In c (chapters s) /\ summary s' (last_under c) = summary s (last_under c)) ->
   forall c, In c cs -> chapter_stands s' c.
 Proof.
-  intros s s' cs I D Ln Sh Old c Hc. destruct (Old c Hc) as [Hc' E]. destruct (inv_chapters I Hc') as [F0 [L [P [K T]]]].
+  intros s s' cs I D Ln Sh Old c Hc. destruct (Old c Hc) as [Hc' E].
+  destruct (inv_chapters I Hc') as [F0 [L [P [K T]]]].
   unfold Invariants.chapter_stands. rewrite E. repeat split; auto; [lia|].
   assert (summary_path s' (last_under c) = summary_path s (last_under c)) as ->; [|exact P].
   apply path_ext; [exact D|apply I|]. intros w Hw. apply (shape_parts (Sh w ltac:(lia))).
@@ -417,7 +421,8 @@ Lemma compress_takes_in : forall s m k h s', Inv s -> to_cover s k <> [] -> 0 < 
   summary s' h = MkSummary (new_parent s k) (boundary s (new_parent s k)) (to_cover s k) m k Pending (new_after s h) ->
   exists E, took_in s' h E /\ forall v, In v E -> v < next_summary s /\ v <> h /\ In v (way s (summary_head s)).
 Proof.
-  intros s m k h s' I Ne Hh D Ln Es Sh Old Hn Sm. set (hd := summary_head s) in *. set (p := new_parent s k) in *.
+  intros s m k h s' I Ne Hh D Ln Es Sh Old Hn Sm. set (hd := summary_head s) in *.
+  set (p := new_parent s k) in *.
   pose proof (inv_summary_head I) as Lhd. fold hd in Lhd.
   assert (forall v, v < next_summary s -> parent_of s' v = parent_of s v /\ boundary s' v = boundary s v) as Pb.
   { intros v Lv. destruct (shape_parts (Sh v Lv)) as [Pv [_ Cv]]. split; [exact Pv|].
@@ -433,7 +438,8 @@ Proof.
   assert (after_of s' h = new_after s h) as Ah by (unfold Machine.after_of; now rewrite Sm).
   (* taken again in place: nothing is taken in *)
   destruct (Nat.eq_dec h hd) as [Eh|Dh].
-  { exists []. split; [|contradiction]. assert (parent_of s h = p) as Ph' by (destruct (Pb h ltac:(lia)); congruence).
+  { exists []. split; [|contradiction].
+    assert (parent_of s h = p) as Ph' by (destruct (Pb h ltac:(lia)); congruence).
     assert (after_of s h = p) as Af.
     { assert (In h (summary_path s hd)) as Hin by (rewrite Eh; apply path_self, I).
       destruct (inv_way I Hin ltac:(lia)) as [E [P [Fa [Ka _]]]].
@@ -441,7 +447,8 @@ Proof.
       - exfalso. destruct k.
         + unfold p, Machine.new_parent in Ph'. fold hd in Ph'. rewrite (base_of hd I), <- Eh, K in Ph'.
           pose proof (inv_parent I (n := h) ltac:(lia)). lia.
-        + unfold p, Machine.new_parent in Ph'. fold hd in Ph'. pose proof (inv_parent I (n := h) ltac:(lia)). lia.
+        + unfold p, Machine.new_parent in Ph'. fold hd in Ph'. pose proof (inv_parent I (n := h) ltac:(lia)).
+          lia.
       - rewrite (Ka eq_refl), app_nil_r in P. apply (path_inj _ (inv_parent I)) in P. congruence. }
     assert (new_after s h = p) as Na by (unfold new_after; fold hd; rewrite Eh, Nat.eqb_refl, <- Eh; exact Af).
     unfold Invariants.took_in. rewrite Ah, Na, Ph, Bh, Sp, (proj2 (Pb p Lp)).
@@ -456,14 +463,18 @@ Proof.
   assert (forall v, In v E -> In v (summary_path s hd)) as Ein
     by (intros v Hv; rewrite PE; apply in_or_app; now right).
   assert (forall v, In v E -> v < next_summary s /\ v <> h /\ In v (way s hd)) as Ev.
-  { intros v Hv. pose proof (Ein v Hv) as Hvp. split; [exact (head_path_lt I Hvp)|]. split; [|now apply path_in_way].
+  { intros v Hv. pose proof (Ein v Hv) as Hvp. split; [exact (head_path_lt I Hvp)|].
+    split; [|now apply path_in_way].
     intros ->. pose proof (head_path_lt I Hvp) as Lh.
     assert (boundary s h = step_head s) as Bh' by (destruct (Pb h Lh); congruence).
-    pose proof (boundaries_rise I Lhd Hvp Dh) as Lb. pose proof (path_le _ (inv_above I) _ _ (inv_heads I)) as Le.
+    pose proof (boundaries_rise I Lhd Hvp Dh) as Lb.
+    pose proof (path_le _ (inv_above I) _ _ (inv_heads I)) as Le.
     unfold Machine.current_boundary in Le. fold hd in Le. lia. }
-  exists E. split; [|exact Ev]. unfold Invariants.took_in. rewrite Ah, Na, Ph, Kh, Bh, Sp, !Pa, (proj2 (Pb hd Lhd)) by assumption.
+  exists E. split; [|exact Ev]. unfold Invariants.took_in.
+  rewrite Ah, Na, Ph, Kh, Bh, Sp, !Pa, (proj2 (Pb hd Lhd)) by assumption.
   split; [exact PE|]. split; [|split; [exact KE|split; [lia|exact (inv_heads I)]]].
-  intros v Hv. destruct (Ev v Hv) as [Lv [Nv _]]. unfold Machine.after_of, Machine.parent_of. rewrite (Old v Lv Nv).
+  intros v Hv. destruct (Ev v Hv) as [Lv [Nv _]]. unfold Machine.after_of, Machine.parent_of.
+  rewrite (Old v Lv Nv).
   split; [now apply FE|]. fold (after_of s v) (parent_of s v).
   assert (v <> 0) as V0 by (intros ->; pose proof (FE 0 Hv) as K0; rewrite (inv_root I) in K0; discriminate).
   destruct (inv_way I (Ein v Hv) ltac:(lia)) as [F [PF [_ [KF _]]]]. rewrite (KF (FE v Hv)), app_nil_r in PF.
@@ -582,7 +593,8 @@ Proof.
   - now apply compressed_parent.
   - intros v Lv. now rewrite old_summary.
   - intros v Lv _. now apply old_summary.
-  - rewrite new_summary. unfold new_after. destruct (Nat.eqb_spec (next_summary s) (summary_head s)); [lia|reflexivity].
+  - rewrite new_summary. unfold new_after.
+    destruct (Nat.eqb_spec (next_summary s) (summary_head s)); [lia|reflexivity].
 Qed.
 
 Lemma compressed_inv : forall s m k, Inv s -> phase s = Active -> to_cover s k <> [] ->

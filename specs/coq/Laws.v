@@ -1,7 +1,7 @@
 (* L3 to L6 of ../README.md; what revise leaves, and H (D7 to D9, D14); what Algorithm 1 says that its
    operations do to C and R, said of the C and R that are derived here. *)
 From Coq Require Import List Arith Bool Lia Sorted.
-From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost.
+From Mage Require Import Path Machine Invariants Cases Lines Kept Refusals Lost.
 Import ListNotations.
 
 Lemma sorted_before : forall l r x y, StronglySorted lt (l ++ r) -> In x l -> In y r -> x < y.
@@ -39,9 +39,9 @@ Qed.
 Section Laws.
 Load "Given".
 Notation Inv := (Inv nothing blank).
-Notation shape := (@Invariants.shape Text).
-Notation new_after := (Invariants.new_after nothing).
-Notation chapters_left := (@Invariants.chapters_left Text).
+Notation shape := (@Cases.shape Text).
+Notation new_after := (Cases.new_after nothing).
+Notation chapters_left := (@Cases.chapters_left Text).
 Notation reads := (Lines.reads nothing).
 
 Lemma kept : forall s c s', Inv s -> exec s c = Done s' -> Inv s'.
@@ -62,7 +62,7 @@ Lemma extends_summary_path : forall s s' t, Inv s -> Inv s' -> extends s s' -> t
   summary_path s' t = summary_path s t.
 Proof.
   intros s s' t I I' X L. apply (summary_path_kept I I' L). intros u Lu.
-  pose proof (extends_shape nothing X Lu) as E. unfold Invariants.shape in E. now injection E.
+  pose proof (extends_shape nothing X Lu) as E. unfold Cases.shape in E. now injection E.
 Qed.
 Lemma extends_step_path : forall s s' n, Inv s -> Inv s' -> extends s s' -> n < next_step s ->
   step_path s' n = step_path s n.
@@ -192,9 +192,10 @@ Proof using same_spec.
   intros s m k s' cs m' k' s'' I G later Eh Eo G'. apply (reachable_inv same_spec) in I.
   destruct (compress_fresh I G) as [L [_ [E _]]].
   assert (I' : Inv later) by (apply run_inv, (kept I G); exact same_spec).
-  pose proof (nothing_is_ever_lost nothing same blank same_digest digest_of digest_of_fold cs s') as X. fold later in X.
+  pose proof (nothing_is_ever_lost nothing same blank same_digest digest_of digest_of_fold cs s') as X.
+  fold later in X.
   pose proof (extends_shape nothing X (proj2 L)) as Sh. pose proof (extends_summaries X) as Le.
-  rewrite E in Sh. unfold Invariants.shape in Sh; simpl in Sh. injection Sh as Pa _ Co.
+  rewrite E in Sh. unfold Cases.shape in Sh; simpl in Sh. injection Sh as Pa _ Co.
   destruct (compress_cases I' G') as [P [B [O' _]]].
   assert (C' : compress later m' k' = Done (retexted later (summary_head s') m' k')).
   { apply compress_known; auto; unfold Machine.parent_of in *; try congruence. lia. }
@@ -244,7 +245,8 @@ Proof using same_spec.
   split; [apply (trace_nil (above_of s)), I|]. do 5 (split; [exact Hin || reflexivity || exact Ec|]).
   intros u Hu Bu. assert (t = u) as <-.
   { simpl in G. rewrite <- Bu, (revise_to _ _ (t := u) I Hu) in G.
-    - injection G as G. apply (f_equal (@summary_head _)) in G. rewrite with_lesson_is, E in G. simpl in G. congruence.
+    - injection G as G. apply (f_equal (@summary_head _)) in G. rewrite with_lesson_is, E in G. simpl in G.
+      congruence.
     - intros P ->. pose proof (Rj P). unfold Machine.current_boundary in *. lia. }
   split; [reflexivity|]. destruct (path_split I Hu) as [d [Ed _]]. now exists d.
 Qed.
@@ -332,7 +334,8 @@ Proof.
   intros s b l s' cs G B later Hb. unfold Machine.H. cbn [snd]. unfold Machine.lessons_of. apply in_flat_map.
   exists b. split; [exact Hb|].
   destruct (lessons_kept (nothing_is_ever_lost nothing same blank same_digest digest_of digest_of_fold cs s')) as [more K].
-  fold later in K. apply in_map. unfold Machine.lessons_at. apply in_map_iff. exists (b, l). split; [reflexivity|].
+  fold later in K. apply in_map. unfold Machine.lessons_at. apply in_map_iff. exists (b, l).
+  split; [reflexivity|].
   apply filter_In. split; [|apply Nat.eqb_refl]. rewrite K. apply in_or_app. left.
   simpl in G. unfold Machine.revise in G. destruct (find _ _); [|discriminate]. injection G as <-.
   unfold Machine.with_lesson. rewrite B. simpl. apply in_or_app. right. now left.
@@ -370,9 +373,11 @@ Proof.
   rewrite andb_true_iff, negb_true_iff, mem_is, mem_is_not, in_app_iff, in_flat_map.
   split; intros [L [Q Co]]; (split; [exact L|]); (split; [exact Q|]).
   - split; [intro O; apply Co; now left|]. intros u Lu Pu Ku Hu. apply Co. right. exists u. split; [|exact Hu].
-    apply filter_In. split; [now apply in_ids|]. unfold Machine.is_fallback. rewrite Ku, andb_true_r. now apply mem_is.
+    apply filter_In. split; [now apply in_ids|]. unfold Machine.is_fallback. rewrite Ku, andb_true_r.
+    now apply mem_is.
   - destruct Co as [No Co]. intros [O|[u [Hu Bu]]]; [contradiction|]. apply filter_In in Hu as [Lu Hu].
-    apply andb_true_iff in Hu as [Pu Ku]. apply mem_is in Pu. apply in_ids in Lu. apply (Co u Lu Pu); [|exact Bu].
+    apply andb_true_iff in Hu as [Pu Ku]. apply mem_is in Pu. apply in_ids in Lu.
+    apply (Co u Lu Pu); [|exact Bu].
     unfold Machine.is_fallback in Ku. now destruct (kind (summary s u)).
 Qed.
 
@@ -393,14 +398,16 @@ Theorem hints_are_derived : forall s, let h := summary_head s in
   taught = flat_map (fun t => map (pair (boundary s t)) (map snd (filter (fun x => fst x =? boundary s t) (lessons s))))
                     (since_base s h).
 Proof.
-  intros s h. unfold Machine.H. fold h. split; [apply children_sorted|]. split; [apply sorted_filter, ids_sorted|].
+  intros s h. unfold Machine.H. fold h. split; [apply children_sorted|].
+  split; [apply sorted_filter, ids_sorted|].
   split; [intro; apply in_step_children|]. split.
   - intro t. rewrite in_tried. split; intros [L W]; (split; [exact L|]).
     + destruct (kind (summary s t)); [exact W|]. destruct W as [[E|[]] [_ Co]]. split; [now symmetry|].
       intros u Hu Ku. apply in_tried in Hu as [Lu Pu]. rewrite Ku in Pu. now apply Co.
     + destruct (kind (summary s t)); [exact W|]. destruct W as [E Co]. split; [left; now symmetry|].
       split; [auto|]. intros u Lu Pu Ku. apply Co; [|exact Ku]. apply in_tried. rewrite Ku. now split.
-  - unfold Machine.lessons_of, Machine.lessons_at. rewrite flat_map_concat_map, map_map. now rewrite flat_map_concat_map.
+  - unfold Machine.lessons_of, Machine.lessons_at. rewrite flat_map_concat_map, map_map.
+    now rewrite flat_map_concat_map.
 Qed.
 
 (* ---- Algorithm 1 keeps C and R as lists of its own: what it does to them ---- *)
@@ -449,11 +456,13 @@ Proof using same_spec.
   pose proof (inv_parent I' (proj1 L)) as D. rewrite Pt in D.
   assert (Pa : summary_path s' p = summary_path s p)
     by exact (extends_summary_path I I' (nothing_is_lost G) Lp).
-  split; [apply (open_segment_nil I'); now symmetry|]. split; [exact Eh|]. split; [|split; [|split; [exact E|split]]].
+  split; [apply (open_segment_nil I'); now symmetry|]. split; [exact Eh|].
+  split; [|split; [|split; [exact E|split]]].
   - assert (lines s' p = lines s p) as <-.
     { apply (lines_kept I I' Lp).
       - apply extends_summaries, (nothing_is_lost G).
-      - intros u Lu. pose proof (extends_shape nothing (nothing_is_lost G) Lu) as Sh. now apply shape_parts in Sh.
+      - intros u Lu. pose proof (extends_shape nothing (nothing_is_lost G) Lu) as Sh.
+        now apply shape_parts in Sh.
       - intros u Hu. apply Ch. intros ->. pose proof (on_path_le I Hu). lia. }
     assert (t <= t) as Le by auto. unfold Machine.C. fold t.
     assert (reads s' 0 (lines s' p ++ [OfSummary t]) t) as Rd.
@@ -464,7 +473,8 @@ Proof using same_spec.
   - rewrite (path_of_child I') by apply L. now rewrite Pt, Pa.
   - intros u Hu. pose proof (on_path_le I Hu). apply Old; lia.
   - unfold p. destruct k; simpl.
-    + destruct (base_is (summary_head s) I) as [_ [_ [F [Pf Ff]]]]. exists F. split; [exact Pf|]. intros u Hu. auto.
+    + destruct (base_is (summary_head s) I) as [_ [_ [F [Pf Ff]]]]. exists F. split; [exact Pf|]. intros u Hu.
+      auto.
     + exists []. rewrite app_nil_r. split; [reflexivity|contradiction].
 Qed.
 
@@ -524,8 +534,10 @@ Proof using same_spec same_digest_spec.
     destruct (same_views I I') as [Er Ep]; auto; try (rewrite E; reflexivity).
     split; [exact Er|]. split; [|exact Ep]. apply same_lines; auto; try (rewrite E; reflexivity).
     intro u. rewrite E. unfold Machine.ending_at at 1. simpl.
-    rewrite (ending_left (s := s) (t := summary_head s)) by reflexivity. destruct (Nat.eqb_spec u (summary_head s)) as [->|]; [|reflexivity].
-    symmetry. apply (no_chapter_ends I). destruct (trusted _) eqn:T; [|reflexivity]. apply trusted_spec in T. contradiction.
+    rewrite (ending_left (s := s) (t := summary_head s)) by reflexivity.
+    destruct (Nat.eqb_spec u (summary_head s)) as [->|]; [|reflexivity].
+    symmetry. apply (no_chapter_ends I). destruct (trusted _) eqn:T; [|reflexivity]. apply trusted_spec in T.
+    contradiction.
   - destruct (apply_verdict_cases same_digest_spec G) as [_ [_ E]].
     destruct a; [|destruct E as [_ [_ E]]]; eauto.
   - destruct (accept_cases G) as [_ E]. eauto.

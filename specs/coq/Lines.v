@@ -1,6 +1,6 @@
 (* How C is read: from the head upwards, by lines that are summaries or chapters (D19). *)
 From Coq Require Import List Arith Lia Bool.
-From Mage Require Import Path Machine Invariants.
+From Mage Require Import Path Machine Invariants Cases.
 Import ListNotations.
 
 Section Lines.
@@ -58,7 +58,8 @@ Lemma reads_top : forall s top ls t, Inv s -> t < next_summary s -> reads s top 
 Proof.
   intros s top ls t I Lt Rd. induction Rd as [|ls t H0 N l Rd IH].
   - split; [apply path_self, I|congruence].
-  - destruct (line_above I (t := t) ltac:(lia)) as [Lp Hp]. fold l in Lp, Hp. destruct (IH ltac:(lia)) as [Ht _].
+  - destruct (line_above I (t := t) ltac:(lia)) as [Lp Hp]. fold l in Lp, Hp.
+    destruct (IH ltac:(lia)) as [Ht _].
     assert (In top (summary_path s t)) as Hin.
     { destruct (path_prefix _ (inv_parent I) _ _ Hp) as [d Hd]. unfold Machine.summary_path. rewrite Hd.
       apply in_or_app. now left. }

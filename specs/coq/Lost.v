@@ -1,6 +1,6 @@
 (* L1: nothing is ever lost. *)
 From Coq Require Import List Arith Bool Lia.
-From Mage Require Import Path Machine Invariants Kept Refusals.
+From Mage Require Import Path Machine Invariants Cases Kept Refusals.
 Import ListNotations.
 
 Definition prefix {T} (l l' : list T) := exists more, l' = l ++ more.
@@ -19,7 +19,7 @@ Global Hint Resolve prefix_refl prefix_app : core.
 
 Section Lost.
 Load "Given".
-Notation shape := (@Invariants.shape Text).
+Notation shape := (@Cases.shape Text).
 
 (* ---- L1 ---- *)
 (* an id is a place in its list, so what is listed keeps its id; the shape of a summary is its parent,

@@ -1,6 +1,6 @@
 (* The phases of D6 and what moves between them; what a verdict, an acceptance and old feedback come to. *)
 From Coq Require Import List Arith Bool Lia.
-From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost Laws.
+From Mage Require Import Path Machine Invariants Cases Lines Kept Refusals Lost Laws.
 Import ListNotations.
 
 (* what a refusal is called, without what it tells *)
@@ -10,7 +10,7 @@ Inductive Name := illegal_phase | empty_segment | blank_summary | blank_instruct
 Section Phases.
 Load "Given".
 Notation Inv := (Inv nothing blank).
-Notation new_after := (Invariants.new_after nothing).
+Notation new_after := (Cases.new_after nothing).
 
 (* ---- the table ---- *)
 Definition name (why : Refusal) :=

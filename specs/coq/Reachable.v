@@ -1,6 +1,6 @@
 (* I1 to I10 of ../README.md, and D2, of every reachable state, under their names. *)
 From Coq Require Import List Arith Lia Bool Sorted.
-From Mage Require Import Path Machine Invariants Lines Kept.
+From Mage Require Import Path Machine Invariants Cases Lines Kept.
 Import ListNotations.
 
 Section Reachable.
@@ -145,7 +145,8 @@ Proof using same_spec.
             forall l x y r, w ++ [parent_of s n] ++ G = l ++ x :: y :: r -> after_of s y = x) as Run.
     { intros a G. revert a. induction G as [|g G IG] using rev_ind; intros a Lg Pa Ga l' x' y' r' E'.
       - rewrite app_nil_r, <- Ew in E'. exact (IH _ D Hp _ _ _ _ E').
-      - destruct (path_end _ (inv_parent I) a) as [q Hq]. pose proof Pa as Pa'. unfold Machine.summary_path in Pa'.
+      - destruct (path_end _ (inv_parent I) a) as [q Hq]. pose proof Pa as Pa'.
+        unfold Machine.summary_path in Pa'.
         rewrite Hq, app_assoc in Pa'. apply app_inj_tail in Pa' as [Eq <-].
         assert (a <> 0) as A0.
         { intros ->. simpl in Hq. destruct q as [|? [|? ?]]; try discriminate. symmetry in Eq.
@@ -172,10 +173,12 @@ Proof using same_spec.
     destruct r as [|z r _] using rev_ind.
     + replace (l ++ [x; y]) with ((l ++ [x]) ++ [y]) in E by now rewrite <- app_assoc.
       rewrite !app_assoc in E. apply app_inj_tail in E as [E <-].
-      destruct (path_end _ (inv_parent I) (after_of s n)) as [z Ez]. unfold Machine.summary_path in P. rewrite Ez in P.
+      destruct (path_end _ (inv_parent I) (after_of s n)) as [z Ez]. unfold Machine.summary_path in P.
+      rewrite Ez in P.
       destruct F as [|f F _] using rev_ind.
       * rewrite app_nil_r in E, P. rewrite Ew in E. apply app_inj_tail in E as [_ <-].
-        destruct (path_end _ (inv_parent I) (parent_of s n)) as [v Ev]. rewrite Ev in P. now apply app_inj_tail in P as [_ P].
+        destruct (path_end _ (inv_parent I) (parent_of s n)) as [v Ev]. rewrite Ev in P.
+        now apply app_inj_tail in P as [_ P].
       * rewrite !app_assoc in E, P. apply app_inj_tail in E as [_ <-]. now apply app_inj_tail in P as [_ P].
     + replace (l ++ x :: y :: r ++ [z]) with ((l ++ x :: y :: r) ++ [z]) in E by (rewrite <- app_assoc; reflexivity).
       rewrite !app_assoc in E. apply app_inj_tail in E as [E _]. rewrite Ew, <- app_assoc in E.

@@ -1,7 +1,7 @@
 (* What a judge's question reads of a state: the summary's way, the steps on it, and the instructions above the
    summary's last step. Two states that agree on these ask the same. *)
 From Coq Require Import List Arith Lia Bool Sorted.
-From Mage Require Import Path Machine Invariants Lines Kept.
+From Mage Require Import Path Machine Invariants Cases Lines Kept.
 Import ListNotations.
 
 Section Reading.
@@ -107,7 +107,8 @@ Proof.
   - intros u Hu. rewrite (Ae u Hu). destruct (Fa u Hu) as [_ ->]. symmetry. apply Pa.
     assert (In u (summary_path s (after_of s t))) as Hp by (rewrite P; apply in_or_app; now right).
     pose proof (on_path_le I Hp). lia.
-  - pose proof (path_length (parent_of s) (after_of s t) (inv_parent I)) as Le. unfold Machine.summary_path in P.
+  - pose proof (path_length (parent_of s) (after_of s t) (inv_parent I)) as Le.
+    unfold Machine.summary_path in P.
     rewrite P, app_length in Le. destruct (path_starts _ (inv_parent I) (parent_of s t)) as [l Hl].
     rewrite Hl in Le. simpl in Le. lia.
 Qed.
@@ -199,10 +200,11 @@ Proof.
     { apply (base_kept I). intros u Hu. unfold Machine.parent_of. now rewrite Ku by now left. }
     set (c := base s (parent_of s t)).
     assert (boundary s' c = boundary s c) as ->.
-    { unfold Machine.boundary. rewrite Ku; [reflexivity|]. left. apply base_on_path, I. }
+    { unfold Machine.boundary. rewrite Ku; [reflexivity|]. left. exact (base_on_path (parent_of s t) I). }
     set (b := boundary s c).
     assert (In b (step_path s (boundary s t))) as Hb.
-    { rewrite (steps_to_boundary I (conj H0 Lt)). apply in_or_app. left. apply in_or_app. left. apply path_self, I. }
+    { rewrite (steps_to_boundary I (conj H0 Lt)). apply in_or_app. left. apply in_or_app. left.
+      apply path_self, I. }
     pose proof (path_le _ (inv_above I) _ _ Hb) as Le.
     rewrite (steps_after_kept I I' (n := boundary s t)) by assumption.
     apply in_force_kept; [apply (step_path_kept I I'); auto; lia|].
@@ -211,5 +213,33 @@ Proof.
     rewrite Ku; [reflexivity|]. left. destruct (summary_path s (parent_of s t)); [contradiction|now right].
   - apply (told_by_kept I); auto.
   - apply map_ext_in. intros u Hu. unfold Machine.boundary, Machine.said. now rewrite Ku by now right.
+Qed.
+
+(* where nothing of the summaries changed, nothing that is read of them alone did *)
+Lemma same_way : forall s s' t, summaries s' = summaries s -> way s' t = way s t.
+Proof.
+  intros s s' t E. unfold Machine.way, Machine.earlier, Machine.summary_path, Machine.after_of, Machine.parent_of.
+  unfold Machine.summary, Machine.next_summary. now rewrite E.
+Qed.
+Lemma way_kept : forall s s', Inv s -> Inv s' -> next_summary s <= next_summary s' ->
+  (forall u, u < next_summary s -> parent_of s' u = parent_of s u) ->
+  (forall u, In u (way s (summary_head s)) -> after_of s' u = after_of s u) ->
+  way s' (summary_head s) = way s (summary_head s).
+Proof.
+  intros s s' I I' Ln Pa Aa. unfold Machine.way.
+  assert (summary_path s' (summary_head s) = summary_path s (summary_head s)) as ->.
+  { apply path_ext; [apply I'|apply I|]. intros w Hw. apply Pa. pose proof (inv_summary_head I). lia. }
+  rewrite !flat_map_concat_map. f_equal. apply map_ext_in. intros u Hu. f_equal.
+  destruct u as [|u]; [now rewrite (earlier_0 I), (earlier_0 I')|].
+  apply (earlier_kept I I' (head_path_lt I Hu)); auto.
+  - apply (inv_way I Hu). lia.
+  - apply Aa, path_in_way, Hu.
+  - intros v Hv. apply Aa, in_way. exists (S u). auto.
+Qed.
+Lemma since_base_on_path : forall s t u, Inv s -> In u (since_base s t) -> In u (summary_path s t).
+Proof.
+  intros s t u I Hu. pose proof (base_on_path t I) as Hb. unfold Machine.summary_path.
+  rewrite (trace_spec _ (inv_parent I) _ _ Hb). apply in_or_app.
+  destruct Hu as [<-|Hu]; [left; apply path_self, I|now right].
 Qed.
 End Reading.

@@ -90,7 +90,8 @@ Proof.
   - intros H Hin. apply in_map_iff in Hin as [t [E Hin]]. rewrite in_rev in Hin.
     apply (find_none _ _ H) in Hin. apply Nat.eqb_neq in Hin. contradiction.
   - intro H. destruct (find _ _) as [t|] eqn:F; [|reflexivity]. exfalso.
-    apply find_some in F as [Hin E]. rewrite <- in_rev in Hin. apply Nat.eqb_eq in E. apply H, in_map_iff. eauto.
+    apply find_some in F as [Hin E]. rewrite <- in_rev in Hin. apply Nat.eqb_eq in E. apply H, in_map_iff.
+    eauto.
 Qed.
 
 Lemma refused_if : forall s c why, exec s c = Refused why -> refused s c why.
@@ -103,7 +104,8 @@ Proof using same_digest_spec.
   - unfold Machine.apply_verdict in H. destruct (phase s) eqn:P;
       try (injection H as <-; apply verdict_on_nothing; congruence).
     destruct (same_digest d (digest s)) eqn:D; simpl in H.
-    2: { injection H as <-. apply verdict_overtaken; [exact P|]. intro E. apply same_digest_spec in E. congruence. }
+    2: { injection H as <-. apply verdict_overtaken; [exact P|]. intro E. apply same_digest_spec in E.
+    congruence. }
     apply same_digest_spec in D. destruct a as [|f k o]; [discriminate|].
     destruct (known_origin s k o) eqn:O; simpl in H.
     + destruct (blank f) eqn:B; [|discriminate]. injection H as <-. apply feedback_blank; auto.
