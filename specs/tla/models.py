@@ -133,10 +133,10 @@ _OF_THE_MACHINE: Final = (
     Control("GrowMergesAcrossParents", "D10", "stored_is_derived"),
     Control("GrowMergesAcrossParents", "D10", "path_is_whole", ("stored_is_derived", "heads_agree")),
     Control("CompressMergesAcrossParents", "D4", "stored_is_derived", ("taken_in_are_fallbacks",), "chain"),
-    Control("ChapterKept", "D19", "chapters_unfold", ("stored_is_derived",), "chapters"),
-    Control("ChapterKept", "D19", "chapters_stand", ("stored_is_derived", "chapters_unfold"), "chapters"),
+    Control("ChapterKept", "D19", "chapters_unfold", ("stored_is_derived",), "nested"),
+    Control("ChapterKept", "D19", "chapters_stand", ("stored_is_derived", "chapters_unfold"), "nested"),
     Control("FallbacksFolded", "D19", "chapters_unfold", config="chapters"),
-    Control("FoldedIntoASummary", "L14", "fold_changes_only_what_is_shown", _OF_A_SUMMARY, "chapters"),
+    Control("FoldedIntoASummary", "L14", "fold_changes_only_what_is_shown", _OF_A_SUMMARY, "nested"),
 )
 
 
