@@ -56,6 +56,7 @@ __all__ = [
     "recent",
     "recent_of",
     "step_of",
+    "under",
 ]
 
 _T = TypeVar("_T")
@@ -205,10 +206,15 @@ def recent(hints: Hints, caps: Caps) -> Recent:
 
 def recent_of(hints: Recent, caps: Caps) -> Iterator[Block]:
     """Yield hints of which `caps` left these, their texts cut; nothing where there are none."""
+    yield from under(_HINTS, hints, caps)
+
+
+def under(heading: Block, hints: Recent, caps: Caps) -> Iterator[Block]:
+    """Yield hints of which `caps` left these below a heading; nothing where there are none."""
     parts = (hints.continuations, hints.subgoals, hints.lessons)
     if not any(part.older or part.shown for part in parts):
         return
-    yield _HINTS
+    yield heading
     yield from _continuations(hints.continuations, caps)
     yield from _subgoals(hints.subgoals, caps)
     yield from _left_out(hints.lessons.older, "lesson")
