@@ -187,8 +187,8 @@ Reply with one JSON object with these keys, in this order:
 "reasoning": what you compared and found, briefly.
 "passed": true or false.
 "fault": "none", "summary" or "execution".
-"boundary": with "execution", the N of the [Step N] at which the mistake began; null where it is the last one that \
-is named.
+"boundary": with "execution", the N of the [Step N] at which the mistake began; null where you cannot tell: then all \
+steps of this subgoal are undone.
 "feedback": what is wrong and what to do instead, in one to three sentences to the agent; empty if passed.""",
 )
 JUDGE_FALLBACK: Final = Prompt(
@@ -458,7 +458,10 @@ def _where_to(request: Decide) -> Block:
     more = f"; and to {request.more} more inside these: look into one to see them" if request.more else ""
     for shown, words in (
         (labels | {request.shown.boundary}, "any [Step N] that is shown"),
-        (labels if len(labels) > 1 else set[StepId](), "any [Step N] that has a summary"),  # the last has failed
+        (
+            labels if len(labels) > 1 else set[StepId](),
+            "any [Step N] that has a summary",
+        ),  # the last has failed
     ):
         if shown and shown <= allowed:
             others = [boundary for boundary in request.boundaries if boundary not in shown]
@@ -549,7 +552,9 @@ def judge_messages(request: JudgeRequest | FoldRequest, *, told: str = "") -> tu
         told: what was wrong with the last reply; empty when the question is put for the first time.
     """
     shown = _judged_lines(request) if isinstance(request, FoldRequest) else _judged_steps(request)
-    return _chat(judge_prompt(request), [*asked_of(request.task, request.instructions), *shown, *_again(told)])
+    return _chat(
+        judge_prompt(request), [*asked_of(request.task, request.instructions), *shown, *_again(told)]
+    )
 
 
 def _judged_lines(request: FoldRequest) -> Iterator[Block]:
@@ -592,9 +597,7 @@ def summary_prompt(request: SummaryRequest | ChapterRequest) -> Prompt:
     return SUMMARIZE_SUBGOAL if request.kind == "subgoal" else SUMMARIZE_FALLBACK
 
 
-def summary_messages(
-    request: SummaryRequest | ChapterRequest, *, told: str = ""
-) -> tuple[ChatMessage, ...]:
+def summary_messages(request: SummaryRequest | ChapterRequest, *, told: str = "") -> tuple[ChatMessage, ...]:
     """Return the chat that asks for the text of a summary or a chapter; see `judge_messages`."""
     blocks = [
         *asked_of(request.task, request.instructions),

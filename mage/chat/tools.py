@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.effects import BadTool, Decide, JsonValue, Schema, Tool
+from mage.effects import BadTool, Decide, JsonValue, LookInto, Schema, Tool
 from mage.effects.environment import TOOL_NAME
 from mage.engine import FoldRequest, JudgeRequest
 from mage.engine.errors import MageError
@@ -62,9 +62,18 @@ LOOK: Final = Tool.of(
     "Read again, word for word, what a finished part stands for: the steps of a [Step N], the parts of a [Step A..B]."
     " Nothing changes.",
     label={"type": "integer", "description": "the N of [Step N], or the A of [Step A..B]"},
-    boundary={"type": ["integer", "null"], "description": "the B, for a part that stands inside another; else null"},
-    words={"type": ["string", "null"], "description": "show only what holds these words; null for everything"},
-    page={"type": ["integer", "null"], "description": "which page, where there are several; null for the first"},
+    boundary={
+        "type": ["integer", "null"],
+        "description": "the B, for a part that stands inside another; else null",
+    },
+    words={
+        "type": ["string", "null"],
+        "description": "show only what holds these words; null for everything",
+    },
+    page={
+        "type": ["integer", "null"],
+        "description": "which page, where there are several; null for the first",
+    },
 )
 FINISH: Final = Tool.of(
     "finish",
@@ -163,6 +172,17 @@ def completed(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonV
     properties = cast("Mapping[str, Schema]", tool.parameters.get("properties", {}))
     left_out = [name for name, schema in properties.items() if name not in arguments and _may_be_null(schema)]
     return {**arguments, **dict.fromkeys(left_out)}
+
+
+def looking(arguments: Mapping[str, JsonValue]) -> LookInto:
+    """Return the look of arguments that fit its tool."""
+    boundary, page = arguments["boundary"], arguments["page"]
+    return LookInto(
+        int(cast("int", arguments["label"])),
+        None if boundary is None else int(cast("int", boundary)),
+        str(arguments["words"] or ""),
+        1 if page is None else int(cast("int", page)),
+    )
 
 
 def _may_be_null(schema: Schema) -> bool:

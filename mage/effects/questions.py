@@ -317,7 +317,9 @@ class Decision:
     actions: tuple[Action, ...] = attrs.field(
         default=(), validator=deep_iterable(instance_of(Action), instance_of(tuple))
     )
-    then: Then | None = attrs.field(default=None, validator=optional(instance_of((Compress, Revise, LookInto, Finish))))
+    then: Then | None = attrs.field(
+        default=None, validator=optional(instance_of((Compress, Revise, LookInto, Finish)))
+    )
     thought: str = attrs.field(default="", validator=instance_of(str))
 
     @classmethod
