@@ -254,6 +254,9 @@ def _converter() -> Converter:
         made.register_structure_hook(exact, _only(exact, kinds))
     made.register_structure_hook_factory(_is_a_tuple, _of_a_list)
     made.register_structure_hook(StepId | int, lambda given, _: made.structure(given, int))
+    made.register_structure_hook(
+        StepId | int | None, lambda given, _: None if given is None else made.structure(given, int)
+    )
     made.register_structure_hook(Tool, lambda given, _: Tool(**given))
     for union in (Then, Verdict, ActionEffect, Restored | NotRestored):
         configure_tagged_union(union, made, tag_name="is")

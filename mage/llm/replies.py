@@ -351,7 +351,7 @@ class Move:
     before: str
     step: int = 0
     lesson: str = ""
-    look: LookInto = LookInto(0)
+    look: LookInto = attrs.field(default=LookInto(0))
 
 
 def find_move(text: str) -> Move:
