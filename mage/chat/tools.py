@@ -82,11 +82,13 @@ FINISH: Final = Tool.of(
 )
 OWN_TOOLS: Final = (COMPRESS, REVISE, LOOK, FINISH)
 """What an agent does to its own state, and how it looks into it."""
-_RESERVED: Final = frozenset(tool.name for tool in (ACT, *OWN_TOOLS))
+_RESERVED: Final = frozenset(tool.name for tool in (ACT, COMPRESS, REVISE, FINISH))
 
 
 def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     """Return the tools of a model in an environment with `tools`: these, or `act` where there are none, then our own.
+
+    Many a world has a `look` of its own; ours gives way to it.
 
     Raises:
         BadTool: two tools have one name, or a tool has a name of ours.
@@ -98,7 +100,7 @@ def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
         if tool.name in seen:
             raise BadTool(tool.name, "two tools have this name")
         seen.add(tool.name)
-    return (*(tools or (ACT,)), *OWN_TOOLS)
+    return (*(tools or (ACT,)), *[own for own in OWN_TOOLS if own.name not in seen])
 
 
 Style: TypeAlias = Literal["chat", "responses", "anthropic", "mcp"]
@@ -268,7 +270,12 @@ def move_schema(
 def _is_open(tool: Tool, request: Decide | None) -> bool:
     if request is None:
         return True
-    return (tool is not COMPRESS or request.may_compress) and (tool is not REVISE or bool(request.boundaries))
+    is_possible = {
+        COMPRESS.name: request.may_compress,
+        REVISE.name: bool(request.boundaries),
+        LOOK.name: bool(request.shown.compressed),
+    }
+    return tool not in OWN_TOOLS or is_possible.get(tool.name, True)
 
 
 def _move(tool: Tool, longest: int | None, request: Decide | None) -> Schema:

@@ -12,9 +12,9 @@ from typing import Final
 from returns.result import Success
 
 from mage.effects import Looked, LookInto
-from mage.engine import Inside, Line, State, Step, inside
+from mage.engine import Inside, State, Step, inside
 from mage.memory.state import Run
-from mage.render.blocks import Block, line_of, step_of
+from mage.render.blocks import Block, inside_of, named_line_of, step_of
 from mage.tokens import TokenCounter
 
 PAGE: Final = 1_500
@@ -34,7 +34,7 @@ def look_into(state: State, asked: LookInto, counter: TokenCounter, *, page: int
         return str(found.failure())
     line = found.unwrap().line
     words = asked.words.casefold().split()
-    blocks = list(_holding(state, found.unwrap(), words) if words else _under(found.unwrap()))
+    blocks = list(_holding(state, found.unwrap(), words) if words else inside_of(found.unwrap()))
     named = f"[Step {line.label}..{line.boundary}]"
     if not blocks:
         return f"Nothing in {named} holds these words"
@@ -47,32 +47,16 @@ def look_into(state: State, asked: LookInto, counter: TokenCounter, *, page: int
     return Looked(asked, heading + pages[asked.page - 1])
 
 
-def _under(found: Inside) -> Iterator[Block]:
-    for line in found.lines:
-        yield from _named(line)
-    for step in found.steps:
-        yield from step_of(step.action, step.observation)
-
-
-def _named(line: Line) -> Iterator[Block]:
-    """Yield a line with label and boundary, by which it can be looked into."""
-    first, *others = line_of(line)
-    yield Block(f"[Step {line.label}..{line.boundary}] ", first.content)
-    yield from others
-
-
 def _holding(state: State, found: Inside, words: Sequence[str]) -> Iterator[Block]:
     """Yield the lines and steps under a line that hold all words, in execution order; a line before what it stands for."""
-    for step in found.steps:
-        if _holds(words, step.action, step.observation):
-            yield from step_of(step.action, step.observation)
+    yield from _steps([step for step in found.steps if _holds(words, step.action, step.observation)])
     waiting = list(reversed(found.lines))
     while waiting:
         line = waiting.pop()
         below = inside(state, line.label, line.boundary).unwrap()
         steps = [step for step in below.steps if _holds(words, step.action, step.observation)]
         if steps or _holds(words, line.text):
-            yield from _named(line)
+            yield from named_line_of(line)
         yield from _steps(steps)
         waiting.extend(reversed(below.lines))
 

@@ -29,6 +29,7 @@ from mage.engine import (
     ExecutionState,
     Failed,
     Hints,
+    Inside,
     Lesson,
     Line,
     Passed,
@@ -49,7 +50,9 @@ __all__ = [
     "body_of",
     "head_of",
     "hints_of",
+    "inside_of",
     "line_of",
+    "named_line_of",
     "newest",
     "observation_of",
     "opening_of",
@@ -149,6 +152,21 @@ def line_of(line: Line) -> Iterator[Block]:
     yield Block(f"[Step {line.label}] ", line.text)
     if line.kind == "fallback" or not isinstance(line.verdict, Passed):
         yield _status(line)
+
+
+def inside_of(found: Inside) -> Iterator[Block]:
+    """Yield what a line stands for: lines with label and boundary, by which they can be looked into, or steps."""
+    for line in found.lines:
+        yield from named_line_of(line)
+    for step in found.steps:
+        yield from step_of(step.action, step.observation)
+
+
+def named_line_of(line: Line) -> Iterator[Block]:
+    """Yield a line with its label and its boundary (D19)."""
+    first, *status = line_of(line)
+    yield Block(f"[Step {line.label}..{line.boundary}] ", first.content)
+    yield from status
 
 
 def step_of(action: str, observation: str) -> tuple[Block, Block]:

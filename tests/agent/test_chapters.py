@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from mage import Failed, Passed
 from mage.agent import Policy, RunFinished
 from mage.agent.log import RunNote
-from mage.effects import Decision, EffectError
-from mage.engine import Chapter, Compress, ExecutionState, Fold, StepId, Summary, SummaryId
+from mage.effects import ChapterRequest, Decision, EffectError, FoldRequest
+from mage.engine import Chapter, Compress, ExecutionState, Fold, Summary
 from mage.render import Meter
+from mage.session import Entry
 from mage.testing import ScriptedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.playing import DONE, Played, acts, compress
@@ -67,8 +70,12 @@ def test_the_oldest_lines_are_folded_and_the_newest_stay() -> None:
 def test_what_is_newest_stays_whole() -> None:
     """Those of the newest lines that together take at most a quarter of the mark are not folded."""
     script = [*subgoals(4), acts("b"), compress("short"), DONE]
-    mark = 4 * METER.line(Chapter(StepId(0), StepId(1), done(0), 0, SummaryId(1), SummaryId(1)))
-    run = Played(*script, texts=["did 0 to 3"], verdicts=[Passed()] * 9, policy=Policy(fold_at=mark))
+    whole = Played(*script, verdicts=[Passed()] * 9, policy=Policy(fold_at=None))
+    whole.run()
+    run = Played(
+        *script, texts=["did 0 to 3"], verdicts=[Passed()] * 9,
+        policy=Policy(fold_at=taken(whole.decisions.asked[-1].shown) - 1),
+    )  # fmt: skip
     run.run()
     assert lines_of(run.decisions.asked[-1].shown) == [("Chapter", 0, 4), ("Summary", 4, 5)]
 
@@ -112,7 +119,7 @@ def test_where_nobody_answers_it_is_said_once(who: str) -> None:
     if who == "summarizer":
         run = played(count, texts=[down] * count)
     else:
-        verdicts = [*[Passed()] * 4, down, *[Passed()] * 5, down, *[Passed()] * 10, down, *[Passed()] * 9]
+        verdicts: list[Passed | Exception] = [*[Passed()] * 4, down, *[Passed()] * 5, down, *[Passed()] * 10, down, *[Passed()] * 9]
         run = played(count, texts=["text"] * count, verdicts=verdicts)
     assert isinstance(run.run(), RunFinished)
     assert [len(asked.lines) for asked in run.chapters] == [4, 9, 19]
@@ -149,7 +156,8 @@ def test_an_interim_account_is_never_folded() -> None:
         policy=Policy(fold_at=MARK, high_water=120),
     )  # fmt: skip
     assert isinstance(run.run(), RunFinished)
-    for asked in (*run.chapters, *run.folded):
+    folding: list[ChapterRequest | FoldRequest] = [*run.chapters, *run.folded]
+    for asked in folding:
         assert not any(isinstance(line, Summary) and line.kind == "fallback" for line in asked.lines)
     assert Compress(done(5), "fallback") in run.commands
 
@@ -165,7 +173,7 @@ def test_what_was_folded_is_folded_again_from_the_log() -> None:
         part.log = whole.log[:cut]
         answered = whole.log[:cut]
         left = part.again(
-            *whole.decisions.asked and subgoals(9)[_asked(answered, "decided") :], DONE,
+            *subgoals(9)[_asked(answered, "decided") :], DONE,
             texts=[f"chapter {number}" for number in range(_asked(answered, "chapter"), 9)],
             verdicts=[Passed()] * 99,
         )  # fmt: skip
@@ -173,5 +181,5 @@ def test_what_was_folded_is_folded_again_from_the_log() -> None:
         assert left.commands == whole.commands
 
 
-def _asked(log: object, kind: str) -> int:
-    return sum(isinstance(each, RunNote) and each.kind == kind for each in log)  # type: ignore[attr-defined]  # a list
+def _asked(log: Sequence[RunNote | Entry], kind: str) -> int:
+    return sum(isinstance(each, RunNote) and each.kind == kind for each in log)

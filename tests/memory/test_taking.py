@@ -19,10 +19,12 @@ from mage.engine import (
     Failed,
     Grow,
     JudgeRequest,
+    Lesson,
     Passed,
     Retext,
     Revise,
     Start,
+    StepId,
     Verdict,
 )
 from mage.memory import Call, Memory, MemoryBusy, Policy
@@ -61,7 +63,7 @@ def test_a_story_reads_the_same_over_every_interface(form: Form) -> None:
             assert not kept.take(reply(*calls, form=form), perform=done).finished
         shown = kept.session.state()
         assert [summary.text for summary in shown.compressed] == ["Desk: oak"]
-        assert shown.hints.lessons == ("chrome does not fit",)
+        assert shown.hints.lessons == (Lesson(StepId(1), "chrome does not fit"),)
         kept.take(reply(buy("linen chair"), compress("Chair: linen"), form=form), perform=done)
         end = kept.take(reply(text="Done.", form=form))
         assert (end.finished, end.text) == (True, "Done.")
@@ -510,7 +512,7 @@ def test_an_agent_without_calls_compresses_and_goes_back_by_the_host() -> None:
         kept.record("buy the chair", "Bought.")
         kept.revise(0, "measure first")
         assert kept.session.state().raw == ()
-        assert kept.session.state().hints.lessons == ("measure first",)
+        assert [each.text for each in kept.session.state().hints.lessons] == ["measure first"]
         kept.revise(7)
         assert any(told.startswith("You cannot go back there") for told in notices(kept.messages()))
 
