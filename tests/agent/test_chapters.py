@@ -119,7 +119,15 @@ def test_where_nobody_answers_it_is_said_once(who: str) -> None:
     if who == "summarizer":
         run = played(count, texts=[down] * count)
     else:
-        verdicts: list[Passed | Exception] = [*[Passed()] * 4, down, *[Passed()] * 5, down, *[Passed()] * 10, down, *[Passed()] * 9]
+        verdicts: list[Passed | Exception] = [
+            *[Passed()] * 4,
+            down,
+            *[Passed()] * 5,
+            down,
+            *[Passed()] * 10,
+            down,
+            *[Passed()] * 9,
+        ]
         run = played(count, texts=["text"] * count, verdicts=verdicts)
     assert isinstance(run.run(), RunFinished)
     assert [len(asked.lines) for asked in run.chapters] == [4, 9, 19]

@@ -41,7 +41,18 @@ PASS = verdict(True)
         (says('I think {so}. ```json\n{"passed": true}\n```'), Passed()),
         (says('<think>{"passed": false}</think>{"passed": true}'), Passed()),
     ],
-    ids=["passed", "passed beside a fault", "execution", "summary", "began", "nowhere", "in words", "a text begins nowhere", "in a text", "after thinking"],
+    ids=[
+        "passed",
+        "passed beside a fault",
+        "execution",
+        "summary",
+        "began",
+        "nowhere",
+        "in words",
+        "a text begins nowhere",
+        "in a text",
+        "after thinking",
+    ],
 )
 def test_a_verdict_is_read(answer: Raw, expected: object) -> None:
     """What a judge says is a verdict, with what the one call took."""
