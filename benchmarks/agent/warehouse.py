@@ -15,6 +15,7 @@ from typing import Final, final
 from mage.chat import Prompt, decide_messages, system_prompt
 from mage.effects import (
     Capabilities,
+    ChapterRequest,
     Decide,
     Decision,
     JudgeRequest,
@@ -24,7 +25,7 @@ from mage.effects import (
     Tool,
     Verdict,
 )
-from mage.engine import ExecutionState, Failed, Passed
+from mage.engine import ExecutionState, Failed, FoldRequest, Passed
 
 __all__ = ["TASK", "Clerk", "Warehouse", "auditor", "note_taker", "prompt_of"]
 
@@ -135,13 +136,13 @@ def _counted(shown: ExecutionState) -> int:
     return int(_digits(head.text)[1]) if head is not None and head.kind == "fallback" else 0
 
 
-def note_taker(request: SummaryRequest, /) -> str:
+def note_taker(request: SummaryRequest | ChapterRequest, /) -> str:
     """The summarizer: say up to which shelf it was counted."""
     _, aisle, shelf = _parts(request.steps[-1].action)
     return f"Aisle {aisle}: shelves up to {shelf} are counted, the others and the report are to be done."
 
 
-def auditor(request: JudgeRequest, /) -> Verdict:
+def auditor(request: JudgeRequest | FoldRequest, /) -> Verdict:
     """The judge: what was read off a label was not counted."""
     hasty = [step.action for step in request.steps if step.action.startswith("label")]
     if hasty and request.kind == "subgoal":

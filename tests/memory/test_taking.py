@@ -17,6 +17,7 @@ from mage.engine import (
     ApplyVerdict,
     Compress,
     Failed,
+    FoldRequest,
     Grow,
     JudgeRequest,
     Lesson,
@@ -447,7 +448,7 @@ def test_the_one_call_of_older_servers_is_a_call() -> None:
 def test_a_text_that_is_at_fault_is_asked_for_again_where_nobody_else_writes_it() -> None:
     """Without a summarizer the model itself writes a better text; its steps are not undone, and no action is barred for ever."""
 
-    def judge(request: JudgeRequest) -> Verdict:
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
         return Passed() if "for $310" in request.text else Failed("the price is missing", "summary")
 
     with Memory.open(MemoryStore(), "m", task=TASK, judge=judge) as kept:

@@ -17,8 +17,17 @@ from typing import Any, Final, final
 
 import attrs
 
-from mage.effects import RESET, Capabilities, Decide, Decision, EffectError, Observed, SummaryRequest
-from mage.engine import ExecutionState, Failed, JudgeRequest, Passed, Verdict
+from mage.effects import (
+    RESET,
+    Capabilities,
+    ChapterRequest,
+    Decide,
+    Decision,
+    EffectError,
+    Observed,
+    SummaryRequest,
+)
+from mage.engine import ExecutionState, Failed, FoldRequest, JudgeRequest, Passed, Verdict
 
 __all__ = [
     "LOST",
@@ -239,7 +248,7 @@ class Cook:
         return done, before
 
 
-def summarize(request: SummaryRequest, /) -> str:
+def summarize(request: SummaryRequest | ChapterRequest, /) -> str:
     """Write the text of a fallback: how many actions it stands for."""
     return f"{sum(step.action != RESET for step in request.steps)} actions were performed."
 
@@ -249,7 +258,7 @@ def actions_in(text: str) -> int:
     return int(text.split(maxsplit=1)[0])
 
 
-def judge(request: JudgeRequest, /) -> Verdict:
+def judge(request: JudgeRequest | FoldRequest, /) -> Verdict:
     """Read the steps, and fail a summary of steps in which an ingredient was spoilt, with the action that did it."""
     for step in request.steps:
         if LOST in step.observation:
