@@ -175,7 +175,8 @@ def test_a_strict_judge_sends_a_world_back_that_did_not_act_yet() -> None:
     """What is left behind was done in the record alone: the live world is brought to the boundary from its start."""
 
     def strict(request: JudgeRequest | FoldRequest) -> Verdict:
-        return Failed("Not like this.") if len(request.steps) == 3 else Passed()
+        is_wrong = isinstance(request, JudgeRequest) and len(request.steps) == 3
+        return Failed("Not like this.") if is_wrong else Passed()
 
     world = RecordingEnvironment(world_of(Ground()))
     found = what_if(
