@@ -105,7 +105,7 @@ def test_a_text_that_is_refused_is_written_once_more() -> None:
 def test_a_chapter_that_fails_twice_waits_for_more_lines() -> None:
     """It is not folded, and not asked for again before there is another line; the run goes on."""
     script = [*subgoals(4), acts("b"), acts("c"), compress("more"), DONE]
-    verdicts = [*[Passed()] * 4, WRONG, WRONG, Passed(), Passed()]
+    verdicts: list[Passed | Failed] = [*[Passed()] * 4, WRONG, WRONG, Passed(), Passed()]
     run = Played(*script, texts=["one", "two", "did 0 to 3"], verdicts=verdicts, policy=Policy(fold_at=MARK))
     assert isinstance(run.run(), RunFinished)
     assert [asked.rejected for asked in run.chapters] == [None, "one", None]
