@@ -13,7 +13,16 @@ import typing
 if typing.TYPE_CHECKING:
     from mage.agent import Agent, AsyncAgent
     from mage.effects import EffectError, NotRestored, Observed, Restore, Restored
-    from mage.engine import ExecutionState, Failed, FoldRequest, JudgeRequest, MageError, Passed, Verdict, view
+    from mage.engine import (
+        ExecutionState,
+        Failed,
+        FoldRequest,
+        JudgeRequest,
+        MageError,
+        Passed,
+        Verdict,
+        view,
+    )
     from mage.memory import AsyncMemory, Call, Memory, Policy, Stopped, Taken
     from mage.session import AsyncSession, Conflict, Refused, Session
     from mage.stores import StoreError, open_store

@@ -35,6 +35,7 @@ domain.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final, Literal, TypeAlias, final
@@ -482,10 +483,15 @@ def named_of(legal: Sequence[StepId], lines: Iterable[Line], boundary: StepId) -
         lines: those of C.
         boundary: where R begins.
 
-    Cost: O(lines), and O(legal).
+    Cost: O(lines * log(legal)).
     """
-    shown = {boundary, *legal[-NEWEST:], *[line.label for line in lines]}
-    return tuple([each for each in legal if each in shown])
+    shown = [label for label in (boundary, *[line.label for line in lines]) if _holds(legal, label)]
+    return tuple(sorted({*shown, *legal[-NEWEST:]}))
+
+
+def _holds(rising: Sequence[StepId], step: StepId) -> bool:
+    place = bisect_left(rising, step)
+    return place < len(rising) and rising[place] == step
 
 
 def _user(blocks: Iterable[Block]) -> User:
