@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from benchmarks.agent.__main__ import LIMIT, is_bounded
 from benchmarks.agent.measuring import long_run
+from benchmarks.agent.warehouse import MISTAKES
 from mage.agent import RunFinished
 
 
-@pytest.mark.parametrize("mark", [1_200, 2_000, 100_000])
-def test_no_prompt_is_longer_than_mark_summaries_and_largest_step(tmp_path: Path, mark: int) -> None:
-    """Whatever the mark, a run over eleven aisles stays within the bound, and goes back where it must."""
-    run = long_run(11, mark, tmp_path)
+@pytest.mark.parametrize(("mark", "fold_at"), [(1_200, 300), (2_000, 300), (100_000, None)])
+def test_a_long_run_is_bounded(tmp_path: Path, mark: int, fold_at: int | None) -> None:
+    """Whatever the mark, a run over forty aisles stays within its bounds, goes back once for each mistake, loses no step."""
+    run = long_run(int(os.environ.get("LONG_RUN_AISLES", "40")), mark, tmp_path, fold_at=fold_at)
+    assert is_bounded(run) == (mark < LIMIT)
     assert isinstance(run.outcome, RunFinished)
-    assert run.above() == []
-    assert run.outcome.totals.revisions >= 1
-    assert (run.fallbacks > 0) == (mark < 10_000)
+    assert (run.above(), run.is_whole) == ([], True)
+    assert run.outcome.totals.revisions == MISTAKES
+    assert (run.fallbacks > 0) == (mark < LIMIT)
+    assert (run.chapters > 0) == (fold_at is not None)
     assert run.reduction > 0.5
+    if fold_at is not None:
+        assert max(call.summaries for call in run.calls) <= fold_at + 200  # with interim accounts

@@ -13,7 +13,16 @@ import typing
 if typing.TYPE_CHECKING:
     from mage.agent import Agent, AsyncAgent
     from mage.effects import EffectError, NotRestored, Observed, Restore, Restored
-    from mage.engine import ExecutionState, Failed, JudgeRequest, MageError, Passed, Verdict, view
+    from mage.engine import (
+        ExecutionState,
+        Failed,
+        FoldRequest,
+        JudgeRequest,
+        MageError,
+        Passed,
+        Verdict,
+        view,
+    )
     from mage.memory import AsyncMemory, Call, Memory, Policy, Stopped, Taken
     from mage.session import AsyncSession, Conflict, Refused, Session
     from mage.stores import StoreError, open_store
@@ -28,6 +37,7 @@ __all__ = [
     "EffectError",
     "ExecutionState",
     "Failed",
+    "FoldRequest",
     "JudgeRequest",
     "MageError",
     "Memory",
@@ -53,7 +63,16 @@ __version__ = "0.1.0"
 _LATER = {
     "mage.agent": ("Agent", "AsyncAgent"),
     "mage.effects": ("EffectError", "NotRestored", "Observed", "Restore", "Restored"),
-    "mage.engine": ("ExecutionState", "Failed", "JudgeRequest", "MageError", "Passed", "Verdict", "view"),
+    "mage.engine": (
+        "ExecutionState",
+        "Failed",
+        "FoldRequest",
+        "JudgeRequest",
+        "MageError",
+        "Passed",
+        "Verdict",
+        "view",
+    ),
     "mage.memory": ("AsyncMemory", "Call", "Memory", "Policy", "Stopped", "Taken"),
     "mage.session": ("AsyncSession", "Conflict", "Refused", "Session"),
     "mage.stores": ("StoreError", "open_store"),

@@ -21,7 +21,9 @@ def draw(run: LongRun, path: Path) -> None:
     both.plot([call.kept for call in run.calls], color="#c47820", label="every step kept")
     both.plot(shown, color="#228b57", label="mage: S = (C, R, H)")
     ours.plot(shown, color="#228b57", linewidth=0.7, label="prompt")
-    ours.plot([call.summaries for call in run.calls], color="#2962a8", label="of it, summaries (C)")
+    ours.plot(
+        [call.summaries for call in run.calls], color="#2962a8", label="of it, C: summaries and chapters"
+    )
     for axes in (both, ours):
         axes.set_xlabel("call of the model")
         axes.set_ylabel(f"prompt tokens ({run.counter})")

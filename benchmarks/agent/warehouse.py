@@ -1,8 +1,8 @@
 """A long task that can be as long as one likes: stock-taking, shelf by shelf, aisle by aisle.
 
 The world answers each action with a text whose length varies and is the same in every run. The model is a
-function of what it is shown, so it goes on wherever a run goes on. Every tenth aisle it trusts a label the
-first time instead of counting; its summary fails, and it goes back and counts.
+function of what it is shown, so it goes on wherever a run goes on. In ten aisles it trusts a label the first time
+instead of counting; its summary fails, and it goes back to where that was and counts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final, final
 from mage.chat import Prompt, decide_messages, system_prompt
 from mage.effects import (
     Capabilities,
+    ChapterRequest,
     Decide,
     Decision,
     JudgeRequest,
@@ -24,9 +25,9 @@ from mage.effects import (
     Tool,
     Verdict,
 )
-from mage.engine import ExecutionState, Failed, Passed
+from mage.engine import Chapter, ExecutionState, Failed, FoldRequest, Line, Passed, Summary
 
-__all__ = ["TASK", "Clerk", "Warehouse", "auditor", "note_taker", "prompt_of"]
+__all__ = ["MISTAKES", "TASK", "Clerk", "Warehouse", "auditor", "note_taker", "prompt_of"]
 
 TASK: Final = (
     "Take stock of every aisle: count each shelf yourself, and report the total of the aisle before the next."
@@ -36,7 +37,10 @@ pallet crate drum coil bracket hinge valve gasket flange bearing spindle washer 
 grey blue steel brass nylon sealed opened dented labelled stacked left right upper lower rear
 """
 _WORDS: Final = tuple(_THINGS.split())
-_WRONG: Final = 10
+MISTAKES: Final = 10
+"""Aisles in which the clerk trusts a label."""
+_NAMED: Final = 40
+"""Aisles whose totals a chapter has one by one."""
 
 
 @final
@@ -91,6 +95,7 @@ class Clerk:
     def __init__(self, aisles: int, shelves: int, watch: Callable[[Decide, str], object]) -> None:
         self._aisles = aisles
         self._shelves = shelves
+        self._hasty = frozenset(range(1, aisles + 1, max(1, aisles // MISTAKES))[:MISTAKES])
         self._watch = watch
         self._system = system_prompt("text", manual=Warehouse.capabilities.manual)
 
@@ -102,7 +107,7 @@ class Clerk:
         """Count the next shelf; report and sum up when all are counted; finish when all aisles are."""
         self._watch(request, prompt_of(request, self._system))
         shown = request.shown
-        if sum(summary.kind == "subgoal" for summary in shown.compressed) == self._aisles:
+        if _reported(shown) == self._aisles:
             return Decision.finish(f"{self._aisles} aisles are reported.")
         aisle = int(_digits(shown.instructions[0])[0])
         last = _parts(shown.raw[-1].action) if shown.raw else None
@@ -113,7 +118,7 @@ class Clerk:
         shelf = _counted(shown) + 1
         if shelf > self._shelves:
             return Decision.act(f"report[{aisle}, {aisle * 31}]")
-        hasty = aisle % _WRONG == 0 and shelf == 2 and not shown.hints.lessons
+        hasty = aisle in self._hasty and shelf == 2 and not shown.hints.lessons
         return Decision.act(f"{'label' if hasty else 'count'}[{aisle}-{shelf}]")
 
 
@@ -127,23 +132,46 @@ def _digits(text: str) -> list[str]:
     return re.findall(r"\d+", text)
 
 
+def _reported(shown: ExecutionState) -> int:
+    """Return how many aisles are done: the last of which a finished line speaks."""
+    done = [line for line in shown.compressed if isinstance(line, Chapter) or line.kind == "subgoal"]
+    return _aisles_of(done[-1])[1] if done else 0
+
+
+def _aisles_of(line: Line) -> tuple[int, int, int]:
+    """Return from which aisle to which a finished line speaks, and how many pieces they have."""
+    said = list(map(int, _digits(line.text)))
+    return (said[0], said[1], said[2]) if isinstance(line, Chapter) else (said[0], said[0], said[2])
+
+
 def _counted(shown: ExecutionState) -> int:
     """Return how many shelves of the current aisle are done: those in R, else those in a fallback's text."""
     if shown.raw:
         return int(_parts(shown.raw[-1].action)[2])
     head = shown.compressed[-1] if shown.compressed else None
-    return int(_digits(head.text)[1]) if head is not None and head.kind == "fallback" else 0
+    is_interim = isinstance(head, Summary) and head.kind == "fallback"
+    return int(_digits(head.text)[1]) if head is not None and is_interim else 0
 
 
-def note_taker(request: SummaryRequest, /) -> str:
-    """The summarizer: say up to which shelf it was counted."""
+def note_taker(request: SummaryRequest | ChapterRequest, /) -> str:
+    """The summarizer: say up to which shelf it was counted; of finished aisles, what they came to."""
+    if isinstance(request, ChapterRequest):
+        told = list(map(_aisles_of, request.lines))
+        newest = "; ".join(f"aisle {last} {pieces}" for _, last, pieces in told[-_NAMED:])
+        total = sum(pieces for _, _, pieces in told)
+        return f"Aisles {told[0][0]} to {told[-1][1]}: {total} pieces reported, every shelf counted. Of these: {newest}."
     _, aisle, shelf = _parts(request.steps[-1].action)
     return f"Aisle {aisle}: shelves up to {shelf} are counted, the others and the report are to be done."
 
 
-def auditor(request: JudgeRequest, /) -> Verdict:
-    """The judge: what was read off a label was not counted."""
-    hasty = [step.action for step in request.steps if step.action.startswith("label")]
-    if hasty and request.kind == "subgoal":
-        return Failed(f"{hasty[0]}: the shelf was not counted, its label was trusted. Count every shelf.")
-    return Passed()
+def auditor(request: JudgeRequest | FoldRequest, /) -> Verdict:
+    """The judge: what was read off a label was not counted, and a chapter has the sum of its lines."""
+    if isinstance(request, FoldRequest):
+        total = sum(pieces for _, _, pieces in map(_aisles_of, request.lines))
+        is_right = int(_digits(request.text)[2]) == total
+        return Passed() if is_right else Failed(f"They came to {total}.", "summary")
+    hasty = next((step for step in request.steps if step.action.startswith("label")), None)
+    if hasty is None or request.kind == "fallback":
+        return Passed()
+    told = f"{hasty.action}: the shelf was not counted, its label was trusted. Count every shelf."
+    return Failed(told, boundary=max(step for step in request.boundaries if step < hasty.id))

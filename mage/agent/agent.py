@@ -23,9 +23,11 @@ from mage.effects import (
     AsyncSummarizer,
     Begin,
     Capabilities,
+    ChapterRequest,
     Decide,
     EffectError,
     Environment,
+    FoldRequest,
     Judge,
     JudgeRequest,
     Metered,
@@ -81,9 +83,9 @@ class Agent:
     Attributes:
         model: decides what to do next.
         environment: where the agent acts. The model is told its tools and its manual with each question.
-        judge: is asked about each summary. None: each is accepted openly, and S says so.
-        summarizer: writes the text where a segment grows too long, and where a judge wants another text. None: an
-            extract, without a model.
+        judge: is asked about each summary and each chapter. None: each is accepted openly, and S says so.
+        summarizer: writes the text where a segment grows too long, where a judge wants another text, and of chapters.
+            None: an extract, without a model; and C grows with the subgoals.
         policy: the choices that the paper leaves open. None: those of the run that is resumed, else the defaults.
         counter: counts tokens. None: exact, where `toktok-rs` is installed. A resumed run keeps its counter.
     """
@@ -333,9 +335,9 @@ class _Driver:
                 return self._agent.model(introduced(request, self.environment.capabilities))
             case Act(action):
                 return self.environment.act(action)
-            case JudgeRequest():
+            case JudgeRequest() | FoldRequest():
                 return self._judge(request)
-            case SummaryRequest():
+            case SummaryRequest() | ChapterRequest():
                 return (self._agent.summarizer or extracted)(request)
             case Begin():
                 return self.environment.reset()
@@ -344,7 +346,7 @@ class _Driver:
             case _:
                 raise TypeError(f"nothing performs a {type(request).__name__}")
 
-    def _judge(self, request: JudgeRequest) -> _Judged:
+    def _judge(self, request: JudgeRequest | FoldRequest) -> _Judged:
         if self._agent.judge is None:
             raise _no_judge()
         return self._agent.judge(request)
@@ -424,9 +426,9 @@ class _AsyncDriver:
                 )
             case Act(action):
                 return await self.environment.act(action)
-            case JudgeRequest():
+            case JudgeRequest() | FoldRequest():
                 return await self._judge(request)
-            case SummaryRequest():
+            case SummaryRequest() | ChapterRequest():
                 return await answer_of("summarizer", (self._agent.summarizer or extracted_awaited)(request))
             case Begin():
                 return await self.environment.reset()
@@ -435,7 +437,7 @@ class _AsyncDriver:
             case _:
                 raise TypeError(f"nothing performs a {type(request).__name__}")
 
-    async def _judge(self, request: JudgeRequest) -> _Judged:
+    async def _judge(self, request: JudgeRequest | FoldRequest) -> _Judged:
         if self._agent.judge is None:
             raise _no_judge()
         return await answer_of("judge", self._agent.judge(request))

@@ -125,6 +125,7 @@ _ANSWERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "judged": ("the judge", (Passed, Failed)),
     "verdict": ("the judge", (Passed, Failed)),
     "summarized": ("the summarizer", (str,)),
+    "chapter": ("the summarizer", (str,)),
     "started": ("the environment", (Observed,)),
     "act_failed": ("the environment", (Observed,)),
     "restored": ("the environment", (Restored, NotRestored)),
@@ -172,8 +173,8 @@ def _is_whole(answer: object) -> bool:
             return _are(text, str)
         case Decision(then=Revise(boundary, lesson)):
             return _are(boundary, int) and _are(lesson, str)
-        case Failed(feedback, fault):
-            return _are(feedback, str) and fault in FAULTS
+        case Failed(feedback, fault, boundary):
+            return _are(feedback, str) and fault in FAULTS and (boundary is None or type(boundary) is int)
         case _:
             return True
 

@@ -5,8 +5,8 @@ A note holds what was answered, or what is about to be done; a command of the ru
 again over it, without a model, to the same state (`mage.agent.replay`).
 
     began        a run was begun here: its policy, what counts its tokens, what the model was told of the environment
-    decided      the model's answer, or why there is none; likewise summarized, judged, verdict (of a judge that
-                 thinks in the background), started and restored (of the environment)
+    decided      the model's answer, or why there is none; likewise summarized, chapter (what a summarizer wrote),
+                 judged, verdict (of a judge that thinks in the background), started and restored (of the environment)
     acting       an action is about to be performed; its result is the step that is grown next, or act_failed
     again        an action that was interrupted is about to be performed once more
     restoring    the environment is about to be restored
@@ -254,6 +254,9 @@ def _converter() -> Converter:
         made.register_structure_hook(exact, _only(exact, kinds))
     made.register_structure_hook_factory(_is_a_tuple, _of_a_list)
     made.register_structure_hook(StepId | int, lambda given, _: made.structure(given, int))
+    made.register_structure_hook(
+        StepId | int | None, lambda given, _: None if given is None else made.structure(given, int)
+    )
     made.register_structure_hook(Tool, lambda given, _: Tool(**given))
     for union in (Then, Verdict, ActionEffect, Restored | NotRestored):
         configure_tagged_union(union, made, tag_name="is")
@@ -307,6 +310,7 @@ _NOTES: Final[Mapping[str, Any]] = {  # Any: unions are no types, and cattrs tak
     "judged": Verdict,
     "verdict": Verdict,
     "summarized": str,
+    "chapter": str,
     "started": Observed,
     "restored": Restored | NotRestored,
     "resumed": Restored | NotRestored,
@@ -443,7 +447,7 @@ def require_sound(note: RunNote) -> None:
             decode("conflict", {name: note.data[name] for name in _OF_A_CONFLICT if name in note.data})
         case "acting" | "again" | "restoring" | "taken" | "resumed" | "ended":
             decode(note.kind, note.data)
-        case "decided" | "summarized" | "judged" | "verdict" | "started" | "restored":
+        case "decided" | "summarized" | "chapter" | "judged" | "verdict" | "started" | "restored":
             if decode_failure(note.data) is None:
                 decode_answer(note.kind, note.data)
         case "act_failed" if decode_failure(note.data) is not None:
@@ -503,7 +507,8 @@ class RecordedRun:
         """How many answers of each kind it holds, those that could not be used included. Cost: O(log)."""
         found = Counter(each.kind for each in self.log if isinstance(each, RunNote))
         judged = found["judged"] + found["verdict"]
-        return {"model": found["decided"], "judge": judged, "summarizer": found["summarized"]}
+        written = found["summarized"] + found["chapter"]
+        return {"model": found["decided"], "judge": judged, "summarizer": written}
 
     def _last(self, kind: str) -> RunNote | None:
         notes = (each for each in reversed(self.log) if isinstance(each, RunNote))

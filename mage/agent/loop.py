@@ -5,9 +5,10 @@
         place what is owed                    instructions that somebody came before           instructing
         settle what is pending or failed      Maintain's verdict, and what follows from it     maintaining
         relieve a segment that is too long    the fallback Compress                            relief
+        fold the oldest lines of C            where it takes too much (D19)                    chapters
         decide                                the model, seeing S and what it is told once
         act                                   one step for each action: Grow                   carrying_out
-        compress, revise or finish            what the model does to its own state             going_back
+        compress, revise, look or finish      what the model does to its own state             going_back
 
 It is a program: it asks (`mage.memory.requests`) and performs nothing. What it remembers is in `Run`; all of it
 follows from the answers, so the program can be run again over them (`mage.agent.replay`).
@@ -18,12 +19,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from mage.effects import RESET, Act, Action, Decision, EffectError, Finish, Metered, Observed, Then
+from mage.effects import RESET, Act, Action, Decision, EffectError, Finish, LookInto, Metered, Observed, Then
 from mage.engine import Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
 from mage.memory.journal import UNCERTAIN, observed_meta
+from mage.memory.looking import look_as_asked
 from mage.memory.maintain import settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped
 from mage.memory.requests import End, IsDue, Look, Overtaken, Seen, Twice, Uncertain, act, begin, decide
@@ -75,6 +78,7 @@ async def _turn(run: Run) -> Outcome | None:
         await _open(run)
     else:
         await tell_of_mark(run, run.shown())
+    await fold_lines(run)
     return await _decided(run)
 
 
@@ -147,7 +151,7 @@ async def _decided(run: Run) -> Outcome | None:
         return await _no_decision(run, error)
     run.unusable = 0
     run.shortened = False
-    run.notices.clear()
+    run.told()
     return await carried_out(run, answer)
 
 
@@ -157,7 +161,7 @@ async def _no_decision(run: Run, error: EffectError) -> Outcome | None:
     if not error.unusable or run.unusable >= run.policy.max_unusable:
         return _failed(run, error)
     run.unusable += 1
-    run.notices.clear()
+    run.told()
     await run.notice(
         "unusable",
         f"Your last reply could not be used ({error.fault.replace('_', ' ')}). Reply with one action. "
@@ -173,10 +177,10 @@ async def _too_long(run: Run, error: EffectError) -> Outcome | None:
     if run.policy.compress and tree.step_head not in {tree.boundary, run.overflowed_at}:
         run.overflowed_at = tree.step_head
         return await relieve(run)
-    if run.shortened or not run.notices:
+    if run.shortened or not (run.notices or run.looked):
         return _failed(run, error)
     run.shortened = True
-    run.notices.clear()
+    run.told()
     await run.notice("tokens", "What you were to be told did not fit, and was left out: look before you act.")
     return None
 
@@ -345,6 +349,9 @@ async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | N
             return await compress(run, text, meta)
         case Revise(boundary, lesson):
             return await revise_as_asked(run, boundary, lesson)
+        case LookInto():
+            await look_as_asked(run, then)
+            return None
         case Finish(answer):
             return await _finish(run, answer)
         case _:

@@ -13,7 +13,7 @@ Where the log ends, the run goes live: an ask is performed, its answer appended,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, assert_never, cast, final
+from typing import Any, Final, Literal, assert_never, cast, final
 
 import attrs
 from returns.pipeline import is_successful
@@ -42,8 +42,10 @@ from mage.effects import (
     Act,
     ActionEffect,
     Begin,
+    ChapterRequest,
     Decide,
     EffectError,
+    FoldRequest,
     Foresight,
     Irreversible,
     JudgeRequest,
@@ -93,7 +95,9 @@ _ACT: Final = "act"
 _KINDS: Final[Mapping[type[object], str]] = {
     Decide: "decided",
     JudgeRequest: "judged",
+    FoldRequest: "judged",
     SummaryRequest: "summarized",
+    ChapterRequest: "chapter",
 }
 
 
@@ -487,8 +491,8 @@ class Replay:
                 return await self._begin_judging(request)
             case AskVerdict(digest, wait):
                 return await self._verdict(digest, wait=wait)
-            case IsDue(now):
-                return now if self._cursor.peek() is None else self._was_due()
+            case IsDue(now, what):
+                return now if self._cursor.peek() is None else self._was_due(what)
             case End(outcome):
                 return await self._end(outcome)
             case _:
@@ -496,7 +500,7 @@ class Replay:
 
     async def _effect(self, request: Request) -> object:
         match request:
-            case Decide() | JudgeRequest() | SummaryRequest():
+            case Decide() | JudgeRequest() | FoldRequest() | SummaryRequest() | ChapterRequest():
                 return await self._cursor.answer(request, _KINDS[type(request)])
             case Begin():
                 return await self._environment.begin(request)
@@ -518,12 +522,14 @@ class Replay:
         await self._environment.bring_back()
         return attrs.evolve(seen, news=(*seen.news, *self._session.news()))
 
-    def _was_due(self) -> bool:
-        """Tell whether what follows is neither the model's decision nor the next action of one."""
+    def _was_due(self, what: Literal["segment", "chapter"]) -> bool:
+        """Tell whether a chapter's text follows; of the segment, whether neither that nor decision nor action does."""
         each = self._cursor.peek()
+        if what == "chapter":
+            return isinstance(each, RunNote) and each.kind == what
         if not isinstance(each, RunNote):
             return True
-        return each.kind not in ("decided", "acting") and each.data.get("instead") != _ACT
+        return each.kind not in ("decided", "acting", "chapter") and each.data.get("instead") != _ACT
 
     async def _tell(self, event: AgentEvent) -> object:
         if self._cursor.has_ended:  # the hooks heard what is replayed when it happened

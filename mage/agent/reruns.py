@@ -21,7 +21,18 @@ from mage.agent.log import BadRunLog, RecordedRun, RunNote, find_run
 from mage.agent.loop import program
 from mage.agent.replay import Replay
 from mage.codec import encode_tree
-from mage.effects import Act, Begin, Decide, EffectError, JudgeRequest, Observed, Restore, SummaryRequest
+from mage.effects import (
+    Act,
+    Begin,
+    ChapterRequest,
+    Decide,
+    EffectError,
+    FoldRequest,
+    JudgeRequest,
+    Observed,
+    Restore,
+    SummaryRequest,
+)
 from mage.effects.program import Ask, Program, drive
 from mage.engine import State, Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
@@ -329,12 +340,12 @@ def question(request: Request, tree: Tree, paths: Paths) -> Hashable:
         paths: of that tree.
     """
     match request:
-        case Decide(shown, boundaries, notices, may_compress):
+        case Decide(shown, boundaries, notices, may_compress, looked=looked):
             told = tuple(
                 [(notice.kind, notice.text, notice.said) for notice in notices if notice.kind != "uncertain"]
             )
-            return (Decide, shown, boundaries, told, may_compress)
-        case JudgeRequest() | SummaryRequest():
+            return (Decide, shown, boundaries, told, may_compress, looked)
+        case JudgeRequest() | FoldRequest() | SummaryRequest() | ChapterRequest():
             return request
         case Begin():
             return Begin

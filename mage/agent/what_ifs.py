@@ -37,10 +37,12 @@ from mage.effects import (
     Act,
     Begin,
     Capabilities,
+    ChapterRequest,
     CustomRestore,
     Decide,
     EffectError,
     Environment,
+    FoldRequest,
     Judge,
     JudgeRequest,
     Model,
@@ -267,7 +269,9 @@ Answer = TypeVar("Answer")
 _WHO: Final[dict[type[object], str]] = {
     Decide: "model",
     JudgeRequest: "judge",
+    FoldRequest: "judge",
     SummaryRequest: "summarizer",
+    ChapterRequest: "summarizer",
     Begin: "environment",
     Act: "environment",
     Restore: "environment",
@@ -355,8 +359,12 @@ class Answering:
                 return "the model", place
             case JudgeRequest(steps=steps):
                 return "the judge", f"about a summary of {len(steps)} steps {place}"
+            case FoldRequest(lines=lines):
+                return "the judge", f"about a chapter of {len(lines)} lines {place}"
             case SummaryRequest(steps=steps):
                 return "the summarizer", f"about {len(steps)} steps {place}"
+            case ChapterRequest(lines=lines):
+                return "the summarizer", f"about {len(lines)} lines {place}"
             case Restore(path=path):
                 return "the environment", f"to go back to step {path[-1].id if path else ROOT_STEP}"
             case _:

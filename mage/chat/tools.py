@@ -18,9 +18,9 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.effects import BadTool, Decide, JsonValue, Schema, Tool
+from mage.effects import BadTool, Decide, JsonValue, LookInto, Schema, Tool
 from mage.effects.environment import TOOL_NAME
-from mage.engine import Kind
+from mage.engine import FoldRequest, JudgeRequest
 from mage.engine.errors import MageError
 
 
@@ -57,18 +57,38 @@ REVISE: Final = Tool.of(
     step={"type": "integer", "description": "the N of one of the steps you may revise to"},
     lesson={"type": "string", "description": "what went wrong, and what to do instead"},
 )
+LOOK: Final = Tool.of(
+    "look",
+    "Read again, word for word, what a finished part stands for: the steps of a [Step N], the parts of a [Step A..B]."
+    " Nothing changes.",
+    label={"type": "integer", "description": "the N of [Step N], or the A of [Step A..B]"},
+    boundary={
+        "type": ["integer", "null"],
+        "description": "the B, for a part that stands inside another; else null",
+    },
+    words={
+        "type": ["string", "null"],
+        "description": "show only what holds these words; null for everything",
+    },
+    page={
+        "type": ["integer", "null"],
+        "description": "which page, where there are several; null for the first",
+    },
+)
 FINISH: Final = Tool.of(
     "finish",
     "End the task: it is done, or it cannot be done.",
     answer={"type": "string", "description": "the answer, or why there is none"},
 )
-OWN_TOOLS: Final = (COMPRESS, REVISE, FINISH)
-"""The operations of an agent on its own state."""
-_RESERVED: Final = frozenset(tool.name for tool in (ACT, *OWN_TOOLS))
+OWN_TOOLS: Final = (COMPRESS, REVISE, LOOK, FINISH)
+"""What an agent does to its own state, and how it looks into it."""
+_RESERVED: Final = frozenset(tool.name for tool in (ACT, COMPRESS, REVISE, FINISH))
 
 
 def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     """Return the tools of a model in an environment with `tools`: these, or `act` where there are none, then our own.
+
+    Many a world has a `look` of its own; ours gives way to it.
 
     Raises:
         BadTool: two tools have one name, or a tool has a name of ours.
@@ -80,7 +100,7 @@ def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
         if tool.name in seen:
             raise BadTool(tool.name, "two tools have this name")
         seen.add(tool.name)
-    return (*(tools or (ACT,)), *OWN_TOOLS)
+    return (*(tools or (ACT,)), *[own for own in OWN_TOOLS if own.name not in seen])
 
 
 Style: TypeAlias = Literal["chat", "responses", "anthropic", "mcp"]
@@ -147,6 +167,29 @@ def parse_action(text: str) -> tuple[str, dict[str, JsonValue]]:
     if TOOL_NAME.fullmatch(name) is None:
         raise BadAction("it does not begin with a name")
     return name, read_arguments(rest)
+
+
+def completed(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the arguments of a call, null for each that was left out and may be null. Cost: O(their number)."""
+    properties = cast("Mapping[str, Schema]", tool.parameters.get("properties", {}))
+    left_out = [name for name, schema in properties.items() if name not in arguments and _may_be_null(schema)]
+    return {**arguments, **dict.fromkeys(left_out)}
+
+
+def looking(arguments: Mapping[str, JsonValue]) -> LookInto:
+    """Return the look of arguments that fit its tool."""
+    boundary, page = arguments["boundary"], arguments["page"]
+    return LookInto(
+        int(cast("int", arguments["label"])),
+        None if boundary is None else int(cast("int", boundary)),
+        str(arguments["words"] or ""),
+        1 if page is None else int(cast("int", page)),
+    )
+
+
+def _may_be_null(schema: Schema) -> bool:
+    kinds = schema.get("type")
+    return isinstance(kinds, list) and "null" in kinds
 
 
 def read_arguments(text: str) -> dict[str, JsonValue]:
@@ -218,7 +261,7 @@ def move_schema(
         longest: the most characters of a text of the model's; None for no limit. For servers that know
             `maxLength`, such as llama.cpp's; a small model can write on for ever.
         request: limits the moves to those that are possible now: without an open segment there is no compress, and
-            revise takes its boundaries only. None for all moves.
+            revise takes its boundaries only, where all are named. None for all moves.
     """
     moves = [_move(tool, longest, request) for tool in tools if _is_open(tool, request)]
     return _object({"thought": _string(longest), "move": {"anyOf": moves}})
@@ -227,7 +270,12 @@ def move_schema(
 def _is_open(tool: Tool, request: Decide | None) -> bool:
     if request is None:
         return True
-    return (tool is not COMPRESS or request.may_compress) and (tool is not REVISE or bool(request.boundaries))
+    is_possible = {
+        COMPRESS.name: request.may_compress,
+        REVISE.name: bool(request.boundaries),
+        LOOK.name: bool(request.shown.compressed),
+    }
+    return tool not in OWN_TOOLS or is_possible.get(tool.name, True)
 
 
 def _move(tool: Tool, longest: int | None, request: Decide | None) -> Schema:
@@ -237,20 +285,26 @@ def _move(tool: Tool, longest: int | None, request: Decide | None) -> Schema:
             name: _string(longest, described) if described.get("type") == "string" else described
             for name, described in cast("Mapping[str, Schema]", parameters["properties"]).items()
         }
-        if tool is REVISE and request is not None:
+        if tool is REVISE and request is not None and not request.more:
             properties["step"] = {"type": "integer", "enum": [int(step) for step in request.boundaries]}
         parameters = _object(properties)
     return _object({"name": {"type": "string", "enum": [tool.name]}, "arguments": parameters})
 
 
-def verdict_schema(kind: Kind, *, longest: int | None = None) -> Schema:
-    """Return the schema of a judge's reply: the reasoning before the verdict. A fallback's steps are never at fault."""
-    faults: list[JsonValue] = ["none", "summary", "execution"] if kind == "subgoal" else ["none", "summary"]
+def verdict_schema(request: JudgeRequest | FoldRequest, *, longest: int | None = None) -> Schema:
+    """Return the schema of a judge's reply: the reasoning before the verdict.
+
+    Only of a finished subgoal the steps may be at fault, and a mistake has a place where it began.
+    """
+    asks_steps = isinstance(request, JudgeRequest) and request.kind == "subgoal"
+    faults: list[JsonValue] = ["none", "summary", "execution"] if asks_steps else ["none", "summary"]
+    origin: dict[str, Schema] = {"boundary": {"type": ["integer", "null"]}} if asks_steps else {}
     return _object(
         {
             "reasoning": _string(longest),
             "passed": {"type": "boolean"},
             "fault": {"type": "string", "enum": faults},
+            **origin,
             "feedback": _string(longest),
         }
     )

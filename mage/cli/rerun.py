@@ -60,6 +60,7 @@ _NEXT: Final = {
     "judged": "the judge is asked",
     "verdict": "the judge is waited for",
     "summarized": "the summarizer is asked",
+    "chapter": "the summarizer is asked for a chapter",
     "acting": "the environment acts",
     "act_failed": "the environment has not answered yet",
 }

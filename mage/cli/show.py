@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, TypeVar, final
 
 import attrs
 import typer
+from returns.pipeline import is_successful
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
@@ -43,6 +45,7 @@ from mage.engine import (
     check_change,
     view,
 )
+from mage.engine import inside as look_inside
 from mage.engine.tree import trace
 from mage.memory.journal import RUN
 from mage.render import (
@@ -59,8 +62,9 @@ from mage.render import (
     state_as_json,
     tree_as_json,
 )
+from mage.render.blocks import Block, inside_of, named_line_of
 from mage.render.drawing import Style, verdict_of
-from mage.render.to_json import Json
+from mage.render.to_json import Json, line_as_json, step_as_json
 from mage.stores import (
     NOTE,
     DamagedJournals,
@@ -326,13 +330,53 @@ def tree(
         print_tree(state.tree, limit=None if full else 80)
 
 
-def show(session: Version, as_json: AsJson = False) -> None:
-    """Show what the agent would see: the execution state S."""
-    shown = view(state_at(session.session, session.version))
+_LINE: Final = re.compile(r"([0-9]{1,18})(?:\.\.([0-9]{1,18}))?\Z")
+
+
+def show(
+    session: Version,
+    as_json: AsJson = False,
+    inside: Annotated[
+        str | None,
+        typer.Option(
+            "--inside",
+            metavar="N|N..M",
+            help="What a line stands for instead: N of [Step N], N..M of a line inside a chapter.",
+        ),
+    ] = None,
+) -> None:
+    """Show what the agent would see: the execution state S. Or what stands under one of its lines.
+
+    A line of a finished subgoal stands for its steps, as they were; a chapter for the lines that it replaced, each
+    of which can be looked into by its N..M.
+    """
+    state = state_at(session.session, session.version)
+    if inside is not None:
+        _show_inside(state, inside, as_json)
+        return
+    shown = view(state)
     if as_json:
         print_json(state_as_json(shown))
     else:
         print_text(render(shown))
+
+
+def _show_inside(state: State, named: str, as_json: AsJson) -> None:
+    spelled_line = _LINE.match(named)
+    if spelled_line is None:
+        raise typer.BadParameter("expected N or N..M, such as 24 or 0..57", param_hint="--inside")
+    boundary = None if spelled_line[2] is None else int(spelled_line[2])
+    looked = look_inside(state, int(spelled_line[1]), boundary)
+    if not is_successful(looked):
+        raise Refused(str(looked.failure()))
+    found = looked.unwrap()
+    if as_json:
+        lines: list[Json] = [line_as_json(line) for line in found.lines]
+        steps: list[Json] = [step_as_json(step) for step in found.steps]
+        print_json({"line": line_as_json(found.line), "lines": lines, "steps": steps})
+    else:
+        blocks = [*named_line_of(found.line), Block("stands for"), *inside_of(found)]
+        print_text("".join([block.text for block in blocks]))
 
 
 # -- log -------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from secrets import token_hex
 from types import SimpleNamespace
 from typing import Any, Final, final
 
-from mage.engine import Failed, JudgeRequest, Passed, Verdict
+from mage.engine import Failed, FoldRequest, JudgeRequest, Passed, Verdict
 
 _PRICES: Final[Mapping[str, int]] = {"oak desk": 310, "chrome chair": 129, "linen chair": 145}
 
@@ -40,7 +40,7 @@ def buy(item: str) -> str:
     return f"There is no {item}." if price is None else f"Bought the {item} for ${price}."
 
 
-def judge(request: JudgeRequest, /) -> Verdict:
+def judge(request: JudgeRequest | FoldRequest, /) -> Verdict:
     """Judge a purchase: chrome does not fit to oak."""
     if "chrome" in request.text:
         return Failed("Chrome does not fit to oak: buy the linen chair.")

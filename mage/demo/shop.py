@@ -14,8 +14,17 @@ from typing import Final, final
 
 import attrs
 
-from mage.effects import Capabilities, Decide, Decision, NoEffect, Observed, Reversible, SummaryRequest
-from mage.engine import ExecutionState, Failed, JudgeRequest, Passed, Summary, Verdict
+from mage.effects import (
+    Capabilities,
+    ChapterRequest,
+    Decide,
+    Decision,
+    NoEffect,
+    Observed,
+    Reversible,
+    SummaryRequest,
+)
+from mage.engine import ExecutionState, Failed, FoldRequest, JudgeRequest, Passed, Summary, Verdict
 
 __all__ = ["BUDGET", "GOODS", "SUBTASKS", "TASK", "Product", "Shop", "judge", "shopper", "summarize"]
 
@@ -326,11 +335,15 @@ def _spent(known: str) -> int:
     return int(found[-1][1]) if found else 0
 
 
-def judge(request: JudgeRequest, /) -> Verdict:
+def judge(request: JudgeRequest | FoldRequest, /) -> Verdict:
     """Judge a purchase by the steps and the instructions: what was bought must fit, and be what the text says.
 
-    A fallback claims nothing, and passes.
+    A fallback claims nothing, and passes. A chapter must name all that its lines say was bought.
     """
+    if isinstance(request, FoldRequest):
+        named = [code for code in _BY_CODE if any(code in line.text for line in request.lines)]
+        left_out = [code for code in named if code not in request.text]
+        return Failed(f"{', '.join(left_out)} left out.", "summary") if left_out else Passed()
     if request.kind == "fallback":
         return Passed()
     bought = list(_bought(request))
@@ -350,8 +363,10 @@ def _bought(request: JudgeRequest) -> Iterator[str]:
         yield from (code for code, _ in _BOUGHT.findall(step.observation) if code in _BY_CODE)
 
 
-def summarize(request: SummaryRequest, /) -> str:
-    """Say what was done so far, action by action, with what purchases came to."""
+def summarize(request: SummaryRequest | ChapterRequest, /) -> str:
+    """Say what was done so far, action by action, with what purchases came to; of a chapter, what its lines say."""
+    if isinstance(request, ChapterRequest):
+        return " ".join([line.text for line in request.lines])
     earlier = [earlier.text for earlier in request.earlier[-1:]]
     done = [_told(step.action, step.observation) for step in request.steps]
     return " ".join([*earlier, *done]) or "Nothing was done so far."

@@ -9,7 +9,9 @@ Nothing here performs anything. Any function of the right signature is a judge, 
     Begin, Act        Environment    Observed
     Restore           Environment    Restored | NotRestored
     JudgeRequest      Judge          Verdict
+    FoldRequest       Judge          Verdict
     SummaryRequest    Summarizer     str
+    ChapterRequest    Summarizer     str
 """
 
 from mage.effects.environment import (
@@ -48,12 +50,15 @@ from mage.effects.questions import (
     AsyncJudge,
     AsyncModel,
     AsyncSummarizer,
+    ChapterRequest,
     Decide,
     Decision,
     EffectError,
     EffectFault,
     Finish,
     Judge,
+    Looked,
+    LookInto,
     Metered,
     Model,
     Notice,
@@ -65,7 +70,7 @@ from mage.effects.questions import (
     Usage,
     metered,
 )
-from mage.engine import JudgeRequest, Verdict
+from mage.engine import FoldRequest, JudgeRequest, Verdict
 
 __all__ = [
     "ACTION_EFFECTS",
@@ -82,6 +87,7 @@ __all__ = [
     "BadTool",
     "Begin",
     "Capabilities",
+    "ChapterRequest",
     "Compensable",
     "CustomRestore",
     "Decide",
@@ -91,11 +97,14 @@ __all__ = [
     "EffectFault",
     "Environment",
     "Finish",
+    "FoldRequest",
     "Foresight",
     "Irreversible",
     "JsonValue",
     "Judge",
     "JudgeRequest",
+    "LookInto",
+    "Looked",
     "Metered",
     "Model",
     "NoEffect",

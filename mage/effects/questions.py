@@ -14,7 +14,19 @@ import attrs
 from attrs.validators import and_, deep_iterable, ge, instance_of, optional
 
 from mage.effects.environment import Tool
-from mage.engine import Compress, Earlier, ExecutionState, JudgeRequest, Kind, Revise, Step, StepId, Verdict
+from mage.engine import (
+    Compress,
+    Earlier,
+    ExecutionState,
+    FoldRequest,
+    JudgeRequest,
+    Kind,
+    Line,
+    Revise,
+    Step,
+    StepId,
+    Verdict,
+)
 from mage.engine.errors import MageError
 
 # -- answers -------------------------------------------------------------------------------------------
@@ -205,13 +217,44 @@ class Notice:
 
 @final
 @attrs.frozen
+class LookInto:
+    """The model reads again what a line of C stands for; nothing changes.
+
+    Attributes:
+        label: the N of [Step N], or the A of [Step A..B].
+        boundary: the last step of the line, for one inside a chapter; None for the line that is shown.
+        words: show only what holds all of these words; empty for everything.
+        page: which page of it, from 1 on.
+    """
+
+    label: StepId | int
+    boundary: StepId | int | None = None
+    words: str = ""
+    page: int = 1
+
+
+@final
+@attrs.frozen
+class Looked:
+    """What a look has found, shown once.
+
+    Attributes:
+        asked: the look.
+        text: words of ours at the left margin, content of the tree indented, as `mage.render` writes it.
+    """
+
+    asked: LookInto
+    text: str
+
+
+@final
+@attrs.frozen
 class Decide:
     """The question to the agent's model: what now?
 
     Attributes:
         shown: S = (C, R, H), with the task and the instructions in force.
-        boundaries: the targets of `Revise`, in path order; all but a last one that is the current boundary
-            are labels that S shows.
+        boundaries: targets of `Revise`, in path order: those at which a line of C begins or ends, and the newest 20.
         notices: the messages of this turn, in the order of their causes.
         may_compress: whether there is an open segment to summarize, or a summary that wants a new text.
         room: tokens that the open segment may still take before the agent summarizes it by itself; None
@@ -219,6 +262,8 @@ class Decide:
         tools: the environment's tools, whose calls are its actions; none if any text is an action. The same in
             every question of a run, as is `manual`: so a prompt that begins with them has a constant beginning.
         manual: the environment's words on itself and its actions.
+        more: how many further targets of `Revise` there are, inside the lines of C.
+        looked: what the model's last turn has looked into.
     """
 
     shown: ExecutionState
@@ -228,6 +273,8 @@ class Decide:
     room: int | None = None
     tools: tuple[Tool, ...] = ()
     manual: str = ""
+    more: int = 0
+    looked: Looked | None = None
 
 
 @final
@@ -252,8 +299,8 @@ class Finish:
     answer: str = attrs.field(default="", validator=instance_of(str))
 
 
-Then: TypeAlias = Compress | Revise | Finish
-"""An operation of an agent on its own state, or the end of its task."""
+Then: TypeAlias = Compress | Revise | LookInto | Finish
+"""What an agent does to its own state, a look into it, or the end of its task."""
 
 
 @final
@@ -270,7 +317,9 @@ class Decision:
     actions: tuple[Action, ...] = attrs.field(
         default=(), validator=deep_iterable(instance_of(Action), instance_of(tuple))
     )
-    then: Then | None = attrs.field(default=None, validator=optional(instance_of((Compress, Revise, Finish))))
+    then: Then | None = attrs.field(
+        default=None, validator=optional(instance_of((Compress, Revise, LookInto, Finish)))
+    )
     thought: str = attrs.field(default="", validator=instance_of(str))
 
     @classmethod
@@ -287,6 +336,11 @@ class Decision:
     def revise(cls, boundary: StepId | int, lesson: str, *, thought: str = "") -> Decision:
         """Return the decision to go back to a boundary."""
         return cls((), Revise(boundary, lesson), thought)
+
+    @classmethod
+    def look(cls, label: StepId | int, *, thought: str = "") -> Decision:
+        """Return the decision to read again what the line [Step `label`] stands for."""
+        return cls((), LookInto(label), thought)
 
     @classmethod
     def finish(cls, answer: str = "", *, thought: str = "") -> Decision:
@@ -351,26 +405,55 @@ class SummaryRequest:
     feedback: str = ""
 
 
-class Judge(Protocol):
-    """Judges whether a summary is true to its steps (Algorithm 1, Maintain; D5). Its exceptions are passed on."""
+@final
+@attrs.frozen
+class ChapterRequest:
+    """The question which text replaces a run of finished subgoals in C (D19).
 
-    def __call__(self, request: JudgeRequest, /) -> Verdict | Metered[Verdict]:
-        """Return `Passed()`, or `Failed(feedback, fault)` with feedback that is not blank."""
+    Attributes:
+        task: the task of the session.
+        instructions: the texts in force, in path order (D17).
+        lines: the lines that the chapter replaces, oldest first.
+        limit: the most tokens that the text may have; None for no limit.
+        rejected: the text that was refused and that the new one replaces; None for a first one.
+        feedback: what was wrong with `rejected`.
+    """
+
+    task: str
+    instructions: tuple[str, ...]
+    lines: tuple[Line, ...]
+    limit: int | None = None
+    rejected: str | None = None
+    feedback: str = ""
+
+
+class Judge(Protocol):
+    """Judges a summary against its steps (Algorithm 1, Maintain; D5), a chapter against its lines (D19).
+
+    Its exceptions are passed on.
+    """
+
+    def __call__(self, request: JudgeRequest | FoldRequest, /) -> Verdict | Metered[Verdict]:
+        """Return `Passed()`, or `Failed(feedback, fault, boundary)` with feedback that is not blank.
+
+        A boundary that is none of the request's `boundaries` is left out of the verdict; of a chapter only the
+        feedback is used.
+        """
         ...
 
 
 class AsyncJudge(Protocol):
     """A `Judge` whose answer is awaited."""
 
-    def __call__(self, request: JudgeRequest, /) -> Awaitable[Verdict | Metered[Verdict]]:
+    def __call__(self, request: JudgeRequest | FoldRequest, /) -> Awaitable[Verdict | Metered[Verdict]]:
         """See `Judge`."""
         ...
 
 
 class Summarizer(Protocol):
-    """Writes the text of a summary. Its exceptions are passed on."""
+    """Writes the text of a summary, or of a chapter. Its exceptions are passed on."""
 
-    def __call__(self, request: SummaryRequest, /) -> str | Metered[str]:
+    def __call__(self, request: SummaryRequest | ChapterRequest, /) -> str | Metered[str]:
         """Return a text that is not blank."""
         ...
 
@@ -378,6 +461,6 @@ class Summarizer(Protocol):
 class AsyncSummarizer(Protocol):
     """A `Summarizer` whose answer is awaited."""
 
-    def __call__(self, request: SummaryRequest, /) -> Awaitable[str | Metered[str]]:
+    def __call__(self, request: SummaryRequest | ChapterRequest, /) -> Awaitable[str | Metered[str]]:
         """See `Summarizer`."""
         ...

@@ -80,6 +80,7 @@ __all__ = [
     "Unverified",
     "accept",
     "apply_verdict",
+    "boundaries",
     "compress",
     "grow",
     "illegal",
@@ -538,7 +539,7 @@ def revise(state: State, boundary: StepId | int, lesson: str) -> Result[Revised,
     lesson = as_text(lesson)
     tree = state.tree
     boundary = require_id(boundary)
-    limit = tree.boundary if isinstance(state, Rejected) else tree.next_step
+    limit = _limit(state)
     target = _ending_at(tree, boundary) if boundary < limit else None
     if target is None:
         return Failure(_unknown_boundary(tree, boundary, limit))
@@ -550,6 +551,16 @@ def revise(state: State, boundary: StepId | int, lesson: str) -> Result[Revised,
     if isinstance(state, Unverified) and target.id == state.tree.summary_head:
         return Success(Revised(Unverified(tree, state.digest), tuple(abandoned), left))
     return Success(Revised(Active(tree), tuple(abandoned), left))
+
+
+def boundaries(state: State) -> tuple[StepId, ...]:
+    """Return where `revise` may go back to, in path order (D7). Cost: O(way)."""
+    return boundaries_below(state.tree, _limit(state))
+
+
+def _limit(state: State) -> StepId:
+    """Return the step below which a boundary must lie; what was done for a failed summary is undone (D7)."""
+    return state.tree.boundary if isinstance(state, Rejected) else state.tree.next_step
 
 
 def _ending_at(tree: Tree, boundary: StepId) -> Summary | None:

@@ -25,9 +25,11 @@ from mage.chat import (
     verdict_schema,
 )
 from mage.effects import (
+    ChapterRequest,
     Decide,
     Decision,
     EffectError,
+    FoldRequest,
     JudgeRequest,
     Metered,
     SummaryRequest,
@@ -230,23 +232,24 @@ class _Judge(Generic[Client]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._line.model!r})"
 
-    def _judge(self, request: JudgeRequest) -> Program[Metered[Verdict]]:
+    def _judge(self, request: JudgeRequest | FoldRequest) -> Program[Metered[Verdict]]:
         def ask(wrong: str) -> Program[Reply]:
             return self._ask(request, wrong)
 
         def read(reply: Reply) -> Verdict:
             verdict = read_verdict(reply)
-            # Of a fallback only faithfulness is asked (D12), whatever a server without schemas lets through.
-            if request.kind == "fallback" and isinstance(verdict, Failed):
+            # Of a fallback and a chapter only the text is judged (D12, D19), whatever a server lets through.
+            asks_steps = isinstance(request, JudgeRequest) and request.kind == "subgoal"
+            if isinstance(verdict, Failed) and not asks_steps:
                 return Failed(verdict.feedback, "summary")
             return verdict
 
         return _insist(ask, read, model=self._line.model, prompt=judge_prompt(request).hash)
 
-    async def _ask(self, request: JudgeRequest, wrong: str) -> Reply:
+    async def _ask(self, request: JudgeRequest | FoldRequest, wrong: str) -> Reply:
         messages = judge_messages(request, told=wrong)
         if self._enforces is not False:
-            schema = verdict_schema(request.kind, longest=self._longest)
+            schema = verdict_schema(request, longest=self._longest)
             try:
                 reply = await Call(messages, (), schema, "verdict")
             except NotEnforced as rejected:
@@ -262,7 +265,7 @@ class _Judge(Generic[Client]):
 
 @final
 class ChatJudge(_Judge[openai.OpenAI]):
-    """Judges summaries by a chat model: its reasoning first, then the verdict, in structured output.
+    """Judges summaries and chapters by a chat model: its reasoning first, then the verdict, in structured output.
 
     A server that takes no `response_format` is asked without, from then on, and the JSON is found in the
     text. A reply that cannot be used is asked for again at most twice, with what was wrong. Cost: one call,
@@ -275,7 +278,7 @@ class ChatJudge(_Judge[openai.OpenAI]):
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
     """
 
-    def __call__(self, request: JudgeRequest, /) -> Metered[Verdict]:
+    def __call__(self, request: JudgeRequest | FoldRequest, /) -> Metered[Verdict]:
         """Return the model's verdict.
 
         Raises:
@@ -288,7 +291,7 @@ class ChatJudge(_Judge[openai.OpenAI]):
 class AsyncChatJudge(_Judge[openai.AsyncOpenAI]):
     """A `ChatJudge` that is awaited."""
 
-    async def __call__(self, request: JudgeRequest, /) -> Metered[Verdict]:
+    async def __call__(self, request: JudgeRequest | FoldRequest, /) -> Metered[Verdict]:
         """Return the model's verdict; see `ChatJudge`."""
         return await _awaited(self._line, self._judge(request))
 
@@ -310,7 +313,7 @@ class _Summarizer(Generic[Client]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._line.model!r})"
 
-    def _summarize(self, request: SummaryRequest) -> Program[Metered[str]]:
+    def _summarize(self, request: SummaryRequest | ChapterRequest) -> Program[Metered[str]]:
         async def ask(wrong: str) -> Reply:
             return await Call(summary_messages(request, told=wrong))
 
@@ -326,7 +329,7 @@ class _Summarizer(Generic[Client]):
 
 @final
 class ChatSummarizer(_Summarizer[openai.OpenAI]):
-    """Writes the texts of summaries by a chat model.
+    """Writes the texts of summaries and chapters by a chat model.
 
     A refusal, an empty reply, a truncated one, and a text with more tokens than the request allows are never
     returned: each is asked for again at most twice, with what was wrong. Cost: one call, up to three.
@@ -339,7 +342,7 @@ class ChatSummarizer(_Summarizer[openai.OpenAI]):
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
     """
 
-    def __call__(self, request: SummaryRequest, /) -> Metered[str]:
+    def __call__(self, request: SummaryRequest | ChapterRequest, /) -> Metered[str]:
         """Return the model's text.
 
         Raises:
@@ -352,6 +355,6 @@ class ChatSummarizer(_Summarizer[openai.OpenAI]):
 class AsyncChatSummarizer(_Summarizer[openai.AsyncOpenAI]):
     """A `ChatSummarizer` that is awaited."""
 
-    async def __call__(self, request: SummaryRequest, /) -> Metered[str]:
+    async def __call__(self, request: SummaryRequest | ChapterRequest, /) -> Metered[str]:
         """Return the model's text; see `ChatSummarizer`."""
         return await _awaited(self._line, self._summarize(request))

@@ -6,10 +6,10 @@ empty           the reply holds nothing but white space
 not_json        JSON was asked for
 wrong_schema    it is not as was asked for: missing, of another type, no call where one was due
 unknown_tool    there is no such tool
-too_many_calls  more than one of compress, revise and finish (D11)
+too_many_calls  more than one of compress, revise, look and finish (D11)
 
-The plain-text mode, for models without tools, has the moves `Action[...]`, `Compress[...]`, `Revise[N; lesson]` and
-`Finish[...]`. A move begins on a line of its own; where none does, the first one within a line counts. It ends at
+The plain-text mode, for models without tools, has the moves `Action[...]`, `Compress[...]`, `Revise[N; lesson]`,
+`Look[N]` (or `Look[A..B; words; page]`) and `Finish[...]`. A move begins on a line of its own; where none does, the first one within a line counts. It ends at
 the bracket that closes it, which ends its line: so `Action[click[Buy Now]]` and a text of several lines are read
 whole. The text before a move is thought. The text behind it is not read (models like to make up the next
 observation), but a second move there is one too many.
@@ -24,9 +24,22 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.chat import ACT, COMPRESS, FINISH, REVISE, BadAction, ToolCall, action_text, misfit, read_arguments
-from mage.effects import Action, Decision, EffectError, EffectFault, Finish, JsonValue, Then, Tool
-from mage.engine import Compress, Failed, Passed, Revise, Verdict
+from mage.chat import (
+    ACT,
+    COMPRESS,
+    FINISH,
+    LOOK,
+    REVISE,
+    BadAction,
+    ToolCall,
+    action_text,
+    completed,
+    looking,
+    misfit,
+    read_arguments,
+)
+from mage.effects import Action, Decision, EffectError, EffectFault, Finish, JsonValue, LookInto, Then, Tool
+from mage.engine import Compress, Failed, Passed, Revise, StepId, Verdict
 from mage.llm.completions import Reply
 
 _CUT: Final = frozenset({"length", "max_tokens", "max_length", "model_length"})
@@ -43,19 +56,26 @@ _OPENED: Final = re.compile(r'\{[ \t\n\r]*+["}]')
 _TRIES: Final = 200
 """After so many beginnings that were none, no further object is looked for."""
 
-MoveName: TypeAlias = Literal["act", "compress", "revise", "finish"]
+MoveName: TypeAlias = Literal["act", "compress", "revise", "look", "finish"]
 
 _NAMES: Final[dict[str, MoveName]] = {
     "Action": "act",
     "Compress": "compress",
     "Revise": "revise",
+    "Look": "look",
     "Finish": "finish",
 }
-_ON_A_LINE: Final = re.compile(r"^[ \t*`>-]{0,8}(Action|Compress|Revise|Finish)\[", re.MULTILINE)
-_ANYWHERE: Final = re.compile(r"\b(Action|Compress|Revise|Finish)\[")
+_ON_A_LINE: Final = re.compile(r"^[ \t*`>-]{0,8}(Action|Compress|Revise|Look|Finish)\[", re.MULTILINE)
+_ANYWHERE: Final = re.compile(r"\b(Action|Compress|Revise|Look|Finish)\[")
 _LINE_ENDS: Final = re.compile(r"[ \t*`.]{0,8}(?:[\r\n]|\Z)")
 _BRACKET: Final = re.compile(r"[\[\]]")
 _STEP: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*(?:;(.*))?\Z", re.DOTALL)
+
+_LOOK: Final = re.compile(
+    r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})(?:\.\.([0-9]{1,9}))?\]?\s*(?:;([^;]*))?(?:;\s*([0-9]{1,9})?\s*)?\Z"
+)
+_BOUNDARY: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*\Z")
+"""How judges write a boundary where no schema is enforced."""
 
 
 def _whole(reply: Reply) -> tuple[str, str]:
@@ -109,7 +129,9 @@ def _decision(calls: Sequence[ToolCall], tools: Sequence[Tool], thought: str) ->
     actions = tuple(move for move in moves if isinstance(move, Action))
     own = [move for move in moves if not isinstance(move, Action)]
     if len(own) > 1:
-        raise EffectError("too_many_calls", "only one of compress, revise and finish can be done in a turn")
+        raise EffectError(
+            "too_many_calls", "only one of compress, revise, look and finish can be done in a turn"
+        )
     return Decision(actions, own[0] if own else None, thought)
 
 
@@ -119,6 +141,8 @@ def _move(
     tool = tools.get(name)
     if tool is None:
         raise EffectError("unknown_tool", f"there is no tool {name!r:.80}; there are {', '.join(tools)}")
+    if isinstance(arguments, dict):
+        arguments = completed(tool, arguments)
     wrong = misfit(arguments, tool.parameters, tool.name)
     if wrong is not None:
         raise EffectError("wrong_schema", wrong)
@@ -146,7 +170,7 @@ def _own(tool: Tool, arguments: Mapping[str, JsonValue]) -> Then | None:
         if step < 0:
             raise EffectError("wrong_schema", "revise.step: no step has a number below 0")
         return Revise(step, str(arguments["lesson"]))
-    return None
+    return looking(arguments) if tool is LOOK else None
 
 
 def _action(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
@@ -179,6 +203,7 @@ def decide_by_text(reply: Reply, tools: Sequence[Tool]) -> Decision:
     then: dict[str, Then] = {
         "compress": Compress(found.body),
         "revise": Revise(found.step, found.lesson),
+        "look": found.look,
         "finish": Finish(found.body),
     }
     return Decision((), then[found.name], thought)
@@ -253,7 +278,21 @@ def read_verdict(reply: Reply) -> Verdict:
         raise EffectError("wrong_schema", "verdict.feedback: it failed, and nothing says what is wrong")
     if fault not in ("summary", "execution"):
         raise EffectError("wrong_schema", 'verdict.fault: it failed; expected "summary" or "execution"')
-    return Failed(feedback, "summary" if fault == "summary" else "execution")
+    if fault == "summary":  # a text begins nowhere
+        return Failed(feedback, "summary")
+    return Failed(feedback, "execution", _boundary(document.get("boundary")))
+
+
+def _boundary(said: JsonValue) -> StepId | None:
+    """Return where a mistake began, None where that is not said. Whether it is a boundary the memory looks at."""
+    if said is None or said == "":
+        return None
+    if isinstance(said, int) and not isinstance(said, bool):
+        return StepId(said)
+    found = _BOUNDARY.match(said) if isinstance(said, str) else None
+    if found is None:
+        raise EffectError("wrong_schema", "verdict.boundary: expected the number of a step, or null")
+    return StepId(int(found[1]))
 
 
 def _object_with(key: str, said: str) -> dict[str, JsonValue]:
@@ -304,6 +343,7 @@ class Move:
         before: the text before it.
         step: where to revise to; 0 for another move.
         lesson: what to leave there; empty for another move.
+        look: what to look into; the root's line, which there is not, for another move.
     """
 
     name: MoveName
@@ -311,6 +351,7 @@ class Move:
     before: str
     step: int = 0
     lesson: str = ""
+    look: LookInto = attrs.field(default=LookInto(0))
 
 
 def find_move(text: str) -> Move:
@@ -322,7 +363,8 @@ def find_move(text: str) -> Move:
     opened = _ON_A_LINE.search(text) or _ANYWHERE.search(text)
     if opened is None:
         raise EffectError(
-            "wrong_schema", "no Action[...], Compress[...], Revise[N; ...] or Finish[...] in the reply"
+            "wrong_schema",
+            "no Action[...], Compress[...], Revise[N; ...], Look[N] or Finish[...] in the reply",
         )
     end, balanced = _closing(text, opened.end())
     if end is None:
@@ -330,6 +372,8 @@ def find_move(text: str) -> Move:
     if _ON_A_LINE.search(text, end + 1 if balanced else opened.end()):
         raise EffectError("too_many_calls", "more than one move in the reply")
     move = Move(_NAMES[opened[1]], text[opened.end() : end].strip(), text[: opened.start()].strip())
+    if move.name == "look":
+        return _looking(move)
     return _revising(move) if move.name == "revise" else move
 
 
@@ -359,3 +403,12 @@ def _revising(move: Move) -> Move:
     if found is None:
         raise EffectError("wrong_schema", "Revise: expected the number of a step, a semicolon and a lesson")
     return attrs.evolve(move, step=int(found[1]), lesson=(found[2] or "").strip())
+
+
+def _looking(move: Move) -> Move:
+    found = _LOOK.match(move.body)
+    if found is None:
+        raise EffectError("wrong_schema", "Look: expected N or A..B, then words and a page after semicolons")
+    boundary = None if found[2] is None else int(found[2])
+    look = LookInto(int(found[1]), boundary, (found[3] or "").strip(), int(found[4] or 1))
+    return attrs.evolve(move, look=look)

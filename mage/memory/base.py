@@ -32,6 +32,7 @@ from mage.memory.exchange import (
     Results,
     Take,
     Taken,
+    forget_told,
     grow,
     results_of,
     why_barred,
@@ -83,7 +84,7 @@ class MemoryBase(Generic[S]):
         return self._session
 
     def tools(self, style: Style = "chat") -> list[dict[str, Any]]:
-        """Return the tools by which the model changes its own state: `compress` and `revise`, always the same list.
+        """Return the tools by which the model changes its own state, and looks into it: `compress`, `revise` and `look`, always the same.
 
         Args:
             style: of OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
@@ -157,7 +158,7 @@ class MemoryBase(Generic[S]):
     ) -> Callable[[Run], Program[None]]:
         async def turn(run: Run) -> None:
             if self._told:
-                del run.notices[: self._told.pop()]
+                forget_told(run, self._told.pop())
             await grow(run, action, observed, meta)
 
         return turn

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from mage.chat import named_of
 from mage.effects import Decide, EffectError, SummaryRequest
-from mage.engine import Active, Compress, ExecutionState, Rejected, Retext, Unverified, view
+from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
 from mage.memory.maintain import maintain, settle
 from mage.memory.outcomes import Outcome
 from mage.memory.requests import summarize
@@ -58,18 +59,19 @@ async def tell_of_mark(run: Run, shown: ExecutionState) -> None:
 def question(run: Run, shown: ExecutionState) -> Decide:
     """Return the question. Where it may go back, and what may be compressed, is as ever in the ablation (D18)."""
     whole = shown if run.policy.compress else view(run.state)
-    labels = [summary.label for summary in whole.compressed] if run.policy.revise else []
-    here = [] if isinstance(run.state, Rejected) else [whole.boundary]
-    boundaries = tuple(dict.fromkeys([*labels, *here])) if run.policy.revise else ()
+    legal = run.legal_boundaries() if run.policy.revise else ()
+    named = named_of(legal, whole.compressed, whole.boundary)
     last = run.state.tree.head_summary
     fallback = last.kind == "fallback"
     left = room(run, shown)
     return Decide(
         shown,
-        boundaries,
+        named,
         tuple(run.notices),
         bool(whole.raw) or fallback or run.is_awaiting,
         None if left is None else max(0, left),
+        more=len(legal) - len(named),
+        looked=run.looked,
     )
 
 
@@ -110,14 +112,18 @@ async def _text(run: Run, shown: ExecutionState) -> str | None:
 
 
 async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
-    """Mark the subgoal complete, once what is pending is settled (Algorithm 1, Compress; D6, D12)."""
-    if run.is_awaiting or (isinstance(run.state, Unverified) and not run.state.tree.segment()):
+    """Mark the subgoal complete, once what is pending is settled (Algorithm 1, Compress; D6, D12).
+
+    With nothing open and a subgoal pending, it gives this one a new text. An interim account is taken in instead.
+    """
+    head = run.state.tree.head_summary
+    is_bare = isinstance(run.state, Unverified) and not run.state.tree.segment()
+    if run.is_awaiting or (is_bare and head.kind == "subgoal"):
         return await _retext_pending(run, text, meta)
-    head = run.state.tree.summary_head
     ended = await settle(run, wait=True)
     if ended is not None:
         return ended
-    if run.state.tree.summary_head != head:
+    if run.state.tree.summary_head != head.id or run.is_awaiting:
         await run.notice("failed", "Your earlier summary has failed meanwhile, so the last one was not made.")
         return None
     result = await run.operate(Compress(text), meta)
@@ -128,12 +134,9 @@ async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome |
 
 
 async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
-    """With nothing open and the head pending, a compress gives it the new text, as a subgoal (D12).
-
-    That a fallback becomes a subgoal happens once; another text after that, as often as the policy says (D13).
-    """
+    """Give the head, a subgoal, the new text, as often as the policy says (D13, D16)."""
     head = run.state.tree.head_summary
-    if head.kind == "subgoal" and run.counts.retexts.get(head.id, 0) >= run.policy.max_retexts:
+    if run.counts.retexts.get(head.id, 0) >= run.policy.max_retexts:
         await run.notice("refused", "Its text was written anew as often as allowed: go on from here.")
         return None
     result = await run.operate(Retext(text), meta)

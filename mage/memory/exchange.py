@@ -17,21 +17,26 @@ import attrs
 
 from mage.chat import (
     COMPRESS,
+    LOOK,
     REVISE,
     AssistantReply,
     BadAction,
     ToolCall,
     action_text,
     canonical,
+    completed,
+    looking,
     misfit,
     read_arguments,
 )
-from mage.effects import ActionEffect, Decide, Observed
+from mage.effects import ActionEffect, Decide, LookInto, Observed
 from mage.effects.program import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
+from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
 from mage.memory.journal import CALL, REPLY, Tally, observed_meta
+from mage.memory.looking import look_as_asked, look_into
 from mage.memory.maintain import settle
 from mage.memory.notices import told_once
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished
@@ -42,8 +47,8 @@ from mage.memory.state import Run
 Answer = TypeVar("Answer")
 _TRIES: Final = 64
 """How often a turn begins again because somebody else has written."""
-OWN: Final = (COMPRESS, REVISE)
-"""What a model may do to its own state: the tools that a memory declares."""
+OWN: Final = (COMPRESS, REVISE, LOOK)
+"""What a model may do to its own state, and how it looks into it: the tools that a memory declares."""
 _OWN: Final = {tool.name: tool for tool in OWN}
 Meta: TypeAlias = Mapping[str, object]
 Results: TypeAlias = Mapping[str, "str | Observed"] | Sequence["str | Observed"]
@@ -180,6 +185,7 @@ async def show(run: Run) -> Decide:
         _require_going_on(await relieve(run))
     else:
         await tell_of_mark(run, run.shown())
+    await fold_lines(run)
     return question(run, run.shown())
 
 
@@ -218,7 +224,7 @@ class Take:
         """Make steps of what was done, then do what the model does to its own state (D11)."""
         was_shown = bool(self.told)
         if was_shown:
-            del run.notices[: self.told.pop()]
+            forget_told(run, self.told.pop())
         held: list[str] = []
         unread: list[str] = []
         fresh = list(self._fresh())
@@ -309,7 +315,7 @@ class Take:
         doing = [(place, call) for place, call in own if place == first] if not held else []
         not_done = [*held, *[call.name for _, call in own[len(doing) :]]]
         if len(own) > 1:
-            await run.notice("refused", "Only one compress or revise can be done in a reply.")
+            await run.notice("refused", "Only one compress, revise or look can be done in a reply.")
         if not_done:
             await run.notice("refused", "Not done, of your last reply:", *not_done)
         for place, call in doing:
@@ -328,16 +334,25 @@ class Take:
 async def _done(run: Run, call: ToolCall, meta: Meta) -> None:
     made = readable(call)
     tool = _OWN[call.name]
-    wrong = made if isinstance(made, str) else misfit(made.arguments, tool.parameters, tool.name)
-    if isinstance(made, str) or wrong is not None:
+    given = {} if isinstance(made, str) else completed(tool, made.arguments)
+    wrong = made if isinstance(made, str) else misfit(given, tool.parameters, tool.name)
+    if wrong is not None:
         await run.notice("unusable", f"Your {call.name} could not be read, and nothing was done:", str(wrong))
         return
-    given = made.arguments
+    if tool is LOOK:
+        await look_as_asked(run, looking(given))
+        return
     if tool is COMPRESS:
         ended = await compress(run, str(given["text"]), meta)
     else:
         ended = await revise_as_asked(run, int(cast("int", given["step"])), str(given["lesson"]), meta)
     _require_going_on(ended)
+
+
+def forget_told(run: Run, notices: int) -> None:
+    """Forget what the model has been told once: so many notices, and what it had looked into."""
+    del run.notices[:notices]
+    run.looked = None
 
 
 async def _is_settled(run: Run) -> bool:
@@ -382,6 +397,18 @@ async def complete(run: Run, text: str) -> None:
 async def go_back(run: Run, step: int, lesson: str) -> None:
     """Go back for a host without tool calls; a refusal is words for the model."""
     _require_going_on(await revise_as_asked(run, step, lesson))
+
+
+async def look_back(run: Run, asked: LookInto) -> str:
+    """Return what a line stands for, for a host.
+
+    Raises:
+        ValueError: there is no such line, or no such page.
+    """
+    found = look_into(run.state, asked, run.meter.counter)
+    if isinstance(found, str):
+        raise ValueError(found)
+    return found.text
 
 
 async def instruct(run: Run, text: str, *, standing: bool) -> None:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from mage.effects import SummaryRequest
+from typing import Final
+
+from mage.effects import ChapterRequest, EffectError, SummaryRequest
 from mage.render.extract import extract
 
 __all__ = ["extracted", "extracted_awaited"]
 
 
-def extracted(request: SummaryRequest, /) -> str:
-    """Return the most telling lines of the steps (`mage.render.extract`), which say that they are an extract."""
+_NO_CHAPTERS: Final = "an extract is no chapter: a summarizer writes those"
+
+
+def extracted(request: SummaryRequest | ChapterRequest, /) -> str:
+    """Return the most telling lines of the steps (`mage.render.extract`), which say that they are an extract.
+
+    Raises:
+        EffectError: a chapter is asked for. What later work needs of finished subgoals no extract can tell.
+    """
+    if isinstance(request, ChapterRequest):
+        raise EffectError("unreachable", _NO_CHAPTERS)
     return extract(request.steps)
 
 
-async def extracted_awaited(request: SummaryRequest, /) -> str:
+async def extracted_awaited(request: SummaryRequest | ChapterRequest, /) -> str:
     """Return what `extracted` does, where a summarizer is awaited."""
-    return extract(request.steps)
+    return extracted(request)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
 from mage.effects.program import Program
 from mage.engine import (
@@ -13,13 +15,11 @@ from mage.engine import (
     JudgeRequest,
     Rejected,
     Retext,
-    StepId,
     Summary,
-    Tree,
     Unverified,
     judge_request,
 )
-from mage.engine.judging import request_for
+from mage.engine.judging import boundaries_below, request_for
 from mage.memory.outcomes import Outcome, RunStopped
 from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
 from mage.memory.revise import go_back, may_go_back
@@ -124,12 +124,26 @@ async def _judged(
 async def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Outcome | None:
     """Record a verdict. Where somebody is faster it is held on to: it fits as long as the question stands (D5)."""
     run.verdict = (digest, answer)
-    result = await run.operate(ApplyVerdict(answer.value, digest), answer.meta)
+    verdict, told = _with_known_boundary(run, answer.value)
+    result = await run.operate(ApplyVerdict(verdict, digest), answer.meta)
     run.verdict = None
+    if told:
+        await run.notice("judge", told)
     if isinstance(result, Active | Rejected):
         return None
     refused = EffectError("wrong_schema", f"the verdict was refused: {result}")
     return await _judge_is_down(run, digest, refused)
+
+
+def _with_known_boundary(run: Run, verdict: Verdict) -> tuple[Verdict, str]:
+    """Return a verdict as it counts, and what is said of it: without a boundary that nobody can go back to (D5)."""
+    if not isinstance(verdict, Failed) or verdict.boundary is None:
+        return verdict, ""
+    tree = run.state.tree
+    if verdict.fault == "execution" and verdict.boundary in boundaries_below(tree, tree.boundary):
+        return verdict, ""
+    told = f"The judge named step {verdict.boundary} as where the mistake began; it is none that one can go back to."
+    return attrs.evolve(verdict, boundary=None), told
 
 
 async def _judge_is_down(run: Run, digest: Digest, error: EffectError) -> Outcome | None:
@@ -162,26 +176,12 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
             await _ask_for_text(run, summary, verdict)
             return None
         return await _give_up(run, "its text was written anew as often as allowed")
-    boundary = _where_it_began(run, state.tree, summary)
+    boundary = summary.label if verdict.boundary is None else verdict.boundary
     if run.counts.revisions.get(boundary, 0) >= run.policy.max_revisions:
         return await _give_up(run, "the agent has gone back there as often as allowed")
     if may_go_back(run, boundary) is not None:
         return await _give_up(run, "going back would leave behind what cannot be undone")
     return await go_back(run, boundary, verdict.feedback)
-
-
-def _where_it_began(run: Run, tree: Tree, summary: Summary) -> StepId:
-    """Return where to go back to: to the label, as in the paper; where that did not help, further.
-
-    What is wrong may lie in the part of the subgoal that a fallback has summarized (D12). So each time that
-    going back to a label has not helped, it is the label of the fallback above it.
-    """
-    while run.counts.revisions.get(summary.label, 0):
-        above = tree.summary(summary.parent)
-        if above.kind != "fallback":
-            break
-        summary = above
-    return summary.label
 
 
 async def _ask_for_text(run: Run, summary: Summary, verdict: Failed) -> None:

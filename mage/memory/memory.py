@@ -28,8 +28,11 @@ from mage.effects import (
     ActionEffect,
     AsyncJudge,
     AsyncSummarizer,
+    ChapterRequest,
+    FoldRequest,
     Judge,
     JudgeRequest,
+    LookInto,
     Metered,
     NotRestored,
     Observed,
@@ -53,6 +56,7 @@ from mage.memory.exchange import (
     given_of,
     go_back,
     instruct,
+    look_back,
     observed_in,
     show,
     undisturbed,
@@ -138,9 +142,10 @@ class Memory(MemoryBase[Session]):
             store: a URL or the path of a SQLite file (see `mage.stores.open_store`), or a store, which stays open.
             name: of the session.
             task: needed to create one. If it is there, it must be for this task.
-            judge: is asked about each summary. None: each is accepted openly, and S says so.
-            summarizer: writes the text where the open steps grow too long, and where a judge wants another.
-                None: an extract of the open steps, without a model; and the model itself is asked for another text.
+            judge: is asked about each summary and each chapter. None: each is accepted openly, and S says so.
+            summarizer: writes the text where the open steps grow too long, where a judge wants another, and of
+                chapters. None: an extract of the open steps, without a model; the model itself is asked for another
+                text; and C grows with the subgoals.
             restore: brings the environment back after a revise. None: nothing is undone, and the model is told
                 what stands.
             policy: the choices that the paper leaves open; `max_steps`, `max_tokens`, `max_unusable` and
@@ -265,6 +270,25 @@ class Memory(MemoryBase[Session]):
         with self._alone():
             self._drive(lambda run: go_back(run, step, lesson))
 
+    def look(self, label: int, boundary: int | None = None, *, words: str = "", page: int = 1) -> str:
+        """Return what a line of C stands for, verbatim: the steps of a summary, the lines of a chapter (D19).
+
+        It changes nothing and records nothing; the model's tool `look` shows the same.
+
+        Args:
+            label: the N of [Step N], or the A of [Step A..B].
+            boundary: the B, for a line inside a chapter; None for the line that is shown.
+            words: show only what holds all of these.
+            page: which page, of about 1,500 tokens each.
+
+        Raises:
+            ValueError: there is no such line, or no such page; it says which there are.
+            SessionClosed, WrongProcess, StoreError: as from `messages`.
+        """
+        asked = LookInto(label, boundary, words, page)
+        with self._alone():
+            return self._drive(lambda run: look_back(run, asked))
+
     def instruct(self, text: str, *, standing: bool = False) -> None:
         """Place an instruction, such as the user's next words (D17); see `mage.engine.instruct`.
 
@@ -370,9 +394,9 @@ class Memory(MemoryBase[Session]):
 
     def _effect(self, request: object) -> object:
         match request:
-            case JudgeRequest() if self._judge is not None:
+            case JudgeRequest() | FoldRequest() if self._judge is not None:
                 return verdict_of(self._judge(request))
-            case SummaryRequest():
+            case SummaryRequest() | ChapterRequest():
                 return text_of(self._summarizer(request))
             case Restore():
                 return _NOBODY if self._restore is None else restored_of(self._restore(request))
@@ -479,6 +503,12 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         async with self._alone():
             await self._drive(lambda run: go_back(run, step, lesson))
 
+    async def look(self, label: int, boundary: int | None = None, *, words: str = "", page: int = 1) -> str:
+        """See `Memory.look`."""
+        asked = LookInto(label, boundary, words, page)
+        async with self._alone():
+            return await self._drive(lambda run: look_back(run, asked))
+
     async def instruct(self, text: str, *, standing: bool = False) -> None:
         """See `Memory.instruct`."""
         async with self._alone():
@@ -577,15 +607,15 @@ class AsyncMemory(MemoryBase[AsyncSession]):
                 await asyncio.wait([thinking])  # whoever is cancelled here does not cancel it
             return dropped() if thinking.cancelled() else thinking.result()
 
-    async def _judged(self, request: JudgeRequest) -> Metered[Verdict]:
+    async def _judged(self, request: JudgeRequest | FoldRequest) -> Metered[Verdict]:
         judge = cast("AsyncJudge", self._judge)
         return verdict_of(await answer_of("judge", judge(request)))
 
     async def _effect(self, request: object) -> object:
         match request:
-            case JudgeRequest():
+            case JudgeRequest() | FoldRequest():
                 return await self._judged(request)
-            case SummaryRequest():
+            case SummaryRequest() | ChapterRequest():
                 return text_of(await answer_of("summarizer", self._summarizer(request)))
             case Restore() if self._restore is not None:
                 return restored_of(await answer_of("restore", self._restore(request)))

@@ -25,6 +25,8 @@ class Policy:
         high_water: tokens. When system prompt, tool schemas, task, instructions in force and open segment take
             as many, and the open segment at least a quarter of it, the segment is summarized as a fallback (D12).
             None for never.
+        fold_at: tokens that C may take. Where it takes more, its oldest lines are folded into chapters, whose texts
+            the summarizer writes and the judge passes (D19); without either it grows. None for never.
         summary_limit: tokens that a summarizer is asked to stay within.
         cool_down: steps after a fallback that failed, before it is tried again.
         on_fail: after a failed verdict go back, accept the summary openly, or stop.
@@ -49,6 +51,7 @@ class Policy:
 
     wait: bool = True
     high_water: int | None = 8_000
+    fold_at: int | None = 4_000
     summary_limit: int = 400
     cool_down: int = 10
     on_fail: Literal["revise", "accept", "stop"] = "revise"

@@ -8,7 +8,7 @@ whether it runs for the first time, is resumed, or is run again offline.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias, TypeVar, final
+from typing import Literal, TypeAlias, TypeVar, final
 
 import attrs
 
@@ -16,8 +16,10 @@ from mage.effects import (
     Act,
     ActionEffect,
     Begin,
+    ChapterRequest,
     Decide,
     Decision,
+    FoldRequest,
     JudgeRequest,
     Metered,
     Notice,
@@ -103,7 +105,9 @@ class Operate(Ask[State | Refusal]):
     despite: bool = False
 
 
-Request: TypeAlias = Decide | Act | Begin | Restore | JudgeRequest | SummaryRequest
+Request: TypeAlias = (
+    Decide | Act | Begin | Restore | JudgeRequest | FoldRequest | SummaryRequest | ChapterRequest
+)
 """What is asked of model, environment, judge and summarizer."""
 
 
@@ -161,15 +165,17 @@ class AskVerdict(Ask[Metered[Verdict] | None]):
 @final
 @attrs.frozen
 class IsDue(Ask[bool]):
-    """Is the open segment to be summarized now? Answered by `now`, or by what was done at this place before.
+    """Is something to be summarized now? Answered by `now`, or by what was done at this place before.
 
     So what was decided by a count of tokens stays, also where texts were taken out of the journal since.
 
     Attributes:
         now: what a count says.
+        what: the open segment, or lines of C, which a chapter is to replace.
     """
 
     now: bool
+    what: Literal["segment", "chapter"] = "segment"
 
 
 @final
@@ -208,11 +214,11 @@ async def restore(request: Restore) -> Restored | NotRestored:
     return await Effect[Restored | NotRestored](request)
 
 
-async def judge(request: JudgeRequest) -> Metered[Verdict]:
+async def judge(request: JudgeRequest | FoldRequest) -> Metered[Verdict]:
     """Ask the judge, and wait."""
     return await Effect[Metered[Verdict]](request)
 
 
-async def summarize(request: SummaryRequest) -> Metered[str]:
+async def summarize(request: SummaryRequest | ChapterRequest) -> Metered[str]:
     """Ask the summarizer."""
     return await Effect[Metered[str]](request)

@@ -11,7 +11,17 @@ from typing import TypeVar, final
 
 import attrs
 
-from mage.effects import ActionEffect, EffectError, Metered, Notice, NoticeKind, Observed, Usage, Verdict
+from mage.effects import (
+    ActionEffect,
+    EffectError,
+    Looked,
+    Metered,
+    Notice,
+    NoticeKind,
+    Observed,
+    Usage,
+    Verdict,
+)
 from mage.effects.program import Program
 from mage.engine import (
     Active,
@@ -26,8 +36,10 @@ from mage.engine import (
     Revise,
     State,
     StepId,
+    Summary,
     SummaryId,
     Unverified,
+    boundaries,
     view,
 )
 from mage.engine.ids import ROOT_STEP
@@ -71,6 +83,9 @@ class Run:
         overhead: tokens that go with every call beside what is shown: system prompt, tool schemas.
         totals: steps, summaries, revisions and tokens so far.
         notices: what the model is told with its next prompt.
+        looked: what the model has looked into, shown with its next prompt.
+        fold_behind: C is not folded before it has more lines than this: so many it had when that failed.
+        told_of_folding: whether the model was told that C grows and cannot be folded.
         effects: by step, what its action has done to the environment, where that was declared.
         began: whether the environment was reset; if that failed, a resumed run resets it again.
         over: whether the environment takes no more actions.
@@ -103,6 +118,9 @@ class Run:
         self.overhead = overhead
         self.totals = Totals()
         self.notices: list[Notice] = []
+        self.looked: Looked | None = None
+        self.fold_behind = 0
+        self.told_of_folding = False
         self.effects: Mapping[StepId, ActionEffect] = {}
         self.began = False
         self.over = False
@@ -126,6 +144,9 @@ class Run:
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None
         self._shown: tuple[State, bool, ExecutionState] | None = None  # of which state and setting
+        self._legal: tuple[Summary, bool, tuple[StepId, ...]] | None = (
+            None  # of which head, and whether it failed
+        )
 
     def see(self, seen: Seen) -> None:
         """Take what a look has shown."""
@@ -160,6 +181,18 @@ class Run:
             return shown
         steps = tuple(trace(self.state.tree, ROOT_STEP, self.state.tree.step_head))
         return ExecutionState(shown.task, shown.instructions, (), steps, shown.hints)
+
+    def legal_boundaries(self) -> tuple[StepId, ...]:
+        """Return where a revise may go back to (D7). Cost: O(way), once for each summary head: grow changes nothing."""
+        head, has_failed = self.state.tree.head_summary, isinstance(self.state, Rejected)
+        if self._legal is None or self._legal[0] is not head or self._legal[1] is not has_failed:
+            self._legal = (head, has_failed, boundaries(self.state))
+        return self._legal[2]
+
+    def told(self) -> None:
+        """Forget what the model has been told once."""
+        self.notices.clear()
+        self.looked = None
 
     def marked(self, shown: ExecutionState) -> int:
         """Return the tokens that count against the high-water mark: all but C and the hints (D12)."""

@@ -29,6 +29,7 @@ from mage.engine import (
     ExecutionState,
     Failed,
     Hints,
+    Inside,
     Lesson,
     Line,
     Passed,
@@ -49,13 +50,16 @@ __all__ = [
     "body_of",
     "head_of",
     "hints_of",
+    "inside_of",
     "line_of",
+    "named_line_of",
     "newest",
     "observation_of",
     "opening_of",
     "recent",
     "recent_of",
     "step_of",
+    "under",
 ]
 
 _T = TypeVar("_T")
@@ -150,6 +154,21 @@ def line_of(line: Line) -> Iterator[Block]:
         yield _status(line)
 
 
+def inside_of(found: Inside) -> Iterator[Block]:
+    """Yield what a line stands for: lines with label and boundary, by which they can be looked into, or steps."""
+    for line in found.lines:
+        yield from named_line_of(line)
+    for step in found.steps:
+        yield from step_of(step.action, step.observation)
+
+
+def named_line_of(line: Line) -> Iterator[Block]:
+    """Yield a line with its label and its boundary (D19)."""
+    first, *status = line_of(line)
+    yield Block(f"[Step {line.label}..{line.boundary}] ", first.content)
+    yield from status
+
+
 def step_of(action: str, observation: str) -> tuple[Block, Block]:
     """Return the blocks of a step of R."""
     return (Block("Action: ", action), observation_of(observation))
@@ -205,10 +224,15 @@ def recent(hints: Hints, caps: Caps) -> Recent:
 
 def recent_of(hints: Recent, caps: Caps) -> Iterator[Block]:
     """Yield hints of which `caps` left these, their texts cut; nothing where there are none."""
+    yield from under(_HINTS, hints, caps)
+
+
+def under(heading: Block, hints: Recent, caps: Caps) -> Iterator[Block]:
+    """Yield hints of which `caps` left these below a heading; nothing where there are none."""
     parts = (hints.continuations, hints.subgoals, hints.lessons)
     if not any(part.older or part.shown for part in parts):
         return
-    yield _HINTS
+    yield heading
     yield from _continuations(hints.continuations, caps)
     yield from _subgoals(hints.subgoals, caps)
     yield from _left_out(hints.lessons.older, "lesson")

@@ -374,7 +374,9 @@ def command_of(state: State | None, record: Record) -> Command | Note:
     Raises:
         DamagedRecord: it says none that could be carried out there.
     """
-    command = _body_of(record).build(state, tuple([part.text for part in record.parts]))
+    body = _body_of(record)
+    texts = record.parts[: len(body.texts)]  # the last part is its meta
+    command = body.build(state, tuple([part.text for part in texts]))
     if isinstance(command, str):
         raise DamagedRecord(record.version, command)
     return command

@@ -19,10 +19,12 @@ from mage.effects import (
     ActionEffect,
     AsyncEnvironment,
     Capabilities,
+    ChapterRequest,
     CustomRestore,
     Decide,
     Decision,
     Environment,
+    FoldRequest,
     Metered,
     NotRestored,
     Observed,
@@ -78,8 +80,8 @@ class Scripted(Generic[Request, Answer]):
         return self(request)
 
 
-ScriptedJudge: TypeAlias = Scripted[JudgeRequest, Verdict]
-ScriptedSummarizer: TypeAlias = Scripted[SummaryRequest, str]
+ScriptedJudge: TypeAlias = Scripted[JudgeRequest | FoldRequest, Verdict]
+ScriptedSummarizer: TypeAlias = Scripted[SummaryRequest | ChapterRequest, str]
 ScriptedModel: TypeAlias = Scripted[Decide, Decision | Metered[Decision]]
 
 

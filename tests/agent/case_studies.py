@@ -1,7 +1,7 @@
 """The two case studies of the paper's appendix as histories: ids, labels, prices and names are the paper's, the words ours.
 
-Nobody here is a model. `choose` reads a prompt as the paper's rules say, and takes what follows from it: so the
-choice can only be right if what it rests on is shown.
+Nobody here is a model. `choose` and `judged` read a prompt as the paper's rules say, and take what follows from it: so
+choice and verdict can only be right if what they rest on is shown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import mage
 import mage.engine
 from mage.engine import State
 
-__all__ = ["CASE_A", "CASE_B", "Case", "choose", "state_of"]
+__all__ = ["CASE_A", "CASE_B", "Case", "bought", "choose", "judged", "state_of"]
 
 
 @final
@@ -132,6 +132,39 @@ def state_of(case: Case, *, last: str | None = None) -> State:
     for action, observation in case.looked_at:
         asked = mage.engine.grow(asked, action, observation)
     return asked
+
+
+def bought(case: Case, state: State, product: str) -> State:
+    """Return the state in which a product was bought, and its purchase is to be judged.
+
+    What was looked at is an interim account by then, which says what there is, so it is one of two parts.
+    """
+    seen = dict(case.looked_at)[f"open[{product}]"]
+    looked = mage.engine.compress(_active(state), "Looked at all options.", "fallback").unwrap()
+    passed = mage.engine.apply_verdict(looked, mage.Passed(), looked.digest).unwrap()
+    done = mage.engine.grow(_active(passed), f"buy[{product}]", "Thank you for shopping with us!")
+    number = len(case.parts) + 1
+    return mage.engine.compress(done, f"Product {number} purchased: {seen} ASIN: {product}.").unwrap()
+
+
+def _active(state: State) -> mage.engine.Active:
+    assert isinstance(state, mage.engine.Active)
+    return state
+
+
+def judged(prompt: str) -> mage.Verdict:
+    """Return the verdict on a purchase, from the text of a judge's prompt alone: was it what the notes lead to?
+
+    Where it was not, the mistake began where the part begins in which it was bought.
+    """
+    before, _, claimed = prompt.partition("Summary to judge: ")
+    product: str = re.findall(r"ASIN: (\w+)", claimed)[0]
+    action = f"buy[{product}]"
+    right = choose(before)
+    if action == right:
+        return mage.Passed()
+    begins = re.findall(r"(?m)^Done since \[Step (\d+)\]:$", before.partition(f"Action: {action}")[0])[-1]
+    return mage.Failed(f"{action}, and what fits is {right}.", boundary=mage.engine.StepId(int(begins)))
 
 
 def choose(prompt: str) -> str:

@@ -25,16 +25,18 @@ from mage.effects import (
     Act,
     Begin,
     Capabilities,
+    ChapterRequest,
     Decide,
     Decision,
     Environment,
+    FoldRequest,
     JudgeRequest,
     Metered,
     Restore,
     SummaryRequest,
 )
 from mage.effects.program import Ask, drive
-from mage.engine import Command, State, apply, start
+from mage.engine import Command, ExecutionState, State, Summary, SummaryVerdict, apply, start
 from mage.engine.journal import Operation
 from mage.memory.events import AgentEvent
 from mage.memory.journal import Tally
@@ -47,7 +49,18 @@ from mage.testing import Scripted, ScriptedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK
 
-__all__ = ["DONE", "Played", "acts", "compress", "finish", "kinds_of", "revise"]
+__all__ = [
+    "DONE",
+    "Played",
+    "acts",
+    "compress",
+    "finish",
+    "kinds_of",
+    "lessons_of",
+    "look",
+    "revise",
+    "verdicts_of",
+]
 
 Deciding: TypeAlias = Decision | Metered[Decision] | Exception
 Judging: TypeAlias = Verdict | Metered[Verdict] | Exception
@@ -56,6 +69,7 @@ Writing: TypeAlias = str | Metered[str] | Exception
 acts: Final = Decision.act
 compress: Final = Decision.compress
 revise: Final = Decision.revise
+look: Final = Decision.look
 finish: Final = Decision.finish
 DONE: Final = Decision.finish("done")
 
@@ -87,8 +101,8 @@ class Played:
         late: int = 0,
     ) -> None:
         self.decisions: Scripted[Decide, Decision | Metered[Decision]] = Scripted(*decisions)
-        self.verdicts: Scripted[JudgeRequest, Verdict | Metered[Verdict]] = Scripted(*verdicts)
-        self.texts: Scripted[SummaryRequest, str | Metered[str]] = Scripted(*texts)
+        self.verdicts: Scripted[JudgeRequest | FoldRequest, Verdict | Metered[Verdict]] = Scripted(*verdicts)
+        self.texts: Scripted[SummaryRequest | ChapterRequest, str | Metered[str]] = Scripted(*texts)
         self.environment: Environment = (
             ScriptedEnvironment(*["seen"] * 99) if environment is None else environment
         )
@@ -105,6 +119,26 @@ class Played:
         self._later: JudgeRequest | None = None
         self.replay: Replay
         self._restorable: Restorable
+
+    @property
+    def judged(self) -> list[JudgeRequest]:
+        """What the judge was asked about summaries."""
+        return [asked for asked in self.verdicts.asked if isinstance(asked, JudgeRequest)]
+
+    @property
+    def folded(self) -> list[FoldRequest]:
+        """What the judge was asked about chapters."""
+        return [asked for asked in self.verdicts.asked if isinstance(asked, FoldRequest)]
+
+    @property
+    def summarized(self) -> list[SummaryRequest]:
+        """What the summarizer was asked about summaries."""
+        return [asked for asked in self.texts.asked if isinstance(asked, SummaryRequest)]
+
+    @property
+    def chapters(self) -> list[ChapterRequest]:
+        """What the summarizer was asked about chapters."""
+        return [asked for asked in self.texts.asked if isinstance(asked, ChapterRequest)]
 
     def run(self, *, live: bool = True) -> Outcome:
         """Run to the end."""
@@ -244,9 +278,9 @@ class Played:
         match request:
             case Decide():
                 return self.decisions(request)
-            case JudgeRequest():
+            case JudgeRequest() | FoldRequest():
                 return self.verdicts(request)
-            case SummaryRequest():
+            case SummaryRequest() | ChapterRequest():
                 return self.texts(request)
             case Begin():
                 return self._restorable.reset()
@@ -277,3 +311,13 @@ class Played:
 def kinds_of(request: Decide) -> list[str]:
     """Return the kinds of the notices of a question."""
     return [notice.kind for notice in request.notices]
+
+
+def lessons_of(shown: ExecutionState) -> list[str]:
+    """Return the texts of the lessons that are shown."""
+    return [lesson.text for lesson in shown.hints.lessons]
+
+
+def verdicts_of(shown: ExecutionState) -> list[SummaryVerdict]:
+    """Return the verdicts of the summaries that C shows."""
+    return [line.verdict for line in shown.compressed if isinstance(line, Summary)]

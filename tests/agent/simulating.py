@@ -16,17 +16,19 @@ from mage.agent import Policy
 from mage.effects import (
     EFFECT_FAULTS,
     Action,
+    ChapterRequest,
     Decide,
     Decision,
     EffectError,
     Environment,
     Finish,
+    LookInto,
     Metered,
     Observed,
     SummaryRequest,
     Then,
 )
-from mage.engine import Compress, Revise, Unverified
+from mage.engine import Active, Compress, FoldRequest, Revise, StepId, Unverified
 from mage.session import Conflict, Refused
 from mage.stores import Head, JournalStore, Record, StoreFull, StoreUnavailable
 from tests.agent.interrupting import Interrupted
@@ -89,6 +91,7 @@ def policy_by(rng: Random) -> Policy:
     return Policy(
         wait=rng.random() < 0.6,
         high_water=rng.choice((None, 60, 90, 8_000)),
+        fold_at=rng.choice((None, 1, 30, 60)),
         cool_down=rng.choice((0, 1, 10)),
         on_fail=rng.choice(("revise", "revise", "revise", "accept", "stop")),
         judge_down=rng.choice(("accept", "stop", "leave")),
@@ -177,7 +180,13 @@ class Wild:
 
     def _then(self, request: Decide) -> Then:
         rng = self._chance.rng
-        match rng.randrange(5):
+        match rng.randrange(6):
+            case 5:
+                labels = [line.label for line in request.shown.compressed]
+                label = rng.choice((*labels, 0, 7, -3, 10**20))
+                return LookInto(
+                    label, rng.choice((None, None, 1, 4)), rng.choice(("", "turn")), rng.choice((1, 1, 2))
+                )
             case 0:
                 return Finish("by chance") if rng.random() < 0.3 else Compress("", "fallback")
             case 1 | 2:
@@ -186,15 +195,17 @@ class Wild:
             case _:
                 return Compress(rng.choice(TEXTS))
 
-    def judge(self, request: JudgeRequest, /) -> Verdict | Metered[Verdict]:
+    def judge(self, request: JudgeRequest | FoldRequest, /) -> Verdict | Metered[Verdict]:
         """Judge, soundly or not."""
         rng, wild = self._chance.rng, self._chance.faults.wild / 3
         answer: Verdict | Metered[Verdict] = self._chance.around(lambda: judge(request))
         if self._chance.happens(wild):
-            return Failed(rng.choice(("No.", "Again!", " ")), rng.choice(("summary", "execution")))
+            began = rng.choice((None, None, 0, 1, 3, 99)) if rng.random() < 0.5 else None
+            boundary = None if began is None else StepId(began)
+            return Failed(rng.choice(("No.", "Again!", " ")), rng.choice(("summary", "execution")), boundary)
         return answer
 
-    def summarizer(self, request: SummaryRequest, /) -> str | Metered[str]:
+    def summarizer(self, request: SummaryRequest | ChapterRequest, /) -> str | Metered[str]:
         """Summarize, soundly or not."""
         answer = self._chance.around(lambda: summarizer(request))
         wild = self._chance.faults.wild / 3
@@ -294,12 +305,15 @@ def write_from_outside(store: JournalStore, rng: Random) -> None:
 
 
 def _written_by(session: Session, rng: Random) -> None:
-    boundaries = [summary.label for summary in session.state().compressed]
+    lines = session.state().compressed
+    boundaries = [line.label for line in lines]
     pending = isinstance(session.phase, Unverified)
     if type(session.phase).__name__ == "Rejected":
         session.accept() if rng.random() < 0.5 else session.revise(boundaries[-1], "Somebody else.")
         return
-    match rng.randrange(6):
+    match rng.randrange(7):
+        case 6 if len(lines) > 1 and isinstance(session.phase, Active):
+            session.fold(lines[0].label, lines[1].boundary, "Reached 2 goals.")
         case 0:
             session.instruct(rng.choice(("Hurry.", "Be brief.")), standing=rng.random() < 0.5)
         case 1 if pending:

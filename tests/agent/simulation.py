@@ -291,7 +291,7 @@ def _counted(left: Left, totals: Totals) -> None:
     for kind, entries in (
         ("model", ("decided",)),
         ("judge", ("judged", "verdict")),
-        ("summarizer", ("summarized",)),
+        ("summarizer", ("summarized", "chapter")),
     ):
         said = [
             entry.data.get("failed", entry.data).get("usage", {})

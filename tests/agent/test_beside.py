@@ -13,6 +13,7 @@ from mage.agent import Agent, BadRunLog, Policy, RunFailed, RunFinished, rerun
 from mage.agent.cursor import BadAnswer
 from mage.cli.redact import redact_store
 from mage.effects import Decide, Decision, EffectError, Model
+from mage.engine import FoldRequest
 from mage.stores import MemoryStore
 from mage.testing import ScriptedJudge, ScriptedModel
 from mage.tokens import EstimateCounter
@@ -80,7 +81,7 @@ def test_a_summary_that_is_redacted_while_its_judge_thinks_is_asked_about_again(
     """The verdict is about another text by then: it lands nowhere, and nothing is raised."""
     store = MemoryStore()
 
-    def thinking(request: JudgeRequest, /) -> Passed:
+    def thinking(request: JudgeRequest | FoldRequest, /) -> Passed:
         if "secret" in request.text:
             redact_store(store, NAME, re.compile("secret"))
         return Passed()

@@ -11,6 +11,7 @@ from mage.agent import Agent, AsyncAgent, Outcome, Policy, RunFailed, RunFinishe
 from mage.effects import (
     BadEnvironment,
     Capabilities,
+    ChapterRequest,
     Decide,
     Decision,
     JudgeRequest,
@@ -18,7 +19,7 @@ from mage.effects import (
     SummaryRequest,
     Verdict,
 )
-from mage.engine import MageError, Passed
+from mage.engine import FoldRequest, MageError, Passed
 from mage.memory.guards import BadAgent, NotAwaitable
 from mage.stores import MemoryStore
 from mage.tokens import EstimateCounter
@@ -86,7 +87,7 @@ async def awaited_model(request: Decide) -> Decision:
     return model(request)
 
 
-async def awaited_judge(_: JudgeRequest) -> Verdict:
+async def awaited_judge(_: JudgeRequest | FoldRequest) -> Verdict:
     """Pass."""
     return Passed()
 
@@ -219,7 +220,7 @@ def test_a_run_that_is_cancelled_stays_so(*, wait: bool) -> None:
     async def cancelling() -> None:
         thinking = asyncio.Event()
 
-        async def never(_: JudgeRequest) -> Verdict:
+        async def never(_: JudgeRequest | FoldRequest) -> Verdict:
             thinking.set()
             await asyncio.Event().wait()
             raise AssertionError("nobody sets that")
@@ -238,9 +239,9 @@ def test_a_run_that_is_cancelled_stays_so(*, wait: bool) -> None:
 
 def test_a_summarizer_that_cancels_itself_is_reported() -> None:
     """A summarizer whose own work was cancelled leaves the state as it was, and the run goes on."""
-    asked: list[SummaryRequest] = []
+    asked: list[SummaryRequest | ChapterRequest] = []
 
-    async def summarizer(request: SummaryRequest) -> str:
+    async def summarizer(request: SummaryRequest | ChapterRequest) -> str:
         asked.append(request)
         raise asyncio.CancelledError
 

@@ -46,7 +46,7 @@ INSTEAD: Final[Sequence[object]] = (
 )
 """What stands in place of a value of a note. A text in place of a text is another log, and nobody can tell."""
 KINDS: Final = {
-    "decided", "summarized", "judged", "verdict", "started", "restored", "acting", "act_failed", "again", "restoring",
+    "decided", "summarized", "chapter", "judged", "verdict", "started", "restored", "acting", "act_failed", "again", "restoring",
     "conflict", "taken", "policy", "resumed", "ended",
 }  # fmt: skip
 """The kinds of notes behind the first."""

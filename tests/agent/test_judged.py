@@ -13,7 +13,9 @@ from mage.engine import (
     Active,
     ApplyVerdict,
     Compress,
+    Fault,
     Grow,
+    Pending,
     Retext,
     Revise,
     StepId,
@@ -22,7 +24,7 @@ from mage.engine import (
     start,
 )
 from mage.engine import compress as compressed
-from tests.agent.playing import DONE, Played, acts, compress, revise
+from tests.agent.playing import DONE, Played, acts, compress, lessons_of, revise, verdicts_of
 from tests.agent.toys import TASK
 
 BAD = Failed("The chair does not fit.")
@@ -43,8 +45,8 @@ def test_it_waits_for_the_judge() -> None:
     assert kinds(played) == [Grow, Compress, ApplyVerdict]
     assert played.kinds == ["started", "decided", "acting", "decided", "judged", "decided", "ended"]
     assert played.verdicts.asked[0].text == "did a"
-    assert [step.action for step in played.verdicts.asked[0].steps] == ["a"]
-    assert isinstance(played.decisions.asked[2].shown.compressed[0].verdict, Passed)
+    assert [step.action for step in played.judged[0].steps] == ["a"]
+    assert verdicts_of(played.decisions.asked[2].shown) == [Passed()]
     assert outcome.totals.summaries == 1
 
 
@@ -56,7 +58,7 @@ def test_a_failed_verdict_goes_back_with_the_feedback_as_lesson() -> None:
     outcome = played.run()
     assert kinds(played)[:4] == [Grow, Compress, ApplyVerdict, Revise]
     assert played.commands[3] == Revise(0, BAD.feedback)
-    assert played.decisions.asked[2].shown.hints.lessons == (BAD.feedback,)
+    assert lessons_of(played.decisions.asked[2].shown) == [BAD.feedback]
     assert played.decisions.asked[2].shown.raw == ()
     assert outcome.totals.revisions == 1
 
@@ -66,7 +68,7 @@ def test_a_fault_of_the_summary_gets_a_new_text() -> None:
     played = Played(acts("a"), compress("did"), DONE, verdicts=[VAGUE, Passed()], texts=["did a"])
     outcome = played.run()
     assert kinds(played) == [Grow, Compress, ApplyVerdict, Retext, ApplyVerdict]
-    asked = played.texts.asked[0]
+    asked = played.summarized[0]
     assert (asked.rejected, asked.feedback) == ("did", VAGUE.feedback)
     assert [step.action for step in asked.steps] == ["a"]
     assert asked.limit == Policy().summary_limit
@@ -85,8 +87,7 @@ def test_without_waiting_a_late_pass_keeps_what_was_built_on_it(late: int) -> No
     assert isinstance(played.state, Active)
     assert [step.action for step in played.decisions.asked[-1].shown.raw] == ["b", "c"]
     assert played.kinds.count("verdict") == 1
-    pending = played.decisions.asked[2].shown.compressed[0]
-    assert type(pending.verdict).__name__ == "Pending"
+    assert verdicts_of(played.decisions.asked[2].shown) == [Pending()]
 
 
 def test_without_waiting_a_late_fail_drops_what_was_built_on_it() -> None:
@@ -99,7 +100,7 @@ def test_without_waiting_a_late_fail_drops_what_was_built_on_it() -> None:
     assert kinds(played) == [Grow, Compress, Grow, ApplyVerdict, Revise, Grow]
     last = played.decisions.asked[-1].shown
     assert (last.compressed, [step.action for step in last.raw]) == ((), ["c"])
-    assert last.hints.lessons == (BAD.feedback,)
+    assert lessons_of(last) == [BAD.feedback]
 
 
 def test_without_waiting_a_late_fault_of_the_summary_keeps_the_steps() -> None:
@@ -261,7 +262,7 @@ def test_without_revise_nothing_goes_back() -> None:
     assert kinds(played) == [Grow, Compress, ApplyVerdict, Accept]
     shown = played.decisions.asked[2]
     assert shown.boundaries == ()
-    assert shown.shown.compressed[0].verdict == Accepted(BAD)
+    assert verdicts_of(shown.shown) == [Accepted(BAD)]
     assert played.told[3] == ["refused"]
 
 
@@ -272,7 +273,7 @@ def test_without_compress_the_steps_are_shown() -> None:
         verdicts=[Passed(), Passed()], policy=Policy(compress=False),
     )  # fmt: skip
     played.run()
-    assert [step.action for step in played.verdicts.asked[1].steps] == ["a", "b"]
+    assert [step.action for step in played.judged[1].steps] == ["a", "b"]
     shown = played.decisions.asked[-1].shown
     assert shown.compressed == ()
     assert [step.action for step in shown.raw] == ["a", "b"]
@@ -347,17 +348,52 @@ def test_a_head_that_was_left_alone_is_settled_in_the_end() -> None:
     assert kinds(played) == [Grow, Compress, Accept]
 
 
-def test_back_to_where_it_began() -> None:
-    """What is wrong may lie above: each time that going back has not helped, it is the fallback above (D12)."""
-    script = (acts("a"), acts("b"), compress("both"), acts("c"), compress("both"), DONE)
-    policy = Policy(high_water=1)
+def wrong_since(boundary: int) -> Failed:
+    """Return a verdict that says where the mistake began."""
+    return Failed("It began there.", boundary=StepId(boundary))
+
+
+def test_back_to_where_the_judge_says_that_it_began() -> None:
+    """A verdict that names a boundary leads there, with its words as the lesson; one that does not, to the label (D7).
+
+    The boundary may be one of an interim account of the same subgoal, or one above the subgoal.
+    """
+    script = (acts("a"), compress("did a"), acts("b"), acts("c"), compress("both"))
+    for boundary in (0, 1, 2, None):
+        verdict = Failed("It began there.") if boundary is None else wrong_since(boundary)
+        played = Played(
+            *script, DONE, texts=["a", "did b", "did c"], policy=Policy(high_water=1),
+            verdicts=[*[Passed()] * 4, verdict],
+        )  # fmt: skip
+        played.run()
+        assert played.judged[-1].boundaries == (0, 1, 2)
+        assert [each.label for each in played.judged[-1].earlier] == [1, 2]
+        assert Revise(1 if boundary is None else boundary, "It began there.") in played.commands
+
+
+@pytest.mark.parametrize(("fault", "boundary"), [("execution", 7), ("execution", 1), ("summary", 0)])
+def test_a_boundary_that_is_none_is_left_out_of_the_verdict(fault: Fault, boundary: int) -> None:
+    """A judge that names a step nobody can go back to has judged all the same; the model is told."""
+    wrong = Failed("No.", fault, StepId(boundary))
+    played = Played(acts("a"), compress("did a"), DONE, verdicts=[wrong, Passed()], texts=["did a once"])
+    assert isinstance(played.run(), RunFinished)
+    assert played.commands[2] == ApplyVerdict(Failed("No.", fault), played.verdicts.asked[0].digest)
+    assert isinstance(played.commands[3], Revise if fault == "execution" else Retext)
+    assert played.told[2] == ["judge"]
+    again = played.again()
+    again.run()
+    assert again.commands == played.commands
+
+
+def test_it_goes_back_as_often_as_allowed_to_each_boundary() -> None:
+    """How often it may go back counts by the boundary that a verdict names (D13)."""
+    tries = [turn for number in range(3) for turn in (acts(f"b{number}"), compress("did b"))]
     played = Played(
-        *script, texts=["did a", "did b", "did c", "did d"], policy=policy,
-        verdicts=[Passed(), Passed(), BAD, Passed(), BAD],
+        acts("a"), compress("did a"), *tries, acts("a again"), compress("did a again"), DONE,
+        verdicts=[Passed(), BAD, BAD, wrong_since(0), Passed()], policy=Policy(max_revisions=2),
     )  # fmt: skip
     played.run()
-    gone = [command.boundary for command in played.commands if isinstance(command, Revise)]
-    assert gone == [1, 0]
+    assert [command.boundary for command in played.commands if isinstance(command, Revise)] == [1, 1, 0]
 
 
 @pytest.mark.parametrize("wait", [True, False])

@@ -22,6 +22,7 @@ from mage.effects import (
     Observed,
     Reversible,
 )
+from mage.engine import FoldRequest
 from mage.memory.journal import UNCERTAIN
 from mage.stores import MemoryStore
 from mage.testing import RecordingEnvironment, ScriptedModel
@@ -83,7 +84,7 @@ def parts(bank: Bank, *decisions: Decision | Exception, policy: Policy | None = 
     return Parts(ScriptedModel(*decisions), Restorable(bank), judge=severe, policy=policy)
 
 
-def severe(request: JudgeRequest, /) -> Verdict:
+def severe(request: JudgeRequest | FoldRequest, /) -> Verdict:
     return Failed("It was bad.") if "bad" in request.text else Passed()
 
 

@@ -37,10 +37,10 @@ def test_a_long_segment_is_summarized_unasked() -> None:
     played.run()
     assert [type(command) for command in played.commands[:4]] == [Grow, Grow, Compress, ApplyVerdict]
     assert played.commands[2] == Compress("did a and b", "fallback")
-    asked = played.texts.asked[0]
+    asked = played.summarized[0]
     assert (asked.kind, asked.rejected, asked.limit) == ("fallback", None, 400)
     assert [step.action for step in asked.steps] == ["a", "b"]
-    assert played.verdicts.asked[0].kind == "fallback"
+    assert played.judged[0].kind == "fallback"
     assert played.decisions.asked[2].shown.raw == ()
 
 
@@ -59,7 +59,7 @@ def test_the_bound_holds(mark: int, batch: int) -> None:
     largest = meter.step("a10", LONG)
     for request in played.decisions.asked:
         shown = request.shown
-        summaries = sum(meter.summary(summary) for summary in shown.compressed) + meter.hints(shown.hints)
+        summaries = sum(meter.line(line) for line in shown.compressed) + meter.hints(shown.hints)
         assert meter.count(shown) <= mark + summaries + largest
     marked = [event.shown for event in played.events if isinstance(event, Asked) and event.who == "model"]
     assert max(marked) < mark
@@ -74,7 +74,7 @@ def test_a_fallback_that_failed_cools_down(text: str | Exception) -> None:
     )  # fmt: skip
     played.run()
     assert len(played.texts.asked) == 2
-    assert [len(asked.steps) for asked in played.texts.asked] == [2, 5]
+    assert [len(asked.steps) for asked in played.summarized] == [2, 5]
     assert played.told[2] == ["tokens"]
     assert played.told[3] == []
 
@@ -90,8 +90,8 @@ def test_a_segment_too_long_for_the_summarizer_is_extracted() -> None:
     assert made.text.startswith("Extract of 2 steps")
 
 
-def test_compress_after_a_fallback_makes_it_the_subgoal() -> None:
-    """With nothing open, compress re-texts the fallback head as a subgoal, which is judged (D12)."""
+def test_compress_after_a_fallback_takes_it_in() -> None:
+    """With nothing open, the subgoal covers what the interim account covers, and C shows it alone (D12)."""
     played = played_long(
         acts("a"),
         acts("b"),
@@ -104,20 +104,23 @@ def test_compress_after_a_fallback_makes_it_the_subgoal() -> None:
     assert played.decisions.asked[2].may_compress
     head = played.state.tree.head_summary
     assert (head.kind, head.text) == ("subgoal", "the subgoal")
-    assert [asked.kind for asked in played.verdicts.asked] == ["fallback", "subgoal"]
-    assert played.state.tree.next_summary == 2
+    assert [asked.kind for asked in played.judged] == ["fallback", "subgoal"]
+    assert [line.text for line in played.decisions.asked[-1].shown.compressed] == ["the subgoal"]
 
 
-def test_compress_while_a_fallback_is_pending_makes_it_the_subgoal() -> None:
-    """While it is still pending `retext` does it, the old answer is stale, and only the new one counts (D12)."""
-    played = played_long(
-        acts("a"), acts("b"), compress("the subgoal"), DONE,
-        texts=["did a and b"], verdicts=[Passed()], policy=Policy(high_water=MARK, wait=False), late=9,
-    )  # fmt: skip
-    played.run()
-    assert Retext("the subgoal", "subgoal") in played.commands
-    assert [asked.text for asked in played.verdicts.asked] == ["the subgoal"]
-    assert isinstance(played.state.tree.head_summary.verdict, Passed)
+def test_compress_waits_for_a_fallback_that_is_pending() -> None:
+    """Its verdict is awaited, and then it is taken in: a text that nobody has judged stands behind no subgoal (D12)."""
+    for verdict in (Passed(), Failed("and b?", "summary")):
+        played = played_long(
+            acts("a"), acts("b"), compress("the subgoal"), DONE,
+            texts=["did a", "did a and b"], verdicts=[verdict, Passed(), Passed()],
+            policy=Policy(high_water=MARK, wait=False), late=9,
+        )  # fmt: skip
+        played.run()
+        assert [asked.kind for asked in played.judged][-1] == "subgoal"
+        assert Compress("the subgoal") in played.commands
+        assert isinstance(played.state.tree.head_summary.verdict, Passed)
+        assert [line.text for line in played.decisions.asked[-1].shown.compressed] == ["the subgoal"]
 
 
 def test_at_the_mark_a_pending_summary_is_settled_first() -> None:

@@ -12,7 +12,7 @@ import pytest
 from mage import Passed, Session
 from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals, outcome_document
 from mage.effects import Decide, Decision, EffectError, JudgeRequest, Tool, Usage, Verdict
-from mage.engine import Accepted, Compress
+from mage.engine import Accepted, Compress, FoldRequest
 from mage.stores import MemoryStore
 from mage.testing import ScriptedModel
 from mage.tokens import EstimateCounter
@@ -77,7 +77,7 @@ def test_a_judge_in_a_thread_that_answers_late() -> None:
 
     world.act = act  # type: ignore[method-assign]  # a world that says when it was acted on
 
-    def late(request: JudgeRequest, /) -> Any:
+    def late(request: JudgeRequest | FoldRequest, /) -> Any:
         assert acted.wait(10)
         return judge(request)
 
@@ -203,7 +203,7 @@ def test_resumed_without_the_judge_that_was_being_asked(run: Running, *, wait: b
     A judge that was waited for is down; one that was not is no longer asked, and the summary is accepted openly.
     """
 
-    def dying(_: JudgeRequest, /) -> Verdict:
+    def dying(_: JudgeRequest | FoldRequest, /) -> Verdict:
         raise RuntimeError("died")
 
     store = MemoryStore()
@@ -219,7 +219,7 @@ def test_resumed_without_the_judge_that_was_being_asked(run: Running, *, wait: b
         assert outcome.reason == "judge_down"
         outcome = run(scripted(Decision.finish(), judge=None), store)
     assert isinstance(outcome, RunFinished)
-    assert Session.open(store, "s").state().compressed[0].verdict == Accepted(None)
+    assert Session.open(store, "s").phase.tree.head_summary.verdict == Accepted(None)
 
 
 @both

@@ -13,7 +13,7 @@ from mage import Failed, JudgeRequest, Passed, Session, Verdict
 from mage.agent import Agent, Outcome, Policy, RunFinished, RunStopped, extracted, rerun, what_if
 from mage.codec import encode_tree
 from mage.effects import BadEnvironment, Decide, Decision, EffectError, Metered, Tool
-from mage.engine import Grow, Start
+from mage.engine import FoldRequest, Grow, Start
 from mage.stores import MemoryStore, NameTaken
 from mage.testing import RecordingEnvironment, ScriptedEnvironment, ScriptedModel
 from tests.agent.recorded import ALL_MISTAKES, MISTAKES, POLICIES, a_run, counting, interrupted_after
@@ -25,7 +25,7 @@ Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
-def lenient(_: JudgeRequest) -> Verdict:
+def lenient(_: JudgeRequest | FoldRequest) -> Verdict:
     """Let everything pass."""
     return Passed()
 
@@ -174,8 +174,9 @@ def test_a_world_is_brought_where_the_run_stands_once() -> None:
 def test_a_strict_judge_sends_a_world_back_that_did_not_act_yet() -> None:
     """What is left behind was done in the record alone: the live world is brought to the boundary from its start."""
 
-    def strict(request: JudgeRequest) -> Verdict:
-        return Failed("Not like this.") if len(request.steps) == 3 else Passed()
+    def strict(request: JudgeRequest | FoldRequest) -> Verdict:
+        is_wrong = isinstance(request, JudgeRequest) and len(request.steps) == 3
+        return Failed("Not like this.") if is_wrong else Passed()
 
     world = RecordingEnvironment(world_of(Ground()))
     found = what_if(

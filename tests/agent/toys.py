@@ -18,6 +18,7 @@ from mage.agent.restore import Restorable
 from mage.effects import (
     ActionEffect,
     Capabilities,
+    ChapterRequest,
     Compensable,
     Decide,
     Decision,
@@ -34,7 +35,7 @@ from mage.effects import (
     SummaryRequest,
     Usage,
 )
-from mage.engine import Step
+from mage.engine import Chapter, FoldRequest, Line, Step
 from tests.agent.ways import RestoredBy, restored_by
 
 __all__ = [
@@ -58,6 +59,7 @@ Mistake: TypeAlias = Literal["wrong", "noticed", "vague", "batch"]
 """Turn too far and claim it is right; turn too far and notice; claim nothing that can be judged; act thrice at once."""
 
 _TURN: Final = re.compile(r"turn (-?\d+)")
+_REACHED: Final = re.compile(r"Reached (\d+) goals")
 _CLAIM: Final = re.compile(r"[Tt]urned by (-?\d+)")
 
 
@@ -150,16 +152,28 @@ def model_of(goals: int, mistakes: Mapping[int, Mistake] | None = None) -> Model
 
 def _decided(request: Decide, goals: int, made: Mapping[int, Mistake]) -> Decision:
     shown = request.shown
-    done = sum(summary.kind == "subgoal" for summary in shown.compressed)
+    done = reached(shown.compressed)
     if done == goals:
         return Decision.finish(f"The dial shows {GOAL * goals}.", thought="enough")
     progress = turned(shown.raw)
-    for summary in reversed(shown.compressed):
-        if summary.kind == "subgoal":
+    for line in reversed(shown.compressed):
+        if isinstance(line, Chapter) or line.kind == "subgoal":
             break
-        found = _CLAIM.search(summary.text)
+        found = _CLAIM.search(line.text)
         progress += int(found[1]) if found else 0
     return _next(progress, None if shown.hints.lessons else made.get(done), request)
+
+
+def reached(lines: Iterable[Line]) -> int:
+    """Return how many goals these lines of C say were reached; a chapter says it in its text."""
+    return sum(
+        _number(_REACHED.search(line.text)) if isinstance(line, Chapter) else line.kind == "subgoal"
+        for line in lines
+    )
+
+
+def _number(found: re.Match[str] | None) -> int:
+    return 0 if found is None else int(found[1])
 
 
 def _next(progress: int, mistake: Mistake | None, request: Decide) -> Decision:
@@ -182,12 +196,15 @@ def _next(progress: int, mistake: Mistake | None, request: Decide) -> Decision:
             return claim if progress >= GOAL else Decision.act("turn 1")
 
 
-def judge(request: JudgeRequest, /) -> Metered[Verdict]:
-    """Judge by the actions alone: by how much was the dial turned?"""
+def judge(request: JudgeRequest | FoldRequest, /) -> Metered[Verdict]:
+    """Judge by the actions alone: by how much was the dial turned? And a chapter by how many goals its lines reached."""
     return Metered(_verdict(request), Usage(50, 5), "toy-judge", "toy-prompt")
 
 
-def _verdict(request: JudgeRequest) -> Verdict:
+def _verdict(request: JudgeRequest | FoldRequest) -> Verdict:
+    if isinstance(request, FoldRequest):
+        wrong = Failed(f"They reached {reached(request.lines)}.", "summary")
+        return Passed() if request.text == f"Reached {reached(request.lines)} goals." else wrong
     total, found = turned(request.steps), _CLAIM.search(request.text)
     if found is None:
         return Failed("Say by how much it was turned.", "summary")
@@ -198,8 +215,10 @@ def _verdict(request: JudgeRequest) -> Verdict:
     return Passed()
 
 
-def summarizer(request: SummaryRequest, /) -> Metered[str]:
-    """Say by how much the dial was turned."""
+def summarizer(request: SummaryRequest | ChapterRequest, /) -> Metered[str]:
+    """Say by how much the dial was turned; of finished subgoals, how many goals were reached."""
+    if isinstance(request, ChapterRequest):
+        return Metered(f"Reached {reached(request.lines)} goals.", Usage(40, 4), "toy-summarizer")
     return Metered(f"Turned by {turned(request.steps)}.", Usage(40, 4), "toy-summarizer")
 
 

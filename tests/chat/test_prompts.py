@@ -28,30 +28,49 @@ from mage.chat import (
 )
 from mage.chat.messages import merged
 from mage.chat.prompts import JUDGE_FALLBACK, JUDGE_SUBGOAL
-from mage.effects import Decide, JudgeRequest, Notice, SummaryRequest, Tool
-from mage.engine import Accept, Command, Compress, Digest, Earlier, Grow, Start, Step, StepId, replay, view
+from mage.effects import ChapterRequest, Decide, FoldRequest, JudgeRequest, Notice, SummaryRequest, Tool
+from mage.engine import (
+    Accept,
+    Chapter,
+    Command,
+    Compress,
+    Digest,
+    Earlier,
+    Grow,
+    Hints,
+    Passed,
+    Start,
+    Step,
+    StepId,
+    SummaryId,
+    replay,
+    view,
+)
 from mage.render import DEFAULT_CAPS, render_body, render_hints
 from tests.llm.requests import DECIDE
 from tests.render.states import execution_states, hostile_texts, visited, walks
 
 HASHES: Final = {
-    "system": (2, "6f0de4d01197"),
+    "system": (3, "ab1ff559f17f"),
+    "memory": (2, "08f84015d9a3"),
     "as-tools": (1, "e3eb8bf5d28f"),
-    "as-text": (1, "63e21c601107"),
+    "as-text": (2, "77f4c3354eeb"),
     "as-json": (1, "9ac351ea5719"),
-    "memory": (1, "dde90f68be2e"),
-    "judge-subgoal": (1, "efe14824928f"),
-    "judge-fallback": (1, "bd74e4932428"),
+    "judge-subgoal": (2, "7735a99e2038"),
+    "judge-fallback": (2, "db1b3bb7053b"),
+    "judge-chapter": (1, "9d05906dcd4f"),
     "summarize-subgoal": (1, "ff66182cb892"),
     "summarize-fallback": (1, "860871e24a33"),
     "summarize-again": (1, "bf755b376898"),
+    "chapter": (1, "f6b31e750b28"),
 }
 OURS: Final = (
     "Task: ", "Instruction: ", "[Step ", "Status: ", "open since [Step ", "Action: ", "Observation: ", "Hints: ",
-    "Tried action: ", "Tried observation: ", "Tried subgoal [Step ", "Lesson: ", "[... ", "Notice: ",
+    "Tried action: ", "Tried observation: ", "Tried subgoal [Step ", "Lesson: ", "Lesson [Step ", "[... ", "Notice: ",
     "You may revise to: ", "You may revise to any [Step N] that ", "Nothing is open: ", "The open part may still take ", "Your turn.", "Earlier part [Step ",
     "Summary to judge: ", "Rejected text: ", "Verdict: ", "At most ", "Your last reply could not be used: ",
-    "Its subgoal is not over.", "Write the text.",
+    "Its subgoal is not over.", "Write the text.", "Looked into [Step ", "Finished before:", "Done since [Step ",
+    "Tried and undone:", "The mistake may have begun at: ", "Chapter to judge: ",
 )  # fmt: skip
 SEARCH: Final = Tool.of("search", "Search.", query={"type": "string"})
 modes = st.sampled_from(MODES)
@@ -67,7 +86,11 @@ decides = st.builds(
 steps = st.lists(
     st.builds(Step, st.just(StepId(1)), st.just(StepId(0)), hostile_texts, hostile_texts), max_size=3
 )
-earlier = st.lists(st.builds(Earlier, st.just(StepId(0)), hostile_texts), max_size=2).map(tuple)
+earlier = st.lists(
+    st.builds(Earlier, st.just(StepId(0)), st.just(StepId(1)), hostile_texts, st.just(Passed())), max_size=2
+).map(tuple)
+lines = execution_states.map(lambda shown: shown.compressed)
+boundaries = st.lists(st.integers(0, 99).map(StepId), max_size=40, unique=True).map(sorted).map(tuple)
 instructions = st.lists(hostile_texts, max_size=2).map(tuple)
 kinds = st.sampled_from(["subgoal", "fallback"])
 judge_requests = st.builds(
@@ -75,10 +98,25 @@ judge_requests = st.builds(
     hostile_texts,
     instructions,
     kinds,
+    lines,
+    execution_states.map(lambda shown: shown.hints),
     earlier,
     steps.map(tuple),
     hostile_texts,
+    boundaries,
     st.just(Digest("0")),
+)
+fold_requests = st.builds(
+    FoldRequest, hostile_texts, instructions, lines, hostile_texts, st.just(Digest("0"))
+)
+chapter_requests = st.builds(
+    ChapterRequest,
+    hostile_texts,
+    instructions,
+    lines,
+    st.none() | st.just(300),
+    st.none() | hostile_texts,
+    hostile_texts,
 )
 summary_requests = st.builds(
     SummaryRequest,
@@ -125,14 +163,18 @@ def test_only_words_of_ours_stand_at_the_margin_of_a_decision(request: Decide, m
     _check_margin(_shown(_chat(request, mode)))
 
 
-@given(judge_requests, hostile_texts)
-def test_only_words_of_ours_stand_at_the_margin_for_a_judge(request: JudgeRequest, told: str) -> None:
-    """Nor what is judged."""
+@given(judge_requests | fold_requests, hostile_texts)
+def test_only_words_of_ours_stand_at_the_margin_for_a_judge(
+    request: JudgeRequest | FoldRequest, told: str
+) -> None:
+    """Nor what is judged, what came before it, and what was tried beside it."""
     _check_margin(_shown(judge_messages(request, told=told)))
 
 
-@given(summary_requests, hostile_texts)
-def test_only_words_of_ours_stand_at_the_margin_for_a_summarizer(request: SummaryRequest, told: str) -> None:
+@given(summary_requests | chapter_requests, hostile_texts)
+def test_only_words_of_ours_stand_at_the_margin_for_a_summarizer(
+    request: SummaryRequest | ChapterRequest, told: str
+) -> None:
     """Nor what is summarized, the rejected text and the judge's words included."""
     _check_margin(_shown(summary_messages(request, told=told)))
 
@@ -216,13 +258,20 @@ def test_what_is_said_once_comes_last() -> None:
     request = _decide("a", notices=(Notice("refused", "No\nsuch step."),), may_compress=False, room=120)
     assert _chat(request, "tools")[-1] == User(
         "Notice: No\n such step.\n"
-        "You may revise to: [Step 0], [Step 7]\n"
+        "You may revise to any [Step N] that is shown, and to [Step 7].\n"
         "Nothing is open: there is nothing to compress.\n"
         "The open part may still take 120 tokens.\n"
         "Your turn.\n"
     )
     assert _chat(_decide("a", room=-5), "tools")[-1].text.count("may still take 0 tokens") == 1
     assert "Nothing is open" not in _chat(_decide("a"), "tools")[-1].text
+
+
+def test_where_revise_may_go_beyond_what_is_shown_is_said_by_its_number() -> None:
+    """Targets inside a chapter are not named: looking into it shows them."""
+    asked = _chat(Decide(DECIDE.shown, (StepId(0), StepId(2)), more=35), "tools")[-1]
+    assert isinstance(asked, User)
+    assert "that is shown; and to 35 more inside these: look into one to see them.\n" in asked.text
 
 
 def test_where_revise_may_go_is_listed_only_where_it_is_not_shown() -> None:
@@ -235,6 +284,7 @@ def test_where_revise_may_go_is_listed_only_where_it_is_not_shown() -> None:
         (shown, (0,), "[Step 0]"),
         (longer, (0, 1, 2), "any [Step N] that is shown."),
         (longer, (0, 1), "any [Step N] that has a summary."),
+        (longer, (0, 1, 2, 7), "any [Step N] that is shown, and to [Step 7]."),
         (longer, (0,), "[Step 0]"),
     ):
         request = Decide(state, tuple(map(StepId, boundaries)))
@@ -278,7 +328,35 @@ def test_a_judge_sees_the_steps_before_the_summary(request: JudgeRequest) -> Non
     lines = f"\n{user.text}"
     assert lines.count("\nObservation: ") == lines.count("\nAction: ") == len(request.steps)
     assert lines.count("\nEarlier part [Step ") == len(request.earlier)
+    assert ("\nFinished before:\n" in lines) == bool(request.before)
     assert lines.rindex("\nSummary to judge: ") > lines.rfind("\nObservation: ")
+    assert ("\nThe mistake may have begun at: " in lines) == (request.kind == "subgoal")
+
+
+def test_a_judge_is_told_where_a_mistake_may_have_begun() -> None:
+    """At the lines it sees, at its own subgoal, at the newest 20; and how many more there are, by their number."""
+    legal = tuple(map(StepId, range(0, 200, 2)))
+    before = (Chapter(StepId(0), StepId(150), "did much", 0, SummaryId(1), SummaryId(9)),)
+    hints = Hints(StepId(150), (), (), ())
+    request = JudgeRequest("t", (), "subgoal", before, hints, (), (), "did it", legal, Digest("0"))
+    (_, user) = judge_messages(request)
+    last = user.text.splitlines()[-1] if isinstance(user, User) else ""
+    named = ", ".join(f"[Step {step}]" for step in (0, 150, *range(160, 200, 2)))
+    assert last == f"The mistake may have begun at: {named}, and 78 more that are not shown"
+
+
+def test_each_part_of_a_long_subgoal_begins_where_it_is_named() -> None:
+    """The steps that a judge reads are divided at the boundaries that it may name."""
+    done = [Step(StepId(step), StepId(step - 1), f"a{step}", "seen") for step in (3, 4, 5)]
+    parts = (Earlier(StepId(2), StepId(3), "did a3", Passed()),)
+    request = JudgeRequest(
+        "t", (), "subgoal", (), Hints(StepId(2), (), (), ()), parts, tuple(done), "all",
+        (StepId(0), StepId(2), StepId(3)), Digest("0"),
+    )  # fmt: skip
+    (_, user) = judge_messages(request)
+    assert isinstance(user, User)
+    marks = [line for line in user.text.splitlines() if line.startswith(("Done since", "Action"))]
+    assert marks == ["Done since [Step 2]:", "Action: a3", "Done since [Step 3]:", "Action: a4", "Action: a5"]
 
 
 @given(summary_requests)

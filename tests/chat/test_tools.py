@@ -72,7 +72,8 @@ def test_a_world_without_tools_has_act() -> None:
     """Its one tool takes any text; a world with tools has them instead. Our own come last."""
     look = Tool.of("look", "Look around.")
     assert offered(()) == (ACT, *OWN_TOOLS)
-    assert offered([look]) == (look, *OWN_TOOLS)
+    assert offered([look]) == (look, *[own for own in OWN_TOOLS if own.name != "look"])
+    assert offered([Tool.of("go", "Go.")])[1:] == OWN_TOOLS
     assert look.parameters["required"] == []
 
 

@@ -8,21 +8,24 @@ from hypothesis import strategies as st
 
 from mage.agent.restore import Restorable
 from mage.demo.shop import SUBTASKS, TASK, Shop, judge, shopper, summarize
-from mage.effects import Decide, Finish, Observed, Restore, Restored, SummaryRequest, Undo
+from mage.effects import ChapterRequest, Decide, Finish, Observed, Restore, Restored, SummaryRequest, Undo
 from mage.engine import (
     Active,
     Digest,
     ExecutionState,
     Failed,
+    Hints,
     JudgeRequest,
     Kind,
     Passed,
     Rejected,
     Step,
     StepId,
+    Summary,
     accept,
     apply_verdict,
     compress,
+    fold_request,
     grow,
     instruct,
     judge_request,
@@ -114,7 +117,7 @@ class Playing:
 
 def texts(playing: Playing) -> list[str]:
     shown = view(playing.state)
-    return [summary.text for summary in shown.compressed if summary.kind == "subgoal"]
+    return [line.text for line in shown.compressed if isinstance(line, Summary) and line.kind == "subgoal"]
 
 
 RIGHT = [
@@ -173,7 +176,21 @@ def test_the_story_goes_the_same_way_where_steps_are_shown_for_texts() -> None:
 
 def asked(text: str, *seen: str, kind: Kind = "subgoal", subtask: int = 0) -> JudgeRequest:
     steps = tuple(Step(StepId(at + 1), StepId(at), "do", each) for at, each in enumerate(seen))
-    return JudgeRequest(TASK, SUBTASKS[subtask : subtask + 1], kind, (), steps, text, Digest(""))
+    given, hints = SUBTASKS[subtask : subtask + 1], Hints(StepId(0), (), (), ())
+    return JudgeRequest(TASK, given, kind, (), hints, (), steps, text, (StepId(0),), Digest(""))
+
+
+def test_a_chapter_names_all_that_was_bought() -> None:
+    """The demo's summarizer says what each line says, and its judge fails a chapter that leaves a purchase out."""
+    state = start(TASK)
+    for number, text in enumerate(RIGHT):
+        state = accept(compress(grow(state, f"{number}", "done"), text).unwrap())
+    lines = view(state).compressed
+    chapter = summarize(ChapterRequest(TASK, (), lines))
+    assert judge(fold_request(state, 0, 3, chapter).unwrap()) == Passed()
+    failed = judge(fold_request(state, 0, 3, RIGHT[0]).unwrap())
+    assert isinstance(failed, Failed)
+    assert "C-2214, L-0310" in failed.feedback
 
 
 def test_the_judge_goes_by_steps_and_instructions() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from mage.chat import ACT, OWN_TOOLS, misfit, system_prompt
-from mage.effects import Action, BadTool, Decide, Decision, Finish, Notice, Tool
+from mage.effects import Action, BadTool, Decide, Decision, Finish, LookInto, Notice, Tool
 from mage.engine import Compress, MageError, Revise, UnknownName
 from mage.llm import ChatModel, client
 from tests.llm.requests import DECIDE, deciding
@@ -23,15 +23,22 @@ def _moves(name: str, **arguments: Any) -> Raw:
     return says(json.dumps({"thought": "so", "move": {"name": name, "arguments": arguments}}))
 
 
+def _looks(label: int, boundary: int, words: str, page: int) -> Decision:
+    return Decision((), LookInto(label, boundary, words, page))
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
         (calls("act", action="look"), Decision((Action("look", "call_0"),))),
         (calls("compress", text="Done."), Decision.compress("Done.")),
         (calls("revise", step=2, lesson="no"), Decision.revise(2, "no")),
+        (calls("look", label=3, boundary=None, words=None, page=None), Decision.look(3)),
+        (calls("look", label=3), Decision.look(3)),
+        (calls("look", label=3, boundary=7, words="a price", page=2), _looks(3, 7, "a price", 2)),
         (calls("finish", answer="42"), Decision.finish("42")),
     ],
-    ids=["act", "compress", "revise", "finish"],
+    ids=["act", "compress", "revise", "look", "a short look", "a long look", "finish"],
 )
 def test_a_call_is_a_decision(answer: Raw, expected: Decision) -> None:
     """Each tool that a model calls is what it has decided, with the id of the call (D15)."""
@@ -89,10 +96,11 @@ def test_past_steps_are_shown_as_the_model_is_to_reply(tools: tuple[Tool, ...]) 
         ("I look.\nAction[click[Buy Now]]", Decision((Action("click[Buy Now]"),), None, "I look.")),
         ("Compress[Bought it.\nAll of it.]", Decision.compress("Bought it.\nAll of it.")),
         ("Thought: no\nRevise[2; too dear]", Decision.revise(2, "too dear", thought="Thought: no")),
+        ("Look[3..7; a price; 2]", _looks(3, 7, "a price", 2)),
         ("Finish[done]\nObservation: you win", Decision.finish("done")),
         ("<think>Action[x]</think>\nAction[y]", Decision((Action("y"),), None, "Action[x]")),
     ],
-    ids=["act", "compress", "revise", "finish", "thinking"],
+    ids=["act", "compress", "revise", "look", "finish", "thinking"],
 )
 def test_a_move_in_plain_text_is_a_decision(said: str, expected: Decision) -> None:
     """The plain-text mode sends no tools and reads one move out of the reply."""
@@ -121,13 +129,14 @@ def test_a_tool_in_plain_text_is_canonical_and_checked() -> None:
         (_moves("act", action="look"), Decision((Action("look"),), None, "so")),
         (_moves("compress", text="Done."), Decision((), Compress("Done."), "so")),
         (_moves("revise", step=2, lesson="no"), Decision((), Revise(2, "no"), "so")),
+        (_moves("look", label=3, boundary=7), Decision((), LookInto(3, 7), "so")),
         (_moves("finish", answer="42"), Decision((), Finish("42"), "so")),
         (
             says('Sure: ```json\n{"move": {"name": "finish", "arguments": {"answer": ""}}}\n```'),
             Decision.finish(),
         ),
     ],
-    ids=["act", "compress", "revise", "finish", "in a text"],
+    ids=["act", "compress", "revise", "look", "finish", "in a text"],
 )
 def test_a_move_in_json_is_a_decision(answer: Raw, expected: Decision) -> None:
     """The JSON mode asks the server for a schema and reads the move out of the reply."""

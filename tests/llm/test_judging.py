@@ -9,7 +9,7 @@ import pytest
 
 from mage.chat.prompts import JUDGE_FALLBACK, JUDGE_SUBGOAL
 from mage.effects import Usage
-from mage.engine import Failed, Passed
+from mage.engine import Failed, Passed, StepId
 from tests.llm.requests import FALLBACK, JUDGE
 from tests.llm.server import USAGE, Answer, Raw, Status, says
 from tests.llm.twins import judged
@@ -34,10 +34,25 @@ PASS = verdict(True)
         (verdict(True, "summary", "nothing"), Passed()),
         (verdict(False, "execution", " Too dear. "), Failed("Too dear.", "execution")),
         (verdict(False, "summary", "The price is missing."), Failed("The price is missing.", "summary")),
+        (verdict(False, "execution", "No.", boundary=4), Failed("No.", "execution", StepId(4))),
+        (verdict(False, "execution", "No.", boundary=None), Failed("No.", "execution")),
+        (verdict(False, "execution", "No.", boundary="[Step 4]"), Failed("No.", "execution", StepId(4))),
+        (verdict(False, "summary", "No.", boundary=4), Failed("No.", "summary")),
         (says('I think {so}. ```json\n{"passed": true}\n```'), Passed()),
         (says('<think>{"passed": false}</think>{"passed": true}'), Passed()),
     ],
-    ids=["passed", "passed beside a fault", "execution", "summary", "in a text", "after thinking"],
+    ids=[
+        "passed",
+        "passed beside a fault",
+        "execution",
+        "summary",
+        "began",
+        "nowhere",
+        "in words",
+        "a text begins nowhere",
+        "in a text",
+        "after thinking",
+    ],
 )
 def test_a_verdict_is_read(answer: Raw, expected: object) -> None:
     """What a judge says is a verdict, with what the one call took."""
@@ -50,7 +65,13 @@ def test_the_reasoning_is_written_before_the_verdict() -> None:
     (body,) = judged(PASS).bodies
     schema = body["response_format"]["json_schema"]
     assert schema["strict"] is True
-    assert list(schema["schema"]["properties"]) == ["reasoning", "passed", "fault", "feedback"]
+    assert list(schema["schema"]["properties"]) == [
+        "reasoning",
+        "passed",
+        "fault",
+        "boundary",
+        "feedback",
+    ]
     assert body["messages"][0]["content"] == JUDGE_SUBGOAL.text
 
 
@@ -78,6 +99,8 @@ def test_a_fallback_is_judged_for_its_text_only() -> None:
         (verdict(False, "execution", "  "), "wrong_schema"),
         (verdict(False, "none", "Too dear."), "wrong_schema"),
         (verdict(False, "weather", "Too dear."), "wrong_schema"),
+        (verdict(False, "execution", "No.", boundary="at the start"), "wrong_schema"),
+        (verdict(False, "execution", "No.", boundary=True), "wrong_schema"),
     ],
     ids=[
         "refusal",

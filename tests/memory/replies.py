@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mage.chat import Form
 from mage.chat.prompts import MEMORY
-from mage.engine import Failed, JudgeRequest, Passed, Verdict
+from mage.engine import Failed, FoldRequest, JudgeRequest, Passed, Verdict
 from mage.memory import Call, Memory, Policy
 from mage.stores import JournalStore, MemoryStore
 
@@ -81,10 +81,10 @@ def done(call: Call) -> str:
     return f"{call.name} done: {json.dumps(call.arguments)}"
 
 
-def judged_by(bad: str) -> Callable[[JudgeRequest], Verdict]:
+def judged_by(bad: str) -> Callable[[JudgeRequest | FoldRequest], Verdict]:
     """Return a judge for whom what names this word was done wrongly."""
 
-    def judge(request: JudgeRequest) -> Verdict:
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
         return Failed(f"{bad} does not fit", "execution") if bad in request.text else Passed()
 
     return judge

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from mage.effects import EffectError, JudgeRequest, NotRestored, Restore, Restored
-from mage.engine import ApplyVerdict, Compress, Grow, Passed, Start, Verdict
+from mage.engine import ApplyVerdict, Compress, FoldRequest, Grow, Passed, Start, Verdict
 from mage.memory import AsyncMemory, BadAgent, Call, Memory, MemoryBusy, NotAwaitable, Policy, Stopped
 from mage.memory.guards import in_background
 from mage.session import NotAVerdict
@@ -87,7 +87,7 @@ def test_a_judge_that_raises_while_the_agent_goes_on_is_asked_anew() -> None:
     """What it raises is heard once, and what is no verdict too; the next call asks again."""
     answers: list[object] = [RuntimeError("no"), "yes", Passed()]
 
-    def judge(request: JudgeRequest) -> Verdict:
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -105,9 +105,9 @@ def test_a_judge_that_raises_while_the_agent_goes_on_is_asked_anew() -> None:
 
 def test_a_judge_that_ends_with_its_event_loop_is_no_cancellation_of_the_next() -> None:
     """A memory whose loop was closed while a judge was thinking goes on in the next loop."""
-    asked: list[JudgeRequest] = []
+    asked: list[JudgeRequest | FoldRequest] = []
 
-    async def judge(request: JudgeRequest) -> Verdict:
+    async def judge(request: JudgeRequest | FoldRequest) -> Verdict:
         asked.append(request)
         if len(asked) == 1:
             await asyncio.Event().wait()
@@ -151,7 +151,7 @@ def test_a_take_that_raised_is_made_again_and_nothing_is_done_twice(ids: list[st
             fail(RuntimeError)
         return done(call)
 
-    def judge(request: JudgeRequest) -> Verdict:
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
         fail(EffectError)
         return Passed()
 
@@ -302,7 +302,7 @@ def test_a_take_that_is_cancelled_at_any_await_is_made_again(ids: list[str] | No
             performed.append(f"result {len(performed)}")
             return performed[-1]
 
-        async def judge(request: JudgeRequest) -> Verdict:
+        async def judge(request: JudgeRequest | FoldRequest) -> Verdict:
             await Turn()
             return Passed()
 
@@ -335,7 +335,7 @@ def test_a_judge_must_not_use_the_memory_while_it_thinks() -> None:
     policy = Policy(wait=False)
     said, end = reply(buy("a"), compress("A"), ids=["x", "y"]), reply(text="The end.")
 
-    def judge(request: JudgeRequest) -> Verdict:
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
         kept.messages()
         return Passed()
 
@@ -345,7 +345,7 @@ def test_a_judge_must_not_use_the_memory_while_it_thinks() -> None:
             kept.take(end)
 
     async def played() -> None:
-        async def judge(request: JudgeRequest) -> Verdict:
+        async def judge(request: JudgeRequest | FoldRequest) -> Verdict:
             await awaited.messages()
             return Passed()
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.effects import EffectError, JudgeRequest
-from mage.engine import Failed, Grow, Passed, Verdict
+from mage.engine import Failed, FoldRequest, Grow, Passed, Verdict
 from mage.memory import AsyncMemory, Call, Memory, Policy, Stopped
 from mage.stores import Head, JournalStore, MemoryStore, Record
 from tests.memory.replies import (
@@ -136,7 +136,7 @@ def test_the_twin_that_is_awaited_does_the_same(story: list[Reply]) -> None:
     """The same replies lead to the same journal, and the model is shown the same."""
 
     async def awaited() -> tuple[list[object], list[dict[str, Any]]]:
-        async def judge(request: JudgeRequest) -> Verdict:
+        async def judge(request: JudgeRequest | FoldRequest) -> Verdict:
             return judged_by("chrome")(request)
 
         async def perform(call: Call) -> str:
@@ -158,7 +158,7 @@ def test_a_judge_that_is_down_stops_and_loses_nothing() -> None:
     """The summary stays pending; when the judge is there again the same loop goes on."""
     down = [True]
 
-    def judge(request: JudgeRequest) -> Verdict:
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
         if down[0]:
             raise EffectError("unreachable", "nobody there")
         return Passed()
@@ -195,7 +195,7 @@ def test_a_late_verdict_sends_the_agent_back() -> None:
     """Without waiting, the agent goes on while the judge thinks; what it built on a failed summary is left."""
     answers: list[Callable[[], Verdict]] = [lambda: Failed("wrong", "execution"), Passed]
 
-    def judge(request: JudgeRequest) -> Verdict:
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
         return answers.pop(0)()
 
     with Memory.open(MemoryStore(), "m", task=TASK, judge=judge, policy=Policy(wait=False)) as kept:

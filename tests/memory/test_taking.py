@@ -17,12 +17,15 @@ from mage.engine import (
     ApplyVerdict,
     Compress,
     Failed,
+    FoldRequest,
     Grow,
     JudgeRequest,
+    Lesson,
     Passed,
     Retext,
     Revise,
     Start,
+    StepId,
     Verdict,
 )
 from mage.memory import Call, Memory, MemoryBusy, Policy
@@ -61,7 +64,7 @@ def test_a_story_reads_the_same_over_every_interface(form: Form) -> None:
             assert not kept.take(reply(*calls, form=form), perform=done).finished
         shown = kept.session.state()
         assert [summary.text for summary in shown.compressed] == ["Desk: oak"]
-        assert shown.hints.lessons == ("chrome does not fit",)
+        assert shown.hints.lessons == (Lesson(StepId(1), "chrome does not fit"),)
         kept.take(reply(buy("linen chair"), compress("Chair: linen"), form=form), perform=done)
         end = kept.take(reply(text="Done.", form=form))
         assert (end.finished, end.text) == (True, "Done.")
@@ -445,7 +448,7 @@ def test_the_one_call_of_older_servers_is_a_call() -> None:
 def test_a_text_that_is_at_fault_is_asked_for_again_where_nobody_else_writes_it() -> None:
     """Without a summarizer the model itself writes a better text; its steps are not undone, and no action is barred for ever."""
 
-    def judge(request: JudgeRequest) -> Verdict:
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
         return Passed() if "for $310" in request.text else Failed("the price is missing", "summary")
 
     with Memory.open(MemoryStore(), "m", task=TASK, judge=judge) as kept:
@@ -510,7 +513,7 @@ def test_an_agent_without_calls_compresses_and_goes_back_by_the_host() -> None:
         kept.record("buy the chair", "Bought.")
         kept.revise(0, "measure first")
         assert kept.session.state().raw == ()
-        assert kept.session.state().hints.lessons == ("measure first",)
+        assert [each.text for each in kept.session.state().hints.lessons] == ["measure first"]
         kept.revise(7)
         assert any(told.startswith("You cannot go back there") for told in notices(kept.messages()))
 

@@ -17,8 +17,17 @@ from typing import Any, Final, final
 
 import attrs
 
-from mage.effects import RESET, Capabilities, Decide, Decision, EffectError, Observed, SummaryRequest
-from mage.engine import ExecutionState, Failed, JudgeRequest, Passed, Verdict
+from mage.effects import (
+    RESET,
+    Capabilities,
+    ChapterRequest,
+    Decide,
+    Decision,
+    EffectError,
+    Observed,
+    SummaryRequest,
+)
+from mage.engine import Chapter, ExecutionState, Failed, FoldRequest, JudgeRequest, Passed, Verdict
 
 __all__ = [
     "LOST",
@@ -233,24 +242,33 @@ class Cook:
             ends = accumulate(len(subgoal.actions) for subgoal in self._subgoals)
             return sum(end <= settled for end in ends), 0
         done = before = 0
-        for summary in shown.compressed:
-            fallback = summary.kind == "fallback"
-            done, before = (done, before + actions_in(summary.text)) if fallback else (done + 1, 0)
+        for line in shown.compressed:
+            if isinstance(line, Chapter):
+                done += actions_in(line.text)
+            elif line.kind == "fallback":
+                before += actions_in(line.text)
+            else:
+                done, before = done + 1, 0
         return done, before
 
 
-def summarize(request: SummaryRequest, /) -> str:
-    """Write the text of a fallback: how many actions it stands for."""
+def summarize(request: SummaryRequest | ChapterRequest, /) -> str:
+    """Write the text of a fallback: how many actions it stands for. And of a chapter: how many subgoals."""
+    if isinstance(request, ChapterRequest):
+        lines = [actions_in(line.text) if isinstance(line, Chapter) else 1 for line in request.lines]
+        return f"{sum(lines)} subgoals were reached."
     return f"{sum(step.action != RESET for step in request.steps)} actions were performed."
 
 
 def actions_in(text: str) -> int:
-    """Return how many actions a fallback of `summarize` stands for."""
+    """Return how many actions, or subgoals, a text of `summarize` stands for."""
     return int(text.split(maxsplit=1)[0])
 
 
-def judge(request: JudgeRequest, /) -> Verdict:
+def judge(request: JudgeRequest | FoldRequest, /) -> Verdict:
     """Read the steps, and fail a summary of steps in which an ingredient was spoilt, with the action that did it."""
+    if isinstance(request, FoldRequest):
+        return Passed()
     for step in request.steps:
         if LOST in step.observation:
             return Failed(

@@ -8,7 +8,7 @@ import pytest
 
 from mage.agent.restore import Restorable
 from mage.effects import RESET, Restore, Restored
-from mage.engine import Digest, Failed, JudgeRequest, Passed, Step, StepId
+from mage.engine import Digest, Failed, Hints, JudgeRequest, Passed, Step, StepId
 from mage.engine.nodes import ROOT
 from mage.memory.revise import plan
 from tests.agent.textworld.game import LOST, MISTAKES, CookingGame, Game, judge, mistaken, subgoals
@@ -107,4 +107,5 @@ def test_the_judge_fails_exactly_the_spoilt_subgoals(game: Game, cooking: Cookin
 
 
 def asked(steps: Sequence[Step]) -> JudgeRequest:
-    return JudgeRequest("", (), "subgoal", (), tuple(steps), "Done.", Digest(""))
+    hints = Hints(StepId(0), (), (), ())
+    return JudgeRequest("", (), "subgoal", (), hints, (), tuple(steps), "Done.", (StepId(0),), Digest(""))

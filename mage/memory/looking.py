@@ -1,0 +1,112 @@
+"""A look into a line of C: what it stands for, verbatim from the tree, in pages (D19).
+
+Every raw step is kept, and the model is shown none behind a summary. A look shows it them once; it changes nothing,
+records nothing, and costs no revise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from returns.result import Success
+
+from mage.effects import Looked, LookInto
+from mage.engine import Inside, State, Step, inside
+from mage.memory.state import Run
+from mage.render.blocks import Block, inside_of, named_line_of, step_of
+from mage.tokens import TokenCounter
+
+PAGE: Final = 1_500
+"""Tokens of a page; its heading comes on top."""
+
+
+def look_into(state: State, asked: LookInto, counter: TokenCounter, *, page: int = PAGE) -> Looked | str:
+    """Return a page of what a line stands for, or in words why there is none.
+
+    A summary stands for its steps, a chapter for the lines it replaced. With words only what holds all of them is
+    shown, whatever their case: of a chapter every line and step under it.
+
+    Cost: O(steps and lines under the line, times a few).
+    """
+    found = inside(state, asked.label, asked.boundary)
+    if not isinstance(found, Success):
+        return str(found.failure())
+    line = found.unwrap().line
+    words = asked.words.casefold().split()
+    blocks = list(_holding(state, found.unwrap(), words) if words else inside_of(found.unwrap()))
+    named = f"[Step {line.label}..{line.boundary}]"
+    if not blocks:
+        return f"Nothing in {named} holds these words"
+    pages = _pages([piece for block in blocks for piece in _pieces(block, counter, page)], counter, page)
+    if not 1 <= asked.page <= len(pages):
+        return f"{named} has {len(pages)} page{'s' * (len(pages) > 1)}, and no page {asked.page}"
+    what = "the parts" if found.unwrap().lines else "the steps"
+    held = " that hold these words" if words else ""
+    heading = f"Looked into {named}: {what}{held}, page {asked.page} of {len(pages)}\n"
+    return Looked(asked, heading + pages[asked.page - 1])
+
+
+def _holding(state: State, found: Inside, words: Sequence[str]) -> Iterator[Block]:
+    """Yield the lines and steps under a line that hold all words, in execution order; a line before what it stands for."""
+    yield from _steps([step for step in found.steps if _holds(words, step.action, step.observation)])
+    waiting = list(reversed(found.lines))
+    while waiting:
+        line = waiting.pop()
+        below = inside(state, line.label, line.boundary).unwrap()
+        steps = [step for step in below.steps if _holds(words, step.action, step.observation)]
+        if steps or _holds(words, line.text):
+            yield from named_line_of(line)
+        yield from _steps(steps)
+        waiting.extend(reversed(below.lines))
+
+
+def _steps(steps: Sequence[Step]) -> Iterator[Block]:
+    for step in steps:
+        yield from step_of(step.action, step.observation)
+
+
+def _holds(words: Sequence[str], *texts: str) -> bool:
+    text = "\n".join(texts).casefold()
+    return all(word in text for word in words)
+
+
+def _pieces(block: Block, counter: TokenCounter, limit: int) -> Iterator[Block]:
+    """Yield a block, in parts where it is longer than a page."""
+    longest = max(1, len(block.content))
+    while longest > 1 and _longest(block, longest, counter) > limit:
+        longest = -(-longest // 2)
+    for start in range(0, max(1, len(block.content)), longest):
+        words = block.words if start == 0 else "... "
+        yield Block(words, block.content[start : start + longest])
+
+
+def _longest(block: Block, length: int, counter: TokenCounter) -> int:
+    return max(
+        counter.count(Block(block.words, block.content[start : start + length]).text)
+        for start in range(0, max(1, len(block.content)), length)
+    )
+
+
+def _pages(blocks: Sequence[Block], counter: TokenCounter, limit: int) -> list[str]:
+    pages: list[str] = []
+    texts: list[str] = []
+    taken = 0
+    for block in blocks:
+        tokens = counter.count(block.text)
+        if texts and taken + tokens > limit:
+            pages.append("".join(texts))
+            texts, taken = [], 0
+        texts.append(block.text)
+        taken += tokens
+    pages.append("".join(texts))
+    return pages
+
+
+async def look_as_asked(run: Run, asked: LookInto) -> None:
+    """Look as the model asks; it is shown what was found, or told why nothing was, with its next prompt."""
+    found = look_into(run.state, asked, run.meter.counter)
+    if isinstance(found, Looked):
+        run.looked = found
+    else:
+        await run.notice("refused", f"You cannot look there: {found}")
