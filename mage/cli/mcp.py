@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import os
 import socket
 import sys
-from typing import Annotated, Final
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -14,17 +16,26 @@ from mage.cli.answerers import awaited_judge_at
 from mage.cli.output import Refused
 from mage.cli.sessions import LOOKS, Store, opened
 
-__all__ = ["mcp"]
+__all__ = ["guarded", "mcp"]
 
 TOKEN_VARIABLE: Final = "MAGE_MCP_TOKEN"  # noqa: S105  # the name of a variable
 """The environment variable with what every request over HTTP must bear."""
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+"""Hosts that nobody else reaches, where the SDK answers to no other name (DNS rebinding)."""
+
+Message: TypeAlias = MutableMapping[str, Any]  # ASGI's, and so are these
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def mcp(
     store: Store,
     judge: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="Judges each summary. Without it the client's own model is asked."),
+        typer.Option(
+            metavar="MODEL", help="Judges each summary. Without it the client's own model is asked."
+        ),
     ] = None,
     http: Annotated[
         int | None,
@@ -36,32 +47,55 @@ def mcp(
         str, typer.Option(metavar="HOST", help=f"Where HTTP is served; elsewhere only with {TOKEN_VARIABLE}.")
     ] = "127.0.0.1",
 ) -> None:
-    """Serve a store to MCP clients, such as coding agents and editors.
+    """Serve the sessions of a store to any MCP client, such as a coding agent.
 
-    Over stdio the client starts the command. What every request over HTTP must bear as its token is named by the environment variable MAGE_MCP_TOKEN.
+    The client starts the command and talks over stdio, or with --http over HTTP. Where the environment variable MAGE_MCP_TOKEN is set, every request over HTTP must bear it.
     """
     try:
         from mage.integrations import mcp as serving  # noqa: PLC0415  # an extra
     except ModuleNotFoundError as missing:
         raise Refused(str(missing)) from None
     token = os.environ.get(TOKEN_VARIABLE)
-    if http is not None and host not in serving.LOOPBACK and not token:
-        raise Refused(f"{host} can be reached from elsewhere: set {TOKEN_VARIABLE}, which every request must bear")
+    if http is not None and host not in _LOOPBACK and not token:
+        raise Refused(
+            f"{host} can be reached from elsewhere: set {TOKEN_VARIABLE}, which every request must bear"
+        )
     asked = None if judge is None else awaited_judge_at(judge)
     with opened(store, make=True) as found:
         server = serving.state_server(found, asked, hidden={LOOKS})
         if http is None:
             asyncio.run(serving.serve_stdio(server))
             return
-        with _listening(host, http) as listening:
-            where = f"[{host}]" if ":" in host else host
-            sys.stderr.write(f"mage: serving at http://{where}:{listening.getsockname()[1]}/mcp\n")
-            serving.serve_http(server, listening, host=host, token=token)
+        app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
+        _serve(guarded(app, token) if token else app, host, http)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _serve(app: App, host: str, port: int) -> None:
+    import uvicorn  # noqa: PLC0415  # the SDK brings it
+
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=family)
     except OSError as problem:
         raise Refused(f"{host}:{port}: {problem.strerror or problem}") from None
+    with listening:
+        where = f"[{host}]" if ":" in host else host
+        sys.stderr.write(f"mage: serving at http://{where}:{listening.getsockname()[1]}/mcp\n")
+        sys.stderr.flush()
+        uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none")).run(sockets=[listening])
+
+
+def guarded(app: App, token: str) -> App:
+    """Return an application that answers only requests that bear the token (`Authorization: Bearer ...`)."""
+    expected = f"Bearer {token}".encode()
+
+    async def answer(scope: Message, receive: Receive, send: Send) -> None:
+        given = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or hmac.compare_digest(given, expected):
+            await app(scope, receive, send)
+            return
+        headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b"the token is missing, or is another one"})
+
+    return answer

@@ -1,36 +1,12 @@
-"""An MCP server over a store: an agent's execution state for any client that speaks the Model Context Protocol.
-
-    pip install 'mage-state[mcp]'
-
-    from mage.integrations.mcp import serve_stdio, state_server
-    asyncio.run(serve_stdio(state_server(open_store("sqlite:///work.db"))))    # this is `mage mcp work.db`
-
-The protocol has no sessions of its own, so each tool takes the name of ours; `mage.integrations.mcp_tools` has what
-they do. Processes may serve one store, and clients one process.
-"""
+"""The server: what each request of the protocol is answered by."""
 
 from __future__ import annotations
 
-try:
-    import mcp as _mcp  # noqa: F401  # everything below needs it
-except ModuleNotFoundError as _missing:
-    if _missing.name != "mcp":
-        raise
-    raise ModuleNotFoundError(
-        "mage.integrations.mcp needs its extra: pip install 'mage-state[mcp]'", name="mcp"
-    ) from None
-
-import asyncio
-import hmac
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, MutableMapping
-from contextlib import asynccontextmanager
+from collections.abc import Container
 from typing import Any, Final, TypeAlias, cast, final
 from urllib.parse import quote, unquote
-from weakref import WeakValueDictionary
 
 import mcp_types as types
-import uvicorn
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
@@ -38,28 +14,27 @@ from mcp.shared.exceptions import MCPError
 import mage
 from mage.chat import misfit
 from mage.effects import AsyncJudge, Tool
-from mage.engine import MageError, Unverified
-from mage.integrations.mcp_tools import ANSWER, CYCLE, LOOKING, TOOLS, Answer, Given, ask, carry_out, refused, standing
+from mage.engine import MageError
+from mage.integrations.mcp.operations import ask, carry_out
+from mage.integrations.mcp.sessions import OpenSessions
+from mage.integrations.mcp.tools import ANSWER, CYCLE, LOOKING, TOOLS, Given
+from mage.integrations.mcp.words import Answer, refused, standing
 from mage.render import draw, render
 from mage.session import AsyncSession, Conflict, OtherTask
-from mage.stores import DamagedJournals, JournalStore, UnknownJournal, in_thread
+from mage.stores import DamagedJournals, JournalStore, UnknownJournal
 
-__all__ = ["LOOPBACK", "serve_http", "serve_stdio", "state_server"]
+__all__ = ["serve_stdio", "state_server"]
 
-LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-"""Hosts that nobody else reaches: only these are served without a token."""
-_OPEN: Final = 64
-"""Sessions that are held open at most; another one is opened when it is called again."""
 _LISTED: Final = 50
 """Sessions on a page of the resources."""
 _URI: Final = "mage://session/"
-_PARTS: Final = {"state": "Where the agent stands, as it is shown.", "tree": "All that it did, and what it left."}
+_PARTS: Final = {
+    "state": "Where the agent stands, as it is shown.",
+    "tree": "All that it did, and what it left.",
+}
 _TOOLS: Final = {tool.name: tool for tool in TOOLS}
 _Context: TypeAlias = ServerRequestContext[Any]  # the lifespan of the SDK's server holds nothing of ours
 _Cursor: TypeAlias = types.PaginatedRequestParams | None
-_Message: TypeAlias = MutableMapping[str, Any]  # ASGI's
-_Receive: TypeAlias = Callable[[], Awaitable[_Message]]
-_Send: TypeAlias = Callable[[_Message], Awaitable[None]]
 
 
 def state_server(
@@ -93,64 +68,14 @@ async def serve_stdio(server: Server[Any]) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def serve_http(server: Server[Any], listening: socket.socket, *, host: str, token: str | None) -> None:
-    """Serve streamable HTTP at `/mcp` of a socket that listens on `host`, until the process is told to end.
-
-    Args:
-        server: any of the SDK's.
-        listening: the socket.
-        host: `LOOPBACK` is protected from rebound names.
-        token: what every request must bear (`Authorization: Bearer ...`); None asks for nothing.
-
-    Raises:
-        ValueError: `host` is elsewhere, and there is no token.
-    """
-    if host not in LOOPBACK and not token:
-        raise ValueError(f"{host} can be reached from elsewhere, so it is served only with a token")
-    app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
-    guarded = _guarded(app, token) if token else app
-    uvicorn.Server(uvicorn.Config(guarded, log_level="error")).run(sockets=[listening])
-
-
-def _guarded(app: Any, token: str) -> Callable[[_Message, _Receive, _Send], Awaitable[None]]:  # any ASGI application
-    expected = f"Bearer {token}".encode()
-
-    async def guarded(scope: _Message, receive: _Receive, send: _Send) -> None:
-        given = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] != "http" or hmac.compare_digest(given, expected):
-            await app(scope, receive, send)
-            return
-        headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": b"the token is missing, or another one"})
-
-    return guarded
-
-
 @final
 class _Desk:
-    """What the server answers, and the sessions that it has open."""
+    """A handler for each request."""
 
     def __init__(self, store: JournalStore, judge: AsyncJudge | None, hidden: Container[str]) -> None:
-        self._store = in_thread(store)
-        self._hidden = hidden
+        self._sessions = OpenSessions(store)
         self._judge = judge
-        self._open: dict[str, AsyncSession] = {}
-        self._locks = WeakValueDictionary[str, asyncio.Lock]()
-
-    @asynccontextmanager
-    async def _alone(self, name: str, task: str | None = None) -> AsyncIterator[AsyncSession]:
-        """Give a session as others have left it; no other call here changes it meanwhile."""
-        lock = self._locks.setdefault(name, asyncio.Lock())
-        async with lock:
-            session = self._open.pop(name, None)
-            if session is None or task is not None:  # to open it is to ask whether it is for that task
-                session = await AsyncSession.open(self._store, name, task=task)
-            await session.refresh()
-            self._open[name] = session
-            if len(self._open) > _OPEN:
-                del self._open[next(iter(self._open))]
-            yield session
+        self._hidden = hidden
 
     async def list_tools(self, _: _Context, __: _Cursor) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_declared(tool) for tool in TOOLS])
@@ -168,15 +93,15 @@ class _Desk:
         except Conflict:
             why = "somebody else has written meanwhile. Look at the state, and decide again."
         except UnknownJournal as error:
-            why = f"{error}. Begin it by start."
+            why = f"there is no session {error.name!r} yet. Begin it by start, with its task."
         except OtherTask:
             why = "the session of this name is for another task. Go on with that by state, or choose another name."
         except MageError as error:
             why = f"{error}."
-        return _result(refused(why), self._open.get(given["session"]))
+        return _result(refused(why), self._sessions.get(given["session"]))
 
     async def _done(self, tool: str, given: Given) -> types.CallToolResult:
-        async with self._alone(given["session"], given.get("task")) as session:
+        async with self._sessions.alone(given["session"], given.get("task")) as session:
             answer = await carry_out(tool, session, given)
             if self._judge is None or tool != "compress" or answer.is_refused:
                 return _result(answer, session)
@@ -186,12 +111,14 @@ class _Desk:
         """List what can be read of each session, some sessions at a time, in order of names."""
         after = (params and params.cursor) or ""
         try:
-            journals = await self._store.journals()
+            journals = await self._sessions.store.journals()
         except DamagedJournals as damage:
             journals = damage.sound
         names = sorted(each.name for each in journals if each.name > after and each.name not in self._hidden)
         found = [
-            types.Resource(uri=f"{_URI}{quote(name, safe='')}/{part}", name=f"{name}: {part}", description=said)
+            types.Resource(
+                uri=f"{_URI}{quote(name, safe='')}/{part}", name=f"{name}: {part}", description=said
+            )
             for name in names[:_LISTED]
             for part, said in _PARTS.items()
         ]
@@ -213,7 +140,7 @@ class _Desk:
         if not params.uri.startswith(_URI) or part not in _PARTS:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri}")
         try:
-            async with self._alone(unquote(name)) as session:
+            async with self._sessions.alone(unquote(name)) as session:
                 text = render(session.state()) if part == "state" else "\n".join(map(str, draw(session.tree)))
         except MageError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
@@ -226,13 +153,17 @@ class _Desk:
             types.PromptArgument(name="task", description="what is to be done; of a new session"),
         ]
         told = "How to work with this server, in a session of your choice."
-        return types.ListPromptsResult(prompts=[types.Prompt(name="cycle", description=told, arguments=arguments)])
+        return types.ListPromptsResult(
+            prompts=[types.Prompt(name="cycle", description=told, arguments=arguments)]
+        )
 
     async def get_prompt(self, _: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         given = params.arguments or {}
         if params.name != "cycle" or "session" not in given:
             raise MCPError(types.INVALID_PARAMS, "there is one prompt: cycle, with the name of a session")
-        begin = f"Begin with start, for this task: {given['task']}" if given.get("task") else "Begin with state."
+        begin = (
+            f"Begin with start, for this task: {given['task']}" if given.get("task") else "Begin with state."
+        )
         said = types.TextContent(text=f"{CYCLE}\n\nYour session is {given['session']!r}. {begin}")
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=said)])
 
@@ -240,7 +171,10 @@ class _Desk:
 def _declared(tool: Tool) -> types.Tool:
     looks = tool.name in LOOKING
     hints = types.ToolAnnotations(
-        read_only_hint=looks, destructive_hint=False, idempotent_hint=looks or tool.name == "start", open_world_hint=False
+        read_only_hint=looks,
+        destructive_hint=False,
+        idempotent_hint=looks or tool.name == "start",
+        open_world_hint=False,
     )
     return types.Tool(
         name=tool.name,
@@ -257,7 +191,14 @@ def _result(answer: Answer, session: AsyncSession | None) -> types.CallToolResul
     values: dict[str, Any] | None = None
     if session is not None:
         values = {"told": answer.told, "text": answer.text, "more": answer.more, **standing(session)}
+        where = [
+            f"version {values['version']}",
+            values["phase"],
+            values["digest"] and f"digest {values['digest']}",
+        ]
         more = "" if answer.more is None else f" More: page {answer.more}."
-        lines.append(f"({values['session']!r}: version {values['version']}, {values['phase']}.{more})")
+        lines.append(f"({session.name!r}: {', '.join(filter(None, where))}.{more})")
     said = [types.TextContent(text="\n".join(lines))]
-    return types.CallToolResult(content=cast("Any", said), structured_content=values, is_error=answer.is_refused)
+    return types.CallToolResult(
+        content=cast("Any", said), structured_content=values, is_error=answer.is_refused
+    )
