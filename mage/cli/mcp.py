@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
+import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -64,6 +65,7 @@ def mcp(
     with opened(store, make=True) as found:
         server = serving.state_server(found, asked, hidden={LOOKS})
         if http is None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # else Ctrl-C waits for the thread that reads input
             asyncio.run(serving.serve_stdio(server))
             return
         app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
