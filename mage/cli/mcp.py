@@ -8,12 +8,14 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
 from mage.cli.answerers import awaited_judge_at
+from mage.cli.naming import StoreName
 from mage.cli.output import Refused
 from mage.cli.sessions import LOOKS, Store, opened
 
@@ -52,24 +54,38 @@ def mcp(
 
     The client starts the command and talks over stdio, or with --http over HTTP. Where the environment variable MAGE_MCP_TOKEN is set, every request over HTTP must bear it.
     """
+    with _ended_by_interrupts():
+        _serve_store(store, judge, http, host)
+
+
+@contextmanager
+def _ended_by_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end the process as a kill does: nothing is lost by it, and the thread that reads input would not stop."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        from mage.integrations import mcp as serving  # noqa: PLC0415  # an extra
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _serve_store(store: StoreName, judge: str | None, port: int | None, host: str) -> None:
+    try:
+        from mage.integrations.mcp import serve_stdio, state_server  # noqa: PLC0415  # an extra
     except ModuleNotFoundError as missing:
         raise Refused(str(missing)) from None
     token = os.environ.get(TOKEN_VARIABLE)
-    if http is not None and host not in _LOOPBACK and not token:
+    if port is not None and host not in _LOOPBACK and not token:
         raise Refused(
             f"{host} can be reached from elsewhere: set {TOKEN_VARIABLE}, which every request must bear"
         )
     asked = None if judge is None else awaited_judge_at(judge)
     with opened(store, make=True) as found:
-        server = serving.state_server(found, asked, hidden={LOOKS})
-        if http is None:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # else Ctrl-C waits for the thread that reads input
-            asyncio.run(serving.serve_stdio(server))
+        server = state_server(found, asked, hidden={LOOKS})
+        if port is None:
+            asyncio.run(serve_stdio(server))
             return
         app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
-        _serve(guarded(app, token) if token else app, host, http)
+        _serve(guarded(app, token) if token else app, host, port)
 
 
 def _serve(app: App, host: str, port: int) -> None:
