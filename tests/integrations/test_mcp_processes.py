@@ -33,6 +33,7 @@ async def story(one: Hand, other: Hand) -> Said:
     assert (await other.grow("buy[lamp]")).is_refused
     left = await other("revise", step=1, lesson=LESSON, version=failed["version"])
     assert "buy[chrome chair]" in left["told"]
+    assert LESSON in left["text"]
     assert "Bought for $310." in (await one("look", step=0, page=0))["text"]
     await other.grow("buy[linen chair]", "Bought for $145.")
     await one.judge((await one.summarize(LINEN))["digest"])
@@ -56,7 +57,6 @@ def test_the_story_over_stdio_and_http(tmp_path: Path, mode: str) -> None:
     with Session.open(f"sqlite:///{store}", "shop") as session:
         assert [each.text for each in session.state().compressed] == [DESK, LINEN]
         assert session.version == shown["version"]
-    assert LESSON in shown["text"]
 
 
 def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
@@ -96,7 +96,9 @@ async def race(hands: Sequence[Hand], number: int) -> list[Said]:
     """Have every client grow so often at the same time, and compress between."""
     version = (await hands[0]("start", task="Count."))["version"]
     calls = [
-        hand("compress", text="So far.", version=version) if place == number // 2 else hand.grow(f"{who} {place}")
+        hand("compress", text="So far.", version=version)
+        if place == number // 2
+        else hand.grow(f"{who} {place}")
         for place in range(number)
         for who, hand in enumerate(hands)
     ]
@@ -157,7 +159,9 @@ def test_over_http_a_token_is_asked_for_where_one_is_set(tmp_path: Path) -> None
             client.post(url, json=body, headers={**accept, **more}).status_code
             for more in ({}, {"Authorization": "Bearer t0"}, {"Authorization": "Bearer t0p"})
         ]
-        named = client.post(url, json=body, headers={**accept, "Authorization": "Bearer t0p", "Host": "evil.example"})
+        named = client.post(
+            url, json=body, headers={**accept, "Authorization": "Bearer t0p", "Host": "evil.example"}
+        )
     assert answers[:2] == [401, 401]
     assert answers[2] not in (401, 403)
     assert named.status_code == 421

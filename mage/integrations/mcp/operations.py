@@ -14,7 +14,7 @@ import attrs
 from mage.effects import AsyncJudge, EffectError
 from mage.engine import Active, Failed, Passed, Rejected, Unverified
 from mage.integrations.mcp.tools import Given
-from mage.integrations.mcp.words import Answer, asked, inside, next_of, paged, refused
+from mage.integrations.mcp.words import Answer, asked, inside, next_of, no_page, paged, refused
 from mage.memory.notices import few, quoted
 from mage.render import one_line, render
 from mage.render.blocks import Block
@@ -170,6 +170,8 @@ def _shown(session: AsyncSession, page: int, told: str = "") -> Answer:
 
 async def _history(session: AsyncSession, page: int) -> Answer:
     """Return commands: a page is named by its newest version, so that it stays the same while others write."""
+    if not 0 <= page <= session.version:
+        return no_page(page)
     newest = page or session.version
     after = max(0, newest - _ENTRIES)
     entries = await session.history(after=after, upto=newest)

@@ -20,6 +20,7 @@ __all__ = [
     "boundaries",
     "inside",
     "next_of",
+    "no_page",
     "paged",
     "refused",
     "standing",
@@ -107,9 +108,14 @@ def inside(state: State, label: int) -> str | None:
 def paged(told: str, text: str, start: int) -> Answer:
     """Return a page that begins at a character of a text, ends with a line, and passes no content for words of ours."""
     if start and not 0 < start < len(text):
-        return refused(f"there is no page {start}: 0 is the first, and each answer names the one behind it.")
+        return no_page(start)
     end = start + PAGE_LENGTH
     if end < len(text):
         end = text.rfind("\n", start, end) + 1 or end
     begun = INDENT if start and text[start - 1] != "\n" else ""
     return Answer(told, begun + text[start:end], end if end < len(text) else None)
+
+
+def no_page(page: int) -> Answer:
+    """Return what is said where a page was asked for that there is not."""
+    return refused(f"there is no page {page}: 0 is the first, and each answer names the one behind it.")
