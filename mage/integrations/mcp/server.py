@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, final
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -12,7 +12,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 import mage
-from mage.chat import misfit
+from mage.chat import misfit, sendable
 from mage.effects import AsyncJudge, Tool
 from mage.engine import MageError
 from mage.integrations.mcp.operations import ask, carry_out
@@ -144,7 +144,7 @@ class _Desk:
                 text = render(session.state()) if part == "state" else "\n".join(map(str, draw(session.tree)))
         except MageError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
-        found = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=text)
+        found = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=sendable(text))
         return types.ReadResourceResult(contents=[found])
 
     async def list_prompts(self, _: _Context, __: _Cursor) -> types.ListPromptsResult:
@@ -187,18 +187,17 @@ def _declared(tool: Tool) -> types.Tool:
 
 def _result(answer: Answer, session: AsyncSession | None) -> types.CallToolResult:
     """Return an answer and where the session stands, as words and as values."""
-    lines = [answer.told.rstrip("\n"), *([answer.text.rstrip("\n")] if answer.text else [])]
+    told, text = sendable(answer.told), sendable(answer.text)
+    said = [part.rstrip("\n") for part in (told, text) if part]
     values: dict[str, Any] | None = None
     if session is not None:
-        values = {"told": answer.told, "text": answer.text, "more": answer.more, **standing(session)}
+        values = {"told": told, "text": text, "more": answer.more, **standing(session)}
         where = [
             f"version {values['version']}",
             values["phase"],
             values["digest"] and f"digest {values['digest']}",
         ]
         more = "" if answer.more is None else f" More: page {answer.more}."
-        lines.append(f"({session.name!r}: {', '.join(filter(None, where))}.{more})")
-    said = [types.TextContent(text="\n".join(lines))]
-    return types.CallToolResult(
-        content=cast("Any", said), structured_content=values, is_error=answer.is_refused
-    )
+        said.append(f"({session.name!r}: {', '.join(filter(None, where))}.{more})")
+    content: list[types.ContentBlock] = [types.TextContent(text="\n".join(said))]
+    return types.CallToolResult(content=content, structured_content=values, is_error=answer.is_refused)
