@@ -14,10 +14,10 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from mage.cli.answerers import awaited_judge_at
 from mage.cli.naming import StoreName
 from mage.cli.output import Refused
 from mage.cli.sessions import LOOKS, Store, opened
+from mage.effects import AsyncJudge
 
 __all__ = ["guarded", "mcp"]
 
@@ -78,7 +78,7 @@ def _serve_store(store: StoreName, judge: str | None, port: int | None, host: st
         raise Refused(
             f"{host} can be reached from elsewhere: set {TOKEN_VARIABLE}, which every request must bear"
         )
-    asked = None if judge is None else awaited_judge_at(judge)
+    asked = None if judge is None else _judge_named(judge)
     with opened(store, make=True) as found:
         server = state_server(found, asked, hidden={LOOKS})
         if port is None:
@@ -86,6 +86,12 @@ def _serve_store(store: StoreName, judge: str | None, port: int | None, host: st
             return
         app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
         _serve(guarded(app, token) if token else app, host, port)
+
+
+def _judge_named(model: str) -> AsyncJudge:
+    from mage.cli.answerers import awaited_judge_at  # noqa: PLC0415  # loads the agent too, which nobody else here needs
+
+    return awaited_judge_at(model)
 
 
 def _serve(app: App, host: str, port: int) -> None:

@@ -339,8 +339,26 @@ def test_a_judge_keeps_nobody_waiting() -> None:
 
     landed, overtaken = asyncio.run(run())
     assert (landed["phase"], landed["version"]) == ("Active", 5)
-    assert overtaken["phase"] == "Rejected"
-    assert "Somebody else was faster" in overtaken.words
+    assert (overtaken.is_refused, overtaken["phase"]) == (False, "Rejected")
+    assert "It was c." in overtaken.words
+
+
+def test_what_a_judge_was_not_there_for_comes_first() -> None:
+    """With steps behind it, it is judged by the next compress, which is to be decided on again."""
+    down = EffectError("timeout", "nobody answered")
+
+    async def judged(hand: Hand) -> list[Said]:
+        await hand.grow("a")
+        await hand.summarize("A.")
+        await hand.grow("b")
+        return [await hand.summarize("B.") for _ in range(3)]
+
+    judge = judging(down, down, Passed(), Passed())
+    unanswered, first, second = played(judged, judge=judge)
+    assert (unanswered.is_refused, unanswered["phase"]) == (True, "Unverified")
+    assert (first.is_refused, first["phase"]) == (True, "Active")
+    assert "an earlier summary came first. [Step 0] is judged" in first.words
+    assert (second.is_refused, second["phase"]) == (False, "Active")
 
 
 # -- pages ---------------------------------------------------------------------------------------------

@@ -94,8 +94,8 @@ async def _compress(session: AsyncSession, text: str, version: int) -> Answer:
     elif isinstance(state, Rejected) or not state.tree.segment():
         await session.retext(text)
     else:
-        return refused(f"an earlier summary comes first. {next_of(state)}")
-    return _to_judge(session, 0)
+        return attrs.evolve(refused(f"an earlier summary comes first. {next_of(state)}"), is_asking=True)
+    return attrs.evolve(_to_judge(session, 0), is_asking=True)
 
 
 def _to_judge(session: AsyncSession, page: int) -> Answer:
@@ -110,18 +110,19 @@ def _to_judge(session: AsyncSession, page: int) -> Answer:
     )
 
 
-async def ask(session: AsyncSession, judge: AsyncJudge) -> Answer:
+async def ask(session: AsyncSession, judge: AsyncJudge, answer: Answer) -> Answer:
     """Have what is pending judged; where there is no verdict to be had, it is for the client's own model."""
     request = session.judge_request()
     try:
         await session.judge(await judge(request), request.digest)
     except (EffectError, Refused, Conflict) as error:
         await session.refresh()
-        if not isinstance(session.phase, Unverified):
-            return Answer(f"Somebody else was faster than the judge. {next_of(session.phase)}")
-        answer = _to_judge(session, 0)
-        return attrs.evolve(answer, told=f"The judge gave no verdict ({error}). {answer.told}")
-    return Answer(next_of(session.phase))
+        if isinstance(session.phase, Unverified):
+            return attrs.evolve(answer, told=f"The judge gave no verdict ({error}). {answer.told}")
+    told = next_of(session.phase)
+    return (
+        refused(f"an earlier summary came first. {told} Decide again.") if answer.is_refused else Answer(told)
+    )
 
 
 async def _verdict(session: AsyncSession, given: Given) -> Answer:

@@ -103,9 +103,9 @@ class _Desk:
     async def _done(self, tool: str, given: Given) -> types.CallToolResult:
         async with self._sessions.alone(given["session"], given.get("task")) as session:
             answer = await carry_out(tool, session, given)
-            if self._judge is None or tool != "compress" or answer.is_refused:
+            if self._judge is None or not answer.is_asking:
                 return _result(answer, session)
-        return _result(await ask(session, self._judge), session)  # the judge keeps nobody waiting
+        return _result(await ask(session, self._judge, answer), session)  # meanwhile nobody is kept waiting
 
     async def list_resources(self, _: _Context, params: _Cursor) -> types.ListResourcesResult:
         """List what can be read of each session, some sessions at a time, in order of names."""

@@ -40,12 +40,14 @@ class Answer:
         text: what was asked for, or this page of it.
         more: the page behind it; None where there is none.
         is_refused: whether nothing was done.
+        is_asking: whether it is about a summary that is to be judged first.
     """
 
     told: str
     text: str = ""
     more: int | None = None
     is_refused: bool = False
+    is_asking: bool = False
 
 
 def refused(why: str) -> Answer:
