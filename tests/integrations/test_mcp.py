@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar, cast, final
 from urllib.parse import quote
 
 import pytest
@@ -20,7 +20,7 @@ from mage.integrations.mcp import state_server
 from mage.integrations.mcp.tools import ANSWER, CYCLE, TOOLS
 from mage.integrations.mcp.words import PAGE_LENGTH
 from mage.session import Session
-from mage.stores import MemoryStore
+from mage.stores import Head, MemoryStore, Record
 from tests.cli.runner import mage
 from tests.integrations.mcp_clients import MODES, Hand, Said, here
 from tests.providers.forms import check_functions
@@ -186,6 +186,58 @@ def test_what_was_done_lands_where_the_phase_allows() -> None:
     assert (behind.is_refused, behind["phase"]) == (False, "Unverified")
     assert (barred.is_refused, barred["phase"]) == (True, "Rejected")
     assert (after.is_refused, after["phase"]) == (False, "Active")
+
+
+@final
+class Overtaking:
+    """A store in which, once armed, somebody else grows right before the next append."""
+
+    def __init__(self) -> None:
+        self._inner = MemoryStore()
+        self.is_armed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
+        if self.is_armed:
+            self.is_armed = False
+            with Session.open(self._inner, name) as other:
+                other.grow("theirs", "")
+        return self._inner.append(name, expected, records)
+
+
+def test_somebody_else_is_faster_by_a_hair() -> None:
+    """Between the look at the head and the write: what was done lands behind theirs, what was decided on is told."""
+    store = Overtaking()
+
+    async def overtaken(hand: Hand) -> tuple[Said, Said, Said]:
+        store.is_armed = True
+        grown = await hand.grow("ours")
+        store.is_armed = True
+        compressed = await hand("compress", text="Ours.", version=grown["version"])
+        return grown, compressed, await hand("state", page=0)
+
+    grown, compressed, state = played(overtaken, cast("MemoryStore", store))
+    assert (grown.is_refused, grown["told"]) == (False, "This is step 2.")
+    assert compressed.is_refused
+    assert "somebody else has written meanwhile" in compressed.words
+    assert [line for line in state["text"].splitlines() if line.startswith("Action")] == [
+        "Action: theirs",
+        "Action: ours",
+        "Action: theirs",
+    ]
+
+
+def test_walking_back_into_what_was_left_is_told() -> None:
+    """The same action with the same result from the same place is the same step (D10)."""
+
+    async def back(hand: Hand) -> Said:
+        await hand.grow("a")
+        await hand.go_back(0, "Not a.")
+        return await hand.grow("a")
+
+    assert "on a way that was left before" in played(back)["told"]
 
 
 def test_calls_of_one_reply_do_not_overtake_each_other() -> None:
