@@ -70,7 +70,11 @@ ANSWER: Final = Tool.of(
     version={"type": "integer"},
     phase={"type": "string", "enum": ["Active", "Unverified", "Rejected"]},
     digest={"type": ["string", "null"], "description": "of the summary that waits for a verdict"},
-    boundaries={"type": "array", "items": {"type": "integer"}, "description": "where revise may go back to"},
+    boundaries={
+        "type": "array",
+        "items": {"type": "integer"},
+        "description": "where revise may go back to, the newest of it",
+    },
 ).parameters
 """The schema of their structured results."""
 

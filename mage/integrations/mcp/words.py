@@ -28,6 +28,8 @@ __all__ = [
 
 PAGE_LENGTH: Final = 16_000
 """Characters of a page."""
+_NAMED: Final = 20
+"""Boundaries that an answer names at most."""
 
 
 @final
@@ -68,8 +70,8 @@ def standing(session: AsyncSession) -> dict[str, Any]:
 
 
 def boundaries(state: State) -> tuple[StepId, ...]:
-    """Return where revise may go back to: what it says to whoever asks for a step that cannot be one."""
-    return revise(state, -1, "").failure().legal
+    """Return where revise may go back to, the newest of it: what it says to whoever asks for a step that cannot be one."""
+    return revise(state, -1, "").failure().legal[-_NAMED:]
 
 
 def next_of(state: State) -> str:
