@@ -142,8 +142,8 @@ def main(
     """Keep, show and change the execution state of long-running agents.
 
     A session is named STORE#NAME: work.db#monday is the session "monday" in the file work.db, and work.db#monday@12
-    is its version 12. A store with one session needs no name, and MAGE_STORE=work.db no store. Every command takes
-    --json, and -h for its own help.
+    is its version 12. A store with one session needs no name, and MAGE_STORE=work.db no store. Every command but mcp
+    takes --json, and each -h for its own help.
     """
 
 
