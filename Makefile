@@ -98,6 +98,7 @@ package: .venv/dev          ## Build, install into a new environment, run.
 	.venv/fresh/bin/python -I -c "import mage.testing" 2>&1 | grep -q "pip install 'mage-state\[testing\]'"
 	.venv/fresh/bin/python -I -c "import mage.agent" 2>&1 | grep -q "pip install 'mage-state\[agent\]'"
 	.venv/fresh/bin/python -I -c "import mage.llm" 2>&1 | grep -q "pip install 'mage-state\[openai\]'"
+	.venv/fresh/bin/python -I -c "import mage.integrations.mcp" 2>&1 | grep -q "pip install 'mage-state\[mcp\]'"
 	.venv/fresh/bin/python -I -c "import mage.stores; mage.stores.open_store('postgresql:///x')" 2>&1 | grep -q "pip install 'mage-state\[postgres\]'"
 	.venv/fresh/bin/python -I -c "import mage; mage.Session.open('sqlite:///.venv/fresh/work.db', 'x', task='t').grow('act', 'seen')"
 	.venv/fresh/bin/python -I -c "import mage; print(mage.Session.open('sqlite:///.venv/fresh/work.db', 'x').state())" | grep -q "action='act'"

@@ -48,11 +48,14 @@ DATABASES: Final = {
     "psycopg": ("mage/stores/postgres.py",),
 }
 """Where each database's driver is imported."""
+PROTOCOLS: Final = {"mcp", "mcp_types", "uvicorn"}
 CLIENTS: Final = {"openai", "httpx", "httpx2", "httpcore", "httpcore2"}
 CAN_FAIL: Final = ("assert", "pytest.raises", "check", "run_state_machine")
 MODULES: Final = sorted((ROOT / "mage").rglob("*.py"))
 SOURCES: Final = sorted(
-    path for room in ("mage", "specs", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py")
+    path
+    for room in ("mage", "specs", "tests", "benchmarks", "examples")
+    for path in (ROOT / room).rglob("*.py")
 )
 TESTS: Final = [path for path in SOURCES if path.name.startswith("test_") and ROOT / "tests" in path.parents]
 
@@ -149,6 +152,17 @@ def test_only_the_room_of_models_imports_a_client() -> None:
         if room_of(path) != "llm"
         for line, module in imports(path)
         if module.split(".")[0] in CLIENTS
+    )
+
+
+def test_only_integrations_import_other_peoples_protocols() -> None:
+    """The SDK of MCP, and the server that it brings, are loaded by what serves by it and by nothing else."""
+    none_of(
+        f"{place(path, line)}: {module}"
+        for path in MODULES
+        if room_of(path) != "integrations" and path.relative_to(ROOT).as_posix() != "mage/cli/mcp.py"
+        for line, module in imports(path)
+        if module.split(".")[0] in PROTOCOLS
     )
 
 

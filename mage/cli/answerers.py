@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Final, TypeAlias, final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -18,7 +19,7 @@ from mage.cli.environments import GROUP, SHOP, complete_environment
 from mage.cli.output import Refused
 from mage.cli.script import BadScript, Played, read_script
 from mage.demo import shop
-from mage.effects import Judge, Model, Summarizer
+from mage.effects import AsyncJudge, Judge, Model, Summarizer
 from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "RunSetup",
     "ScriptFile",
     "answerers_of",
+    "awaited_judge_at",
     "model_at",
 ]
 
@@ -335,6 +337,26 @@ def model_at(
     Raises:
         Refused: there is no key or none that can be sent, no address or proxy that can be used, or no `openai` client.
     """
+    with _models("--offline needs no model", base_url) as llm:
+        client = stack.enter_context(llm.client(base_url=base_url))
+        chat = llm.ChatModel(client, model, mode=_PROMPT_MODES[mode])
+        return Answerers(chat, llm.ChatJudge(client, judge_model or model), llm.ChatSummarizer(client, model))
+
+
+def awaited_judge_at(model: str) -> AsyncJudge:
+    """Return a judge behind the address of the environment variables, or OpenAI's; nothing is sent yet.
+
+    Raises:
+        Refused: as `model_at`.
+    """
+    with _models("without --judge the client's own model judges") as llm:
+        judge: AsyncJudge = llm.AsyncChatJudge(llm.async_client(), model)
+        return judge
+
+
+@contextmanager
+def _models(otherwise: str, base_url: str | None = None) -> Iterator[ModuleType]:
+    """Give `mage.llm`, and refuse in one line what is wrong with it, with a key, an address or a proxy."""
     _require_address("--base-url", base_url)
     _require_address("OPENAI_BASE_URL", os.environ.get("OPENAI_BASE_URL"))
     try:
@@ -342,13 +364,11 @@ def model_at(
     except ModuleNotFoundError as missing:
         raise Refused(str(missing)) from None
     try:
-        client = stack.enter_context(llm.client(base_url=base_url))
+        yield llm
     except (llm.BadAddress, llm.BadProxy) as error:
         raise Refused(str(error)) from None
     except (llm.MissingKey, llm.BadKey) as error:
-        raise Refused(f"{error}; --offline needs no model") from None
-    chat = llm.ChatModel(client, model, mode=_PROMPT_MODES[mode])
-    return Answerers(chat, llm.ChatJudge(client, judge_model or model), llm.ChatSummarizer(client, model))
+        raise Refused(f"{error}; {otherwise}") from None
 
 
 def _require_address(where: str, given: str | None) -> None:

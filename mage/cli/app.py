@@ -25,6 +25,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "demo": ("Run an agent", "demo", "demo"),
     "run": ("Run an agent", "run", "run"),
     "rerun": ("Run an agent", "rerun", "rerun_session"),
+    "mcp": ("Run an agent", "mcp", "mcp"),
     "sessions": ("Look at sessions", "show", "sessions"),
     "tree": ("Look at sessions", "show", "tree"),
     "show": ("Look at sessions", "show", "show"),
@@ -141,8 +142,8 @@ def main(
     """Keep, show and change the execution state of long-running agents.
 
     A session is named STORE#NAME: work.db#monday is the session "monday" in the file work.db, and work.db#monday@12
-    is its version 12. A store with one session needs no name, and MAGE_STORE=work.db no store. Every command takes
-    --json, and -h for its own help.
+    is its version 12. A store with one session needs no name, and MAGE_STORE=work.db no store. Every command but mcp
+    takes --json, and each -h for its own help.
     """
 
 

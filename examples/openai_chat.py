@@ -1,0 +1,30 @@
+"""A loop over OpenAI's chat completions. End it anywhere and run it again: it goes on where it was.
+
+pip install 'mage-state[openai]'; OPENAI_API_KEY=... python examples/openai_chat.py
+"""
+
+import openai
+
+import mage
+from mage.chat import declared
+from mage.effects import Tool
+from mage.llm import ChatJudge
+
+MODEL, TASK = "gpt-5-mini", "Buy a desk, then a chair that fits it."
+PRICES = {"oak desk": 310, "chrome chair": 129, "linen chair": 145}
+TOOLS = declared([Tool.of("buy", f"Buy one of: {', '.join(PRICES)}.", item={"type": "string"})], "chat")
+
+
+def main(store="chat.db", **more):  # such as reasoning_effort="high"
+    client = openai.OpenAI()
+    with mage.Memory.open(store, "shop", task=TASK, judge=ChatJudge(client, MODEL)) as memory:
+        while True:
+            messages, tools = memory.messages("chat", beside=TOOLS), [*TOOLS, *memory.tools("chat")]
+            reply = client.chat.completions.create(model=MODEL, messages=messages, tools=tools, **more)
+            taken = memory.take(reply, perform=lambda call: f"Bought for ${PRICES[call.arguments['item']]}.")
+            if taken.finished:
+                return taken.text
+
+
+if __name__ == "__main__":
+    print(main())
