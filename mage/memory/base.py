@@ -37,7 +37,7 @@ from mage.memory.exchange import (
     results_of,
     why_barred,
 )
-from mage.memory.follow import Transcript, begins, goes_on, marked
+from mage.memory.follow import Transcript, begins, goes_on, marked, turns
 from mage.memory.guards import (
     BadAgent,
     require_one_of,
@@ -178,7 +178,7 @@ class MemoryBase(Generic[S]):
         return taken
 
     def _following(self, transcript: Transcript) -> Callable[[Run], Program[None]]:
-        parts = tuple(transcript)
+        parts = turns(transcript)
         marks = marked(parts)
 
         async def turn(run: Run) -> None:

@@ -6,41 +6,68 @@ taken of it is known in this process by its place; in another one, by the replie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias, final
 
 import attrs
 
-from mage.chat import AssistantReply, read_reply
-from mage.effects import Observed
+from mage.chat import AssistantReply, ToolResult
 from mage.engine import State, view
 from mage.memory.journal import Tally
+
+Transcript: TypeAlias = Iterable[str | AssistantReply | ToolResult]
+"""What the user said, what the model replied and what came back from its calls, in order; no system prompt."""
 
 
 @final
 @attrs.frozen
 class Turn:
-    """A reply in a transcript, and what came back from its calls.
+    """A reply in a transcript.
 
     Attributes:
-        reply: the client's object, or the same as JSON; see `Memory.take`.
-        results: by call id, of the calls that were carried out.
+        reply: what the model replied.
+        results: what came back from its calls, by their ids; a call that was not carried out has none.
     """
 
-    reply: AssistantReply = attrs.field(converter=read_reply)
-    results: Mapping[str, str | Observed] = attrs.field(factory=dict)
+    reply: AssistantReply
+    results: dict[str, str] = attrs.field(factory=dict)
 
 
-Transcript: TypeAlias = Sequence[str | Turn]
-"""What the user said and what the model replied, in order; no system prompt."""
+def turns(transcript: Transcript) -> list[str | Turn]:
+    """Return a transcript with each result at its reply; results of calls that it does not have are left out.
+
+    Cost: O(size).
+
+    Raises:
+        TypeError: a part is none.
+    """
+    found: list[str | Turn] = []
+    calls: dict[str, Turn] = {}
+    for part in transcript:
+        match part:
+            case str():
+                found.append(part)
+            case AssistantReply():
+                turn = Turn(part)
+                found.append(turn)
+                calls = {call.id: turn for call in part.calls}
+            case ToolResult(call, text):
+                if call in calls:
+                    calls[call].results[call] = text
+            case _:
+                raise TypeError(
+                    f"a {type(part).__name__} is no part of a transcript: a text, an AssistantReply or a ToolResult is"
+                )
+    return found
+
 
 _SAID: Final = "said "
 _END: Final = "end "
 
 
-def marked(transcript: Transcript) -> list[str]:
+def marked(parts: Sequence[str | Turn]) -> list[str]:
     """Return by what each part of a transcript is known again. Cost: O(size)."""
-    return [_mark(part) for part in transcript]
+    return [_mark(part) for part in parts]
 
 
 def _mark(part: str | Turn) -> str:

@@ -252,12 +252,13 @@ class Memory(MemoryBase[Session]):
         that begins with what the agent is at goes on with that.
 
         Args:
-            transcript: what the user said, as texts, and the model's replies with their results, as
-                `mage.memory.Turn`. Cost: O(its size), and that of taking what is new.
+            transcript: what the user said, as texts, and the model's replies with what came back from their calls,
+                as `AssistantReply` and `ToolResult` of `mage.chat`. A call without a result was not carried out.
+                Cost: O(its size), and that of taking what is new.
 
         Raises:
-            ValueError, Stopped, SessionClosed, WrongProcess, StoreError: as from `take`. What was taken until then
-                stays, and the same transcript may be given again.
+            Stopped, SessionClosed, WrongProcess, StoreError: as from `take`. What was taken until then stays, and
+                the same transcript may be given again.
         """
         with self._alone():
             self._drive(self._following(transcript))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -10,22 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.chat import read_reply
+from mage.chat import AssistantReply, ToolResult, read_reply
 from mage.engine import ApplyVerdict, Compress, Grow, Instruct, Start
-from mage.memory import AsyncMemory, Memory, Turn
+from mage.memory import AsyncMemory, Memory
 from mage.session import OtherTask
 from mage.stores import MemoryStore, UnknownJournal
 from tests.memory.replies import TASK, buy, compress, journal, judged_by, memory, notices, reply, revise
 from tests.memory.test_surviving import MADE
 
-Part: TypeAlias = str | Turn
+Part: TypeAlias = str | AssistantReply | ToolResult
 
 
-def turn(*calls: Any, text: str = "", key: str = "x") -> Turn:
+def turn(*calls: Any, text: str = "", key: str = "x") -> list[Part]:
     """Return a reply whose calls to the host's tools were carried out."""
-    said = reply(*calls, text=text, ids=[f"{key}{place}" for place in range(len(calls))])
-    read = read_reply(said)
-    return Turn(said, {call.id: f"{call.arguments} done" for call in read.calls if call.name == "buy"})
+    read = read_reply(reply(*calls, text=text, ids=[f"{key}{place}" for place in range(len(calls))]))
+    return [
+        read,
+        *[ToolResult(call.id, f"{call.arguments} done") for call in read.calls if call.name == "buy"],
+    ]
 
 
 @st.composite
@@ -34,17 +37,19 @@ def transcripts(draw: st.DrawFn) -> list[Part]:
     told = draw(
         st.lists(st.one_of(st.lists(MADE, min_size=1, max_size=3), st.just("And a lamp.")), max_size=7)
     )
-    return [
-        TASK,
-        *[each if isinstance(each, str) else turn(*each, key=f"c{n}_") for n, each in enumerate(told)],
-    ]
+    parts = [[each] if isinstance(each, str) else turn(*each, key=f"c{n}_") for n, each in enumerate(told)]
+    return [TASK, *itertools.chain.from_iterable(parts)]
 
 
 def followed(transcript: Sequence[Part], ends: Sequence[int], *, restarts: bool, shows: bool) -> list[object]:
-    """Return the journal after a transcript that was handed over as it grew, and the last time whole."""
+    """Return the journal after a transcript that was handed over as it grew, and the last time whole.
+
+    As frameworks do, it is handed over where every call has what came back from it.
+    """
     store = MemoryStore()
     kept = memory(store)
-    for end in [*sorted(ends), len(transcript)]:
+    whole = [place for place, part in enumerate(transcript) if not isinstance(part, ToolResult)]
+    for end in [*[whole[end] for end in sorted(ends) if end < len(whole)], len(transcript)]:
         kept = memory(store) if restarts else kept
         kept.follow(transcript[:end])
         if shows:
@@ -59,6 +64,9 @@ def test_however_a_transcript_is_handed_over_the_journal_is_the_same(
     """At once or as it grows, some of it twice, in one process or in several: as if it had been taken once."""
     once = followed(transcript, [], restarts=False, shows=False)
     assert followed(transcript, ends, restarts=restarts, shows=False) == once
+    assert sum(isinstance(part, ToolResult) for part in transcript) == sum(
+        isinstance(each, Grow) for each in once
+    )
 
 
 @given(transcripts(), st.integers(0, 8))
@@ -68,7 +76,9 @@ def test_a_transcript_may_be_shortened_at_its_beginning(transcript: list[Part], 
     kept = memory(store)
     kept.follow(transcript)
     before = journal(kept)
-    last = max([place for place, part in enumerate(transcript) if isinstance(part, Turn)], default=0)
+    last = max(
+        [place for place, part in enumerate(transcript) if isinstance(part, AssistantReply)], default=0
+    )
     kept.follow(transcript[min(cut, last) :])
     assert journal(kept) == before
 
@@ -76,7 +86,7 @@ def test_a_transcript_may_be_shortened_at_its_beginning(transcript: list[Part], 
 def test_what_the_user_says_behind_the_task_is_placed() -> None:
     """The task is not placed again; further words are instructions where they were said, blank ones are none."""
     with memory() as kept:
-        kept.follow([TASK, turn(buy("desk")), "And a lamp.", "  ", turn(compress("Desk."), key="y")])
+        kept.follow([TASK, *turn(buy("desk")), "And a lamp.", "  ", *turn(compress("Desk."), key="y")])
         assert journal(kept)[1:4] == [
             Grow('buy {"item":"desk"}', '{"item": "desk"} done'),
             Instruct("And a lamp."),
@@ -89,12 +99,12 @@ def test_a_new_run_on_the_same_session_goes_on() -> None:
     store = MemoryStore()
     with memory(store) as kept:
         kept.follow([TASK])
-        kept.follow([TASK, turn(buy("desk"))])
+        kept.follow([TASK, *turn(buy("desk"))])
     with memory(store) as kept:
         kept.follow([TASK])
         assert [type(each) for each in journal(kept)] == [Start, Grow]
-        kept.follow([TASK, turn(compress("Desk."), key="y")])
-        kept.follow([TASK, turn(compress("Desk."), key="y"), turn(text="Done.")])
+        kept.follow([TASK, *turn(compress("Desk."), key="y")])
+        kept.follow([TASK, *turn(compress("Desk."), key="y"), *turn(text="Done.")])
         kept.follow(["And a lamp."])
         assert [type(each) for each in journal(kept)] == [Start, Grow, Compress, ApplyVerdict, Instruct]
 
@@ -102,7 +112,7 @@ def test_a_new_run_on_the_same_session_goes_on() -> None:
 def test_words_that_are_said_again_after_the_end_are_a_new_wish() -> None:
     """In the process that saw the end; what was said before it stays what it was."""
     with memory() as kept:
-        kept.follow([TASK, turn(buy("desk")), turn(text="Done.")])
+        kept.follow([TASK, *turn(buy("desk")), *turn(text="Done.")])
         kept.follow([TASK])
         assert journal(kept)[2:] == [Instruct(TASK)]
 
@@ -110,21 +120,21 @@ def test_words_that_are_said_again_after_the_end_are_a_new_wish() -> None:
 def test_a_refused_call_is_not_refused_again_with_each_reply() -> None:
     """Nothing is recorded of it, so the journal does not know it: the process does."""
     with memory() as kept:
-        first = [TASK, turn(compress("Nothing."))]
+        first: list[Part] = [TASK, *turn(compress("Nothing."))]
         kept.follow(first)
         assert "You cannot compress now" in str(notices(kept.messages()))
-        kept.follow([*first, turn(buy("desk"), key="y")])
+        kept.follow([*first, *turn(buy("desk"), key="y")])
         assert "You cannot" not in str(notices(kept.messages()))
 
 
 def test_a_transcript_that_departs_from_the_journal_repeats_nothing() -> None:
     """An application that goes on from an older transcript: what both have in common is known, the rest is new."""
     store = MemoryStore()
-    common = [TASK, turn(buy("desk"))]
+    common: list[Part] = [TASK, *turn(buy("desk"))]
     with memory(store) as kept:
-        kept.follow([*common, turn(buy("lamp"), key="y")])
+        kept.follow([*common, *turn(buy("lamp"), key="y")])
     with memory(store) as kept:
-        kept.follow([*common, turn(buy("rug"), key="z")])
+        kept.follow([*common, *turn(buy("rug"), key="z")])
         assert [each.action for each in kept.session.state().raw] == [
             'buy {"item":"desk"}',
             'buy {"item":"lamp"}',
@@ -146,7 +156,7 @@ def test_a_judge_that_raises_is_asked_again_with_the_same_transcript() -> None:
         asked.clear()
         with Memory.open(MemoryStore(), "m", task=TASK, judge=judge) as kept:
             said = reply(buy("desk"), compress("Desk."), ids=["a", "b"] if key else None)
-            transcript = [TASK, Turn(said, {"a": "ok"} if key else {"": "ok"})]
+            transcript: list[Part] = [TASK, read_reply(said), ToolResult("a" if key else "", "ok")]
             with pytest.raises(RuntimeError):
                 kept.follow(transcript)
             kept.follow(transcript)
@@ -156,11 +166,11 @@ def test_a_judge_that_raises_is_asked_again_with_the_same_transcript() -> None:
 
 def test_the_twin_follows_too() -> None:
     """The same transcript in both twins gives the same journal."""
-    transcript = [
+    transcript: list[Part] = [
         TASK,
-        turn(buy("chrome chair"), compress("Chair: chrome")),
+        *turn(buy("chrome chair"), compress("Chair: chrome")),
         "Go on.",
-        turn(revise(0, "no"), key="y"),
+        *turn(revise(0, "no"), key="y"),
     ]
 
     async def awaited() -> list[object]:
@@ -172,6 +182,16 @@ def test_the_twin_follows_too() -> None:
             return [entry.command for entry in await kept.session.history()]
 
     assert asyncio.run(awaited()) == followed(transcript, [], restarts=False, shows=False)
+
+
+def test_what_is_no_part_of_a_transcript_is_refused() -> None:
+    """In one line that names its type; a result whose call is not there any more is passed over."""
+    strange: Any = {"role": "user"}
+    with memory() as kept:
+        kept.follow([ToolResult("gone", "ok"), TASK])
+        with pytest.raises(TypeError, match="a dict is no part of a transcript"):
+            kept.follow([strange])
+        assert journal(kept) == [Start(TASK)]
 
 
 @pytest.mark.parametrize("twin", ["Memory", "AsyncMemory"])
