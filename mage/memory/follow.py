@@ -13,7 +13,8 @@ import attrs
 
 from mage.chat import AssistantReply, ToolResult
 from mage.engine import State, view
-from mage.memory.journal import Tally
+from mage.memory.journal import REPLY, Tally
+from mage.session import Entry
 
 Transcript: TypeAlias = Iterable[str | AssistantReply | ToolResult]
 """What the user said, what the model replied and what came back from its calls, in order; no system prompt."""
@@ -59,6 +60,12 @@ def turns(transcript: Transcript) -> list[str | Turn]:
                     f"a {type(part).__name__} is no part of a transcript: a text, an AssistantReply or a ToolResult is"
                 )
     return found
+
+
+def departs(parts: Iterable[str | Turn], since: Iterable[Entry]) -> bool:
+    """Tell whether commands came of replies that a transcript does not have. Cost: O(size of both)."""
+    known = {part.reply.digest for part in parts if isinstance(part, Turn)}
+    return any(REPLY in entry.meta and entry.meta[REPLY] not in known for entry in since)
 
 
 _SAID: Final = "said "

@@ -59,7 +59,7 @@ from mage.memory.exchange import (
     undisturbed,
 )
 from mage.memory.extracted import extracted, extracted_awaited
-from mage.memory.follow import Transcript
+from mage.memory.follow import Transcript, departs, turns
 from mage.memory.guards import (
     answer_of,
     dropped,
@@ -262,6 +262,21 @@ class Memory(MemoryBase[Session]):
         """
         with self._alone():
             self._drive(self._following(transcript))
+
+    def departs(self, transcript: Transcript, version: int) -> bool:
+        """Tell whether a transcript goes on from before what was recorded behind a version: it lacks replies of that.
+
+        For hosts that can go back to an earlier state of their own: a transcript that departs is to be followed by
+        a memory on a fork of the session at the version that belonged to that state. Nothing is recorded.
+
+        Raises:
+            UnknownVersion: the session has no such version.
+            TypeError, SessionClosed, WrongProcess, StoreError: as from `follow`.
+        """
+        parts = turns(transcript)
+        with self._alone():
+            self._session.refresh()
+            return departs(parts, self._session.history(after=version))
 
     def record(
         self,
@@ -502,6 +517,13 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         """See `Memory.follow`."""
         async with self._alone():
             await self._drive(self._following(transcript))
+
+    async def departs(self, transcript: Transcript, version: int) -> bool:
+        """See `Memory.departs`."""
+        parts = turns(transcript)
+        async with self._alone():
+            await self._session.refresh()
+            return departs(parts, await self._session.history(after=version))
 
     async def record(
         self,

@@ -1,0 +1,8 @@
+"""mage in the tools that people already use: one module each, thin over `mage.Memory`, behind an extra of its name.
+
+`openai_agents`, `langchain` and `pydantic_ai` do the same two things around each call of the model: the framework's
+transcript is followed (`Memory.follow`), and S is sent in its place (`Memory.messages`). The transcript itself stays
+the framework's. Nothing is imported here: import the module that you need.
+"""
+
+__all__: list[str] = []

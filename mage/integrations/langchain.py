@@ -1,0 +1,220 @@
+"""LangChain's agents, and with them LangGraph: one middleware, over `Memory` for `invoke`, over `AsyncMemory` for `ainvoke`.
+
+    opens = partial(Memory.open, "work.db", judge=judge)
+    agent = create_agent("openai:gpt-5", tools=[...], middleware=[MageMiddleware(opens)], checkpointer=...)
+    agent.invoke({"messages": [...]}, {"configurable": {"thread_id": "monday"}})
+
+The session has the name of the thread. Where it stands is part of the graph's state, and so of each checkpoint:
+`state["mage"]` is `{"session": "monday", "version": 12}`. Whoever goes on from an earlier checkpoint goes on in a fork
+of the session, made at the version that the checkpoint names: nothing of what was done since is in the way.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NotRequired, TypeAlias, TypedDict, cast, final
+from uuid import uuid4
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+    from langchain.agents.middleware import ToolCallRequest as CallRequest
+    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+    from langchain_core.tools import BaseTool, StructuredTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+    from langgraph.config import get_config
+    from langgraph.types import Command
+except ModuleNotFoundError as _missing:
+    raise ModuleNotFoundError(
+        "mage.integrations.langchain needs its extra: pip install 'mage-state[langchain]'", name=_missing.name
+    ) from None
+
+from mage.chat import COMPRESS, REVISE, AssistantReply, ToolCall, ToolResult, canonical
+from mage.memory import AsyncMemory, Memory
+
+__all__ = ["MageMiddleware", "MageState", "Stands"]
+
+Parts: TypeAlias = Sequence[str | AssistantReply | ToolResult]
+Came: TypeAlias = ToolMessage | Command[Any]
+_OWN: Final = (COMPRESS.name, REVISE.name)
+_BARRED: Final = "mage: not done"
+
+
+class Stands(TypedDict):
+    """Where a session stands: its name, and the version of its journal."""
+
+    session: str
+    version: int
+
+
+class MageState(AgentState[Any]):
+    """The state of the graph, with the version of the session that belongs to it."""
+
+    mage: NotRequired[Stands]
+
+
+@final
+class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
+    """Follows the graph's transcript before each call of the model, and sends S in its place.
+
+    It brings the tools `compress` and `revise`, always the same two. While a summary has failed, no other tool is
+    carried out; a model that ends then is asked to go on. Memories stay open until `close` or `aclose`.
+
+    Args:
+        opens: is called with the name of a session and `or_task=`, and returns its memory: `partial(Memory.open,
+            store)`, with whatever else a memory takes; for `ainvoke` and `astream` `partial(AsyncMemory.open, store)`.
+    """
+
+    state_schema = MageState
+
+    def __init__(self, opens: Callable[..., Memory] | Callable[..., Awaitable[AsyncMemory]]) -> None:
+        super().__init__()
+        self._opens = opens
+        self._kept: dict[str, Memory] = {}
+        self._awaited: dict[str, AsyncMemory] = {}
+        self.tools = [
+            StructuredTool(
+                name=own.name, description=own.description, args_schema=dict(own.parameters), func=_noted
+            )
+            for own in (COMPRESS, REVISE)
+        ]
+
+    def before_model(self, state: MageState, runtime: object) -> dict[str, Any]:
+        """Follow the transcript, in a fork of the session where it goes on from an earlier checkpoint."""
+        parts, stands = list(_parts(state["messages"])), state.get("mage")
+        memory = self._memory(_name(stands), parts)
+        if stands and memory.departs(parts, stands["version"]):
+            with memory.session.fork(_branch(memory), at=stands["version"]) as fork:
+                memory = self._memory(fork.name, parts)
+        memory.follow(parts)
+        return {"mage": Stands(session=memory.session.name, version=memory.session.version)}
+
+    async def abefore_model(self, state: MageState, runtime: object) -> dict[str, Any]:
+        """See `before_model`."""
+        parts, stands = list(_parts(state["messages"])), state.get("mage")
+        memory = await self._amemory(_name(stands), parts)
+        if stands and await memory.departs(parts, stands["version"]):
+            async with await memory.session.fork(_branch(memory), at=stands["version"]) as fork:
+                memory = await self._amemory(fork.name, parts)
+        await memory.follow(parts)
+        return {"mage": Stands(session=memory.session.name, version=memory.session.version)}
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Send S; where the model ends and may not, send S again."""
+        state = cast("MageState", request.state)
+        memory = self._memory(_name(state["mage"]), parts := list(_parts(state["messages"])))
+        memory.follow(parts)  # a process that begins here has not yet
+        while True:
+            response = handler(_sending(request, memory.messages("chat", beside=_beside(request)), memory))
+            if not (answer := _answer(response)) or memory.take(answer).finished:
+                return response
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """See `wrap_model_call`."""
+        state = cast("MageState", request.state)
+        memory = await self._amemory(_name(state["mage"]), parts := list(_parts(state["messages"])))
+        await memory.follow(parts)
+        while True:
+            shown = await memory.messages("chat", beside=_beside(request))
+            response = await handler(_sending(request, shown, memory))
+            if not (answer := _answer(response)) or (await memory.take(answer)).finished:
+                return response
+
+    def wrap_tool_call(self, request: CallRequest, handler: Callable[[CallRequest], Came]) -> Came:
+        """Carry out a call, unless a summary has failed."""
+        return _barred(request, self._memory(_name(request.state["mage"]))) or handler(request)
+
+    async def awrap_tool_call(
+        self, request: CallRequest, handler: Callable[[CallRequest], Awaitable[Came]]
+    ) -> Came:
+        """See `wrap_tool_call`."""
+        return _barred(request, await self._amemory(_name(request.state["mage"]))) or await handler(request)
+
+    def close(self) -> None:
+        """Close the memories of `invoke`."""
+        while self._kept:
+            self._kept.popitem()[1].close()
+
+    async def aclose(self) -> None:
+        """Close the memories of `ainvoke`."""
+        while self._awaited:
+            await self._awaited.popitem()[1].close()
+
+    def _memory(self, name: str, parts: Parts = ()) -> Memory:
+        if name not in self._kept:
+            self._kept[name] = cast("Memory", self._opens(name, or_task=_task(parts)))
+        return self._kept[name]
+
+    async def _amemory(self, name: str, parts: Parts = ()) -> AsyncMemory:
+        if name not in self._awaited:
+            opening = cast("Awaitable[AsyncMemory]", self._opens(name, or_task=_task(parts)))
+            self._awaited[name] = await opening
+        return self._awaited[name]
+
+
+def _noted(**_: object) -> str:
+    return "noted"  # what was called is done between two calls of the model, once all results are there
+
+
+def _name(stands: Stands | None) -> str:
+    name = stands["session"] if stands else get_config().get("configurable", {}).get("thread_id")
+    if name is None:
+        raise ValueError('a session has the name of the thread: {"configurable": {"thread_id": ...}}')
+    return str(name)
+
+
+def _branch(memory: Memory | AsyncMemory) -> str:
+    return f"{memory.session.name}~{uuid4().hex[:8]}"
+
+
+def _task(parts: Parts) -> str | None:
+    return next((part for part in parts if isinstance(part, str) and part.strip()), None)
+
+
+def _parts(messages: Iterable[AnyMessage]) -> Iterator[str | AssistantReply | ToolResult]:
+    for message in messages:
+        if isinstance(message, HumanMessage):
+            yield str(message.text)
+        elif isinstance(message, AIMessage):
+            yield _reply(message)
+        elif isinstance(message, ToolMessage) and message.artifact != _BARRED:
+            yield ToolResult(message.tool_call_id, str(message.text) or str(message.content))
+
+
+def _reply(message: AIMessage) -> AssistantReply:
+    made = [ToolCall(call["id"] or "", call["name"], canonical(call["args"])) for call in message.tool_calls]
+    bad = [ToolCall(no["id"] or "", no["name"] or "", no["args"] or "") for no in message.invalid_tool_calls]
+    why = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
+    return AssistantReply(str(message.text), (*made, *bad), why in ("length", "max_tokens"))
+
+
+def _answer(response: ModelResponse[Any]) -> AssistantReply | None:
+    """Return the words with which the model ends; None where it goes on, or gave what its host asked for."""
+    last = response.result[-1]
+    ends = isinstance(last, AIMessage) and response.structured_response is None
+    reply = _reply(cast("AIMessage", last)) if ends else None
+    return None if reply is None or reply.calls else reply
+
+
+def _theirs(request: ModelRequest[Any]) -> list[BaseTool | dict[str, Any]]:
+    return [tool for tool in request.tools if getattr(tool, "name", "") not in _OWN]
+
+
+def _beside(request: ModelRequest[Any]) -> list[object]:
+    return [request.system_prompt or "", *map(convert_to_openai_tool, _theirs(request))]
+
+
+def _sending(
+    request: ModelRequest[Any], shown: Iterable[Mapping[str, Any]], memory: Memory | AsyncMemory
+) -> ModelRequest[Any]:
+    messages: list[AnyMessage] = [HumanMessage(message["content"]) for message in shown]
+    return request.override(messages=messages, tools=[*_theirs(request), *memory.tools("chat")])
+
+
+def _barred(request: CallRequest, memory: Memory | AsyncMemory) -> ToolMessage | None:
+    name, key = request.tool_call["name"], request.tool_call["id"]
+    why = "" if name in _OWN else memory.may_act()
+    return ToolMessage(why, tool_call_id=key, name=name, status="error", artifact=_BARRED) if why else None

@@ -1,0 +1,145 @@
+"""What frameworks are tried with: the desk shop, with two calls at once, and a run of 60 steps.
+
+The model is behind HTTP, on the server of `tests.providers`: it sees what a model would see, and has no memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import threading
+from collections.abc import Sequence
+from typing import Any, Final, final
+
+from mage.engine import ApplyVerdict, Command, Compress, Failed, Grow, Revise, Start, State
+from mage.llm import AsyncChatJudge, ChatJudge, async_client, client
+from mage.render import Meter
+from mage.tokens import default_counter
+from tests.providers.forms import Json, Prompt, Reply
+from tests.providers.server import ProviderServer
+from tests.providers.story import CHROME, DESK, FEEDBACK, LESSON, LINEN, PRICES, STORY, verdict
+
+SYSTEM: Final = "You keep house."
+LAMP: Final = "Bought for $20."
+SHOP: Final = (
+    ("", Reply(calls=(("buy", {"item": "oak desk"}), ("buy", {"item": "lamp"})))),
+    (LAMP, STORY[1][1]),
+    *STORY[2:4],
+    (FEEDBACK, Reply(calls=(("revise", {"step": 2, "lesson": LESSON}),))),
+    *STORY[5:],
+)
+"""The story of `tests.providers`, which begins with two calls in one reply."""
+
+STEPS: Final = 60
+PAGE: Final = "A page of the catalogue. " * 20
+READ: Final = "Read them all."
+
+
+def shop(prompt: Prompt) -> Reply:
+    """Return what the model does next, or what the judge says."""
+    if "passed" in prompt.asks:
+        return Reply(json.dumps(verdict(prompt.text)))
+    return next(reply for mark, reply in reversed(SHOP) if mark in prompt.text)
+
+
+def sold(item: str) -> str:
+    """Return what the shop says."""
+    return LAMP if item == "lamp" else f"Bought for ${PRICES[item]}."
+
+
+@final
+class Slow:
+    """A shop where the desk takes until the lamp is sold: results come in another order than the calls were made."""
+
+    def __init__(self) -> None:
+        self._lamp = threading.Event()
+
+    def buy(self, item: str) -> str:
+        """Buy an item."""
+        if item == "lamp":
+            self._lamp.set()
+        elif item == "oak desk":
+            assert self._lamp.wait(30), "the calls of a reply are carried out one after the other"
+        return sold(item)
+
+
+def reader(prompt: Prompt) -> Reply:
+    """Read page after page; where there is a `compress`, call it after every tenth."""
+    if "passed" in prompt.asks:
+        return Reply(json.dumps({"reasoning": "", "passed": True, "fault": "none", "feedback": ""}))
+    every = 11 if "compress" in prompt.tools else 10
+    tens, rest = divmod(prompt.turn, every)
+    if tens * 10 + rest >= STEPS and rest < 10:
+        return Reply("All read.")
+    if rest == 10:
+        return Reply(calls=(("compress", {"text": f"Pages {tens * 10} to {tens * 10 + 9} read: nothing."}),))
+    return Reply(calls=(("read", {"page": tens * 10 + rest}),))
+
+
+def page(number: int) -> str:
+    """Return what stands on a page."""
+    return f"{number}: {PAGE}"
+
+
+def require_the_story(commands: Sequence[Command]) -> None:
+    """Desk and lamp stand in the order of their calls; the desk passed, the chrome chair failed, the linen chair passed.
+
+    Raises:
+        AssertionError: it went otherwise.
+    """
+    assert isinstance(commands[0], Start)
+    grown = [command.action for command in commands if isinstance(command, Grow)]
+    bought = ["oak desk", "lamp", "chrome chair", "linen chair"]
+    assert grown == [f'buy {{"item":"{item}"}}' for item in bought]
+    assert [each.text for each in commands if isinstance(each, Compress)] == [DESK, CHROME, LINEN]
+    verdicts = [command.verdict for command in commands if isinstance(command, ApplyVerdict)]
+    assert [isinstance(verdict, Failed) for verdict in verdicts] == [False, True, False]
+    assert [command.lesson for command in commands if isinstance(command, Revise)] == [FEEDBACK, LESSON]
+
+
+def asked_of_model(server: ProviderServer) -> list[Json]:
+    """Return the bodies of the requests to the model; the judge's are left out."""
+    return [taken.body for taken in server.taken if taken.prompt.tools]
+
+
+def judge_of(server: ProviderServer) -> ChatJudge:
+    """Return a judge that the same server answers."""
+    return ChatJudge(client(base_url=server.openai_url, environment={"OPENAI_API_KEY": "k"}), "m")
+
+
+def async_judge_of(server: ProviderServer) -> AsyncChatJudge:
+    """Return the twin."""
+    return AsyncChatJudge(async_client(base_url=server.openai_url, environment={"OPENAI_API_KEY": "k"}), "m")
+
+
+@final
+class Watched:
+    """A memory that notes what it shows, and what was put around that."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+        self.shown: list[str] = []
+        self.beside: list[object] = []
+
+    def messages(self, *given: Any, **named: Any) -> Any:
+        """Show S, in either twin."""
+        self.beside.append(named.get("beside"))
+        shown = self._memory.messages(*given, **named)
+        return self._later(shown) if inspect.isawaitable(shown) else self._noted(shown)
+
+    async def _later(self, shown: Any) -> Any:
+        return self._noted(await shown)
+
+    def _noted(self, shown: Any) -> Any:
+        assert [message["role"] for message in shown] == ["user"]
+        self.shown.append(shown[0]["content"])
+        return shown
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._memory, name)
+
+
+def tokens(body: Json) -> int:
+    """Return about how many tokens the model reads of a request."""
+    return default_counter().count(json.dumps([body.get("messages") or body.get("input"), body["tools"]]))

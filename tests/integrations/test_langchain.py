@@ -1,0 +1,208 @@
+"""LangChain and LangGraph with their real packages and clients, over HTTP, against a server that refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import pytest
+
+pytest.importorskip("langchain")
+pytest.importorskip("langchain_openai")
+
+from langchain.agents import create_agent
+from langchain_core.messages import ToolMessage
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+
+from mage.engine import Failed, Grow, JudgeRequest, Passed, Verdict
+from mage.integrations.langchain import MageMiddleware
+from mage.memory import AsyncMemory, Memory
+from mage.stores import MemoryStore
+from tests.integrations.story import (
+    LAMP,
+    SYSTEM,
+    Slow,
+    Watched,
+    asked_of_model,
+    async_judge_of,
+    judge_of,
+    require_the_story,
+    shop,
+    sold,
+)
+from tests.memory.test_surviving import Crash, Dying
+from tests.providers.forms import Prompt, Reply
+from tests.providers.server import ProviderServer
+from tests.providers.story import DESK, END, TASK
+
+MONDAY: Final = {"configurable": {"thread_id": "monday"}}
+SAID: Final = {"messages": [{"role": "user", "content": TASK}]}
+TWINS: Final = ["invoke", "ainvoke"]
+
+
+def model_at(server: ProviderServer, **more: Any) -> ChatOpenAI:
+    """Return LangChain's client of OpenAI, at a server."""
+    given: dict[str, Any] = {"base_url": server.openai_url, "api_key": "k", "max_retries": 0, **more}
+    return ChatOpenAI(model="m", **given)
+
+
+def opens(server: ProviderServer, store: Any, twin: str, watched: list[Watched] | None = None, **more: Any) -> Callable[..., Any]:
+    """Return how a middleware opens its memories; they are kept in `watched`."""
+    kept = [] if watched is None else watched
+
+    def plain(name: str, **given: Any) -> Any:
+        kept.append(Watched(Memory.open(store, name, judge=judge_of(server), **more, **given)))
+        return kept[-1]
+
+    async def awaited(name: str, **given: Any) -> Any:
+        kept.append(Watched(await AsyncMemory.open(store, name, judge=async_judge_of(server), **more, **given)))
+        return kept[-1]
+
+    return plain if twin == "invoke" else awaited
+
+
+def with_judge(store: MemoryStore, twin: str, judge: Callable[[JudgeRequest], Verdict]) -> Callable[..., Any]:
+    """Return how a middleware opens memories with a judge that needs no server."""
+
+    async def awaited(request: JudgeRequest) -> Verdict:
+        return judge(request)
+
+    if twin == "invoke":
+        return partial(Memory.open, store, judge=judge)
+    return partial(AsyncMemory.open, store, judge=awaited)
+
+
+def buys(item: str) -> Reply:
+    """Return a reply that buys an item."""
+    return Reply(calls=(("buy", {"item": item}),))
+
+
+def told_by(story: tuple[tuple[str, Reply], ...], prompt: Prompt) -> Reply:
+    """Return the last reply of a story whose mark is shown."""
+    return next(reply for mark, reply in reversed(story) if mark in prompt.text)
+
+
+def run(agent: Any, twin: str, given: Any, config: Any) -> Any:
+    """Run an agent by either twin."""
+    if twin == "invoke":
+        return agent.invoke(given, config)
+    return asyncio.run(agent.ainvoke(given, config))
+
+
+def journal(store: MemoryStore, name: str) -> list[Any]:
+    """Return the commands of a session."""
+    with Memory.open(store, name) as kept:
+        return [entry.command for entry in kept.session.history()]
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("interface", ["chat", "responses"])
+def test_the_full_story(twin: str, interface: str) -> None:
+    """Parallel calls stand in call order; what is sent is S in the framework's frame; nothing is refused."""
+    store, watched = MemoryStore(), list[Watched]()
+    with ProviderServer(shop, reasoning=interface == "responses") as server:
+        mage = MageMiddleware(opens(server, store, twin, watched))
+        model = model_at(server, use_responses_api=interface == "responses")
+        agent = create_agent(model, tools=[Slow().buy], middleware=[mage], system_prompt=SYSTEM)
+        state = run(agent, twin, SAID, MONDAY)
+    assert state["messages"][-1].text == END
+    assert server.refused == []
+    require_the_story(journal(store, "monday"))
+    bodies = asked_of_model(server)
+    assert len(bodies) == len(watched[0].shown)
+    for body, shown in zip(bodies, watched[0].shown, strict=True):
+        sent = body["messages"] if interface == "chat" else body["input"]
+        assert [(each["role"], each["content"]) for each in sent] == [("system", SYSTEM), ("user", shown)]
+        assert body["tools"][1:] == watched[0].tools(interface)
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_at_any_write_and_resumed_it_is_the_same_story(twin: str, after: bool) -> None:
+    """A new process with the same store and checkpointer goes on: nothing is bought, recorded or asked twice."""
+    for at in range(1, 15):
+        store, checkpointer, bought = MemoryStore(), InMemorySaver(), list[str]()
+
+        def buy(item: str) -> str:
+            """Buy an item."""
+            bought.append(item)
+            return sold(item)
+
+        with ProviderServer(shop) as server:
+            for each in (Dying(store, at, after=after), store):
+                mage = MageMiddleware(opens(server, each, twin))
+                agent = create_agent(model_at(server), [buy], middleware=[mage], checkpointer=checkpointer)
+                begun = agent.get_state(MONDAY).next
+                try:
+                    state = run(agent, twin, None if begun else SAID, MONDAY)
+                except Crash:
+                    continue
+            assert state["messages"][-1].text == END
+            assert server.refused == []
+        require_the_story(journal(store, "monday"))
+        assert sorted(bought) == ["chrome chair", "lamp", "linen chair", "oak desk"]
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_failed_summary_bars_a_tool_before_it_is_carried_out(twin: str) -> None:
+    """The model is told why, the tool is not called, and no step says that it was."""
+    wrong = Failed("The price is missing.", "summary")
+    told = "Not done: [Step 0] has failed"
+    story = (
+        ("", buys("oak desk")),
+        (LAMP, Reply(calls=(("compress", {"text": "Desk."}),))),
+        ("Bought for $310.", Reply(calls=(("compress", {"text": "Desk."}),))),
+        (wrong.feedback, buys("lamp")),
+        ("Not done, of your last reply", Reply(calls=(("compress", {"text": DESK}),))),
+        (DESK, Reply("Done.")),
+    )
+    bought, store = list[str](), MemoryStore()
+
+    def buy(item: str) -> str:
+        """Buy an item."""
+        bought.append(item)
+        return sold(item)
+
+    def judge(request: JudgeRequest) -> Verdict:
+        return Passed() if "$310" in request.text else wrong
+
+    with ProviderServer(lambda prompt: told_by(story, prompt)) as server:
+        mage = MageMiddleware(with_judge(store, twin, judge))
+        agent = create_agent(model_at(server), [buy], middleware=[mage])
+        state = run(agent, twin, SAID, MONDAY)
+    barred = [message for message in state["messages"] if isinstance(message, ToolMessage)][2]
+    assert (barred.status, barred.text[: len(told)]) == ("error", told)
+    assert bought == ["oak desk"]
+    assert [each.action for each in journal(store, "monday") if isinstance(each, Grow)] == [
+        'buy {"item":"oak desk"}'
+    ]
+    assert server.refused == []
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_going_back_in_the_graph_goes_back_in_the_session(twin: str) -> None:
+    """From each checkpoint of the run, LangGraph's fork of the thread has its fork of the session, at its version."""
+    store = MemoryStore()
+    with ProviderServer(shop) as server:
+        mage = MageMiddleware(opens(server, store, twin))
+        agent = create_agent(model_at(server), [sold], middleware=[mage], checkpointer=InMemorySaver())
+        run(agent, twin, SAID, MONDAY)
+        whole = journal(store, "monday")
+        asked = [each for each in agent.get_state_history(MONDAY) if each.next == ("model",)]
+        versions = [each.values["mage"]["version"] for each in asked]
+        for checkpoint, version in zip(asked[:-1], versions, strict=False):
+            state = run(agent, twin, None, checkpoint.config)
+            session = state["mage"]["session"]
+            assert state["messages"][-1].text == END
+            if version == len(whole):  # nothing was recorded since: it is the same
+                assert session == "monday"
+                continue
+            assert session.startswith("monday~")
+            assert journal(store, session)[:version] == whole[:version]
+            assert journal(store, "monday") == whole
+            require_the_story(journal(store, session))
+    assert server.refused == []
+    assert versions == sorted(versions, reverse=True)
