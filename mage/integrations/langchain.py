@@ -14,8 +14,8 @@ from typing import Any, Final, NotRequired, TypeAlias, TypedDict, cast, final
 from uuid import uuid4
 
 try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain.agents.middleware import ToolCallRequest as CallRequest
+    from langchain.agents import middleware
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse
     from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
     from langchain_core.tools import BaseTool, StructuredTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -32,6 +32,9 @@ from mage.memory import AsyncMemory, Memory
 __all__ = ["MageMiddleware", "MageState", "Stands"]
 
 Parts: TypeAlias = Sequence[str | AssistantReply | ToolResult]
+Request: TypeAlias = middleware.ModelRequest[Any]
+Response: TypeAlias = middleware.ModelResponse[Any]
+Called: TypeAlias = middleware.ToolCallRequest
 Came: TypeAlias = ToolMessage | Command[Any]
 _OWN: Final = (COMPRESS.name, REVISE.name)
 _BARRED: Final = "mage: not done"
@@ -76,60 +79,47 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
             for own in (COMPRESS, REVISE)
         ]
 
-    def before_model(self, state: MageState, runtime: object) -> dict[str, Any]:
-        """Follow the transcript, in a fork of the session where it goes on from an earlier checkpoint."""
-        parts, stands = list(_parts(state["messages"])), state.get("mage")
-        memory = self._memory(_name(stands), parts)
-        if stands and memory.departs(parts, stands["version"]):
-            with memory.session.fork(_branch(memory), at=stands["version"]) as fork:
-                memory = self._memory(fork.name, parts)
-        memory.follow(parts)
-        return {"mage": Stands(session=memory.session.name, version=memory.session.version)}
-
-    async def abefore_model(self, state: MageState, runtime: object) -> dict[str, Any]:
-        """See `before_model`."""
-        parts, stands = list(_parts(state["messages"])), state.get("mage")
-        memory = await self._amemory(_name(stands), parts)
-        if stands and await memory.departs(parts, stands["version"]):
-            async with await memory.session.fork(_branch(memory), at=stands["version"]) as fork:
-                memory = await self._amemory(fork.name, parts)
-        await memory.follow(parts)
-        return {"mage": Stands(session=memory.session.name, version=memory.session.version)}
-
     def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
-        """Send S; where the model ends and may not, send S again."""
+        self, request: Request, handler: Callable[[Request], Response]
+    ) -> ExtendedModelResponse[Any]:
+        """Follow the transcript, and send S; where the model ends and may not, again."""
         state = cast("MageState", request.state)
-        memory = self._memory(_name(state["mage"]), parts := list(_parts(state["messages"])))
-        memory.follow(parts)  # a process that begins here has not yet
+        parts, stands = list(_parts(state["messages"])), state.get("mage")
+        memory = self._memory(name := _name(stands), parts)
+        if stands and memory.departs(parts, stands["version"]):
+            with memory.session.fork(f"{name}~{uuid4().hex[:8]}", at=stands["version"]) as fork:
+                memory = self._memory(fork.name)
+        memory.follow(parts)
         while True:
-            response = handler(_sending(request, memory.messages("chat", beside=_beside(request)), memory))
+            shown = memory.messages("chat", beside=_beside(request))
+            stands = Stands(session=memory.session.name, version=memory.session.version)
+            response = handler(_sending(request, shown, memory))
             if not (answer := _answer(response)) or memory.take(answer).finished:
-                return response
+                return ExtendedModelResponse(response, Command(update={"mage": stands}))
 
     async def awrap_model_call(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ModelResponse[Any]:
+        self, request: Request, handler: Callable[[Request], Awaitable[Response]]
+    ) -> ExtendedModelResponse[Any]:
         """See `wrap_model_call`."""
         state = cast("MageState", request.state)
-        memory = await self._amemory(_name(state["mage"]), parts := list(_parts(state["messages"])))
+        parts, stands = list(_parts(state["messages"])), state.get("mage")
+        memory = await self._amemory(name := _name(stands), parts)
+        if stands and await memory.departs(parts, stands["version"]):
+            async with await memory.session.fork(f"{name}~{uuid4().hex[:8]}", at=stands["version"]) as fork:
+                memory = await self._amemory(fork.name)
         await memory.follow(parts)
         while True:
             shown = await memory.messages("chat", beside=_beside(request))
+            stands = Stands(session=memory.session.name, version=memory.session.version)
             response = await handler(_sending(request, shown, memory))
             if not (answer := _answer(response)) or (await memory.take(answer)).finished:
-                return response
+                return ExtendedModelResponse(response, Command(update={"mage": stands}))
 
-    def wrap_tool_call(self, request: CallRequest, handler: Callable[[CallRequest], Came]) -> Came:
+    def wrap_tool_call(self, request: Called, handler: Callable[[Called], Came]) -> Came:
         """Carry out a call, unless a summary has failed."""
         return _barred(request, self._memory(_name(request.state["mage"]))) or handler(request)
 
-    async def awrap_tool_call(
-        self, request: CallRequest, handler: Callable[[CallRequest], Awaitable[Came]]
-    ) -> Came:
+    async def awrap_tool_call(self, request: Called, handler: Callable[[Called], Awaitable[Came]]) -> Came:
         """See `wrap_tool_call`."""
         return _barred(request, await self._amemory(_name(request.state["mage"]))) or await handler(request)
 
@@ -166,10 +156,6 @@ def _name(stands: Stands | None) -> str:
     return str(name)
 
 
-def _branch(memory: Memory | AsyncMemory) -> str:
-    return f"{memory.session.name}~{uuid4().hex[:8]}"
-
-
 def _task(parts: Parts) -> str | None:
     return next((part for part in parts if isinstance(part, str) and part.strip()), None)
 
@@ -191,30 +177,28 @@ def _reply(message: AIMessage) -> AssistantReply:
     return AssistantReply(str(message.text), (*made, *bad), why in ("length", "max_tokens"))
 
 
-def _answer(response: ModelResponse[Any]) -> AssistantReply | None:
+def _answer(response: Response) -> AssistantReply | None:
     """Return the words with which the model ends; None where it goes on, or gave what its host asked for."""
     last = response.result[-1]
-    ends = isinstance(last, AIMessage) and response.structured_response is None
-    reply = _reply(cast("AIMessage", last)) if ends else None
-    return None if reply is None or reply.calls else reply
+    if not isinstance(last, AIMessage) or response.structured_response is not None:
+        return None
+    return None if (reply := _reply(last)).calls else reply
 
 
-def _theirs(request: ModelRequest[Any]) -> list[BaseTool | dict[str, Any]]:
+def _theirs(request: Request) -> list[BaseTool | dict[str, Any]]:
     return [tool for tool in request.tools if getattr(tool, "name", "") not in _OWN]
 
 
-def _beside(request: ModelRequest[Any]) -> list[object]:
+def _beside(request: Request) -> list[object]:
     return [request.system_prompt or "", *map(convert_to_openai_tool, _theirs(request))]
 
 
-def _sending(
-    request: ModelRequest[Any], shown: Iterable[Mapping[str, Any]], memory: Memory | AsyncMemory
-) -> ModelRequest[Any]:
+def _sending(request: Request, shown: Iterable[Mapping[str, Any]], memory: Memory | AsyncMemory) -> Request:
     messages: list[AnyMessage] = [HumanMessage(message["content"]) for message in shown]
     return request.override(messages=messages, tools=[*_theirs(request), *memory.tools("chat")])
 
 
-def _barred(request: CallRequest, memory: Memory | AsyncMemory) -> ToolMessage | None:
+def _barred(request: Called, memory: Memory | AsyncMemory) -> ToolMessage | None:
     name, key = request.tool_call["name"], request.tool_call["id"]
     why = "" if name in _OWN else memory.may_act()
     return ToolMessage(why, tool_call_id=key, name=name, status="error", artifact=_BARRED) if why else None

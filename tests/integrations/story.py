@@ -5,16 +5,25 @@ The model is behind HTTP, on the server of `tests.providers`: it sees what a mod
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import threading
 from collections.abc import Sequence
 from typing import Any, Final, final
 
-from mage.engine import ApplyVerdict, Command, Compress, Failed, Grow, Revise, Start, State
+from mage.engine import (
+    ApplyVerdict,
+    Command,
+    Compress,
+    Failed,
+    Grow,
+    JudgeRequest,
+    Passed,
+    Revise,
+    Start,
+    Verdict,
+)
 from mage.llm import AsyncChatJudge, ChatJudge, async_client, client
-from mage.render import Meter
 from mage.tokens import default_counter
 from tests.providers.forms import Json, Prompt, Reply
 from tests.providers.server import ProviderServer
@@ -43,9 +52,22 @@ def shop(prompt: Prompt) -> Reply:
     return next(reply for mark, reply in reversed(SHOP) if mark in prompt.text)
 
 
-def sold(item: str) -> str:
-    """Return what the shop says."""
+def buy(item: str) -> str:
+    """Buy an item."""
     return LAMP if item == "lamp" else f"Bought for ${PRICES[item]}."
+
+
+@final
+class Shop:
+    """A shop that knows what it has sold."""
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+
+    def buy(self, item: str) -> str:
+        """Buy an item."""
+        self.items.append(item)
+        return buy(item)
 
 
 @final
@@ -61,7 +83,7 @@ class Slow:
             self._lamp.set()
         elif item == "oak desk":
             assert self._lamp.wait(30), "the calls of a reply are carried out one after the other"
-        return sold(item)
+        return buy(item)
 
 
 def reader(prompt: Prompt) -> Reply:
@@ -96,6 +118,11 @@ def require_the_story(commands: Sequence[Command]) -> None:
     verdicts = [command.verdict for command in commands if isinstance(command, ApplyVerdict)]
     assert [isinstance(verdict, Failed) for verdict in verdicts] == [False, True, False]
     assert [command.lesson for command in commands if isinstance(command, Revise)] == [FEEDBACK, LESSON]
+
+
+def judge(request: JudgeRequest) -> Verdict:
+    """Judge a summary without a model."""
+    return Failed(FEEDBACK) if "chrome" in request.text else Passed()
 
 
 def asked_of_model(server: ProviderServer) -> list[Json]:
