@@ -4,9 +4,9 @@
     agent = create_agent("openai:gpt-5", tools=[...], middleware=[MageMiddleware(opens)], checkpointer=...)
     agent.invoke({"messages": [...]}, {"configurable": {"thread_id": "monday"}})
 
-The session has the name of the thread. Where it stands is part of the graph's state, and so of each checkpoint:
-`state["mage"]` is `{"session": "monday", "version": 12}`. Whoever goes on from an earlier checkpoint goes on in a fork
-of the session, made at the version that the checkpoint names: nothing of what was done since is in the way.
+The session has the name of the thread. Where it stood when the model was asked is in the graph's state, so in each
+checkpoint: `state["mage"]` is `{"session": "monday", "version": 12}`. Whoever goes on from an earlier checkpoint goes on
+in a fork of the session at that version: nothing of what was done since is in the way.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,9 +27,8 @@ except ModuleNotFoundError as _missing:
     ) from None
 
 from mage.chat import COMPRESS, REVISE, AssistantReply, ToolCall, ToolResult, canonical
+from mage.effects import Tool
 from mage.memory import AsyncMemory, Memory
-
-__all__ = ["MageMiddleware", "MageState", "Stands"]
 
 Parts: TypeAlias = Sequence[str | AssistantReply | ToolResult]
 Request: TypeAlias = middleware.ModelRequest[Any]
@@ -38,6 +37,7 @@ Called: TypeAlias = middleware.ToolCallRequest
 Came: TypeAlias = ToolMessage | Command[Any]
 _OWN: Final = (COMPRESS.name, REVISE.name)
 _BARRED: Final = "mage: not done"
+_TRIES: Final = 3  # how often a model is asked that ends and may not
 
 
 class Stands(TypedDict):
@@ -57,12 +57,11 @@ class MageState(AgentState[Any]):
 class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
     """Follows the graph's transcript before each call of the model, and sends S in its place.
 
-    It brings the tools `compress` and `revise`, always the same two. While a summary has failed, no other tool is
-    carried out; a model that ends then is asked to go on. Memories stay open until `close` or `aclose`.
+    It brings two tools, `compress` and `revise`. While a summary has failed, no other tool is carried out; a model
+    that ends then is asked to go on. Memories stay open until `close` or `aclose`.
 
     Args:
-        opens: is called with the name of a session and `or_task=`, and returns its memory: `partial(Memory.open,
-            store)`, with whatever else a memory takes; for `ainvoke` and `astream` `partial(AsyncMemory.open, store)`.
+        opens: `partial(Memory.open, store, ...)`; for `ainvoke` and `astream` `partial(AsyncMemory.open, store, ...)`.
     """
 
     state_schema = MageState
@@ -72,12 +71,7 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
         self._opens = opens
         self._kept: dict[str, Memory] = {}
         self._awaited: dict[str, AsyncMemory] = {}
-        self.tools = [
-            StructuredTool(
-                name=own.name, description=own.description, args_schema=dict(own.parameters), func=_noted
-            )
-            for own in (COMPRESS, REVISE)
-        ]
+        self.tools = list(map(_tool, (COMPRESS, REVISE)))
 
     def wrap_model_call(
         self, request: Request, handler: Callable[[Request], Response]
@@ -90,12 +84,13 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
             with memory.session.fork(f"{name}~{uuid4().hex[:8]}", at=stands["version"]) as fork:
                 memory = self._memory(fork.name)
         memory.follow(parts)
-        while True:
+        for left in reversed(range(_TRIES)):
             shown = memory.messages("chat", beside=_beside(request))
             stands = Stands(session=memory.session.name, version=memory.session.version)
             response = handler(_sending(request, shown, memory))
-            if not (answer := _answer(response)) or memory.take(answer).finished:
+            if not left or not (answer := _answer(response)) or memory.take(answer).finished:
                 return ExtendedModelResponse(response, Command(update={"mage": stands}))
+        raise AssertionError("the last try returns")
 
     async def awrap_model_call(
         self, request: Request, handler: Callable[[Request], Awaitable[Response]]
@@ -108,12 +103,13 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
             async with await memory.session.fork(f"{name}~{uuid4().hex[:8]}", at=stands["version"]) as fork:
                 memory = await self._amemory(fork.name)
         await memory.follow(parts)
-        while True:
+        for left in reversed(range(_TRIES)):
             shown = await memory.messages("chat", beside=_beside(request))
             stands = Stands(session=memory.session.name, version=memory.session.version)
             response = await handler(_sending(request, shown, memory))
-            if not (answer := _answer(response)) or (await memory.take(answer)).finished:
+            if not left or not (answer := _answer(response)) or (await memory.take(answer)).finished:
                 return ExtendedModelResponse(response, Command(update={"mage": stands}))
+        raise AssertionError("the last try returns")
 
     def wrap_tool_call(self, request: Called, handler: Callable[[Called], Came]) -> Came:
         """Carry out a call, unless a summary has failed."""
@@ -135,18 +131,25 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
 
     def _memory(self, name: str, parts: Parts = ()) -> Memory:
         if name not in self._kept:
-            self._kept[name] = cast("Memory", self._opens(name, or_task=_task(parts)))
+            task = next((part for part in parts if isinstance(part, str) and part.strip()), None)
+            self._kept[name] = cast("Memory", self._opens(name, or_task=task))
         return self._kept[name]
 
     async def _amemory(self, name: str, parts: Parts = ()) -> AsyncMemory:
         if name not in self._awaited:
-            opening = cast("Awaitable[AsyncMemory]", self._opens(name, or_task=_task(parts)))
-            self._awaited[name] = await opening
+            task = next((part for part in parts if isinstance(part, str) and part.strip()), None)
+            self._awaited[name] = await cast("Awaitable[AsyncMemory]", self._opens(name, or_task=task))
         return self._awaited[name]
 
 
-def _noted(**_: object) -> str:
-    return "noted"  # what was called is done between two calls of the model, once all results are there
+def _tool(own: Tool) -> StructuredTool:
+    """Return a tool that only notes: it is done before the next call of the model, once all results are there."""
+    described: dict[str, Any] = {
+        "name": own.name,
+        "description": own.description,
+        "args_schema": dict(own.parameters),
+    }
+    return StructuredTool(func=lambda **_: "noted", **described)
 
 
 def _name(stands: Stands | None) -> str:
@@ -154,10 +157,6 @@ def _name(stands: Stands | None) -> str:
     if name is None:
         raise ValueError('a session has the name of the thread: {"configurable": {"thread_id": ...}}')
     return str(name)
-
-
-def _task(parts: Parts) -> str | None:
-    return next((part for part in parts if isinstance(part, str) and part.strip()), None)
 
 
 def _parts(messages: Iterable[AnyMessage]) -> Iterator[str | AssistantReply | ToolResult]:
