@@ -164,18 +164,16 @@ def _beside(history: Sequence[ModelMessage], asked: ModelRequestParameters) -> l
     words = [part.content for part in history[0].parts if part.part_kind == "system-prompt"]
     tools = [tool for tool in (*asked.function_tools, *asked.output_tools) if tool.name not in _OWN]
     schemas = [[tool.name, tool.description or "", tool.parameters_json_schema] for tool in tools]
-    return [_instructions(history), *words, *schemas]
+    return [_instructions(history) or "", *words, *schemas]
 
 
-def _instructions(history: Sequence[ModelMessage]) -> str:
-    last = history[-1]
-    return last.instructions or "" if isinstance(last, ModelRequest) else ""
+def _instructions(history: Sequence[ModelMessage]) -> str | None:
+    return history[-1].instructions if isinstance(history[-1], ModelRequest) else None
 
 
 def _sent(history: Sequence[ModelMessage], shown: str) -> list[ModelMessage]:
     """Return S in the frame of the framework: the host's words before it, what is to be put right behind it."""
-    first, last = history[0].parts, history[-1].parts
-    before = [part for part in first if part.part_kind == "system-prompt"]
-    behind = [part for part in last if part.part_kind.startswith("retry-")]
-    request = history[-1] if isinstance(history[-1], ModelRequest) else ModelRequest([])
-    return [replace(request, parts=[*before, UserPromptPart(shown), *behind])]
+    before = [part for part in history[0].parts if part.part_kind == "system-prompt"]
+    behind = [part for part in history[-1].parts if part.part_kind.startswith("retry-")]
+    parts: list[Any] = [*before, UserPromptPart(shown), *behind]
+    return [ModelRequest(parts, instructions=_instructions(history))]

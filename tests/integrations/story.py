@@ -24,10 +24,12 @@ from mage.engine import (
     Verdict,
 )
 from mage.llm import AsyncChatJudge, ChatJudge, async_client, client
+from mage.memory import Memory
+from mage.stores import MemoryStore
 from mage.tokens import default_counter
 from tests.providers.forms import Json, Prompt, Reply
 from tests.providers.server import ProviderServer
-from tests.providers.story import CHROME, DESK, FEEDBACK, LESSON, LINEN, PRICES, STORY, verdict
+from tests.providers.story import CHROME, DESK, END, FEEDBACK, LESSON, LINEN, PRICES, STORY, verdict
 
 SYSTEM: Final = "You keep house."
 LAMP: Final = "Bought for $20."
@@ -138,6 +140,45 @@ def judge_of(server: ProviderServer) -> ChatJudge:
 def async_judge_of(server: ProviderServer) -> AsyncChatJudge:
     """Return the twin."""
     return AsyncChatJudge(async_client(base_url=server.openai_url, environment={"OPENAI_API_KEY": "k"}), "m")
+
+
+def buys(item: str) -> Reply:
+    """Return a reply that buys an item."""
+    return Reply(calls=(("buy", {"item": item}),))
+
+
+def told_by(story: tuple[tuple[str, Reply], ...], prompt: Prompt) -> Reply:
+    """Return the last reply of a story whose mark is shown."""
+    return next(reply for mark, reply in reversed(story) if mark in prompt.text)
+
+
+def journal(store: MemoryStore, name: str) -> list[Any]:
+    """Return the commands of a session."""
+    with Memory.open(store, name) as kept:
+        return [entry.command for entry in kept.session.history()]
+
+
+NOT_DONE: Final = "Not done: [Step 0] has failed"
+DESK_BOUGHT: Final = 'buy {"item":"oak desk"}'
+_PRICED: Final = "The price is missing."
+HASTY: Final = (
+    ("", buys("oak desk")),
+    ("Bought for $310.", Reply(calls=(("compress", {"text": "Desk."}),))),
+    (_PRICED, buys("lamp")),
+    ("Not done, of your last reply", Reply(calls=(("compress", {"text": DESK}),))),
+    (DESK, Reply(END)),
+)
+"""A model that goes on shopping although the text of its summary has failed, and is barred from that."""
+
+
+def hasty(prompt: Prompt) -> Reply:
+    """Return what that model does."""
+    return told_by(HASTY, prompt)
+
+
+def of_prices(request: JudgeRequest) -> Verdict:
+    """Judge the text of a summary: it names what was paid."""
+    return Passed() if "$" in request.text else Failed(_PRICED, "summary")
 
 
 @final
