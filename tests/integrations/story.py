@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Final, final
 
+from mage.effects import SummaryRequest
 from mage.engine import (
     ApplyVerdict,
     Command,
@@ -24,7 +25,7 @@ from mage.engine import (
     Verdict,
 )
 from mage.llm import AsyncChatJudge, ChatJudge, async_client, client
-from mage.memory import Memory
+from mage.memory import Memory, Policy
 from mage.stores import MemoryStore
 from mage.tokens import default_counter
 from tests.providers.forms import Json, Prompt, Reply
@@ -92,18 +93,57 @@ def reader(prompt: Prompt) -> Reply:
     """Read page after page; where there is a `compress`, call it after every tenth."""
     if "passed" in prompt.asks:
         return Reply(json.dumps({"reasoning": "", "passed": True, "fault": "none", "feedback": ""}))
-    every = 11 if "compress" in prompt.tools else 10
-    tens, rest = divmod(prompt.turn, every)
-    if tens * 10 + rest >= STEPS and rest < 10:
-        return Reply("All read.")
+    tens, rest = divmod(prompt.turn, 11 if "compress" in prompt.tools else 10)
     if rest == 10:
         return Reply(calls=(("compress", {"text": f"Pages {tens * 10} to {tens * 10 + 9} read: nothing."}),))
-    return Reply(calls=(("read", {"page": tens * 10 + rest}),))
+    page = tens * 10 + rest
+    return Reply("All read.") if page >= STEPS else Reply(calls=(("read", {"page": page}),))
 
 
-def page(number: int) -> str:
-    """Return what stands on a page."""
-    return f"{number}: {PAGE}"
+def read(page: int) -> str:
+    """Read a page."""
+    return f"{page}: {PAGE}"
+
+
+def turner(prompt: Prompt) -> Reply:
+    """Read page after page, and never call `compress`."""
+    return Reply("All read.") if prompt.turn >= STEPS else Reply(calls=(("read", {"page": prompt.turn}),))
+
+
+def short(request: SummaryRequest) -> str:
+    """Write a summary without a model."""
+    return f"{len(request.steps)} pages read: nothing."
+
+
+PART: Final = 0.3
+"""The part of its tokens that a framework sends with a memory, at most; README says it."""
+MARK: Final = 2_500
+LONG: Final = "You read catalogues with care, and never lose your place in them. " * 40
+"""A system prompt of some 500 tokens, which count against the mark as the tools do."""
+UNDER: Final = Policy(high_water=MARK)
+
+
+def require_under_the_mark(server: ProviderServer) -> None:
+    """No request takes more than the mark, and the summaries (some 30 tokens each) and a step; the frame counts too.
+
+    Raises:
+        AssertionError: one does.
+    """
+    bodies = asked_of_model(server)
+    assert server.refused == []
+    assert len(bodies) == STEPS + 1
+    rest = [tokens(body) - 30 * json.dumps(body).count("Status: fallback") for body in bodies]
+    assert MARK - 200 < max(rest) < MARK + 200, rest
+
+
+def share(alone: ProviderServer, kept: ProviderServer) -> float:
+    """Return what part of the tokens that a framework alone sends over 60 steps it sends with a memory."""
+    assert (alone.refused, kept.refused) == ([], [])
+    assert (
+        sum(taken.reply.calls[:1] != () and taken.reply.calls[0][0] == "read" for taken in kept.taken)
+        == STEPS
+    )
+    return sum(map(tokens, asked_of_model(kept))) / sum(map(tokens, asked_of_model(alone)))
 
 
 def require_the_story(commands: Sequence[Command]) -> None:
@@ -176,6 +216,19 @@ def hasty(prompt: Prompt) -> Reply:
     return told_by(HASTY, prompt)
 
 
+_EARLY: Final = (
+    ("", buys("chrome chair")),
+    ("Bought for $129.", Reply(calls=(("compress", {"text": CHROME}),))),
+    (CHROME, Reply("Too early.")),
+    (FEEDBACK, Reply(END)),
+)
+
+
+def hasty_end(prompt: Prompt) -> Reply:
+    """Return what a model does that ends before it knows what the judge says."""
+    return told_by(_EARLY, prompt)
+
+
 def of_prices(request: JudgeRequest) -> Verdict:
     """Judge the text of a summary: it names what was paid."""
     return Passed() if "$" in request.text else Failed(_PRICED, "summary")
@@ -210,4 +263,5 @@ class Watched:
 
 def tokens(body: Json) -> int:
     """Return about how many tokens the model reads of a request."""
-    return default_counter().count(json.dumps([body.get("messages") or body.get("input"), body["tools"]]))
+    kinds = ("instructions", "messages", "input", "tools")
+    return default_counter().count(json.dumps([body[kind] for kind in kinds if body.get(kind)]))

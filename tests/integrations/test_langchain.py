@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -18,14 +19,19 @@ from langchain_core.messages import ToolMessage
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 
-from mage.engine import Grow, JudgeRequest, Verdict
+from mage.engine import Grow, Instruct, JudgeRequest, Verdict
 from mage.integrations.langchain import MageMiddleware
-from mage.memory import AsyncMemory, Memory
+from mage.memory import AsyncMemory, Memory, Policy
 from mage.stores import MemoryStore
 from tests.integrations.story import (
     DESK_BOUGHT,
+    LONG,
     NOT_DONE,
+    PART,
+    READ,
+    SHOP,
     SYSTEM,
+    UNDER,
     Shop,
     Slow,
     Watched,
@@ -33,14 +39,22 @@ from tests.integrations.story import (
     async_judge_of,
     buy,
     hasty,
+    hasty_end,
     journal,
     judge,
     judge_of,
     of_prices,
+    read,
+    reader,
     require_the_story,
+    require_under_the_mark,
+    share,
     shop,
+    short,
+    turner,
 )
 from tests.memory.test_surviving import Crash, Dying
+from tests.providers.forms import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.story import END, TASK
 
@@ -74,15 +88,16 @@ def opens(
     return plain if twin == "invoke" else awaited
 
 
-def with_judge(store: MemoryStore, twin: str, judge: Callable[[JudgeRequest], Verdict]) -> Callable[..., Any]:
+def with_judge(store: Any, twin: str, judge: Any, **more: Any) -> Callable[..., Any]:
     """Return how a middleware opens memories with a judge that needs no server."""
 
     async def awaited(request: JudgeRequest) -> Verdict:
-        return judge(request)
+        found: Verdict = judge(request)
+        return found
 
     if twin == "invoke":
-        return partial(Memory.open, store, judge=judge)
-    return partial(AsyncMemory.open, store, judge=awaited)
+        return partial(Memory.open, store, judge=judge, **more)
+    return partial(AsyncMemory.open, store, judge=awaited, **more)
 
 
 def run(agent: Any, twin: str, given: Any, config: Any) -> Any:
@@ -173,3 +188,88 @@ def test_going_back_in_the_graph_goes_back_in_the_session(twin: str) -> None:
             require_the_story(journal(store, session))
             assert journal(store, "monday") == whole
     assert server.refused == []
+
+
+def test_over_sixty_steps_a_small_part_is_sent() -> None:
+    """Beside what LangChain alone sends, which is everything each time. README says the part."""
+    said = {"messages": [{"role": "user", "content": READ}], "recursion_limit": 200}
+    config = {**MONDAY, "recursion_limit": 200}
+    with ProviderServer(reader, most=200) as alone, ProviderServer(reader, most=200) as kept:
+        create_agent(model_at(alone), [read], system_prompt=SYSTEM).invoke(said, config)
+        mage = MageMiddleware(with_judge(MemoryStore(), "invoke", judge))
+        create_agent(model_at(kept), [read], middleware=[mage], system_prompt=SYSTEM).invoke(said, config)
+    assert 0.1 < share(alone, kept) < PART
+
+
+def test_the_frame_counts_against_the_mark() -> None:
+    """System prompt and tools are part of what a request takes, and what is left for S is kept short for them."""
+    said, config = {"messages": [{"role": "user", "content": READ}]}, {**MONDAY, "recursion_limit": 200}
+    with ProviderServer(turner, most=200) as server:
+        opens = with_judge(MemoryStore(), "invoke", judge, policy=UNDER, summarizer=short)
+        agent = create_agent(model_at(server), [read], middleware=[MageMiddleware(opens)], system_prompt=LONG)
+        agent.invoke(said, config)
+    require_under_the_mark(server)
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_model_may_not_end_on_what_has_failed(twin: str) -> None:
+    """The judge thinks while the model goes on: its last words are not taken before the verdict, nor after a failed one."""
+    store = MemoryStore()
+    with ProviderServer(hasty_end) as server:
+        opens = with_judge(store, twin, judge, policy=Policy(wait=False))
+        agent = create_agent(model_at(server), [buy], middleware=[MageMiddleware(opens)])
+        state = run(agent, twin, SAID, MONDAY)
+    assert [each.text for each in state["messages"] if each.text in ("Too early.", END)] == [END]
+    assert server.refused == []
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_words_that_follow_are_instructions(twin: str) -> None:
+    """On the same thread, in another process, with a checkpointer or without: the session goes on."""
+    for checkpointer in (InMemorySaver(), None):
+        store = MemoryStore()
+        with ProviderServer(shop) as server:
+            for words in (TASK, "And now the lamp."):
+                mage = MageMiddleware(with_judge(store, twin, judge))
+                agent = create_agent(model_at(server), [buy], middleware=[mage], checkpointer=checkpointer)
+                run(agent, twin, {"messages": [{"role": "user", "content": words}]}, MONDAY)
+        assert [each.text for each in journal(store, "monday") if isinstance(each, Instruct)] == [
+            "And now the lamp."
+        ]
+        assert "Instruction: And now the lamp." in str(asked_of_model(server)[-1]["messages"])
+        assert server.refused == []
+
+
+def test_a_thread_needs_an_id() -> None:
+    """It is the name of the session; without one nothing is sent."""
+    with ProviderServer(shop) as server:
+        mage = MageMiddleware(with_judge(MemoryStore(), "invoke", judge))
+        with pytest.raises(ValueError, match="a session has the name of the thread"):
+            create_agent(model_at(server), [buy], middleware=[mage]).invoke(SAID)
+    assert server.taken == []
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_call_that_cannot_be_read_is_told(twin: str) -> None:
+    """LangChain does not carry it out, and its half-read arguments do not reach a provider again."""
+    story = {0: Reply(calls=(("buy", {"item": 1}),)), 1: Reply(END)}
+    store = MemoryStore()
+    with ProviderServer(lambda prompt: story[prompt.turn]) as server:
+        agent = create_agent(
+            model_at(server), [buy], middleware=[MageMiddleware(with_judge(store, twin, judge))]
+        )
+        run(agent, twin, SAID, MONDAY)
+    assert server.refused == []
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_closed_memories_are_opened_again(twin: str, tmp_path: Path) -> None:
+    """`close` lets go of the store; the next run opens it."""
+    with ProviderServer(shop) as server:
+        mage = MageMiddleware(with_judge(str(tmp_path / "work.db"), twin, judge))
+        agent = create_agent(model_at(server), [buy], middleware=[mage])
+        for _ in range(2):
+            assert run(agent, twin, SAID, MONDAY)["messages"][-1].text == END
+            mage.close()
+            asyncio.run(mage.aclose())
+    assert len(asked_of_model(server)) == len(SHOP) + 1
