@@ -229,6 +229,16 @@ def hasty_end(prompt: Prompt) -> Reply:
     return told_by(_EARLY, prompt)
 
 
+BEFORE: Final = "Buy a desk."
+AFTER: Final = "And now the lamp."
+
+
+def thrifty(prompt: Prompt) -> Reply:
+    """Buy what was asked for last, and say so."""
+    item, price = ("lamp", LAMP) if AFTER in prompt.text else ("oak desk", "Bought for $310.")
+    return Reply("Bought.") if price in prompt.text else buys(item)
+
+
 def of_prices(request: JudgeRequest) -> Verdict:
     """Judge the text of a summary: it names what was paid."""
     return Passed() if "$" in request.text else Failed(_PRICED, "summary")

@@ -16,26 +16,43 @@ from agents import (
     OpenAIResponsesModel,
     RunConfig,
     Runner,
+    Session,
+    Tool,
     function_tool,
     set_tracing_disabled,
 )
 from openai import AsyncOpenAI
 
-from mage.engine import JudgeRequest, Verdict
+from mage.effects import SummaryRequest
+from mage.engine import Grow, Instruct, JudgeRequest, Start, Verdict
 from mage.integrations.openai_agents import MageSession
 from mage.memory import AsyncMemory
 from mage.stores import MemoryStore
 from tests.integrations.story import (
+    AFTER,
+    BEFORE,
+    LONG,
+    PART,
+    READ,
     SYSTEM,
+    UNDER,
     Shop,
     Slow,
     Watched,
     asked_of_model,
     async_judge_of,
+    buy,
     journal,
     judge,
+    read,
+    reader,
     require_the_story,
+    require_under_the_mark,
+    share,
     shop,
+    short,
+    thrifty,
+    turner,
 )
 from tests.memory.test_surviving import Crash, Dying
 from tests.providers.server import ProviderServer
@@ -46,12 +63,16 @@ MODELS: Final[dict[str, Any]] = {"chat": OpenAIChatCompletionsModel, "responses"
 
 
 def agent_at(
-    server: ProviderServer, mage: MageSession, buying: Any, interface: str = "responses"
+    server: ProviderServer,
+    mage: MageSession | None,
+    acting: Any,
+    interface: str = "responses",
+    instructions: str = SYSTEM,
 ) -> Agent[None]:
     """Return an agent whose model is at a server."""
     client = AsyncOpenAI(base_url=server.openai_url, api_key="k", max_retries=0)
-    tools = [function_tool(buying, failure_error_function=None), *mage.tools]
-    return Agent(name="shopper", instructions=SYSTEM, model=MODELS[interface]("m", client), tools=list(tools))
+    tools: list[Tool] = [function_tool(acting, failure_error_function=None), *(mage.tools if mage else ())]
+    return Agent(name="shopper", instructions=instructions, model=MODELS[interface]("m", client), tools=tools)
 
 
 async def awaited(request: JudgeRequest) -> Verdict:
@@ -62,7 +83,7 @@ async def awaited(request: JudgeRequest) -> Verdict:
 async def run(agent: Agent[None], mage: MageSession, said: str = TASK) -> str:
     """Run an agent with a session that filters what is sent."""
     config = RunConfig(call_model_input_filter=mage.show)
-    result = await Runner.run(agent, said, session=mage, run_config=config, max_turns=30)
+    result = await Runner.run(agent, said, session=mage, run_config=config, max_turns=200)
     return str(result.final_output)
 
 
@@ -110,3 +131,80 @@ def test_killed_at_any_write_and_resumed_it_is_the_same_story() -> None:
         for at in range(1, 15):
             asyncio.run(played(server, at))
     assert server.refused == []
+
+
+def test_over_sixty_steps_a_small_part_is_sent() -> None:
+    """Beside what the SDK alone sends, which is everything each time. README says the part."""
+
+    async def played(alone: ProviderServer, kept: ProviderServer) -> None:
+        plain = agent_at(alone, None, read)
+        await Runner.run(plain, READ, max_turns=200)
+        mage = MageSession(await AsyncMemory.open(MemoryStore(), "m", task=READ, judge=awaited))
+        await run(agent_at(kept, mage, read), mage, READ)
+
+    with ProviderServer(reader, most=200) as alone, ProviderServer(reader, most=200) as kept:
+        asyncio.run(played(alone, kept))
+    assert 0.1 < share(alone, kept) < PART
+
+
+def test_the_frame_counts_against_the_mark() -> None:
+    """Instructions and tools are part of what a request takes, and what is left for S is kept short for them."""
+
+    async def summarizer(request: SummaryRequest) -> str:
+        return short(request)
+
+    async def played(server: ProviderServer) -> None:
+        more: dict[str, Any] = {"policy": UNDER, "summarizer": summarizer, "judge": awaited}
+        mage = MageSession(await AsyncMemory.open(MemoryStore(), "m", task=READ, **more))
+        await run(agent_at(server, mage, read, instructions=LONG), mage, READ)
+
+    with ProviderServer(turner, most=200) as server:
+        asyncio.run(played(server))
+    require_under_the_mark(server)
+
+
+@pytest.mark.parametrize("filters", [True, False])
+def test_runs_one_after_the_other_go_on(filters: bool) -> None:
+    """Each in a process of its own; without the filter, too, what a run before has done is shown as S."""
+    store = MemoryStore()
+
+    async def played(server: ProviderServer, words: str) -> str:
+        memory = await AsyncMemory.open(store, "monday", or_task=words, judge=awaited)
+        mage = MageSession(memory)
+        assert isinstance(mage, Session)
+        config = RunConfig(call_model_input_filter=mage.show if filters else None)
+        result = await Runner.run(agent_at(server, mage, buy), words, session=mage, run_config=config)
+        return str(result.final_output)
+
+    with ProviderServer(thrifty) as server:
+        for words in (BEFORE, AFTER):
+            assert asyncio.run(played(server, words)) == "Bought."
+    assert [type(each) for each in journal(store, "monday")] == [Start, Grow, Instruct, Grow]
+    last = asked_of_model(server)[-1]["input"]
+    assert "Task: Buy a desk." in last[0]["content"]
+    assert (len(last) == 1) is filters
+    assert server.refused == []
+
+
+def test_nothing_is_taken_back_and_nothing_cleared() -> None:
+    """What was done stays; a limit does not part S; a call that has no result yet is not taken."""
+
+    async def played() -> None:
+        memory = await AsyncMemory.open(MemoryStore(), "m", task=TASK)
+        mage = MageSession(memory)
+        called: Any = {"type": "function_call", "call_id": "c", "name": "buy", "arguments": "{}"}
+        back: Any = {
+            "type": "function_call_output",
+            "call_id": "c",
+            "output": [{"type": "input_text", "text": "ok"}],
+        }
+        await mage.add_items([called])
+        assert memory.session.version == 1
+        await mage.add_items([back])
+        assert memory.session.state().raw[0].observation == "ok"
+        assert await mage.pop_item() is None
+        assert len(await mage.get_items(limit=5)) == 1
+        with pytest.raises(NotImplementedError, match="under another name"):
+            await mage.clear_session()
+
+    asyncio.run(played())
