@@ -58,8 +58,8 @@ from tests.providers.forms import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.story import END, TASK
 
-MONDAY: Final = {"configurable": {"thread_id": "monday"}}
-SAID: Final = {"messages": [{"role": "user", "content": TASK}]}
+MONDAY: Final[Any] = {"configurable": {"thread_id": "monday"}}
+SAID: Final[dict[str, Any]] = {"messages": [{"role": "user", "content": TASK}]}
 TWINS: Final = ["invoke", "ainvoke"]
 
 
@@ -134,14 +134,15 @@ def test_killed_at_any_write_and_resumed_it_is_the_same_story(twin: str) -> None
     with ProviderServer(shop, most=1_000) as server:
         model = model_at(server)
         for at in range(1, 15):
-            store, checkpointer, bought = MemoryStore(), InMemorySaver(), Shop()
+            store, checkpointer, bought, ended = MemoryStore(), InMemorySaver(), Shop(), ""
             for each in (Dying(store, at, after=at % 2 == 0), store):
                 mage = MageMiddleware(with_judge(each, twin, judge))
                 agent = create_agent(model, [bought.buy], middleware=[mage], checkpointer=checkpointer)
                 begun = agent.get_state(MONDAY).next
                 with contextlib.suppress(Crash):
                     run(agent, twin, None if begun else SAID, MONDAY)
-            assert agent.get_state(MONDAY).values["messages"][-1].text == END
+                ended = agent.get_state(MONDAY).values["messages"][-1].text
+            assert ended == END
             require_the_story(journal(store, "monday"))
             assert sorted(bought.items) == ["chrome chair", "lamp", "linen chair", "oak desk"]
     assert server.refused == []
@@ -192,12 +193,13 @@ def test_going_back_in_the_graph_goes_back_in_the_session(twin: str) -> None:
 
 def test_over_sixty_steps_a_small_part_is_sent() -> None:
     """Beside what LangChain alone sends, which is everything each time. README says the part."""
-    said = {"messages": [{"role": "user", "content": READ}], "recursion_limit": 200}
+    said = {"messages": [{"role": "user", "content": READ}]}
     config = {**MONDAY, "recursion_limit": 200}
     with ProviderServer(reader, most=200) as alone, ProviderServer(reader, most=200) as kept:
-        create_agent(model_at(alone), [read], system_prompt=SYSTEM).invoke(said, config)
+        run(create_agent(model_at(alone), [read], system_prompt=SYSTEM), "invoke", said, config)
         mage = MageMiddleware(with_judge(MemoryStore(), "invoke", judge))
-        create_agent(model_at(kept), [read], middleware=[mage], system_prompt=SYSTEM).invoke(said, config)
+        agent = create_agent(model_at(kept), [read], middleware=[mage], system_prompt=SYSTEM)
+        run(agent, "invoke", said, config)
     assert 0.1 < share(alone, kept) < PART
 
 
@@ -207,7 +209,7 @@ def test_the_frame_counts_against_the_mark() -> None:
     with ProviderServer(turner, most=200) as server:
         opens = with_judge(MemoryStore(), "invoke", judge, policy=UNDER, summarizer=short)
         agent = create_agent(model_at(server), [read], middleware=[MageMiddleware(opens)], system_prompt=LONG)
-        agent.invoke(said, config)
+        run(agent, "invoke", said, config)
     require_under_the_mark(server)
 
 
@@ -245,7 +247,7 @@ def test_a_thread_needs_an_id() -> None:
     with ProviderServer(shop) as server:
         mage = MageMiddleware(with_judge(MemoryStore(), "invoke", judge))
         with pytest.raises(ValueError, match="a session has the name of the thread"):
-            create_agent(model_at(server), [buy], middleware=[mage]).invoke(SAID)
+            run(create_agent(model_at(server), [buy], middleware=[mage]), "invoke", SAID, {})
     assert server.taken == []
 
 

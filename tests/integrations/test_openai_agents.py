@@ -117,7 +117,7 @@ def test_killed_at_any_write_and_resumed_it_is_the_same_story() -> None:
     """A new process with the same words goes on where the other was: nothing is bought or recorded twice."""
 
     async def played(server: ProviderServer, at: int) -> None:
-        store, bought = MemoryStore(), Shop()
+        store, bought, ended = MemoryStore(), Shop(), ""
         for each in (Dying(store, at, after=at % 2 == 0), store):
             with contextlib.suppress(Crash):
                 kept: Any = each

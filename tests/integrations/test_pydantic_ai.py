@@ -37,6 +37,7 @@ from tests.integrations.story import (
     Watched,
     asked_of_model,
     async_judge_of,
+    buy,
     hasty,
     hasty_end,
     journal,
@@ -60,7 +61,7 @@ MODELS: Final[dict[str, Any]] = {"chat": OpenAIChatModel, "responses": OpenAIRes
 
 
 def agent_at(
-    server: ProviderServer, mage: MageCapability | None, interface: str = "chat"
+    server: ProviderServer, mage: MageCapability | None, interface: str = "chat", instructions: str = SYSTEM
 ) -> Agent[None, str]:
     """Return an agent whose model is at a server."""
     client = AsyncOpenAI(base_url=server.openai_url, api_key="k", max_retries=0)
@@ -130,15 +131,16 @@ def test_killed_at_any_write_and_resumed_it_is_the_same_story() -> None:
     """A new process with what the run had as its history goes on: nothing is bought or recorded twice."""
 
     async def played(server: ProviderServer, at: int) -> None:
-        store, bought, history = MemoryStore(), Shop(), list[ModelMessage]()
+        store, bought, history, ended = MemoryStore(), Shop(), list[ModelMessage](), ""
         for each in (Dying(store, at, after=at % 2 == 0), store):
             agent = agent_at(server, MageCapability(opens(each, awaited(judge))))
             agent.tool_plain(bought.buy)
             with contextlib.suppress(Crash), capture_run_messages() as messages:
                 said = None if history else TASK
                 result = await agent.run(said, message_history=history, conversation_id="monday")
+                ended = result.output
             history = messages
-        assert result.output == END
+        assert ended == END
         require_the_story(journal(store, "monday"))
         assert sorted(bought.items) == ["chrome chair", "lamp", "linen chair", "oak desk"]
 
@@ -173,7 +175,7 @@ def test_over_sixty_steps_a_small_part_is_sent() -> None:
 
 def test_the_frame_counts_against_the_mark() -> None:
     """Instructions and tools are part of what a request takes, and what is left for S is kept short for them."""
-    more = {"policy": UNDER, "summarizer": awaited(short)}
+    more: dict[str, Any] = {"policy": UNDER, "summarizer": awaited(short)}
     with ProviderServer(turner, most=200) as server:
         agent = agent_at(
             server, MageCapability(opens(MemoryStore(), awaited(judge), **more)), instructions=LONG
@@ -231,7 +233,7 @@ def test_what_the_framework_says_stays_around_s() -> None:
     assert [each["role"] for each in first] == ["system", "user"]
     assert (first[0]["content"], first[1]["content"]) == ("Be brief.", watched[0].shown[0])
     assert [each["content"] for each in second[:2]] == ["Be brief.", watched[0].shown[1]]
-    assert len(second) == 3
+    assert "Invalid JSON" in second[-1]["content"]
     assert third[1]["content"] == watched[0].shown[2]
     assert [type(each) for each in journal(store, "monday")] == [Start, Instruct]
     assert server.refused == []
