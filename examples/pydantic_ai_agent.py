@@ -19,11 +19,9 @@ def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     shown = "\n".join(str(getattr(part, "content", "")) for part in messages[-1].parts)
     reply = demo.ScriptedClient().chat.completions.create(messages=[{"role": "user", "content": shown}])
     message = reply.choices[0].message
-    calls = [
-        ToolCallPart(call.function.name, call.function.arguments, call.id)
-        for call in message.tool_calls or ()
-    ]
-    return ModelResponse(calls or [TextPart(message.content)])
+    calls = [(call.function.name, call.function.arguments, call.id) for call in message.tool_calls or ()]
+    said = [TextPart(message.content)] if message.content else []
+    return ModelResponse([*said, *[ToolCallPart(*call) for call in calls]])
 
 
 async def judge(request: JudgeRequest) -> Verdict:

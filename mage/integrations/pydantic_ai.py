@@ -9,7 +9,6 @@ has everything, and may be given again or left out; what is sent is S.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final, final
 
 try:

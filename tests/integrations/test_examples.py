@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mage.engine import Compress, Failed
+from mage.engine import Command, Compress, Failed
 from mage.memory import Memory
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -25,7 +25,8 @@ def test_an_example_runs_and_goes_on(
     pytest.importorskip(PACKAGES[name])
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    lengths = []
+    commands: list[Command] = []
+    lengths: list[int] = []
     for _ in range(2):
         runpy.run_path(str(EXAMPLES / f"{name}_agent.py"), run_name="__main__")
         assert capsys.readouterr().out == "The study has an oak desk and a linen chair.\n"
