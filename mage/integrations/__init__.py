@@ -5,4 +5,4 @@ transcript is followed (`Memory.follow`), and S is sent in its place (`Memory.me
 the framework's. Nothing is imported here: import the module that you need.
 """
 
-__all__: list[str] = []
+__all__ = ()

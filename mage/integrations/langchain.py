@@ -144,11 +144,8 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
 
 def _tool(own: Tool) -> StructuredTool:
     """Return a tool that only notes: it is done before the next call of the model, once all results are there."""
-    described: dict[str, Any] = {
-        "name": own.name,
-        "description": own.description,
-        "args_schema": dict(own.parameters),
-    }
+    schema = dict(own.parameters)
+    described: dict[str, Any] = {"name": own.name, "description": own.description, "args_schema": schema}
     return StructuredTool(func=lambda **_: "noted", **described)
 
 

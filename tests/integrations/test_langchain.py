@@ -211,6 +211,7 @@ def test_the_frame_counts_against_the_mark() -> None:
         agent = create_agent(model_at(server), [read], middleware=[MageMiddleware(opens)], system_prompt=LONG)
         run(agent, "invoke", said, config)
     require_under_the_mark(server)
+    assert server.refused == []
 
 
 @pytest.mark.parametrize("twin", TWINS)

@@ -161,6 +161,7 @@ def test_the_frame_counts_against_the_mark() -> None:
     with ProviderServer(turner, most=200) as server:
         asyncio.run(played(server))
     require_under_the_mark(server)
+    assert server.refused == []
 
 
 @pytest.mark.parametrize("filters", [True, False])

@@ -183,6 +183,7 @@ def test_the_frame_counts_against_the_mark() -> None:
         agent.tool_plain(read)
         asyncio.run(agent.run(READ, usage_limits=UsageLimits(request_limit=None)))
     require_under_the_mark(server)
+    assert server.refused == []
 
 
 def test_a_model_may_not_end_on_what_has_failed() -> None:

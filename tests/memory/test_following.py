@@ -15,7 +15,7 @@ from mage.chat import AssistantReply, ToolResult, read_reply
 from mage.engine import ApplyVerdict, Compress, Grow, Instruct, Start
 from mage.memory import AsyncMemory, Memory
 from mage.session import OtherTask
-from mage.stores import MemoryStore, UnknownJournal
+from mage.stores import MemoryStore, UnknownJournal, UnknownVersion
 from tests.memory.replies import TASK, buy, compress, journal, judged_by, memory, notices, reply, revise
 from tests.memory.test_surviving import MADE
 
@@ -140,6 +140,31 @@ def test_a_transcript_that_departs_from_the_journal_repeats_nothing() -> None:
             'buy {"item":"lamp"}',
             'buy {"item":"rug"}',
         ]
+
+
+@pytest.mark.parametrize("twin", ["Memory", "AsyncMemory"])
+def test_a_transcript_departs_where_it_lacks_what_was_recorded_since(twin: str) -> None:
+    """Not where others have written, nor where the last reply is there; a fork at the version takes it up."""
+    common: list[Part] = [TASK, *turn(buy("desk"))]
+    store = MemoryStore()
+
+    async def told(transcript: list[Part], version: int) -> bool:
+        if twin == "Memory":
+            with memory(store) as kept:
+                return kept.departs(transcript, version)
+        async with await AsyncMemory.open(store, "m") as awaited:
+            return await awaited.departs(transcript, version)
+
+    with memory(store) as kept:
+        kept.follow(common)
+        kept.instruct("By somebody else.")
+        assert not asyncio.run(told(common, 1))
+        kept.follow([*common, *turn(buy("lamp"), key="y")])
+        assert not asyncio.run(told([*common, *turn(buy("lamp"), key="y")], 1))
+        assert asyncio.run(told(common, 3))
+        assert not asyncio.run(told(common, 4))
+        with pytest.raises(UnknownVersion):
+            asyncio.run(told(common, 5))
 
 
 def test_a_judge_that_raises_is_asked_again_with_the_same_transcript() -> None:
