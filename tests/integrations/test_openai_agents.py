@@ -62,15 +62,21 @@ set_tracing_disabled(True)
 MODELS: Final[dict[str, Any]] = {"chat": OpenAIChatCompletionsModel, "responses": OpenAIResponsesModel}
 
 
+def client_at(server: ProviderServer) -> AsyncOpenAI:
+    """Return OpenAI's client, at a server."""
+    return AsyncOpenAI(base_url=server.openai_url, api_key="k", max_retries=0)
+
+
 def agent_at(
     server: ProviderServer,
     mage: MageSession | None,
     acting: Any,
     interface: str = "responses",
     instructions: str = SYSTEM,
+    client: AsyncOpenAI | None = None,
 ) -> Agent[None]:
     """Return an agent whose model is at a server."""
-    client = AsyncOpenAI(base_url=server.openai_url, api_key="k", max_retries=0)
+    client = client or client_at(server)
     tools: list[Tool] = [function_tool(acting, failure_error_function=None), *(mage.tools if mage else ())]
     return Agent(name="shopper", instructions=instructions, model=MODELS[interface]("m", client), tools=tools)
 
@@ -116,20 +122,24 @@ def test_the_full_story(interface: str) -> None:
 def test_killed_at_any_write_and_resumed_it_is_the_same_story() -> None:
     """A new process with the same words goes on where the other was: nothing is bought or recorded twice."""
 
-    async def played(server: ProviderServer, at: int) -> None:
+    async def played(server: ProviderServer, client: AsyncOpenAI, at: int) -> None:
         store, bought, ended = MemoryStore(), Shop(), ""
         for each in (Dying(store, at, after=at % 2 == 0), store):
             with contextlib.suppress(Crash):
                 kept: Any = each
                 memory = await AsyncMemory.open(kept, "monday", or_task=TASK, judge=awaited)
                 mage = MageSession(memory)
-                ended = await run(agent_at(server, mage, bought.buy), mage)
+                ended = await run(agent_at(server, mage, bought.buy, client=client), mage)
         assert ended == END
         require_the_story(journal(store, "monday"))
 
+    async def each_played(server: ProviderServer) -> None:
+        async with client_at(server) as client:
+            for at in range(1, 15):
+                await played(server, client, at)
+
     with ProviderServer(shop, most=1_000) as server:
-        for at in range(1, 15):
-            asyncio.run(played(server, at))
+        asyncio.run(each_played(server))
     assert server.refused == []
 
 

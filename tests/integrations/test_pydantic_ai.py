@@ -60,12 +60,20 @@ from tests.providers.story import END, TASK
 MODELS: Final[dict[str, Any]] = {"chat": OpenAIChatModel, "responses": OpenAIResponsesModel}
 
 
+def client_at(server: ProviderServer) -> AsyncOpenAI:
+    """Return OpenAI's client, at a server."""
+    return AsyncOpenAI(base_url=server.openai_url, api_key="k", max_retries=0)
+
+
 def agent_at(
-    server: ProviderServer, mage: MageCapability | None, interface: str = "chat", instructions: str = SYSTEM
+    server: ProviderServer,
+    mage: MageCapability | None,
+    interface: str = "chat",
+    instructions: str = SYSTEM,
+    client: AsyncOpenAI | None = None,
 ) -> Agent[None, str]:
     """Return an agent whose model is at a server."""
-    client = AsyncOpenAI(base_url=server.openai_url, api_key="k", max_retries=0)
-    model = MODELS[interface]("m", provider=OpenAIProvider(openai_client=client))
+    model = MODELS[interface]("m", provider=OpenAIProvider(openai_client=client or client_at(server)))
     return Agent(model, instructions=instructions, capabilities=[] if mage is None else [mage])
 
 
@@ -130,10 +138,10 @@ def test_the_full_story(interface: str) -> None:
 def test_killed_at_any_write_and_resumed_it_is_the_same_story() -> None:
     """A new process with what the run had as its history goes on: nothing is bought or recorded twice."""
 
-    async def played(server: ProviderServer, at: int) -> None:
+    async def played(server: ProviderServer, client: AsyncOpenAI, at: int) -> None:
         store, bought, history, ended = MemoryStore(), Shop(), list[ModelMessage](), ""
         for each in (Dying(store, at, after=at % 2 == 0), store):
-            agent = agent_at(server, MageCapability(opens(each, awaited(judge))))
+            agent = agent_at(server, MageCapability(opens(each, awaited(judge))), client=client)
             agent.tool_plain(bought.buy)
             with contextlib.suppress(Crash), capture_run_messages() as messages:
                 said = None if history else TASK
@@ -144,9 +152,13 @@ def test_killed_at_any_write_and_resumed_it_is_the_same_story() -> None:
         require_the_story(journal(store, "monday"))
         assert sorted(bought.items) == ["chrome chair", "lamp", "linen chair", "oak desk"]
 
+    async def each_played(server: ProviderServer) -> None:
+        async with client_at(server) as client:
+            for at in range(1, 15):
+                await played(server, client, at)
+
     with ProviderServer(shop, most=1_000) as server:
-        for at in range(1, 15):
-            asyncio.run(played(server, at))
+        asyncio.run(each_played(server))
     assert server.refused == []
 
 
