@@ -69,15 +69,15 @@ def test_each_operation_tells_what_it_did(twin: Twin, store: JournalStore) -> No
 
 
 @both
-def test_a_completed_fallback_covers_no_new_steps(twin: Twin, store: JournalStore) -> None:
-    """Compress with nothing open makes a subgoal of a fallback (D12): it tells of no steps."""
+def test_a_completed_subgoal_tells_all_that_it_covers(twin: Twin, store: JournalStore) -> None:
+    """It takes its fallbacks in (D12), and tells of their steps too."""
     heard: list[Event] = []
     with twin.open(store, "s", task="t", on_event=heard.append) as session:
         session.grow("a", "o")
         session.compress("half", kind="fallback")
         session.accept()
         session.compress("whole")
-    assert heard[-1] == events.Compressed("s", 5, 1, 0, 5, "subgoal")
+    assert heard[-1] == events.Compressed("s", 5, 1, 1, 5, "subgoal")
 
 
 @both
