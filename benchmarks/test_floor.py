@@ -46,11 +46,11 @@ def _judged(state: Active, text: str) -> Active:
 def _shown(shown: ExecutionState) -> object:
     hints = shown.hints
     return (
-        [(each.id, each.label, each.text, each.boundary) for each in shown.compressed],
+        [(each.label, each.text, each.boundary) for each in shown.compressed],
         [(step.id, step.content) for step in shown.raw],
         [(step.id, step.content) for step in hints.continuations],
-        [(each.id, each.label, each.text, each.boundary) for each in hints.subgoals],
-        list(hints.lessons),
+        [(each.label, each.text, each.boundary) for each in hints.subgoals],
+        [lesson.text for lesson in hints.lessons],
     )
 
 

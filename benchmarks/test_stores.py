@@ -69,4 +69,4 @@ def test_the_long_journal_has_as_many_commands_as_it_says() -> None:
         with Session.open(store, "s") as session:
             shown = session.state()
     assert len(shown.compressed) == (11_001 - 1) // 22
-    assert {len(summary.covers) for summary in shown.compressed} == {20}
+    assert {line.boundary - line.label for line in shown.compressed} == {20}

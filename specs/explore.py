@@ -63,6 +63,7 @@ __all__ = [
     "CHAPTERS",
     "HEADING",
     "SMALL",
+    "WAYS",
     "WIDE",
     "Alphabet",
     "Counterexample",
@@ -95,6 +96,7 @@ class Alphabet:
         retexts: the texts of a retext.
         faults: the faults of a failed verdict.
         origins: whether a failed verdict names where the mistake began: each boundary that it may name.
+        wrong_origins: whether it also names what it may not: the summary's own boundary, or any for a wrong text.
         accepts: whether summaries are accepted.
         standing: whether instructions stand.
         lessons: the lessons of a revise; a blank one leaves none.
@@ -108,6 +110,7 @@ class Alphabet:
     retexts: tuple[str, ...] = ("m", "n")
     faults: tuple[Fault, ...] = ("execution",)
     origins: bool = False
+    wrong_origins: bool = False
     accepts: bool = True
     standing: tuple[bool, ...] = (False,)
     lessons: tuple[str, ...] = ("l", "")
@@ -138,6 +141,9 @@ class Alphabet:
         if self.origins and isinstance(state, Unverified):
             for boundary in judge_request(state).boundaries:
                 yield ApplyVerdict(Failed("f", "execution", boundary), digest)
+        if self.wrong_origins:
+            yield ApplyVerdict(Failed("f", "execution", state.tree.boundary), digest)
+            yield ApplyVerdict(Failed("f", "summary", StepId(0)), digest)
 
 
 def _digest(state: State) -> Digest:
@@ -163,6 +169,17 @@ WIDE: Final = Alphabet(
     origins=True,
     standing=(False, True),
 )
+WAYS: Final = Alphabet(
+    "ways",
+    (("a", "o"),),
+    texts=("m",),
+    retexts=("n",),
+    origins=True,
+    wrong_origins=True,
+    accepts=False,
+    standing=(),
+    lessons=("",),
+)
 CHAPTERS: Final = Alphabet(
     "chapters",
     (("a", "o"),),
@@ -174,7 +191,7 @@ CHAPTERS: Final = Alphabet(
     lessons=("",),
     folds=("c",),
 )
-ALPHABETS: Final = {alphabet.name: alphabet for alphabet in (SMALL, WIDE, CHAPTERS)}
+ALPHABETS: Final = {alphabet.name: alphabet for alphabet in (SMALL, WIDE, WAYS, CHAPTERS)}
 
 
 @final
@@ -338,7 +355,8 @@ def _noted(levels: Iterator[Level], noted: list[Level]) -> Iterator[Level]:
 
 def _as_json(alphabet: str, levels: list[Level]) -> dict[str, object]:
     """Return what was seen, and everything that held on every state, every edge, and every state left."""
-    laws = [law.__name__ for law in EDGE_LAWS.values()]
+    folds = bool(ALPHABETS[alphabet].folds)  # else L14 has nothing to look at
+    laws = [law.__name__ for number, law in EDGE_LAWS.items() if folds or number != "L14"]
     always = [old_versions_stand.__name__, refusal_changes_nothing.__name__, "reference"]
     return {
         "alphabet": alphabet,

@@ -26,7 +26,19 @@ import attrs
 
 from specs.proofs import ORACLE
 
-__all__ = ["CHECKS", "FAULTS", "Fault", "NotThere", "Row", "Said", "judged", "main", "planted", "run"]
+__all__ = [
+    "CHECKS",
+    "FAULTS",
+    "Fault",
+    "NotThere",
+    "Row",
+    "Said",
+    "arguments_for",
+    "judged",
+    "main",
+    "planted",
+    "run",
+]
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _ROOMS: Final = ("mage", "specs", "tests")
@@ -35,11 +47,13 @@ Said: TypeAlias = Literal["caught", "crashed", "-"]
 """What a check made of a fault."""
 
 CHECKS: Final[dict[str, tuple[str, ...]]] = {
-    "oracle": ("-m", "specs.exhaustive", "--depth", "6", "--oracle", str(ORACLE)),
-    "explorer": ("-m", "specs.explore", "--depth", "6"),
+    "oracle": ("-m", "specs.exhaustive", "--oracle", str(ORACLE)),
+    "explorer": ("-m", "specs.explore"),
     "stateful": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/engine/test_stateful.py"),
 }
 """Each check, as arguments to Python. Exit status 1 means that it caught something."""
+_DEPTHS: Final = {"small": 6, "ways": 9, "chapters": 10}
+"""How long the sequences are in which the first two look for a fault, by alphabet."""
 
 
 _SLIP: Final = re.compile(r"\b(NameError|AttributeError|SyntaxError|ImportError|ModuleNotFoundError)\b.*")
@@ -68,6 +82,8 @@ class Fault:
         file: where, under `mage/engine`.
         line: what stands there.
         wrong: what is put in its place.
+        alphabet: over which alphabet of `specs.explore` it shows.
+        deeper: how many commands more than usual it takes to show.
     """
 
     operation: str
@@ -75,6 +91,8 @@ class Fault:
     file: str
     line: str
     wrong: str
+    alphabet: str = "small"
+    deeper: int = 0
 
 
 FAULTS: Final = (
@@ -103,36 +121,36 @@ FAULTS: Final = (
         "compress",
         "the covers begin with the boundary (inclusive trace)",
         "machine.py",
-        "covers = tree.segment()",
-        "covers = tree.segment() and (head.boundary, *tree.segment())",
+        "covers = tuple([step.id for step in trace(tree, parent.boundary, tree.step_head)])",
+        "covers = (parent.boundary, *[step.id for step in trace(tree, parent.boundary, tree.step_head)])",
     ),
     Fault(
         "compress",
         "an empty segment is taken",
         "machine.py",
-        'if not covers and (kind, head.kind) != ("subgoal", "fallback"):',
-        "if not covers and head.id == 0:",
+        "    if parent.boundary == tree.step_head:\n        return",
+        "    if parent.boundary == tree.step_head:\n        if head.id:\n            return Success(_retexted(tree, head, text, kind, head.after))\n        return",
     ),
     Fault(
         "compress",
         "the label is the boundary of the parent's parent (off by one)",
         "machine.py",
-        "Summary(tree.next_summary, head.id, head.boundary, covers",
-        "Summary(tree.next_summary, head.id, head.label, covers",
+        "        after,\n        parent.boundary,",
+        "        after,\n        max(parent.label, StepId(0)),",
     ),
     Fault(
         "compress",
         "the same covers make a second summary",
         "machine.py",
-        "known = tree.child_ending_at(head.id, covers[-1])",
+        "known = tree.child_ending_at(parent.id, tree.step_head)",
         "known = None",
     ),
     Fault(
         "compress",
         "a stale verdict is kept with the new text",
         "machine.py",
-        "old.covers, text, kind, Pending(), base)",
-        "old.covers, text, kind, old.verdict, base)",
+        "    return _pending(tree, old.id, parent, after, old.covers, text, kind)",
+        "    new = _pending(tree, old.id, parent, after, old.covers, text, kind)\n    stale = attrs.evolve(new.tree.head_summary, verdict=old.verdict)\n    return Unverified(with_summary(new.tree, stale), new.digest)",
     ),
     Fault(
         "compress",
@@ -140,6 +158,51 @@ FAULTS: Final = (
         "machine.py",
         "with_lesson(tree, old.label, _feedback_on_steps(old.verdict))",
         'with_lesson(tree, old.label, "")',
+    ),
+    Fault(
+        "compress",
+        "a subgoal does not take its fallbacks in",
+        "machine.py",
+        'tree.summary(head.base) if kind == "subgoal" else head',
+        "head",
+    ),
+    Fault(
+        "compress",
+        "a fallback takes fallbacks in",
+        "machine.py",
+        'tree.summary(head.base) if kind == "subgoal" else head',
+        "tree.summary(head.base)",
+    ),
+    Fault(
+        "compress",
+        "`after` is not renewed where a summary is taken again",
+        "machine.py",
+        "after = head.after if known == head.id else head.id",
+        "after = tree.summary(known).after",
+        alphabet="ways",
+    ),
+    Fault(
+        "compress",
+        "a chapter that was judged on other words is kept",
+        "edit.py",
+        "if isinstance(summary.verdict, Pending) and summary.id in top.chapters:",
+        "if False:",
+        alphabet="chapters",
+    ),
+    Fault(
+        "retext",
+        "a fallback becomes a subgoal",
+        "machine.py",
+        "text, head.kind, head.after)",
+        'text, "subgoal", head.after)',
+    ),
+    Fault(
+        "retext",
+        "what was taken in is forgotten",
+        "machine.py",
+        "head.kind, head.after))",
+        "head.kind, head.parent))",
+        alphabet="ways",
     ),
     Fault(
         "apply_verdict",
@@ -163,6 +226,66 @@ FAULTS: Final = (
         "if not failed.feedback:",
     ),
     Fault(
+        "apply_verdict",
+        "where a mistake began is not checked",
+        "machine.py",
+        "if boundary is not None and not _may_begin_at(state.tree, boundary, failed.fault):",
+        "if False:",
+        alphabet="ways",
+    ),
+    Fault(
+        "apply_verdict",
+        "a wrong text begins at a step",
+        "machine.py",
+        'if fault == "summary" or boundary >= tree.boundary:',
+        "if boundary >= tree.boundary:",
+        alphabet="ways",
+    ),
+    Fault(
+        "apply_verdict",
+        "where a mistake began is forgotten",
+        "machine.py",
+        "as_fault(verdict.fault), boundary)",
+        "as_fault(verdict.fault))",
+        alphabet="ways",
+    ),
+    Fault(
+        "judge_request",
+        "what stands above is no part of the digest",
+        "judging.py",
+        '"before":"{summary.above}"',
+        '"before":""',
+    ),
+    Fault(
+        "judge_request",
+        "the hints show the steps that are judged",
+        "hints.py",
+        "if not _holds(summary.covers, step)]",
+        "if step]",
+    ),
+    Fault(
+        "judge_request",
+        "the hints show what is judged itself",
+        "hints.py",
+        "if child not in known",
+        "if child",
+    ),
+    Fault(
+        "judge_request",
+        "what was tried from the fallbacks is left out",
+        "hints.py",
+        "for step in tree.step_children(each.boundary)]",
+        "for step in tree.step_children(parent.boundary)]",
+    ),
+    Fault(
+        "judge_request",
+        "what was taken in is told newest first",
+        "hints.py",
+        "    found.reverse()\n",
+        "",
+        alphabet="ways",
+    ),
+    Fault(
         "revise",
         "goes one summary too far up",
         "machine.py",
@@ -171,10 +294,17 @@ FAULTS: Final = (
     ),
     Fault(
         "revise",
+        "knows the summary path alone, not the way",
+        "machine.py",
+        "summary = tree.summary(summary.after)\n    return summary if",
+        "summary = tree.summary(summary.parent)\n    return summary if",
+    ),
+    Fault(
+        "revise",
         "a failed summary's own boundary is legal",
         "machine.py",
-        "    if isinstance(state, Rejected):\n        summary = tree.summary(summary.parent)",
-        "    if False:\n        summary = tree.summary(summary.parent)",
+        "limit = tree.boundary if isinstance(state, Rejected) else tree.next_step",
+        "limit = tree.next_step",
     ),
     Fault(
         "revise",
@@ -191,6 +321,39 @@ FAULTS: Final = (
         "trace(tree, target.boundary, tree.step_head)",
     ),
     Fault(
+        "fold",
+        "a fallback may be folded",
+        "folding.py",
+        'isinstance(line, Chapter) or line.kind == "subgoal"',
+        "True",
+        alphabet="chapters",
+    ),
+    Fault(
+        "fold",
+        "what passed is counted as accepted",
+        "folding.py",
+        "int(isinstance(line.verdict, Accepted))",
+        "int(not isinstance(line.verdict, Accepted))",
+        alphabet="chapters",
+    ),
+    Fault(
+        "fold",
+        "a chapter begins where its last line does",
+        "folding.py",
+        "label=oldest.label,",
+        "label=newest.label,",
+        alphabet="chapters",
+    ),
+    Fault(
+        "fold",
+        "inside a chapter shows what is inside its chapters",
+        "folding.py",
+        "line = next(tree.lines_upwards(tree.summary(first_of(line, tree).parent)))",
+        "line = tree.summary(first_of(line, tree).parent)",
+        alphabet="chapters",
+        deeper=1,
+    ),
+    Fault(
         "view",
         "R begins at the label of the head",
         "view.py",
@@ -199,16 +362,23 @@ FAULTS: Final = (
     ),
     Fault(
         "view",
-        "lessons of the label are shown, not of the boundary",
-        "view.py",
-        "lessons=tree.lessons_at(head.boundary),",
-        "lessons=tree.lessons_at(head.label),",
+        "lessons of the current boundary are shown alone",
+        "hints.py",
+        "lessons=tuple(_lessons(tree, [each.boundary for each in run])),",
+        "lessons=tuple(_lessons(tree, [head.boundary])),",
+    ),
+    Fault(
+        "view",
+        "fallbacks that lead to the head are shown as tried",
+        "hints.py",
+        "fallbacks_of=(head.id,)",
+        "fallbacks_of=[each.id for each in run]",
     ),
     Fault(
         "view",
         "instructions are counted from the boundary, not from the base",
         "view.py",
-        "in_force(tree, tree.head_summary.base, tree.next_step)",
+        "in_force(tree, tree.summary(tree.head_summary.base).boundary, tree.next_step)",
         "in_force(tree, tree.head_summary.boundary, tree.next_step)",
     ),
     Fault(
@@ -216,10 +386,10 @@ FAULTS: Final = (
         "C is shown from the head upwards",
         "view.py",
         "    compressed.reverse()\n",
-        "    compressed.sort(key=lambda summary: -summary.id)\n",
+        "    compressed.sort(key=lambda line: -line.label)\n",
     ),
 )
-"""At least two for each of grow, compress, apply_verdict, revise and view."""
+"""At least two for each operation, for what a judge is asked, and for view."""
 
 
 @final
@@ -271,7 +441,7 @@ def run(fault: Fault | None) -> Row:
         shutil.copy(ROOT / "pyproject.toml", copy)
         if fault is not None:
             _plant(fault, copy / "mage" / "engine")
-        said = {check: _judged_by(check, copy) for check in CHECKS}
+        said = {check: _judged_by(check, copy, fault) for check in CHECKS}
     caught, crashed = (
         tuple(check for check in CHECKS if said[check] == word) for word in ("caught", "crashed")
     )
@@ -286,11 +456,19 @@ def _plant(fault: Fault, engine: Path) -> None:
         compiled.unlink()
 
 
-def _judged_by(check: str, copy: Path) -> Said:
+def arguments_for(check: str, fault: Fault | None) -> tuple[str, ...]:
+    """Return what Python is given for a check that looks for this fault; for none, over the smallest alphabet."""
+    if check == "stateful":
+        return CHECKS[check]
+    alphabet, deeper = ("small", 0) if fault is None else (fault.alphabet, fault.deeper)
+    return (*CHECKS[check], "--alphabet", alphabet, "--depth", str(_DEPTHS[alphabet] + deeper))
+
+
+def _judged_by(check: str, copy: Path, fault: Fault | None) -> Said:
     environment = {**os.environ, "PYTHONPATH": str(copy), "MAGE_TESTS": "unshrunk"}
     environment.pop("MAGE_CI", None)
     done = subprocess.run(
-        (sys.executable, *CHECKS[check]),
+        (sys.executable, *arguments_for(check, fault)),
         cwd=copy,
         env=environment,
         check=False,

@@ -222,7 +222,10 @@ def chapters_unfold(state: State) -> Iterator[str]:
         if not 0 < places.get(line.first, 0) < places.get(line.last, 0):
             yield f"{line} stands for no run of the summary path"
             return
-        yield from _broken_chapter(line, path[places[line.first] : places[line.last] + 1])
+        broken = list(_broken_chapter(line, path[places[line.first] : places[line.last] + 1]))
+        if broken:
+            yield from broken
+            return
         replaced = inside(state, line.label, line.boundary).unwrap().lines
         if len(replaced) < 2:
             yield f"{line} stands in place of {replaced}"

@@ -179,9 +179,10 @@ def refusal_changes_nothing(edge: Edge, before: Snapshot) -> Iterator[str]:
 
 def changes_are_local(edge: Edge) -> Iterator[str]:
     """L9: grow adds at most one child, at the old step head; compress, retext, verdict and accept change only
-    the resulting head summary (compress and retext leave at most one lesson at its label, verdict and accept
-    none); revise adds at most one lesson at b, instruct one instruction at the step head. So a summary path
-    that does not go through that head has the same C.
+    the resulting head summary (compress and retext leave at most one lesson at its label and drop the
+    chapters that end at it, verdict and accept do neither); revise adds at most one lesson at b, instruct
+    one instruction at the step head, fold one chapter. So, but for fold, a summary path that does not go
+    through that head has the same C.
     """
     old, new = edge.before.tree, edge.after.tree
     head = new.summary(new.summary_head)
@@ -198,12 +199,13 @@ def changes_are_local(edge: Edge) -> Iterator[str]:
         case Revise():
             lessons = True
         case Fold():
-            folds = True
+            folds = edge.refusal is None
+    judged_anew = head.id if lessons and changes and edge.refusal is None else None
     lesson_at = head.label if changes else head.boundary
     yield from _new_steps(old, new, old.step_head if grows else None)
     yield from _new_notes(old, new, lesson_at if lessons else None, old.step_head if instructs else None)
     yield from _new_summaries(old, new, head.id if changes else None)
-    yield from _new_chapters(old, new, head.id if lessons and changes else None, folds=folds)
+    yield from _new_chapters(old, new, judged_anew, folds=folds)
 
 
 def _new_steps(old: Tree, new: Tree, place: StepId | None) -> Iterator[str]:

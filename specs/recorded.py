@@ -3,7 +3,7 @@
 The engine replays a journal and says after each command what there is to see; that goes to TLC as a module,
 texts as short names, and the model answers the same commands. `valid` means that both agree after every one
 of them; else the first command that the model answers otherwise is named. A digest is the one thing that
-the model cannot compute: it must stand for one question only, and each question must have one (D5).
+the model cannot compute: it must stand for one question only, and each question must have one (D5, D19).
 
 Exit status 0; 1 where a journal is no behaviour of the model; 2 where a file is no journal, or TLC or Java is
 missing.
@@ -24,24 +24,34 @@ from returns.pipeline import is_successful
 from mage.codec import decode_journal
 from mage.engine import (
     Accept,
+    Active,
     ApplyVerdict,
+    Chapter,
     Command,
     Compress,
     Failed,
+    Fold,
     Grow,
+    Hints,
     Instruct,
     Instruction,
+    Line,
     Passed,
     Retext,
     Revise,
     Revised,
     Start,
     State,
+    Summary,
+    SummaryVerdict,
     Unverified,
     Verdict,
+    fold_request,
+    judge_request,
     start,
     view,
 )
+from mage.engine.ids import NOWHERE, ROOT_SUMMARY
 from mage.engine.journal import Operation
 from mage.engine.text import as_text, is_blank
 from mage.testing import carry_out
@@ -67,12 +77,14 @@ class Event:
         command: what was asked for, its texts by their short names.
         refusal: the name of the refusal, or of the error where the phase is wrong; "" where it was taken.
         digest: that of the pending summary afterwards.
+        folding: by which digest the engine would fold what the command says; "none" where it is no such fold.
         shown: what else there was to see: the phase, the heads, C, R and so on, by name.
     """
 
     command: Mapping[str, Value]
     refusal: str
     digest: str
+    folding: str
     shown: Mapping[str, Value]
 
 
@@ -148,19 +160,27 @@ def record(name: str, commands: Iterable[Command]) -> Recording:
     if not isinstance(first, Start) or len(operations) != len(others):
         raise ValueError(f"{name}: a journal begins with a start, and has no other")
     state: State = start(first.task)
-    events = [Event({"op": "start"}, "", _NO_DIGEST, {**_shown(state, names), **_left(None, names)})]
+    seen = {**_shown(state, names), **_left(None, names)}
+    events = [Event({"op": "start"}, "", _NO_DIGEST, _NO_DIGEST, seen)]
     for command in operations:
-        asked = _command(command, names)
+        asked, folding = _command(command, names), _folding(state, command, names)
         edge = carry_out(state, command)
         state = edge.after
         refusal = "" if edge.refusal is None else type(edge.refusal).__name__
         shown = {**_shown(state, names), **_left(edge.revised, names)}
-        events.append(Event(asked, refusal, _digest(state, names), shown))
+        events.append(Event(asked, refusal, _digest(state, names), folding, shown))
     return Recording(name, tried, tuple(events))
 
 
 def _digest(state: State, names: _Names) -> str:
     return names.digest(state.digest) if isinstance(state, Unverified) else _NO_DIGEST
+
+
+def _folding(state: State, command: Operation, names: _Names) -> str:
+    if not isinstance(command, Fold) or not isinstance(state, Active):
+        return _NO_DIGEST
+    request = fold_request(state, command.first, command.last, command.text)
+    return names.digest(request.unwrap().digest) if is_successful(request) else _NO_DIGEST
 
 
 def _command(command: Operation, names: _Names) -> Mapping[str, Value]:
@@ -172,25 +192,39 @@ def _command(command: Operation, names: _Names) -> Mapping[str, Value]:
         case Compress():
             return {"op": "compress", "text": names.text(command.text), "kind": command.kind}
         case Retext():
-            return {"op": "retext", "text": names.text(command.text), "kind": command.kind or ""}
+            return {"op": "retext", "text": names.text(command.text)}
         case ApplyVerdict():
             digest = names.digest(command.digest)
             return {"op": "apply_verdict", **_verdict(command.verdict, names), "digest": digest}
         case Accept():
             return {"op": "accept"}
         case Revise():
-            boundary = command.boundary if 0 <= command.boundary < 2**31 else _NO_STEP  # TLC's numbers
-            return {"op": "revise", "boundary": boundary, "lesson": names.text(command.lesson)}
+            return {
+                "op": "revise",
+                "boundary": _place(command.boundary),
+                "lesson": names.text(command.lesson),
+            }
+        case Fold():
+            run: dict[str, Value] = {"first": _place(command.first), "last": _place(command.last)}
+            text, digest = names.text(command.text), names.digest(command.digest)
+            return {"op": "fold", **run, "text": text, "digest": digest}
         case _:
             assert_never(command)
+
+
+def _place(step: int) -> int:
+    """Return a step's number where TLC has such numbers, else one that no step has."""
+    return step if 0 <= step < 2**31 else _NO_STEP
 
 
 def _verdict(verdict: Verdict, names: _Names) -> Mapping[str, Value]:
     match verdict:
         case Passed():
-            return {"word": "passed", "feedback": "", "fault": ""}
+            return {"word": "passed", "feedback": "", "fault": "", "boundary": NOWHERE}
         case Failed():
-            return {"word": "failed", "feedback": names.text(verdict.feedback), "fault": verdict.fault}
+            said: dict[str, Value] = {"feedback": names.text(verdict.feedback), "fault": verdict.fault}
+            boundary = NOWHERE if verdict.boundary is None else _place(verdict.boundary)
+            return {"word": "failed", **said, "boundary": boundary}
         case _:
             assert_never(verdict)
 
@@ -199,26 +233,74 @@ def _shown(state: State, names: _Names) -> Mapping[str, Value]:
     """Return what `Observed` in Recorded.tla says of the model's state."""
     tree, seen = state.tree, view(state)
     here = tree.step(tree.step_head)
-    compressed: list[Value] = []
-    for summary in seen.compressed:
-        word, feedback, fault = plain_verdict(summary.verdict)
-        about: dict[str, Value] = {"id": summary.id, "label": summary.label, "text": names.text(summary.text)}
-        about |= {"kind": summary.kind, "verdict": word, "feedback": names.text(feedback), "fault": fault}
-        compressed.append(about)
     return {
         "phase": type(state).__name__,
         "step_head": tree.step_head,
-        "summary_head": tree.summary_head,
+        "way": (ROOT_SUMMARY, *[summary.id for summary in tree.way_upwards()][::-1]),
         "next_step": tree.next_step,
         "next_summary": tree.next_summary,
         "content": names.content(here.action, here.observation) if here.id else "",
-        "C": tuple(compressed),
+        "C": _lines(seen.compressed, names),
         "R": tuple([step.id for step in seen.raw]),
-        "lessons": tuple([names.text(lesson) for lesson in seen.hints.lessons]),
-        "continuations": tuple([step.id for step in seen.hints.continuations]),
-        "subgoals": tuple([summary.id for summary in seen.hints.subgoals]),
+        "H": _hints(seen.hints, names),
         "placed": _told(tree.instructions_at(tree.step_head), names),
         "instructions": tuple([names.text(text) for text in seen.instructions]),
+        "asked": (_asked(state, names),) if isinstance(state, Unverified) else (),
+    }
+
+
+def _lines(lines: Iterable[Line], names: _Names) -> Value:
+    return tuple([_line(line, names) for line in lines])
+
+
+def _line(line: Line, names: _Names) -> Value:
+    said: dict[str, Value] = {"label": line.label, "boundary": line.boundary, "text": names.text(line.text)}
+    match line:
+        case Summary():
+            ends: dict[str, Value] = {"first": line.id, "last": line.id, "accepted": 0}
+            return {**said, **ends, "kind": line.kind, "verdict": _note(line.verdict, names)}
+        case Chapter():
+            ends = {"first": line.first, "last": line.last, "accepted": line.accepted}
+            return {**said, **ends, "kind": "chapter", "verdict": ()}
+        case _:
+            assert_never(line)
+
+
+def _note(verdict: SummaryVerdict, names: _Names) -> Value:
+    word, feedback, fault, boundary = plain_verdict(verdict)
+    return (word, names.text(feedback), fault, NOWHERE if boundary is None else boundary)
+
+
+def _hints(hints: Hints, names: _Names) -> Value:
+    return {
+        "continuations": tuple([step.id for step in hints.continuations]),
+        "subgoals": tuple([summary.id for summary in hints.subgoals]),
+        "lessons": tuple(
+            [{"boundary": lesson.boundary, "text": names.text(lesson.text)} for lesson in hints.lessons]
+        ),
+    }
+
+
+def _asked(state: Unverified, names: _Names) -> Value:
+    request = judge_request(state)
+    earlier: list[Value] = [
+        {
+            "label": each.label,
+            "boundary": each.boundary,
+            "text": names.text(each.text),
+            "verdict": _note(each.verdict, names),
+        }
+        for each in request.earlier
+    ]
+    return {
+        "kind": request.kind,
+        "text": names.text(request.text),
+        "steps": tuple([step.id for step in request.steps]),
+        "earlier": tuple(earlier),
+        "instructions": tuple([names.text(text) for text in request.instructions]),
+        "before": _lines(request.before, names),
+        "boundaries": request.boundaries,
+        "hints": _hints(request.hints, names),
     }
 
 
@@ -270,7 +352,7 @@ def _module(recordings: Sequence[Recording]) -> str:
     ]
     events = "\n".join(f"{name} == {event}" for event, name in names.items())
     listed = ",\n".join(f"<<{journal}>>" for journal in journals)
-    return f"---- MODULE Log ----\n{events}\nJournals == <<\n{listed}>>\n====\n"
+    return f"---- MODULE Log ----\nEXTENDS Integers\n{events}\nJournals == <<\n{listed}>>\n====\n"
 
 
 def _event(event: Event) -> str:
@@ -279,6 +361,7 @@ def _event(event: Event) -> str:
             "command": event.command,
             "refusal": event.refusal,
             "digest": event.digest,
+            "folding": event.folding,
             "shown": event.shown,
         }
     )

@@ -16,14 +16,19 @@ from typing import Any, Final
 from specs.proofs import BUILD, SPECS
 
 __all__ = [
+    "DEPTHS",
     "checked_names",
     "counted_otherwise",
+    "explored_otherwise",
     "fell_short",
     "named_in",
     "property_rows",
     "rows_without_a_check",
     "summary",
 ]
+
+DEPTHS: Final = {"wide": 5, "ways": 10, "chapters": 11}
+"""How long the sequences are that are tried over each alphabet but `small`, where it is 7."""
 
 _NAME: Final = re.compile(r"`([\w./:]+)`")
 _TABLES: Final = ("Properties: where each is shown", "What else is proved")
@@ -47,16 +52,22 @@ def checked_names(build: Path = BUILD) -> frozenset[str]:
     """Return the name of everything that was checked: theorems with their files, TLC's properties with
     `tlc:` before them, laws and invariants of the explorer with `explore:`, and tests that passed.
     """
-    proofs, models, explored = (_result(build, name) for name in ("proofs", "models", "explored"))
+    proofs, models = (_result(build, name) for name in ("proofs", "models"))
+    explored = [_result(build, name) for name in ("explored", *_each("explored"))]
     return frozenset(
         [
             *(f"{theorem['file']}.{theorem['name']}" for theorem in proofs["theorems"]),
             *(f"tlc:{name}" for model in models["models"] for name in model["properties"]),
-            *(f"explore:{name}" for name in (*explored["invariants"], *explored["laws"])),
+            *(f"explore:{name}" for seen in explored for name in (*seen["invariants"], *seen["laws"])),
             *(f"oracle:{name}" for name in ("exhaustive", "differential") if _result(build, name)),
             *_passed(build / "laws.xml"),
         ]
     )
+
+
+def _each(check: str) -> list[str]:
+    """Return the names of the runs of a check over all alphabets but the smallest."""
+    return [f"{check}-{alphabet}" for alphabet in DEPTHS]
 
 
 def _result(build: Path, name: str) -> dict[str, Any]:
@@ -87,16 +98,34 @@ def rows_without_a_check(build: Path = BUILD, readme: Path = SPECS / "README.md"
 def counted_otherwise(build: Path = BUILD, readme: Path = SPECS / "README.md") -> list[str]:
     """Return the models whose states the README counts otherwise than TLC did."""
     text = readme.read_text(encoding="utf-8").split("## Models")[1]
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line
-    ]
-    stated = {row[0]: row[2] for row in rows if len(row) == 4}
+    stated = {row[0]: row[2] for row in _cells(text) if len(row) == 4}
     found = {model["model"]: f"{model['distinct']:,}" for model in _result(build, "models")["models"]}
     stated.pop("model", None)
     return [
         f"{name}: {stated.get(name, 'no')} states, TLC found {found.get(name, 'none')}"
         for name in {**stated, **found}
         if (set(stated.get(name, "-")) != {"-"} and stated.get(name) != found.get(name)) or name not in stated
+    ]
+
+
+def explored_otherwise(build: Path = BUILD, readme: Path = SPECS / "README.md") -> list[str]:
+    """Return where the README counts states, edges or refusals otherwise than the explorer did, or not at all."""
+    text = readme.read_text(encoding="utf-8").split("## What was explored")[1].split("\n## ")[0]
+    wrong: list[str] = []
+    for part in text.split("\nThe alphabet ")[1:]:
+        name = part.split("`")[1]
+        stated = {cells[0]: cells for cells in _cells(part) if len(cells) == 4}
+        run = "explored" if name == "small" else f"explored-{name}"
+        for level in _result(build, run)["levels"]:
+            seen = [f"{level[key]:,}" for key in ("depth", "states", "edges", "refused")]
+            if stated.get(seen[0]) != seen:
+                wrong.append(f"{name}: {stated.get(seen[0], 'nothing')} stated, {seen} seen")
+    return wrong
+
+
+def _cells(text: str) -> list[list[str]]:
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line
     ]
 
 
@@ -108,10 +137,11 @@ def fell_short(build: Path = BUILD) -> list[str]:
         for name, least in (("sequences", 20_000), ("long", 5_000))
         if drawn[name] < least
     ]
-    for name, depth in (("explored", 7), ("exhaustive", 7), ("exhaustive-wide", 5)):
-        levels = _result(build, name)["levels"]
-        if not levels or levels[-1]["depth"] < depth:
-            said.append(f"{name}: not to depth {depth}")
+    for check in ("explored", "exhaustive"):
+        for name, depth in zip((check, *_each(check)), (7, *DEPTHS.values()), strict=True):
+            levels = _result(build, name)["levels"]
+            if not levels or levels[-1]["depth"] < depth:
+                said.append(f"{name}: not to depth {depth}")
     return said
 
 
@@ -150,7 +180,7 @@ def _compared(build: Path) -> Iterator[tuple[str, str]]:
         f"{drawn['sequences']:,}, {drawn['long']:,} of them over 100 accepted commands, mean {mean:.1f},"
         f" {drawn['tried']:,} commands, seed {drawn['seed']}",
     )
-    for name in ("exhaustive", "exhaustive-wide"):
+    for name in ("exhaustive", *_each("exhaustive")):
         found = _result(build, name)
         level = found["levels"][-1]
         tried = level["edges"] + level["refused"]
@@ -158,13 +188,14 @@ def _compared(build: Path) -> Iterator[tuple[str, str]]:
             f"every sequence to depth {level['depth']}, {found['alphabet']}",
             f"{tried:,} commands, {level['states']:,} states, as the oracle has them",
         )
-    explored = _result(build, "explored")
-    level = explored["levels"][-1]
-    yield (
-        "explored on the real code",
-        f"{level['states']:,} states, {level['edges']:,} edges to depth {level['depth']}, alphabet"
-        f" {explored['alphabet']}; every edge: {len(explored['laws'])} laws and the reference",
-    )
+    for name in ("explored", *_each("explored")):
+        explored = _result(build, name)
+        level = explored["levels"][-1]
+        yield (
+            f"explored on the real code, {explored['alphabet']}",
+            f"{level['states']:,} states, {level['edges']:,} edges to depth {level['depth']};"
+            f" every edge: {len(explored['laws'])} laws and the reference",
+        )
 
 
 def _strength(build: Path) -> Iterator[tuple[str, str]]:

@@ -78,11 +78,10 @@ def hints_for(tree: Tree, summary: Summary) -> Hints:
 def taken_in(tree: Tree, summary: Summary) -> list[Summary]:
     """Return the fallbacks that a summary of the way took in, oldest first (D12). Cost: O(their number)."""
     found: list[Summary] = []
-    after = summary.after
-    while after != summary.parent:
-        fallback = tree.summary(after)
-        found.append(fallback)
-        after = fallback.after
+    before = summary.after
+    while before > summary.parent:  # parents are smaller, so this ends whatever a forged tree says
+        found.append(tree.summary(before))
+        before = found[-1].parent
     found.reverse()
     return found
 

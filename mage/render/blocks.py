@@ -257,7 +257,7 @@ def _subgoals(summaries: Newest[Summary], caps: Caps) -> Iterator[Block]:
 
 def _distinct(lessons: Sequence[Lesson], tried: Sequence[Summary]) -> Sequence[Lesson]:
     """Return each lesson once, where it was left last, and none that the status of a tried subgoal says too."""
-    said = {_verdict(summary.verdict)[1] for summary in tried}
+    said = {_verdict(summary.verdict)[1] for summary in tried} - {""}
     last = {lesson.text: lesson for lesson in lessons}
     kept = {id(lesson) for text, lesson in last.items() if text not in said}
     return tuple([lesson for lesson in lessons if id(lesson) in kept])

@@ -10,13 +10,11 @@ import attrs
 from mage.engine import ExecutionState, Hints, Line, StepId
 from mage.render.blocks import (
     Block,
-    Recent,
     asked_of,
     body_of,
     hints_of,
     line_of,
     opening_of,
-    recent_of,
     step_of,
 )
 from mage.render.caps import DEFAULT_CAPS, Caps
@@ -57,10 +55,6 @@ class Meter:
     def hints(self, hints: Hints, *, caps: Caps = DEFAULT_CAPS) -> int:
         """Return what the hints take. Cost: O(number of hints + length of new blocks)."""
         return self._sum(hints_of(hints, caps))
-
-    def recent(self, hints: Recent, *, caps: Caps = DEFAULT_CAPS) -> int:
-        """Return what hints take of which `caps` left these. Cost: O(those shown + length of new blocks)."""
-        return self._sum(recent_of(hints, caps))
 
     def step(self, action: str, observation: str) -> int:
         """Return what a step takes in R. Cost: O(length), O(1) when it was counted before."""

@@ -281,8 +281,8 @@ _PLAIN: Final[Mapping[str, Callable[..., Command]]] = {"start": Start, "retext":
 def _builder(op: str, fields: Mapping[str, str | int | None]) -> _Build:
     """Return what makes the command of a body that says these `fields`."""
     if op in _PLAIN:
-        plain = _PLAIN[op]
-        return lambda _, texts: plain(*texts)
+        plain, count = _PLAIN[op], len(_TEXTS.get(op, ()))
+        return lambda _, texts: plain(*texts[:count])
     match op:
         case "instruct":
             return lambda _, texts: Instruct(texts[0], bool(fields["standing"]))

@@ -255,12 +255,20 @@ def _folding(state: Active, first: StepId, last: StepId, text: str) -> Operation
     return Fold(first, last, text, request.digest if request is not None else "0" * 64)
 
 
-def _fold_all(draw: Drawing, state: State) -> Operation:
-    """Fold the two oldest lines, so that chapters come into chapters."""
+def _fold_two(draw: Drawing, state: State) -> Operation:
+    """Fold the two oldest lines or the two newest, so that chapters come into chapters, and end together."""
     lines = view(state).compressed
     if not isinstance(state, Active) or len(lines) < 2:
         return _grow(draw, state)
-    return _folding(state, lines[0].label, lines[1].boundary, "m")
+    last = 1 if draw(_ONE_IN_TWO) else len(lines) - 1
+    return _folding(state, lines[last - 1].label, lines[last].boundary, "m")
+
+
+def _fold_unjudged(draw: Drawing, state: State) -> Operation:
+    """Fold the two oldest lines with a digest that is not theirs, now and then into nothing."""
+    lines = view(state).compressed
+    last = lines[1].boundary if len(lines) > 1 else draw(_PLACES)
+    return Fold(ROOT_STEP, last, " " if draw(_ONE_IN_TWO) else "m", draw(old_digests))
 
 
 def _revise(draw: Drawing, state: State) -> Operation:
@@ -313,7 +321,7 @@ def _table(*moves: _Move) -> st.SearchStrategy[_Move]:
 
 
 _REFUSED: Final[dict[type[State], tuple[_Move, ...]]] = {
-    Active: (Instruct(" "), Compress("\n"), _go_anywhere, _fold_anything),
+    Active: (Instruct(" "), Compress("\n"), _go_anywhere, _fold_anything, _fold_unjudged),
     Unverified: (Instruct(" "), Retext("\t"), _failed_without_feedback, _answered_late, _go_anywhere),
     Rejected: (Retext("\t"), _go_anywhere),
 }
@@ -325,7 +333,7 @@ _NEXT_WITH_NOTHING_OPEN: Final = _table(
     *_INSTRUCT,
     _go_back,
     _go_back,
-    *[_fold, _fold_all] * 2,
+    *[_fold, _fold_two] * 2,
     *_REFUSED[Active],
 )
 _NEXT: Final[dict[type[State], st.SearchStrategy[_Move]]] = {

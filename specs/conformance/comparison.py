@@ -108,8 +108,8 @@ def _shrunk(implementation: Implementation, found: Disagreement) -> Disagreement
     """Return a disagreement over as few of the commands as can be found.
 
     A verdict that answered its question goes on answering, a revise goes on going as many summaries up, a fold
-    on folding lines as far up: so it goes on where Hypothesis, which draws each command to fit the state before
-    it, no longer can.
+    on folding lines as far up, or the topmost: so it goes on where Hypothesis, which draws each command to fit the
+    state before it, no longer can.
     """
     size = len(found.commands) // 2
     while size:
@@ -152,7 +152,7 @@ def _aim(command: Command, state: State) -> _Aim:
             return _places([command.boundary], legal_boundaries(state))
         case ApplyVerdict() if isinstance(state, Unverified) and command.digest == state.digest:
             named = command.verdict.boundary if isinstance(command.verdict, Failed) else None
-            return () if named is None else _places([named], judge_request(state).boundaries)
+            return (() if named is None else _places([named], judge_request(state).boundaries)) or ()
         case Fold() if isinstance(state, Active):
             lines = view(state).compressed
             request = fold_request(state, command.first, command.last, command.text).value_or(None)
@@ -195,17 +195,17 @@ def _aimed_anew(command: Command, aim: tuple[int, ...], state: State) -> Command
 
 
 def _blaming(verdict: Verdict, aim: tuple[int, ...], state: Unverified) -> Verdict:
-    boundaries = judge_request(state).boundaries[::-1]
-    if not isinstance(verdict, Failed) or not aim or aim[0] >= len(boundaries):
+    if not isinstance(verdict, Failed) or not aim:
         return verdict
-    return Failed(verdict.feedback, verdict.fault, boundaries[aim[0]])
+    boundaries = judge_request(state).boundaries[::-1]
+    return Failed(verdict.feedback, verdict.fault, boundaries[min(aim[0], len(boundaries) - 1)])
 
 
 def _folding(command: Fold, aim: tuple[int, ...], state: Active) -> Command:
     lines = view(state).compressed[::-1]
-    if max(aim) >= len(lines):
+    if len(lines) < 2:
         return command
-    first, last = lines[aim[0]].label, lines[aim[1]].boundary
+    first, last = lines[min(aim[0], len(lines) - 1)].label, lines[min(aim[1], len(lines) - 2)].boundary
     request = fold_request(state, first, last, command.text).value_or(None)
     return command if request is None else Fold(first, last, command.text, request.digest)
 

@@ -1,11 +1,12 @@
 (* L11 of ../README.md, and that Algorithm 1's Revise, word for word, is ours on every label (D7). *)
 From Coq Require Import List Arith Bool Lia Sorted.
-From Mage Require Import Path Machine Invariants Kept Refusals Lost Laws Phases.
+From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost Laws Phases.
 Import ListNotations.
 
 Section Detours.
 Load "Given".
 Notation Inv := (Inv nothing blank).
+Notation new_after := (Invariants.new_after nothing).
 
 (* one command after the other, as long as none is refused *)
 Fixpoint all_of s (cs : list Command) : Outcome :=
@@ -58,19 +59,38 @@ Proof using same_spec.
       rewrite A, <- app_assoc. exact E.
 Qed.
 
-(* the whole detour is legal, and ends exactly where D4's rule ends in place *)
-Lemma detour_is_retexted : forall s l m k, Inv s -> blank l = true -> blank m = false -> 0 < summary_head s ->
-  all_of s (detour s l m k) = Done (retexted s (summary_head s) m k).
+(* the same state, in which the head summary was made from another head *)
+Definition set_after a (u : Summary Text) :=
+  MkSummary (parent u) (label u) (covers u) (text u) (kind u) (verdict u) a.
+Definition made_from a s := changed_summary s (summary_head s) (set_after a).
+
+(* D4 at a head that is the new parent, below which all else is as it was *)
+Lemma retexted_from : forall s n p t m k, Inv s -> Inv (at_heads s n p) -> t <> p ->
+  retexted (at_heads s n p) t m k = made_from p (at_heads (retexted s t m k) n t).
+Proof.
+  intros s n p t m k I I' D. rewrite (retexted_is t m k I'), (retexted_is t m k I).
+  unfold made_from, changed_summary, at_heads. cbn [summary_head task steps summaries step_head lessons instructions chapters].
+  rewrite upd_upd. unfold Invariants.new_after at 1. cbn [summary_head at_heads].
+  destruct (Nat.eqb_spec t p); [contradiction|]. reflexivity.
+Qed.
+
+(* L11: retext(m) equals, but for what the summary was made from: revise to the label (blank lesson), grow the covers
+   again, compress(m) with its kind, and grow the open segment again *)
+Theorem retext_is_a_detour_saved : forall s m s' l, reachable s -> blank l = true ->
+  exec s (Retext m) = Done s' ->
+  all_of s (detour s l m (kind (summary s (summary_head s)))) =
+  Done (made_from (parent_of s (summary_head s)) s').
 Proof using same_spec.
-  intros s l m k I Bl Bm L0. pose proof (inv_summary_head I) as L.
-  set (t := summary_head s) in *. set (p := parent_of s t).
+  intros s m s' l Re Bl G. pose proof (reachable_inv same_spec Re) as I. pose proof (inv_summary_head I) as L.
+  destruct (retext_cases G) as [P [Bm E]]. pose proof (head_not_root I P) as L0.
+  set (t := summary_head s) in *. set (p := parent_of s t). set (k := kind (summary s t)) in *.
   pose proof (inv_parent I L0) as D. fold p in D.
   destruct (inv_covers I (conj L0 L)) as [Ne [La Co]]. fold p in La, Co.
   pose proof (inv_boundary I L) as Lb.
-  assert (Hp : In p (summary_path s t))
-    by (apply (parent_on_path I); [apply (path_self _ (inv_parent I))|lia]).
+  assert (Ht : In t (summary_path s t)) by apply (path_self _ (inv_parent I)).
+  assert (Hp : In p (summary_path s t)) by (apply (parent_on_path I Ht); lia).
   assert (Tp : phase_of_verdict (verdict (summary s p)) = Active).
-  { destruct (inv_trusted I Hp) as [E|E]; [fold t in E; lia|now apply trusted_spec]. }
+  { destruct (inv_trusted I (path_in_way Hp)) as [Eh|Eh]; [fold t in Eh; lia|now apply trusted_spec]. }
   unfold detour. fold t. rewrite La. cbn [all_of].
   assert (G1 : exec s (Revise (boundary s p) l) = Done (at_heads s (boundary s p) p)).
   { simpl. rewrite (revise_to _ _ I Hp) by (intros _; fold t; lia).
@@ -81,40 +101,33 @@ Proof using same_spec.
   assert (G2 : all_of s1 (regrow s1 (covers (summary s t))) = Done (at_heads s1 (boundary s t) p)).
   { apply grow_back; auto. change (phase s1) with (phase_of_verdict (verdict (summary s p))). congruence. }
   change (regrow s (covers (summary s t))) with (regrow s1 (covers (summary s t))). rewrite G2.
-  set (s2 := at_heads s1 (boundary s t) p). assert (I2 : Inv s2) by exact (all_of_inv I1 G2).
-  assert (O : open_segment s2 = covers (summary s t)).
-  { pose proof (open_segment_spec I2) as W. apply (app_inv_head (step_path s (boundary s p))).
+  change (at_heads s1 (boundary s t) p) with (at_heads s (boundary s t) p) in *.
+  set (s2 := at_heads s (boundary s t) p) in *. assert (I2 : Inv s2) by exact (all_of_inv I1 G2).
+  assert (Np : new_parent s2 k = p).
+  { unfold Machine.new_parent. change (summary_head s2) with p. destruct k eqn:K; [|reflexivity].
+    rewrite (base_of p I2). change (summary s2 p) with (summary s p). pose proof (inv_ends I Ht L0 K) as Kp. fold p in Kp. now rewrite Kp. }
+  assert (O : to_cover s2 k = covers (summary s t)).
+  { pose proof (to_cover_spec k I2) as W. rewrite Np in W. apply (app_inv_head (step_path s (boundary s p))).
     rewrite <- Co. symmetry. exact W. }
   assert (G3 : exec s2 (Compress m k) = Done (retexted s2 t m k)).
-  { apply (compress_known (t := t) _ _ I2 Tp Bm);
-      [now rewrite O|exact (conj L0 L)|reflexivity|now rewrite O]. }
+  { apply (compress_known (t := t) _ I2 Tp Bm);
+      [now rewrite O|exact (conj L0 L)|now rewrite Np|now rewrite O]. }
   cbn [all_of]. rewrite G3. pose proof (kept same_spec I2 G3) as I3.
   assert (P3 : phase (retexted s2 t m k) = Unverified) by (apply phase_of_retexted; exact L).
-  rewrite (retexted_is _ _ _ I2) in I3, P3 |- *. rewrite (retexted_is _ _ _ I).
-  set (s3 := MkState _ _ _ _ _ _ _) in I3, P3 |- *.
-  change (regrow s (R s)) with (regrow s3 (open_segment s)).
-  rewrite (grow_back (ns := open_segment s) (h := step_head s) I3); [reflexivity|congruence|apply I|].
-  exact (open_segment_spec I).
-Qed.
-
-(* L11: retext(m) equals: revise to the label (blank lesson), grow the covers again, compress(m) with the
-   resulting kind, and grow the open segment again *)
-Theorem retext_is_a_detour_saved : forall s m k s' l, reachable s -> blank l = true ->
-  exec s (Retext m k) = Done s' ->
-  all_of s (detour s l m (kind (summary s' (summary_head s')))) = Done s'.
-Proof using same_spec.
-  intros s m k s' l I Bl G. apply (reachable_inv same_spec) in I. pose proof (inv_summary_head I) as L.
-  destruct (retext_cases G) as [P [Bm ->]]. rewrite retexted_head, retexted_at by exact L.
-  cbn [kind set_text]. exact (detour_is_retexted _ I Bl Bm (head_not_root I P)).
-Qed.
-
-(* L11, for D12: so is the compress that completes a fallback with nothing open *)
-Theorem completion_is_a_detour_saved : forall s m k s' l, reachable s -> blank l = true -> R s = [] ->
-  exec s (Compress m k) = Done s' -> all_of s (detour s l m k) = Done s'.
-Proof using same_spec.
-  intros s m k s' l I Bl O G. apply (reachable_inv same_spec) in I.
-  destruct (compress_cases I G) as [_ [Bm [[_ [_ [-> [L0 ->]]]]|[[N _]|[N _]]]]]; try contradiction.
-  exact (detour_is_retexted _ I Bl Bm L0).
+  assert (R3 : retexted s2 t m k = made_from p (at_heads s' (boundary s t) t)).
+  { rewrite E. apply (retexted_from _ _ I I2). lia. }
+  rewrite R3 in I3, P3 |- *. set (s3 := made_from p (at_heads s' (boundary s t) t)) in *.
+  assert (Es : steps s3 = steps s) by (unfold s3, made_from; simpl; rewrite E, (retexted_is _ _ _ I); reflexivity).
+  assert (Eh' : step_head s' = step_head s) by (rewrite E, (retexted_is _ _ _ I); reflexivity).
+  assert (Et' : summary_head s' = t) by (rewrite E; apply retexted_head).
+  assert (regrow s (R s) = regrow s3 (open_segment s)) as ->.
+  { unfold regrow. apply map_ext. intro n. unfold Machine.step. now rewrite Es. }
+  assert (forall n, step_path s3 n = step_path s n) as Sp
+    by (intro n; unfold Machine.step_path, Machine.above_of, Machine.step; now rewrite Es).
+  rewrite (grow_back (ns := open_segment s) (h := step_head s) I3); [|congruence| |].
+  - unfold s3, made_from, at_heads, changed_summary. simpl. now rewrite Eh', Et'.
+  - unfold next_step. rewrite Es. apply I.
+  - unfold Machine.active_path. rewrite !Sp. change (step_head s3) with (boundary s t). exact (open_segment_spec I).
 Qed.
 
 (* ---- Algorithm 1's Revise (D7) ---- *)
@@ -123,16 +136,6 @@ Proof.
   intros p n D. induction n as [n IH] using lt_wf_ind. destruct n as [|n]; [reflexivity|].
   rewrite path_S by (auto; lia). rewrite (IH (p (S n))) by (apply D; lia). reflexivity.
 Qed.
-Lemma in_C : forall s t, Inv s -> (In t (C s) <-> In t (summary_path s (summary_head s)) /\ t <> 0).
-Proof.
-  intros s t I. unfold Machine.C, Machine.summary_path.
-  pose proof (path_nodup _ (inv_parent I) (summary_head s)) as N.
-  rewrite (path_from_root (summary_head s) (inv_parent I)) in *. simpl.
-  inversion N as [|? ? N0 _]; subst. split.
-  - intro Hin. split; [now right|]. intros ->. contradiction.
-  - intros [[<-|Hin] N1]; [now destruct N1|exact Hin].
-Qed.
-
 Lemma child_on_path : forall s t, Inv s -> In t (summary_path s (summary_head s)) -> t <> summary_head s ->
   exists u, In u (summary_path s (summary_head s)) /\ u <> 0 /\ parent_of s u = t.
 Proof.
@@ -186,10 +189,11 @@ Proof.
 Qed.
 
 (* D7: for the label of any summary this is Algorithm 1 word for word *)
-Theorem paper_revise_agrees : forall s t l, reachable s -> In t (C s) -> let b := label (summary s t) in
+Theorem paper_revise_agrees : forall s t l, reachable s ->
+  In t (summary_path s (summary_head s)) -> t <> 0 -> let b := label (summary s t) in
   exists s', exec s (Revise b l) = Done s' /\ paper_revise s b l = Some s' /\ phase s' = Active.
 Proof using same_spec same_digest_spec.
-  intros s t l Re Hin b. pose proof (reachable_inv same_spec Re) as I. apply (in_C t I) in Hin as [Hin T0].
+  intros s t l Re Hin T0 b. pose proof (reachable_inv same_spec Re) as I.
   pose proof (on_path_le I Hin) as Le. pose proof (inv_summary_head I) as L.
   assert (Lt : 0 < t < next_summary s) by lia. destruct (inv_covers I Lt) as [_ [E _]]. fold b in E.
   pose proof (inv_parent I (proj1 Lt)) as D.
@@ -205,11 +209,11 @@ Proof using same_spec same_digest_spec.
 Qed.
 
 (* D1: a label names at most one summary on the active path *)
-Theorem a_label_names_one_summary : forall s t u, reachable s -> In t (C s) -> In u (C s) ->
+Theorem a_label_names_one_summary : forall s t u, reachable s ->
+  In t (summary_path s (summary_head s)) -> t <> 0 -> In u (summary_path s (summary_head s)) -> u <> 0 ->
   label (summary s t) = label (summary s u) -> t = u.
 Proof using same_spec.
-  intros s t u Re Ht Hu E. pose proof (reachable_inv same_spec Re) as I.
-  apply (in_C t I) in Ht as [Ht T0]. apply (in_C u I) in Hu as [Hu U0].
+  intros s t u Re Ht T0 Hu U0 E. pose proof (reachable_inv same_spec Re) as I.
   pose proof (inv_summary_head I) as L.
   pose proof (while_finds I L (Nat.lt_succ_diag_r _) Ht T0) as Pt.
   rewrite E, (while_finds I L (Nat.lt_succ_diag_r _) Hu U0) in Pt. injection Pt as P.
@@ -221,31 +225,35 @@ Proof using same_spec.
 Qed.
 
 (* D7: ... and for anything else Algorithm 1 runs past the root *)
-Theorem paper_revise_fails : forall s b l, reachable s ->
-  (paper_revise s b l = None <-> forall t, In t (C s) -> label (summary s t) <> b).
+Theorem paper_revise_fails : forall s b l, reachable s -> (paper_revise s b l = None <->
+  forall t, In t (summary_path s (summary_head s)) -> t <> 0 -> label (summary s t) <> b).
 Proof using same_spec same_digest_spec.
   intros s b l Re. pose proof (reachable_inv same_spec Re) as I. split.
-  - intros N t Hin E. destruct (paper_revise_agrees l Re Hin) as [s' [_ [A _]]]. congruence.
+  - intros N t Hin T0 E. destruct (paper_revise_agrees l Re Hin T0) as [s' [_ [A _]]]. congruence.
   - intro No. unfold Machine.paper_revise. rewrite while_fails; auto.
-    intros t Hin T0. apply No. now apply in_C.
 Qed.
 
-(* D7: one target more, the current boundary, but not that of a failed head *)
-Theorem one_target_more : forall s b, reachable s -> (In b (legal_boundaries s) <->
-  (exists t, In t (C s) /\ label (summary s t) = b) \/ phase s <> Rejected /\ b = current_boundary s).
+(* D7: more targets than Algorithm 1 has are the current boundary, but not that of a failed head, and the boundaries
+   of the fallbacks that were taken in, but for one that ends where a failed head does *)
+Theorem more_targets : forall s b, reachable s -> (In b (legal_boundaries s) <->
+  (exists t, In t (summary_path s (summary_head s)) /\ t <> 0 /\ label (summary s t) = b) \/
+  phase s <> Rejected /\ b = current_boundary s \/
+  (exists t u, In t (summary_path s (summary_head s)) /\ In u (earlier s t) /\ boundary s u = b /\
+     (phase s = Rejected -> b < current_boundary s))).
 Proof using same_spec same_digest_spec.
-  intros s b Re. pose proof (reachable_inv same_spec Re) as I. 
-  rewrite (proj2 (what_is_legal same_spec Re) b). split.
-  - intros [t [Hin [<- Rj]]]. destruct (Nat.eq_dec t (summary_head s)) as [->|N].
-    + right. split; [|reflexivity]. intro P. now apply (Rj P).
-    + left. destruct (child_on_path I Hin N) as [u [Hu [U0 Pu]]].
-      exists u. split; [now apply in_C|].
-      pose proof (on_path_le I Hu). pose proof (inv_summary_head I).
-      destruct (inv_covers I (t := u)) as [_ [E _]]; [lia|]. congruence.
-  - intros [[t [Hin <-]]|[P ->]].
-    + destruct (paper_revise_agrees nothing Re Hin) as [s' [G _]].
+  intros s b Re. pose proof (reachable_inv same_spec Re) as I. pose proof (inv_summary_head I) as L.
+  rewrite (proj2 (proj2 (what_is_legal same_spec Re)) b). split.
+  - intros [u [Hin [E Rj]]]. apply in_way in Hin as [t [Ht [Hu| ->]]]; [right; right; exists t, u; auto|].
+    destruct (Nat.eq_dec t (summary_head s)) as [->|N].
+    + right. left. split; [|now symmetry]. intro P. pose proof (Rj P). unfold Machine.current_boundary in *. lia.
+    + left. destruct (child_on_path I Ht N) as [u [Hu [U0 Pu]]].
+      exists u. split; [exact Hu|]. split; [exact U0|]. pose proof (head_path_lt I Hu).
+      destruct (inv_covers I (t := u)) as [_ [Eu _]]; [lia|]. congruence.
+  - intros [[t [Hin [T0 <-]]]|[[P ->]|[t [u [Ht [Hu [E Rj]]]]]]].
+    + destruct (paper_revise_agrees nothing Re Hin T0) as [s' [G _]].
       destruct (revise_spec I G) as [u [Hu [B [Rj _]]]]. eauto.
-    + exists (summary_head s). split; [apply (path_self _ (inv_parent I))|].
+    + exists (summary_head s). split; [apply path_in_way, (path_self _ (inv_parent I))|].
       split; [reflexivity|contradiction].
+    + exists u. split; [apply in_way; exists t; auto|auto].
 Qed.
 End Detours.

@@ -3,6 +3,7 @@ From Mage Require Import Path Machine.
 Require Import Extraction ExtrOcamlBasic ExtrOcamlNatInt.
 Extraction Language OCaml.
 Set Extraction Output Directory ".".
-Extraction "machine.ml" start exec phase expected digest question C R H step_path summary_path
-  current_boundary open_segment next_step next_summary step_children summary_children lessons_at
-  instructions_at instructions_shown earlier steps_judged steps_since_root abandoned left_behind.
+Extraction "machine.ml" start exec phase expected digest question C R H step_path summary_path way
+  boundary current_boundary open_segment next_step next_summary step_children summary_children lessons_at
+  instructions_at instructions_shown lines_before hints boundaries steps_since_root ending_at inside line_label
+  line_boundary abandoned left_behind.

@@ -49,7 +49,8 @@ Lemma leave_extends : forall s b o, extends s (leave s b o).
 Proof. intros s b [l|]; simpl; auto using lesson_extends. Qed.
 Lemma retexted_extends : forall s t m k, extends s (retexted s t m k).
 Proof.
-  intros. unfold Machine.retexted. eapply extends_trans; [|apply leave_extends]. now apply changed_extends.
+  intros. unfold Machine.retexted. eapply extends_trans; [|apply leave_extends].
+  eapply extends_trans; [|now apply changed_extends]. constructor; simpl; auto.
 Qed.
 Lemma judged_extends : forall s v, extends s (judged s v).
 Proof. intros. now apply changed_extends. Qed.
@@ -71,7 +72,7 @@ Qed.
    lessons and instructions before are a prefix of those after *)
 Theorem nothing_is_lost : forall s c s', exec s c = Done s' -> extends s s'.
 Proof.
-  intros s [x|c|m k|m k|a d| |b l] s' H; simpl in H.
+  intros s [x|c|m k|m|a d| |b l|n b m d] s' H; simpl in H.
   - unfold Machine.instruct in H. by_cases; auto; constructor; simpl; auto.
   - unfold Machine.grow in H. by_cases; constructor; simpl; auto.
   - unfold Machine.compress in H. by_cases; auto using retexted_extends; constructor; simpl; auto.
@@ -81,13 +82,14 @@ Proof.
   - unfold Machine.accept in H. by_cases; apply judged_extends.
   - unfold Machine.revise in H. by_cases. eapply extends_trans; [|apply lesson_extends].
     constructor; simpl; auto.
+  - unfold Machine.fold in H. by_cases; constructor; simpl; auto.
 Qed.
 
 (* L1, over any run, refused commands and all *)
 Theorem nothing_is_ever_lost : forall cs s, extends s (run s cs).
 Proof.
   unfold Machine.run. induction cs as [|c cs IH]; intro s; simpl; auto.
-  eapply extends_trans; [|apply IH]. unfold Machine.after.
+  eapply extends_trans; [|apply IH]. unfold Machine.next.
   destruct (exec s c) eqn:H; auto. eapply nothing_is_lost, H.
 Qed.
 

@@ -1,15 +1,16 @@
 (* The phases of D6 and what moves between them; what a verdict, an acceptance and old feedback come to. *)
 From Coq Require Import List Arith Bool Lia.
-From Mage Require Import Path Machine Invariants Kept Refusals Lost Laws.
+From Mage Require Import Path Machine Invariants Lines Kept Refusals Lost Laws.
 Import ListNotations.
 
 (* what a refusal is called, without what it tells *)
 Inductive Name := illegal_phase | empty_segment | blank_summary | blank_instruction | blank_feedback
-  | stale_verdict | unknown_boundary.
+  | stale_verdict | unknown_boundary | unfoldable_range.
 
 Section Phases.
 Load "Given".
 Notation Inv := (Inv nothing blank).
+Notation new_after := (Invariants.new_after nothing).
 
 (* ---- the table ---- *)
 Definition name (why : Refusal) :=
@@ -17,6 +18,7 @@ Definition name (why : Refusal) :=
   | IllegalPhase => illegal_phase | EmptySegment _ => empty_segment | BlankSummary => blank_summary
   | BlankInstruction => blank_instruction | BlankFeedback => blank_feedback
   | StaleVerdict _ => stale_verdict | UnknownBoundary _ => unknown_boundary
+  | UnfoldableRange _ => unfoldable_range
   end.
 (* TRANSITIONS of mage/engine/machine.py, row by row: the phases it may end in, the refusals it may meet *)
 Definition transitions p (c : Command) : list Phase * list Name :=
@@ -24,24 +26,27 @@ Definition transitions p (c : Command) : list Phase * list Name :=
   | Active, Instruct _ => ([Active], [blank_instruction])
   | Active, Grow _ => ([Active], [])
   | Active, Compress _ _ => ([Unverified], [empty_segment; blank_summary])
-  | Active, Retext _ _ => ([], [illegal_phase])
+  | Active, Retext _ => ([], [illegal_phase])
   | Active, ApplyVerdict _ _ => ([], [stale_verdict])
   | Active, Accept => ([], [illegal_phase])
   | Active, Revise _ _ => ([Active], [unknown_boundary])
+  | Active, Fold _ _ _ _ => ([Active], [unfoldable_range; blank_summary; stale_verdict])
   | Unverified, Instruct _ => ([Unverified], [blank_instruction])
   | Unverified, Grow _ => ([Unverified], [])
   | Unverified, Compress _ _ => ([], [illegal_phase])
-  | Unverified, Retext _ _ => ([Unverified], [blank_summary])
-  | Unverified, ApplyVerdict _ _ => ([Active; Rejected], [stale_verdict; blank_feedback])
+  | Unverified, Retext _ => ([Unverified], [blank_summary])
+  | Unverified, ApplyVerdict _ _ => ([Active; Rejected], [stale_verdict; unknown_boundary; blank_feedback])
   | Unverified, Accept => ([Active], [])
   | Unverified, Revise _ _ => ([Active; Unverified], [unknown_boundary])
+  | Unverified, Fold _ _ _ _ => ([], [illegal_phase])
   | Rejected, Instruct _ => ([], [illegal_phase])
   | Rejected, Grow _ => ([], [illegal_phase])
   | Rejected, Compress _ _ => ([], [illegal_phase])
-  | Rejected, Retext _ _ => ([Unverified], [blank_summary])
+  | Rejected, Retext _ => ([Unverified], [blank_summary])
   | Rejected, ApplyVerdict _ _ => ([], [stale_verdict])
   | Rejected, Accept => ([Active], [])
   | Rejected, Revise _ _ => ([Active], [unknown_boundary])
+  | Rejected, Fold _ _ _ _ => ([], [illegal_phase])
   end.
 
 Lemma leave_summary : forall s b o t, summary (leave s b o) t = summary s t.
@@ -49,19 +54,16 @@ Proof. intros s b [l|] t; simpl; [|reflexivity]. unfold Machine.with_lesson. now
 Lemma leave_head : forall s b o, summary_head (leave s b o) = summary_head s.
 Proof. intros s b [l|]; simpl; [|reflexivity]. unfold Machine.with_lesson. now destruct (blank l). Qed.
 Lemma retexted_at : forall s t m k, t < next_summary s ->
-  summary (retexted s t m k) t = set_text m k (summary s t).
-Proof. intros s t m k L. unfold Machine.retexted. rewrite leave_summary. now apply changed_same. Qed.
+  summary (retexted s t m k) t = set_text m k (new_after s t) (summary s t).
+Proof.
+  intros s t m k L. unfold Machine.retexted. rewrite leave_summary. now rewrite changed_same.
+Qed.
 Lemma retexted_elsewhere : forall s t m k u, u <> t -> summary (retexted s t m k) u = summary s u.
-Proof. intros s t m k u N. unfold Machine.retexted. rewrite leave_summary. now apply changed_other. Qed.
+Proof.
+  intros s t m k u N. unfold Machine.retexted. rewrite leave_summary. now rewrite changed_other.
+Qed.
 Lemma retexted_head : forall s t m k, summary_head (retexted s t m k) = t.
 Proof. intros s t m k. unfold Machine.retexted. now rewrite leave_head. Qed.
-
-Lemma root_on_path : forall s t, Inv s -> In 0 (summary_path s t).
-Proof.
-  intros s t I. unfold Machine.summary_path. induction t as [t IH] using lt_wf_ind.
-  destruct t as [|t]; [now left|]. rewrite path_S by (try apply (inv_parent I); lia).
-  apply in_or_app. left. apply IH. apply (inv_parent I). lia.
-Qed.
 
 Lemma phase_of_retexted : forall s t m k, t < next_summary s -> phase (retexted s t m k) = Unverified.
 Proof. intros s t m k L. unfold Machine.phase. now rewrite retexted_head, retexted_at by exact L. Qed.
@@ -78,29 +80,27 @@ Proof. intros s s' E F. unfold Machine.phase, Machine.summary. now rewrite E, F.
 Theorem phases_are_as_said : forall s c s', reachable s -> exec s c = Done s' ->
   phase s' = match c with
              | Instruct _ | Grow _ => phase s
-             | Compress _ _ | Retext _ _ => Unverified
-             | ApplyVerdict Pass _ | Accept => Active
-             | ApplyVerdict (Fail _ _) _ => Rejected
+             | Compress _ _ | Retext _ => Unverified
+             | ApplyVerdict Pass _ | Accept | Fold _ _ _ _ => Active
+             | ApplyVerdict (Fail _ _ _) _ => Rejected
              | Revise b _ => if b =? current_boundary s then phase s else Active
              end.
 Proof using same_spec same_digest_spec.
-  intros s c s' I G. apply (reachable_inv same_spec) in I.
-  pose proof (inv_summary_head I) as L. destruct c as [x|c|m k|m k|a d| |b l]; simpl in G.
+  intros s c s' Re G. pose proof (reachable_inv same_spec Re) as I.
+  pose proof (inv_summary_head I) as L. destruct c as [x|c|m k|m|a d| |b l|n b m d]; simpl in G.
   - destruct (instruct_cases same_spec G) as [_ [_ [[_ ->]|[_ ->]]]]; now apply phase_kept.
   - destruct (grow_leads same_spec I G) as [_ [_ [_ [_ [E F]]]]]. now apply phase_kept.
-  - destruct (compress_cases I G) as [_ [_ [[_ [_ [_ [_ ->]]]]|[[O _]|[O _]]]]].
-    + now apply phase_of_retexted.
-    + destruct (compress_fresh I O G) as [_ [_ [_ [E _]]]]. unfold Machine.phase. now rewrite E.
-    + destruct (compress_fresh I O G) as [_ [_ [_ [E _]]]]. unfold Machine.phase. now rewrite E.
+  - destruct (compress_fresh I G) as [_ [_ [E _]]]. unfold Machine.phase. now rewrite E.
   - destruct (retext_cases G) as [_ [_ ->]]. now apply phase_of_retexted.
   - destruct (apply_verdict_cases same_digest_spec G) as [_ [_ E]].
-    destruct a; [|destruct E as [_ E]]; subst s'; now rewrite phase_of_judged.
+    destruct a; [|destruct E as [_ [_ E]]]; subst s'; now rewrite phase_of_judged.
   - destruct (accept_cases G) as [_ ->]. now rewrite phase_of_judged.
-  - destruct (revise_spec I G) as [t [Hin [<- [_ ->]]]]. rewrite with_lesson_is.
-    destruct (Nat.eqb_spec (boundary s t) (current_boundary s)) as [E|N].
-    + assert (t = summary_head s) as ->; [|reflexivity].
-      apply (target_unique I); auto. apply (path_self _ (inv_parent I)).
-    + destruct (inv_trusted I Hin) as [->|T]; [now destruct N|]. now apply trusted_spec.
+  - destruct (revise_restores same_spec (b := b) (l := l) Re G) as [_ [_ [_ [Hin [B [_ [Es [_ Ta]]]]]]]].
+    destruct (Nat.eqb_spec b (current_boundary s)) as [E|N].
+    + destruct (Ta (summary_head s) (path_self _ (inv_parent I) _) (eq_sym E)) as [Eh _]. now apply phase_kept.
+    + destruct (inv_trusted I Hin) as [Eh|T]; [unfold Machine.current_boundary in N; congruence|].
+      unfold Machine.phase, Machine.summary. rewrite Es. now apply trusted_spec.
+  - destruct (fold_makes G) as [P [run [_ ->]]]. exact P.
 Qed.
 
 (* D6: the table says so, refusals and all *)
@@ -110,13 +110,13 @@ Theorem table_holds : forall s c, reachable s ->
 Proof using same_spec same_digest_spec.
   intros s c Re. split.
   - intros s' G. rewrite (phases_are_as_said Re G).
-    destruct (phase s) eqn:P, c as [x|c|m k|m k|[|f k] d| |b l]; simpl; auto;
+    destruct (phase s) eqn:P, c as [x|c|m k|m|[|f k o] d| |b l|n b m d]; simpl; auto;
       try (destruct (_ =? _); simpl; auto; fail);
       try (exfalso; simpl in G; unfold Machine.grow, Machine.instruct, Machine.compress, Machine.retext,
-             Machine.apply_verdict, Machine.accept in G; rewrite P in G; discriminate).
+             Machine.apply_verdict, Machine.accept, Machine.fold in G; rewrite P in G; discriminate).
     destruct (Nat.eqb_spec b (current_boundary s)) as [->|]; simpl; auto. exfalso.
-    apply (reachable_inv same_spec) in Re. destruct (revise_spec Re G) as [t [Hin [B [Rj _]]]].
-    apply (Rj P), (target_unique Re); auto. apply (path_self _ (inv_parent Re)).
+    apply (reachable_inv same_spec) in Re. destruct (revise_spec Re G) as [t [_ [_ [Rj _]]]].
+    pose proof (Rj P). lia.
   - intros why G. apply what_is_refused in G; [|exact same_digest_spec].
     destruct G; simpl; repeat match goal with
       | E : phase s = _ |- _ => rewrite E
@@ -129,7 +129,7 @@ Qed.
 Theorem accepted_openly : forall s s', reachable s -> exec s Accept = Done s' ->
   summary_head s' = summary_head s /\
   verdict (summary s' (summary_head s')) =
-    Accepted match verdict (summary s (summary_head s)) with Failed f k => Some (f, k) | _ => None end.
+    Accepted match verdict (summary s (summary_head s)) with Failed f k o => Some (f, k, o) | _ => None end.
 Proof using same_spec.
   intros s s' I G. apply (reachable_inv same_spec) in I. destruct (accept_cases G) as [_ ->].
   split; [reflexivity|]. unfold judged. cbn [summary_head changed_summary].
@@ -151,37 +151,37 @@ Proof using same_spec same_digest_spec.
   { intros v Nv. destruct (Nat.eq_dec t (summary_head s)) as [->|D].
     - unfold judged. now rewrite changed_same.
     - unfold judged. now rewrite changed_other. }
-  destruct c as [x|c|m k|m k|a d| |b l]; simpl in G.
+  destruct c as [x|c|m k|m|a d| |b l|n b m d]; simpl in G.
   - destruct (instruct_cases same_spec G) as [_ [_ [[_ ->]|[_ ->]]]]; contradiction.
   - destruct (grow_leads same_spec I G) as [_ [_ [_ [_ [E _]]]]]. unfold Machine.summary in *.
     rewrite E in V. contradiction.
-  - destruct (compress_cases I G) as [_ [_ [[_ [_ [_ [_ ->]]]]|[[_ [u [_ [Lu W]]]]|[O [_ E]]]]]].
-    + now apply Re in V.
-    + destruct W as [_ [_ [_ [_ [_ ->]]]]]. now apply Re in V.
-    + exfalso. destruct (compress_fresh I O G) as [Lt [_ [_ [F [_ [_ Old]]]]]].
-      destruct (Nat.eq_dec t (summary_head s')) as [->|D]; [rewrite F in V; discriminate|].
-      destruct (lt_dec t (next_summary s)) as [Lo|Hi]; [rewrite Old in V by assumption; contradiction|].
-      apply N. unfold Machine.summary. now rewrite nth_overflow by (unfold next_summary in Hi; lia).
+  - exfalso. destruct (compress_fresh I G) as [Lt [_ [F [_ [_ [Old _]]]]]].
+    destruct (Nat.eq_dec t (summary_head s')) as [->|D]; [rewrite F in V; discriminate|].
+    destruct (lt_dec t (next_summary s)) as [Lo|Hi]; [rewrite Old in V by assumption; contradiction|].
+    destruct (compress_cases I G) as [_ [_ [_ [[u [_ [Lu [_ [_ [_ [_ ->]]]]]]]|[_ ->]]]]].
+    + rewrite retexted_elsewhere in V by (rewrite retexted_head in D; exact D). contradiction.
+    + apply N. unfold Machine.summary. now rewrite nth_overflow by (unfold next_summary in Hi; lia).
   - destruct (retext_cases G) as [_ [_ ->]]. now apply Re in V.
-  - destruct (apply_verdict_cases same_digest_spec G) as [P [-> E]]. destruct a as [|f k].
+  - destruct (apply_verdict_cases same_digest_spec G) as [P [-> E]]. destruct a as [|f k o].
     + subst s'. split; [reflexivity|]. split; [|exact P].
       destruct (Nat.eq_dec t (summary_head s)) as [E|D]; [exact E|exfalso].
       unfold judged in V. rewrite changed_other in V by exact D. contradiction.
-    + destruct E as [_ ->]. now apply Ju in V.
+    + destruct E as [_ [_ ->]]. now apply Ju in V.
   - destruct (accept_cases G) as [_ ->]. now apply Ju in V.
   - destruct (revise_spec I G) as [u [_ [_ [_ ->]]]]. rewrite with_lesson_is in V. contradiction.
+  - destruct (fold_makes G) as [_ [run [_ ->]]]. contradiction.
 Qed.
 
 (* ---- what a new text leaves of the old verdict (D4, D12, D16) ---- *)
 (* D4: if it had failed for execution, or was accepted despite such a failure, its feedback is first left as
    a lesson at its label; feedback on the text goes with the text *)
 Theorem old_feedback_is_left : forall s c s', reachable s -> exec s c = Done s' ->
-  match c with Compress _ _ | Retext _ _ => True | _ => False end ->
+  match c with Compress _ _ | Retext _ => True | _ => False end ->
   let t := summary_head s' in
   lessons s' = lessons s ++
     if t <? next_summary s then
       match verdict (summary s t) with
-      | Failed f InExecution | Accepted (Some (f, InExecution)) => [(label (summary s t), f)]
+      | Failed f InExecution _ | Accepted (Some (f, InExecution, _)) => [(label (summary s t), f)]
       | _ => []
       end
     else [].
@@ -189,37 +189,38 @@ Proof using same_spec.
   intros s c s' I G Hc t. apply (reachable_inv same_spec) in I. pose proof (inv_summary_head I) as L.
   assert (Re : forall u m k, u < next_summary s -> s' = retexted s u m k -> lessons s' = lessons s ++
     if t <? next_summary s then match verdict (summary s t) with
-      | Failed f InExecution | Accepted (Some (f, InExecution)) => [(label (summary s t), f)] | _ => [] end
+      | Failed f InExecution _ | Accepted (Some (f, InExecution, _)) => [(label (summary s t), f)] | _ => [] end
     else []).
   { intros u m k Lu E. assert (t = u) as -> by (unfold t; rewrite E; apply retexted_head).
     apply Nat.ltb_lt in Lu. rewrite Lu, E, retexted_is by exact I. simpl. unfold lessons_left.
-    destruct (verdict (summary s u)) as [| |f []|[[f []]|]]; simpl; auto using app_nil_r. }
-  destruct c as [x|c|m k|m k|a d| |b l]; try contradiction; simpl in G.
-  - destruct (compress_cases I G) as [_ [_ [[_ [_ [_ [_ E]]]]|[[_ [u [_ [Lu W]]]]|[_ [_ E]]]]]].
-    + exact (Re _ _ _ L E).
-    + destruct W as [_ [_ [_ [_ [_ E]]]]]. exact (Re _ _ _ (proj2 Lu) E).
+    destruct (verdict (summary s u)) as [| |f [] o|[[[f []] o]|]]; simpl; auto using app_nil_r. }
+  destruct c as [x|c|m k|m|a d| |b l|n b m d]; try contradiction; simpl in G.
+  - destruct (compress_cases I G) as [_ [_ [_ [[u [_ [Lu W]]]|[_ E]]]]].
+    + destruct W as [_ [_ [_ [_ E]]]]. exact (Re _ _ _ (proj2 Lu) E).
     + assert (t = next_summary s) as -> by (unfold t; rewrite E; reflexivity).
       rewrite Nat.ltb_irrefl, app_nil_r, E. reflexivity.
   - destruct (retext_cases G) as [_ [_ E]]. exact (Re _ _ _ L E).
 Qed.
 
 (* ---- where one can always go (D7) ---- *)
-(* D7: legal are the boundaries of the summaries on the summary path, but in Rejected not the failed one's;
-   the root's always is *)
-Theorem what_is_legal : forall s, reachable s -> In 0 (legal_boundaries s) /\ forall b,
-  In b (legal_boundaries s) <-> exists t, In t (summary_path s (summary_head s)) /\ boundary s t = b /\
-                                          (phase s = Rejected -> t <> summary_head s).
+(* D7: legal are the boundaries of the summaries on the way, each told once, but in Rejected only those below the
+   failed one's own; the root's always is *)
+Theorem what_is_legal : forall s, reachable s ->
+  In 0 (legal_boundaries s) /\ NoDup (legal_boundaries s) /\ forall b,
+  In b (legal_boundaries s) <-> exists t, In t (way s (summary_head s)) /\ boundary s t = b /\
+                                          (phase s = Rejected -> b < current_boundary s).
 Proof using same_spec.
   intros s I. apply (reachable_inv same_spec) in I.
-  assert (L : forall b, In b (legal_boundaries s) <-> exists t, In t (summary_path s (summary_head s)) /\
-    boundary s t = b /\ (phase s = Rejected -> t <> summary_head s)).
-  { intro b. unfold Machine.legal_boundaries. rewrite in_map_iff. split.
-    - intros [t [E Hin]]. apply (in_targets t I) in Hin as [Hp Hr]. eauto.
-    - intros [t [Hp [E Hr]]]. exists t. split; [exact E|]. now apply (in_targets t I). }
-  split; [|exact L]. apply L. exists 0. split; [|split].
-  - apply (root_on_path _ I).
+  assert (L : forall b, In b (legal_boundaries s) <-> exists t, In t (way s (summary_head s)) /\
+    boundary s t = b /\ (phase s = Rejected -> b < current_boundary s)).
+  { intro b. unfold Machine.legal_boundaries, distinct. rewrite nodup_In, in_map_iff. split.
+    - intros [t [E Hin]]. apply in_targets in Hin as [Hp Hr]. rewrite E in Hr. eauto.
+    - intros [t [Hp [E Hr]]]. exists t. split; [exact E|]. apply in_targets. rewrite E. auto. }
+  split; [|split; [apply NoDup_nodup|exact L]]. apply L. exists 0. split; [|split].
+  - apply path_in_way, (root_on_path _ I).
   - unfold Machine.boundary. now rewrite (inv_root I).
-  - intros P E. assert (phase s <> Active) as Na by congruence. pose proof (head_not_root I Na). lia.
+  - intros P. assert (phase s <> Active) as Na by congruence. pose proof (head_not_root I Na) as H0.
+    pose proof (boundary_above_parent I (conj H0 (inv_summary_head I))). unfold Machine.current_boundary. lia.
 Qed.
 
 (* D6, D7: there is no dead end: what is not Active becomes so by accept, and by revise to its label *)

@@ -1,6 +1,6 @@
 (* I1 to I10 of ../README.md, and D2, of every reachable state, under their names. *)
 From Coq Require Import List Arith Lia Bool Sorted.
-From Mage Require Import Path Machine Invariants Kept.
+From Mage Require Import Path Machine Invariants Lines Kept.
 Import ListNotations.
 
 Section Reachable.
@@ -89,22 +89,97 @@ Proof using same_spec.
   pose proof (boundaries_rise I (n := parent_of s n) ltac:(lia) Hin E). lia.
 Qed.
 
-(* I8: on the summary path every summary above the head has passed or was accepted openly; so has the head
-   in Active, is pending in Unverified, has failed in Rejected *)
-Theorem summary_path_is_trusted : forall s, reachable s ->
-  (forall t, In t (summary_path s (summary_head s)) -> t <> summary_head s ->
+(* I8: on the way every summary but the head has passed or was accepted openly; so has the head in Active, is
+   pending in Unverified, has failed in Rejected *)
+Theorem way_is_trusted : forall s, reachable s ->
+  (forall t, In t (way s (summary_head s)) -> t <> summary_head s ->
      verdict (summary s t) = Passed \/ exists d, verdict (summary s t) = Accepted d) /\
   let head := verdict (summary s (summary_head s)) in
   match phase s with
   | Active => head = Passed \/ exists d, head = Accepted d
   | Unverified => head = Pending
-  | Rejected => exists f k, head = Failed f k
+  | Rejected => exists f k o, head = Failed f k o
   end.
 Proof using same_spec.
   intros s Re. pose proof (reachable_inv same_spec Re) as I. split.
   - intros t Ht D. destruct (inv_trusted I Ht) as [|E]; [contradiction|].
     destruct (verdict (summary s t)); try discriminate; eauto.
   - unfold Machine.phase, phase_of_verdict. destruct (verdict (summary s (summary_head s))) eqn:E; eauto.
+Qed.
+
+(* I11: on the way, between a summary of the summary path and its parent stand fallbacks alone, whose covers tile a
+   prefix of its own; between a fallback and its parent nothing. On the summary path fallbacks stand only at the
+   end. And the way is what `after` says: each but the root was made from the one before it *)
+Theorem taken_in_are_fallbacks : forall s, reachable s -> let h := summary_head s in
+  (forall t, In t (summary_path s h) -> 0 < t ->
+     (forall u, In u (earlier s t) -> kind (summary s u) = Fallback /\ kind (summary s t) = Subgoal) /\
+     (exists rest, covers (summary s t) = flat_map (fun u => covers (summary s u)) (earlier s t) ++ rest) /\
+     (kind (summary s t) = Subgoal -> kind (summary s (parent_of s t)) = Subgoal) /\
+     way s t = way s (parent_of s t) ++ earlier s t ++ [t]) /\
+  forall l x y r, way s h = l ++ x :: y :: r -> after_of s y = x.
+Proof using same_spec.
+  intros s Re h. pose proof (reachable_inv same_spec Re) as I. split.
+  - intros t Ht H0. pose proof (head_path_lt I Ht) as Lt. pose proof (inv_way I Ht H0) as T.
+    split; [|split; [|split; [now apply (inv_ends I)|exact (way_of_child I H0)]]].
+    + intros u Hu. destruct (taken_in I Lt T H0 Hu) as [K [_ [Kt _]]]. now split.
+    + destruct T as [E T]. rewrite (earlier_is I T). destruct T as [P [_ [_ [La Ba]]]].
+      pose proof (covers_to I La) as Ca. rewrite P, flat_map_app, (covers_to I) in Ca.
+      2: { pose proof (inv_parent I H0). lia. }
+      destruct (inv_covers I (conj H0 Lt)) as [_ [_ Ct]].
+      pose proof (path_prefix _ (inv_above I) _ _ Ba) as [d Hd]. fold (step_path s (boundary s t)) in Hd.
+      fold (step_path s (boundary s (after_of s t))) in Hd. rewrite Ct, <- Ca, <- app_assoc in Hd.
+      apply app_inv_head in Hd. now exists d.
+  - (* consecutive summaries of a way *)
+    assert (forall n, In n (summary_path s h) -> forall l x y r, way s n = l ++ x :: y :: r -> after_of s y = x) as W.
+    2: { apply W, path_self, I. }
+    intros n. induction n as [n IH] using lt_wf_ind; intros Hn l x y r E.
+    destruct (Nat.eq_dec n 0) as [->|N0].
+    { rewrite (way_0 I) in E. destruct l as [|? [|? ?]]; discriminate. }
+    assert (0 < n) as H0 by lia. pose proof (inv_parent I H0) as D. pose proof (head_path_lt I Hn) as Ln.
+    assert (In (parent_of s n) (summary_path s h)) as Hp by (apply (parent_on_path I Hn); lia).
+    destruct (inv_way I Hn H0) as [F T]. rewrite (way_of_child I H0), (earlier_is I T) in E.
+    destruct (way_ends nothing s (parent_of s n)) as [w Ew]. pose proof T as [P [Fa [_ [La _]]]].
+    (* the run from the parent to the head that n was made from *)
+    assert (forall a G, a < next_summary s -> summary_path s a = summary_path s (parent_of s n) ++ G ->
+            (forall u, In u G -> after_of s u = parent_of s u) ->
+            forall l x y r, w ++ [parent_of s n] ++ G = l ++ x :: y :: r -> after_of s y = x) as Run.
+    { intros a G. revert a. induction G as [|g G IG] using rev_ind; intros a Lg Pa Ga l' x' y' r' E'.
+      - rewrite app_nil_r, <- Ew in E'. exact (IH _ D Hp _ _ _ _ E').
+      - destruct (path_end _ (inv_parent I) a) as [q Hq]. pose proof Pa as Pa'. unfold Machine.summary_path in Pa'.
+        rewrite Hq, app_assoc in Pa'. apply app_inj_tail in Pa' as [Eq <-].
+        assert (a <> 0) as A0.
+        { intros ->. simpl in Hq. destruct q as [|? [|? ?]]; try discriminate. symmetry in Eq.
+          apply app_eq_nil in Eq as [Eq _]. destruct (path_end _ (inv_parent I) (parent_of s n)) as [z Ez].
+          rewrite Ez in Eq. now destruct z. }
+        pose proof (inv_parent I (n := a) ltac:(lia)) as Da.
+        assert (summary_path s (parent_of s a) = summary_path s (parent_of s n) ++ G) as Pp.
+        { rewrite (path_of_child I), app_assoc in Pa by lia. now apply app_inj_tail in Pa as [Pa _]. }
+        assert (forall u, In u G -> after_of s u = parent_of s u) as Ga' by (intros; apply Ga, in_or_app; now left).
+        destruct r' as [|z r' _] using rev_ind.
+        + replace (l' ++ [x'; y']) with ((l' ++ [x']) ++ [y']) in E' by now rewrite <- app_assoc.
+          rewrite !app_assoc in E'. apply app_inj_tail in E' as [E' <-].
+          rewrite (Ga a) by (apply in_or_app; right; now left).
+          destruct (path_end _ (inv_parent I) (parent_of s a)) as [z Ez].
+          destruct G as [|g G _] using rev_ind.
+          * rewrite app_nil_r in E', Pp. apply app_inj_tail in E' as [_ <-].
+            exact (path_inj _ (inv_parent I) _ _ Pp).
+          * rewrite !app_assoc in E'. apply app_inj_tail in E' as [_ <-]. unfold Machine.summary_path in Pp.
+            rewrite Ez, app_assoc in Pp. now apply app_inj_tail in Pp as [_ Pp].
+        + replace (l' ++ x' :: y' :: r' ++ [z]) with ((l' ++ x' :: y' :: r') ++ [z]) in E'
+            by (rewrite <- app_assoc; reflexivity).
+          rewrite !app_assoc in E'. apply app_inj_tail in E' as [E' _]. rewrite <- app_assoc in E'.
+          exact (IG (parent_of s a) ltac:(lia) Pp Ga' _ _ _ _ E'). }
+    destruct r as [|z r _] using rev_ind.
+    + replace (l ++ [x; y]) with ((l ++ [x]) ++ [y]) in E by now rewrite <- app_assoc.
+      rewrite !app_assoc in E. apply app_inj_tail in E as [E <-].
+      destruct (path_end _ (inv_parent I) (after_of s n)) as [z Ez]. unfold Machine.summary_path in P. rewrite Ez in P.
+      destruct F as [|f F _] using rev_ind.
+      * rewrite app_nil_r in E, P. rewrite Ew in E. apply app_inj_tail in E as [_ <-].
+        destruct (path_end _ (inv_parent I) (parent_of s n)) as [v Ev]. rewrite Ev in P. now apply app_inj_tail in P as [_ P].
+      * rewrite !app_assoc in E, P. apply app_inj_tail in E as [_ <-]. now apply app_inj_tail in P as [_ P].
+    + replace (l ++ x :: y :: r ++ [z]) with ((l ++ x :: y :: r) ++ [z]) in E by (rewrite <- app_assoc; reflexivity).
+      rewrite !app_assoc in E. apply app_inj_tail in E as [E _]. rewrite Ew, <- app_assoc in E.
+      exact (Run (after_of s n) F La P (fun u Hu => proj2 (Fa u Hu)) _ _ _ _ E).
 Qed.
 
 (* I9: lessons are not blank, each at a boundary of some summary; instructions are not blank, each at a
@@ -119,10 +194,10 @@ Proof using same_spec.
 Qed.
 
 (* D5: no feedback that is kept is blank, so what D4 leaves of it is always a lesson *)
-Theorem feedback_is_not_blank : forall s, reachable s -> forall t f k,
-  verdict (summary s t) = Failed f k \/ verdict (summary s t) = Accepted (Some (f, k)) -> blank f = false.
+Theorem feedback_is_not_blank : forall s, reachable s -> forall t f k o,
+  verdict (summary s t) = Failed f k o \/ verdict (summary s t) = Accepted (Some (f, k, o)) -> blank f = false.
 Proof using same_spec.
-  intros s Re t f k V. apply (inv_feedback (reachable_inv same_spec Re) (t := t)). now destruct V as [->| ->].
+  intros s Re t f k o V. apply (inv_feedback (reachable_inv same_spec Re) (t := t)). now destruct V as [->| ->].
 Qed.
 
 (* I10 is of the engine's indexes, which are not here. What is: to look for a child by content, by covers or
@@ -155,25 +230,26 @@ Theorem indexes_agree : forall s, reachable s ->
   (forall p, StronglySorted lt (summary_children s p)) /\
   (forall c n, child_with s c = Some n <->
      In n (step_children s (step_head s)) /\ content (step s n) = c) /\
-  (forall run t, child_covering s run = Some t <->
-     In t (summary_children s (summary_head s)) /\ covers (summary s t) = run) /\
-  (open_segment s <> [] -> forall t, child_covering s (open_segment s) = Some t <->
-     In t (summary_children s (summary_head s)) /\ boundary s t = step_head s).
+  (forall p run t, child_covering s p run = Some t <->
+     In t (summary_children s p) /\ covers (summary s t) = run) /\
+  (forall k, to_cover s k <> [] -> forall t, child_covering s (new_parent s k) (to_cover s k) = Some t <->
+     In t (summary_children s (new_parent s k)) /\ boundary s t = step_head s) /\
+  (forall t c, In c (ending_at s t) <-> In c (chapters s) /\ last_under c = t).
 Proof using same_spec.
   intros s Re. pose proof (reachable_inv same_spec Re) as I.
-  assert (forall run t, child_covering s run = Some t <->
-          In t (summary_children s (summary_head s)) /\ covers (summary s t) = run) as Cc.
-  { intros run t. split.
+  assert (forall p run t, child_covering s p run = Some t <->
+          In t (summary_children s p) /\ covers (summary s t) = run) as Cc.
+  { intros p run t. split.
     - intro E. destruct (child_covering_some E) as [Ht [Hp Hc]].
       split; [now apply (in_summary_children nothing)|exact Hc].
-    - intros [Hin Hc]. destruct (child_covering s run) as [u|] eqn:E.
+    - intros [Hin Hc]. destruct (child_covering s p run) as [u|] eqn:E.
       + destruct (child_covering_some E) as [Hu [Hp Hc']]. f_equal.
         apply (in_summary_children nothing) in Hin as [Ht Pt].
         apply (inv_sibling_covers I); try congruence || assumption.
       + apply (in_summary_children nothing) in Hin as [Ht Pt]. now destruct (child_covering_none E Ht Pt). }
   split; [apply in_step_children|]. split; [apply in_summary_children|].
   split; [intro; apply numbered_sorted|]. split; [intro; apply numbered_sorted|].
-  split; [|split; [exact Cc|]].
+  split; [|split; [exact Cc|split; [|intros t c; apply in_ending_at]]].
   - intros c n. split.
     + intro E. destruct (child_with_some same_spec E) as [Hn [Hp Hc]].
       split; [now apply (in_step_children nothing)|exact Hc].
@@ -182,17 +258,17 @@ Proof using same_spec.
       * destruct (child_with_some same_spec E) as [Hm [Hp Hc']]. f_equal.
         apply (inv_siblings I); try congruence || assumption.
       * now destruct (child_with_none same_spec E Hn Pn).
-  - intros Ne t. rewrite Cc. split; intros [Hin E]; (split; [exact Hin|]).
-    + unfold Machine.boundary. rewrite E. exact (open_segment_last I Ne).
+  - intros k Ne t. rewrite Cc. split; intros [Hin E]; (split; [exact Hin|]).
+    + unfold Machine.boundary. rewrite E. exact (to_cover_last I Ne).
     + apply (in_summary_children nothing) in Hin as [Ht Pt]. destruct (inv_covers I Ht) as [_ [_ Et]].
-      rewrite Pt, E in Et. pose proof (open_segment_spec I) as Sp. unfold Machine.active_path in Sp.
+      rewrite Pt, E in Et. pose proof (to_cover_spec k I) as Sp. unfold Machine.active_path in Sp.
       rewrite Et in Sp. now apply app_inv_head in Sp.
 Qed.
 
 (* D2: the sentinels stay what they are, are never shown, compressed, judged or revised away *)
 Theorem root_stands : forall s, reachable s ->
   step s 0 = root_step /\ summary s 0 = root_summary /\
-  ~ In 0 (C s) /\ ~ In 0 (R s) /\
+  ~ In 0 (flat_map (under s) (C s)) /\ ~ In 0 (R s) /\
   (forall n, ~ In 0 (step_children s n)) /\ (forall t, ~ In 0 (summary_children s t)) /\
   (forall t, 0 < t < next_summary s -> ~ In 0 (covers (summary s t))) /\
   (phase s <> Active -> summary_head s <> 0) /\
@@ -204,7 +280,9 @@ Proof using same_spec.
   pose proof (path_nodup (parent_of s) (inv_parent I) (summary_head s)) as Nl.
   pose proof (path_nodup (above_of s) (inv_above I) (step_head s)) as Nr.
   pose proof (open_segment_spec I) as Sp. unfold Machine.active_path, Machine.step_path in *.
-  unfold Machine.C, Machine.summary_path, Machine.R. rewrite Sp, Hl, Hr in *. simpl in *.
+  pose proof (reads_under I (inv_summary_head I) (C_reads I)) as Un. unfold Machine.summary_path in Un.
+  rewrite Hl in Un. injection Un as Un.
+  unfold Machine.summary_path, Machine.R. rewrite <- Un, Sp, Hl, Hr in *. simpl in *.
   inversion Nl; inversion Nr; subst. rewrite in_app_iff in *.
   split; [apply I|]. split; [apply I|]. split; [assumption|]. split; [tauto|].
   split; [intros n Hin; apply (in_step_children nothing) in Hin; lia|].

@@ -1,17 +1,22 @@
-(* What a judge's request reads of a state: the summary path, the steps on it, and the instructions above the
+(* What a judge's question reads of a state: the summary's way, the steps on it, and the instructions above the
    summary's last step. Two states that agree on these ask the same. *)
 From Coq Require Import List Arith Lia Bool Sorted.
-From Mage Require Import Path Machine Invariants Kept.
+From Mage Require Import Path Machine Invariants Lines Kept.
 Import ListNotations.
 
 Section Reading.
 Load "Given".
 Notation Inv := (Invariants.Inv nothing blank).
 
-(* all that a judge is given: the question, the labels of the earlier texts, and the steps *)
+(* all that a judge is given: the question; C above the summary; what else was tried, and learned; where a mistake
+   may have begun; and the steps, its own or all (D18) *)
+Definition telling s n := (n, content (step s n)).
 Definition request s t (since_root : bool) :=
-  (question s t, map (fun u => label (summary s u)) (earlier s t),
-   map (fun n => (n, content (step s n))) (if since_root then steps_since_root s t else steps_judged s t)).
+  let '(continuations, subgoals, taught) := hints s t in
+  (question s t, map (replaced nothing s) (lines_before s t),
+   (map (telling s) continuations, map (fun u => (u, summary s u)) subgoals, taught),
+   boundaries s t,
+   map (telling s) (if since_root then steps_since_root s t else covers (summary s t))).
 
 (* ---- reading one path gives the same in two states that agree on it ---- *)
 Lemma steps_after_spec : forall s b n, Inv s -> In b (step_path s n) ->
@@ -60,116 +65,61 @@ Proof.
 Qed.
 
 (* all of a summary but its verdict *)
-Definition asked_of (u : Summary Text) := (parent u, label u, covers u, text u, kind u).
+Definition asked_of (u : Summary Text) := (parent u, label u, covers u, text u, kind u, after u).
 Lemma asked_parts : forall u v, asked_of u = asked_of v ->
-  parent u = parent v /\ label u = label v /\ covers u = covers v /\ text u = text v /\ kind u = kind v.
-Proof. intros u v E. unfold asked_of in E. injection E. auto 6. Qed.
-
-Lemma path_of_parent : forall s t u, Inv s -> t <> 0 -> In u (summary_path s (parent_of s t)) ->
-  In u (summary_path s t).
-Proof. intros s t u I Ht Hu. rewrite (path_of_child I) by lia. apply in_or_app. now left. Qed.
-
-Lemma no_fallback_on_path : forall s f t, Inv s -> In (no_fallback s f t) (summary_path s t).
-Proof.
-  intros s f. induction f as [|f IH]; intros t I; simpl; [apply path_self, I|].
-  destruct (kind (summary s t)) eqn:K; [apply path_self, I|].
-  apply (path_of_parent I); [|now apply IH]. intros ->. rewrite (inv_root I) in K. discriminate.
-Qed.
-
-(* the way up is never longer than the id *)
-Lemma no_fallback_is : forall s f t, Inv s -> t <= f -> kind (summary s (no_fallback s f t)) = Subgoal.
-Proof.
-  intros s f. induction f as [|f IH]; intros t I L; simpl.
-  - assert (t = 0) as -> by lia. now rewrite (inv_root I).
-  - destruct (kind (summary s t)) eqn:K; [exact K|]. apply IH; [exact I|].
-    destruct t as [|t]; [rewrite (inv_root I) in K; discriminate|].
-    pose proof (inv_parent I (n := S t) ltac:(lia)). unfold Machine.parent_of in *. lia.
-Qed.
-
-Lemma no_fallback_fuel : forall s t f, Inv s -> t <= f -> no_fallback s f t = no_fallback s t t.
-Proof.
-  intros s t f I. revert f. induction t as [t IH] using lt_wf_ind; intros f L.
-  destruct t as [|t]; [destruct f; simpl; [reflexivity|now rewrite (inv_root I)]|].
-  destruct f as [|f]; [lia|]. simpl. destruct (kind (summary s (S t))); [reflexivity|].
-  pose proof (inv_parent I (n := S t) ltac:(lia)) as D.
-  rewrite (IH _ D f) by lia. symmetry. apply IH; lia.
-Qed.
-
-(* the base of a fallback is that of its parent, of any other its own boundary *)
-Lemma base_of : forall s t, Inv s -> base s t =
-  match kind (summary s t) with Fallback => base s (parent_of s t) | Subgoal => boundary s t end.
-Proof.
-  intros s t I. unfold Machine.base. destruct t as [|t]; [now rewrite (inv_root I)|].
-  simpl. destruct (kind (summary s (S t))); [reflexivity|].
-  pose proof (inv_parent I (n := S t) ltac:(lia)). now rewrite no_fallback_fuel by (assumption || lia).
-Qed.
-
-Lemma base_on_path : forall s t, Inv s -> t < next_summary s -> In (base s t) (step_path s (boundary s t)).
-Proof. intros s t I Ht. exact (boundary_on_path I Ht (no_fallback_on_path t t I)). Qed.
+  parent u = parent v /\ label u = label v /\ covers u = covers v /\ text u = text v /\ kind u = kind v /\
+  after u = after v.
+Proof. intros u v E. unfold asked_of in E. injection E. auto 7. Qed.
 
 Lemma no_fallback_kept : forall s s' f t, Inv s ->
-  (forall u, In u (summary_path s t) -> asked_of (summary s' u) = asked_of (summary s u)) ->
+  (forall u, In u (summary_path s t) -> parent_of s' u = parent_of s u /\ kind (summary s' u) = kind (summary s u)) ->
   no_fallback s' f t = no_fallback s f t.
 Proof.
   intros s s' f. induction f as [|f IH]; intros t I K; simpl; [reflexivity|].
-  destruct (asked_parts (K t (path_self _ (inv_parent I) t))) as [P [_ [_ [_ ->]]]].
-  destruct (kind (summary s t)) eqn:F; [reflexivity|].
-  unfold Machine.parent_of at 1. rewrite P. apply IH; [exact I|]. intros u Hu. apply K.
+  destruct (K t (path_self _ (inv_parent I) t)) as [P ->].
+  destruct (kind (summary s t)) eqn:F; [reflexivity|]. rewrite P. apply IH; [exact I|]. intros u Hu. apply K.
   apply (path_of_parent I); auto. intros ->. rewrite (inv_root I) in F. discriminate.
 Qed.
-
 Lemma base_kept : forall s s' t, Inv s ->
-  (forall u, In u (summary_path s t) -> asked_of (summary s' u) = asked_of (summary s u)) ->
+  (forall u, In u (summary_path s t) -> parent_of s' u = parent_of s u /\ kind (summary s' u) = kind (summary s u)) ->
   base s' t = base s t.
-Proof.
-  intros s s' t I K. unfold Machine.base, Machine.boundary. rewrite (no_fallback_kept t I K).
-  now destruct (asked_parts (K _ (no_fallback_on_path t t I))) as [_ [_ [-> _]]].
-Qed.
+Proof. intros s s' t I K. now apply no_fallback_kept. Qed.
 
-Lemma fallbacks_on_path : forall s f t u, Inv s -> In u (fallbacks_upwards s f t) -> In u (summary_path s t).
-Proof.
-  intros s f. induction f as [|f IH]; intros t u I Hu; simpl in Hu; [contradiction|].
-  destruct (kind (summary s t)) eqn:K; [contradiction|].
-  apply in_app_or in Hu as [Hu|[<-|[]]]; [|apply path_self, I].
-  apply (path_of_parent I); auto. intros ->. rewrite (inv_root I) in K. discriminate.
-Qed.
+Lemma base_boundary_on_path : forall s t, Inv s -> t < next_summary s ->
+  In (boundary s (base s t)) (step_path s (boundary s t)).
+Proof. intros s t I Ht. exact (boundary_on_path I Ht (base_on_path t I)). Qed.
 
-Lemma fallbacks_kept : forall s s' f t, Inv s ->
-  (forall u, In u (summary_path s t) -> asked_of (summary s' u) = asked_of (summary s u)) ->
-  fallbacks_upwards s' f t = fallbacks_upwards s f t.
-Proof.
-  intros s s' f. induction f as [|f IH]; intros t I K; simpl; [reflexivity|].
-  destruct (asked_parts (K t (path_self _ (inv_parent I) t))) as [P [_ [_ [_ ->]]]].
-  destruct (kind (summary s t)) eqn:F; [reflexivity|].
-  unfold Machine.parent_of at 1. rewrite P. f_equal. apply IH; [exact I|]. intros u Hu. apply K.
-  apply (path_of_parent I); auto. intros ->. rewrite (inv_root I) in F. discriminate.
-Qed.
-
-Lemma earlier_on_path : forall s t u, Inv s -> 0 < t -> In u (earlier s t) ->
-  In u (summary_path s (parent_of s t)).
-Proof.
-  intros s t u I Ht Hu. unfold Machine.earlier in Hu. destruct (kind (summary s t)); [|contradiction].
-  now apply fallbacks_on_path in Hu.
-Qed.
-
-Lemma earlier_kept : forall s s' t, Inv s -> 0 < t ->
-  (forall u, In u (summary_path s t) -> asked_of (summary s' u) = asked_of (summary s u)) ->
+(* what t took in stays so where t, and what it took in, keep what they were made from *)
+Lemma earlier_kept : forall s s' t, Inv s -> Inv s' -> t < next_summary s -> (exists E, took_in nothing s t E) ->
+  next_summary s <= next_summary s' ->
+  (forall u, u < next_summary s -> parent_of s' u = parent_of s u) ->
+  after_of s' t = after_of s t -> (forall u, In u (earlier s t) -> after_of s' u = after_of s u) ->
   earlier s' t = earlier s t.
 Proof.
-  intros s s' t I Ht K. unfold Machine.earlier.
-  destruct (asked_parts (K t (path_self _ (inv_parent I) t))) as [P [_ [_ [_ ->]]]].
-  destruct (kind (summary s t)); [|reflexivity].
-  unfold Machine.parent_of at 1. rewrite P. apply fallbacks_kept; [exact I|].
-  intros u Hu. apply K. apply (path_of_parent I); auto. lia.
+  intros s s' t I I' Lt [E T] Ln Pa At Ae. rewrite (earlier_is I T) in *. destruct T as [P [Fa [_ [La _]]]].
+  assert (forall v, v < next_summary s -> summary_path s' v = summary_path s v) as Sp.
+  { intros v Lv. apply path_ext; [apply I'|apply I|]. intros w Hw. apply Pa. lia. }
+  assert (parent_of s t < next_summary s) as Lp.
+  { destruct t as [|t]; [unfold Machine.parent_of; rewrite (inv_root I); simpl; exact Lt|].
+    pose proof (inv_parent I (n := S t) ltac:(lia)). lia. }
+  unfold Machine.earlier. rewrite At, (Pa t Lt). apply (walk_is_trace (parent_of s')); [apply I'| | |].
+  - rewrite <- (Sp _ La), <- (Sp _ Lp) in P. exact P.
+  - intros u Hu. rewrite (Ae u Hu). destruct (Fa u Hu) as [_ ->]. symmetry. apply Pa.
+    assert (In u (summary_path s (after_of s t))) as Hp by (rewrite P; apply in_or_app; now right).
+    pose proof (on_path_le I Hp). lia.
+  - pose proof (path_length (parent_of s) (after_of s t) (inv_parent I)) as Le. unfold Machine.summary_path in P.
+    rewrite P, app_length in Le. destruct (path_starts _ (inv_parent I) (parent_of s t)) as [l Hl].
+    rewrite Hl in Le. simpl in Le. lia.
 Qed.
 
 (* ---- the instructions that a judge hears stand strictly above the summary's last step ---- *)
-Lemma steps_to_boundary : forall s t, Inv s -> 0 < t < next_summary s -> let b := base s (parent_of s t) in
+Lemma steps_to_boundary : forall s t, Inv s -> 0 < t < next_summary s ->
+  let b := boundary s (base s (parent_of s t)) in
   step_path s (boundary s t) =
   (step_path s b ++ removelast (steps_after s b (boundary s t))) ++ [boundary s t].
 Proof.
   intros s t I Ht b. pose proof (inv_parent I (n := t) ltac:(lia)) as D.
-  pose proof (base_on_path I (t := parent_of s t) ltac:(lia)) as Hb. fold b in Hb.
+  pose proof (base_boundary_on_path I (t := parent_of s t) ltac:(lia)) as Hb. fold b in Hb.
   pose proof (path_le _ (inv_above I) _ _ Hb) as Le. pose proof (boundary_above_parent I Ht) as Lt.
   assert (In b (step_path s (boundary s t))) as Hb'.
   { destruct (inv_covers I Ht) as [_ [_ ->]]. apply in_or_app. now left. }
@@ -181,7 +131,8 @@ Proof.
   exact (trace_last _ (inv_above I) _ _ Hb' Ne).
 Qed.
 
-Lemma heard_above : forall s t n, Inv s -> 0 < t < next_summary s -> let b := base s (parent_of s t) in
+Lemma heard_above : forall s t n, Inv s -> 0 < t < next_summary s ->
+  let b := boundary s (base s (parent_of s t)) in
   In n (step_path s b ++ b :: removelast (steps_after s b (boundary s t))) -> n < boundary s t.
 Proof.
   intros s t n I Ht b Hn. pose proof (steps_to_boundary I Ht) as E. fold b in E.
@@ -190,82 +141,103 @@ Proof.
   apply in_or_app. apply in_app_or in Hn as [Hn|[<-|Hn]]; auto. left. apply path_self, I.
 Qed.
 
-(* ---- a request depends on the summary path, the steps and the instructions above the last one only ---- *)
-Lemma told_by_kept : forall s s' u, Inv s -> u < next_summary s -> (exists l, steps s' = steps s ++ l) ->
-  asked_of (summary s' u) = asked_of (summary s u) -> told_by s' u = told_by s u.
+(* ---- a question depends on the way, the steps and the instructions above the last one only ---- *)
+Lemma known_steps : forall s u n, Inv s -> u < next_summary s -> In n (covers (summary s u)) -> n < next_step s.
 Proof.
-  intros s s' u I Hu [l El] E. unfold Machine.told_by. destruct (asked_parts E) as [_ [_ [-> _]]].
-  apply map_ext_in. intros n Hn. do 2 f_equal. unfold Machine.step. rewrite El. apply app_nth1.
-  destruct u as [|u].
+  intros s u n I Hu Hn. destruct u as [|u].
   - rewrite (inv_root I) in Hn. destruct Hn as [<-|[]]. apply I.
   - assert (In n (step_path s (boundary s (S u)))) as Hin.
     { destruct (inv_covers I (t := S u) ltac:(lia)) as [_ [_ ->]]. apply in_or_app. now right. }
     pose proof (path_le _ (inv_above I) _ _ Hin). pose proof (inv_boundary I Hu). unfold next_step in *. lia.
 Qed.
-
-Lemma question_kept : forall s s' t, Inv s -> Inv s' -> 0 < t < next_summary s ->
-  task s' = task s -> (exists l, steps s' = steps s ++ l) ->
-  (forall u, In u (summary_path s t) -> asked_of (summary s' u) = asked_of (summary s u)) ->
-  (forall n, n < boundary s t -> instructions_at s' n = instructions_at s n) ->
-  question s' t = question s t.
+Lemma told_by_kept : forall s s' u, Inv s -> u < next_summary s -> (exists l, steps s' = steps s ++ l) ->
+  covers (summary s' u) = covers (summary s u) -> told_by s' u = told_by s u.
 Proof.
-  intros s s' t I I' Ht Et Ex K Ki. pose proof (path_self _ (inv_parent I) t) as Hself.
-  destruct (asked_parts (K t Hself)) as [P [_ [Co [Tx Ki']]]].
-  pose proof (inv_parent I (n := t) ltac:(lia)) as D. pose proof (inv_boundary I (t := t) ltac:(lia)) as Lb.
-  assert (forall u, In u (summary_path s (parent_of s t)) -> asked_of (summary s' u) = asked_of (summary s u))
-    as K' by (intros u Hu; apply K, (path_of_parent I); auto; lia).
-  unfold Machine.question. rewrite Et, Tx, Ki', (earlier_kept I (t := t)) by (assumption || lia). f_equal.
-  - unfold Machine.instructions_judged, Machine.boundary. rewrite Co. fold (boundary s t).
-    assert (parent_of s' t = parent_of s t) as -> by exact P. rewrite (base_kept I K').
-    set (b := base s (parent_of s t)).
+  intros s s' u I Hu [l El] E. unfold Machine.told_by. rewrite E.
+  apply map_ext_in. intros n Hn. do 2 f_equal. unfold Machine.step. rewrite El. apply app_nth1.
+  exact (known_steps I Hu Hn).
+Qed.
+
+(* what stands above a summary on the way, and what it took in, is not that summary *)
+Lemma above_on_way : forall s t u, Inv s -> In t (way s (summary_head s)) -> 0 < t ->
+  In u (summary_path s (parent_of s t)) \/ In u (earlier s t) -> In u (way s t) /\ u <> t /\ u < next_summary s.
+Proof.
+  intros s t u I Ht H0 Hu. pose proof (way_lt I Ht) as Lt. destruct Hu as [Hu|Hu].
+  - pose proof (on_path_le I Hu). pose proof (inv_parent I H0). split; [|lia].
+    apply path_in_way, (path_of_parent I); [lia|exact Hu].
+  - destruct (taken_in I Lt (took_in_on_way I Ht H0) H0 Hu) as [_ [_ [_ [Lu [Ne _]]]]].
+    split; [|split; [exact Ne|apply Lu]]. apply in_way. exists t. split; [apply path_self, I|now left].
+Qed.
+
+Lemma question_kept : forall s s' t, Inv s -> Inv s' -> In t (way s (summary_head s)) -> 0 < t ->
+  task s' = task s -> (exists l, steps s' = steps s ++ l) -> next_summary s <= next_summary s' ->
+  (forall u, u < next_summary s -> shape (summary s' u) = shape (summary s u)) ->
+  (forall u, In u (way s t) -> u <> t -> summary s' u = summary s u) ->
+  asked_of (summary s' t) = asked_of (summary s t) ->
+  (forall n, n < boundary s t -> instructions_at s' n = instructions_at s n) ->
+  question s' t = question s t /\ earlier s' t = earlier s t /\ steps_since_root s' t = steps_since_root s t.
+Proof.
+  intros s s' t I I' Hw H0 Et Ex Ln Sh K Ka Ki. pose proof (way_lt I Hw) as Lt.
+  destruct (asked_parts Ka) as [P [La [Co [Tx [Ki' Af]]]]].
+  pose proof (inv_parent I H0) as D. pose proof (inv_boundary I Lt) as Lb.
+  assert (forall u, In u (summary_path s (parent_of s t)) \/ In u (earlier s t) -> summary s' u = summary s u) as Ku.
+  { intros u Hu. destruct (above_on_way I Hw H0 Hu) as [Huw [Ne _]]. now apply K. }
+  assert (forall u, u < next_summary s -> parent_of s' u = parent_of s u) as Pa
+    by (intros u Lu; now apply (shape_parts (Sh u Lu))).
+  assert (earlier s' t = earlier s t) as Ee.
+  { apply (earlier_kept I I' Lt (took_in_on_way I Hw H0) Ln Pa Af). intros u Hu.
+    unfold Machine.after_of. now rewrite Ku by now right. }
+  assert (summary_path s' (parent_of s t) = summary_path s (parent_of s t)) as Pp.
+  { apply path_ext; [apply I'|apply I|]. intros w Hw'. apply Pa. lia. }
+  assert (parent_of s' t = parent_of s t) as Pt by exact P.
+  assert (boundary s' t = boundary s t) as Bt by (unfold Machine.boundary; now rewrite Co).
+  split; [|split; [exact Ee|]].
+  2: { unfold Machine.steps_since_root. rewrite Bt. now rewrite (step_path_kept I I' Lb Ex). }
+  unfold Machine.question. rewrite Et, Tx, Ki', Ee. f_equal.
+  - unfold Machine.instructions_judged. rewrite Bt, Pt.
+    assert (base s' (parent_of s t) = base s (parent_of s t)) as ->.
+    { apply (base_kept I). intros u Hu. unfold Machine.parent_of. now rewrite Ku by now left. }
+    set (c := base s (parent_of s t)).
+    assert (boundary s' c = boundary s c) as ->.
+    { unfold Machine.boundary. rewrite Ku; [reflexivity|]. left. exact (base_on_path (parent_of s t) I). }
+    set (b := boundary s c).
     assert (In b (step_path s (boundary s t))) as Hb.
-    { rewrite (steps_to_boundary I Ht). apply in_or_app. left. apply in_or_app. left. apply path_self, I. }
+    { rewrite (steps_to_boundary I (conj H0 Lt)). apply in_or_app. left. apply in_or_app. left. apply path_self, I. }
     pose proof (path_le _ (inv_above I) _ _ Hb) as Le.
     rewrite (steps_after_kept I I' (n := boundary s t)) by assumption.
     apply in_force_kept; [apply (step_path_kept I I'); auto; lia|].
-    intros n Hn. apply Ki, (heard_above I Ht Hn).
-  - apply (told_by_kept I); auto. lia.
-  - apply map_ext_in. intros u Hu. apply (earlier_on_path I) in Hu; [|lia].
-    pose proof (on_path_le I Hu). destruct (asked_parts (K' u Hu)) as [_ [_ [_ [-> _]]]].
-    f_equal. apply (told_by_kept I); auto. lia.
+    intros n Hn. apply Ki, (heard_above I (conj H0 Lt) Hn).
+  - unfold Machine.before. rewrite Pt, Pp. apply map_ext_in. intros u Hu. unfold Machine.said.
+    rewrite Ku; [reflexivity|]. left. destruct (summary_path s (parent_of s t)); [contradiction|now right].
+  - apply (told_by_kept I); auto.
+  - apply map_ext_in. intros u Hu. unfold Machine.boundary, Machine.said. now rewrite Ku by now right.
 Qed.
 
-Lemma steps_judged_on_path : forall s t n, Inv s -> 0 < t < next_summary s -> In n (steps_judged s t) ->
-  In n (step_path s (boundary s t)).
+(* where nothing of the summaries changed, nothing that is read of them alone did *)
+Lemma same_way : forall s s' t, summaries s' = summaries s -> way s' t = way s t.
 Proof.
-  intros s t n I Ht Hn. rewrite <- (covers_to I) by lia.
-  apply in_flat_map in Hn as [u [Hu Hn]]. apply in_flat_map. exists u. split; [|exact Hn].
-  apply in_app_or in Hu as [Hu|[<-|[]]]; [|apply path_self, I].
-  apply path_of_parent; auto; [lia|]. apply (earlier_on_path I); [lia|assumption].
+  intros s s' t E. unfold Machine.way, Machine.earlier, Machine.summary_path, Machine.after_of, Machine.parent_of.
+  unfold Machine.summary, Machine.next_summary. now rewrite E.
 Qed.
-
-Lemma request_kept : forall s s' t since_root, Inv s -> Inv s' -> 0 < t < next_summary s ->
-  task s' = task s -> (exists l, steps s' = steps s ++ l) ->
-  (forall u, In u (summary_path s t) -> asked_of (summary s' u) = asked_of (summary s u)) ->
-  (forall n, n < boundary s t -> instructions_at s' n = instructions_at s n) ->
-  request s' t since_root = request s t since_root.
+Lemma way_kept : forall s s', Inv s -> Inv s' -> next_summary s <= next_summary s' ->
+  (forall u, u < next_summary s -> parent_of s' u = parent_of s u) ->
+  (forall u, In u (way s (summary_head s)) -> after_of s' u = after_of s u) ->
+  way s' (summary_head s) = way s (summary_head s).
 Proof.
-  intros s s' t since I I' Ht Et Ex K Ki. pose proof (inv_boundary I (t := t) ltac:(lia)) as Lb.
-  assert (forall u, In u (earlier s t ++ [t]) -> asked_of (summary s' u) = asked_of (summary s u)) as Ke.
-  { intros u Hu. apply K. apply in_app_or in Hu as [Hu|[<-|[]]]; [|apply path_self, I].
-    apply path_of_parent; auto; [lia|]. apply (earlier_on_path I); [lia|assumption]. }
-  assert (boundary s' t = boundary s t) as Bt.
-  { unfold Machine.boundary.
-    now destruct (asked_parts (K t (path_self _ (inv_parent I) t))) as [_ [_ [-> _]]]. }
-  unfold request. rewrite (question_kept I I') by assumption.
-  unfold steps_since_root, steps_judged. rewrite Bt, (earlier_kept I) by (assumption || lia).
-  f_equal; [f_equal|].
-  - apply map_ext_in. intros u Hu.
-    now destruct (asked_parts (Ke u (in_or_app _ _ _ (or_introl Hu)))) as [_ [-> _]].
-  - rewrite (step_path_kept I I' Lb Ex).
-    assert (flat_map (fun u => covers (summary s' u)) (earlier s t ++ [t]) = steps_judged s t) as ->.
-    { unfold Machine.steps_judged. rewrite !flat_map_concat_map. f_equal. apply map_ext_in. intros u Hu.
-      now destruct (asked_parts (Ke u Hu)) as [_ [_ [-> _]]]. }
-    fold (steps_judged s t). apply map_ext_in. intros n Hn. do 2 f_equal.
-    destruct Ex as [l El]. unfold Machine.step. rewrite El. apply app_nth1. fold (next_step s).
-    assert (In n (step_path s (boundary s t))) as Hin.
-    { destruct since; [|now apply (steps_judged_on_path I)].
-      destruct (step_path s (boundary s t)); [contradiction|now right]. }
-    pose proof (path_le _ (inv_above I) _ _ Hin). lia.
+  intros s s' I I' Ln Pa Aa. unfold Machine.way.
+  assert (summary_path s' (summary_head s) = summary_path s (summary_head s)) as ->.
+  { apply path_ext; [apply I'|apply I|]. intros w Hw. apply Pa. pose proof (inv_summary_head I). lia. }
+  rewrite !flat_map_concat_map. f_equal. apply map_ext_in. intros u Hu. f_equal.
+  destruct u as [|u]; [now rewrite (earlier_0 I), (earlier_0 I')|].
+  apply (earlier_kept I I' (head_path_lt I Hu)); auto.
+  - apply (inv_way I Hu). lia.
+  - apply Aa, path_in_way, Hu.
+  - intros v Hv. apply Aa, in_way. exists (S u). auto.
+Qed.
+Lemma since_base_on_path : forall s t u, Inv s -> In u (since_base s t) -> In u (summary_path s t).
+Proof.
+  intros s t u I Hu. pose proof (base_on_path t I) as Hb. unfold Machine.summary_path.
+  rewrite (trace_spec _ (inv_parent I) _ _ Hb). apply in_or_app.
+  destruct Hu as [<-|Hu]; [left; apply path_self, I|now right].
 Qed.
 End Reading.

@@ -11,59 +11,92 @@ VARIABLES journal,               \* which one
           known,                 \* the question behind each digest that was seen
           differs                \* what the engine and the model say differently
 
-Told(placed) == [i \in DOMAIN placed |-> [text |-> placed[i].text, standing |-> placed[i].standing]]
-InOrder(ids, next) == LET In(id) == id \in ids IN SelectSeq([i \in 1..next |-> i - 1], In)
+Placed(notes) == [i \in DOMAIN notes |-> [text |-> notes[i].text, standing |-> notes[i].standing]]
+
+LinesSaid(s, lines) ==           \* each with all that it says; a chapter has no kind and no verdict
+  [i \in DOMAIN lines |->
+    LET line    == lines[i]
+        summary == s.summaries[line[1]]
+        folds   == line[2] > 0
+    IN  [first    |-> FirstUnder(s, line),
+         last     |-> line[1],
+         label    |-> LineLabel(s, line),
+         boundary |-> LineBoundary(s, line),
+         text     |-> LineText(s, line),
+         accepted |-> IF folds THEN Chapter(s, line).accepted ELSE 0,
+         kind     |-> IF folds THEN "chapter" ELSE summary.kind,
+         verdict  |-> IF folds THEN <<>> ELSE Told(summary.verdict)]]
+
+HintsSaid(s, next_summary, hints) ==
+  [continuations |-> InOrder(hints.continuations, s.next_step),
+   subgoals      |-> InOrder(hints.subgoals, next_summary),
+   lessons       |-> hints.lessons]
+
+JudgeAsked(s) ==                 \* nothing where nothing is pending
+  IF s.phase # "Unverified" THEN <<>>
+  ELSE LET request == Request(s)
+       IN  <<[kind         |-> request.question.kind,
+              text         |-> request.question.text,
+              steps        |-> request.question.covers,
+              earlier      |-> request.question.earlier,
+              instructions |-> request.question.instructions,
+              before       |-> LinesSaid(s, request.before),
+              boundaries   |-> InOrder(request.boundaries, s.next_step),
+              hints        |-> HintsSaid(s, Cardinality(DOMAIN s.summaries), request.hints)]>>
 
 Observed(s) ==
   LET next_summary == Cardinality(DOMAIN s.summaries)
+      hints        == [continuations |-> Continuations(s), subgoals |-> SubgoalsTried(s), lessons |-> s.H]
   IN  [phase         |-> s.phase,
        step_head     |-> s.step_head,
-       summary_head  |-> s.summary_head,
+       way           |-> Way(s, s.summary_head),
        next_step     |-> s.next_step,
        next_summary  |-> next_summary,
        content       |-> s.steps[s.step_head].content,
-       C             |-> [i \in DOMAIN s.C |->
-                           LET summary == s.summaries[s.C[i]]
-                           IN  [id       |-> s.C[i],
-                                label    |-> summary.label,
-                                text     |-> summary.text,
-                                kind     |-> summary.kind,
-                                verdict  |-> summary.verdict.word,
-                                feedback |-> summary.verdict.feedback,
-                                fault    |-> summary.verdict.fault]],
+       C             |-> LinesSaid(s, s.C),
        R             |-> s.R,
-       lessons       |-> s.H,
-       continuations |-> InOrder(StepChildren(s, s.step_head), s.next_step),
-       subgoals      |-> InOrder(SummaryChildren(s, s.summary_head), next_summary),
-       placed        |-> Told(s.instructions[s.step_head]),
-       instructions  |-> InstructionsShown(s)]
+       H             |-> HintsSaid(s, next_summary, hints),
+       placed        |-> Placed(s.instructions[s.step_head]),
+       instructions  |-> InstructionsShown(s),
+       asked         |-> JudgeAsked(s)]
 
 (* What a revise has left behind, nothing after any other command. *)
 LeftBy(command, refusal) ==
   LET revised == command.op = "revise" /\ refusal = ""
   IN  [abandoned   |-> IF revised THEN Abandoned(state, command.boundary) ELSE <<>>,
-       left_behind |-> IF revised THEN Told(LeftBehind(state, command.boundary)) ELSE <<>>]
+       left_behind |-> IF revised THEN Placed(LeftBehind(state, command.boundary)) ELSE <<>>]
 
-(* A digest stands for one question, and a question has one digest (D5). *)
+(* A digest stands for one question, and a question has one digest (D5, D19).      *)
+Fits(digest, question) ==
+  \A other \in DOMAIN known : other = digest <=> known[other] = question
 DigestFits(s, digest) ==
-  IF s.phase = "Unverified"
-  THEN \A other \in DOMAIN known : other = digest <=> known[other] = Question(s)
-  ELSE digest = "none"
+  IF s.phase = "Unverified" THEN Fits(digest, Question(s)) ELSE digest = "none"
 
-Asked(command) ==                \* the command with the question that its digest stands for
-  IF command.op # "apply_verdict" THEN command
-  ELSE [command EXCEPT !.digest = IF @ \in DOMAIN known THEN {known[@]} ELSE NoDigest]
+(* Before it is folded, the engine says by which digest that would be.              *)
+Folding(command) ==
+  IF command.op # "fold" \/ state.phase # "Active" \/ command.text = Blank THEN {}
+  ELSE FoldDigest(state, command.first, command.last, command.text)
+FoldingFits(command, digest) ==
+  IF Folding(command) = {} THEN digest = "none" ELSE Fits(digest, Only(Folding(command)))
+Known(command, digest) ==
+  IF Folding(command) = {} THEN known ELSE known @@ (digest :> Only(Folding(command)))
+
+Asked(command, heard) ==         \* the command with the question that its digest stands for
+  IF command.op \notin {"apply_verdict", "fold"} THEN command
+  ELSE [command EXCEPT !.digest = IF @ \in DOMAIN heard THEN {heard[@]} ELSE NoDigest]
 
 Follow(event) ==
-  LET command == Asked(event.command)
+  LET heard   == Known(event.command, event.folding)
+      command == Asked(event.command, heard)
       refusal == IF command.op = "start" THEN "" ELSE Refusal(state, command)
       after   == IF refusal # "" \/ command.op = "start" THEN state ELSE After(state, command)
       shown   == Observed(after) @@ LeftBy(command, refusal)
   IN  /\ state'   = after
       /\ did'     = command
-      /\ known'   = IF after.phase = "Unverified" THEN known @@ (event.digest :> Question(after)) ELSE known
+      /\ known'   = IF after.phase = "Unverified" THEN heard @@ (event.digest :> Question(after)) ELSE heard
       /\ differs' = (IF refusal = event.refusal THEN {} ELSE {"refusal"})
                     \cup (IF DigestFits(after, event.digest) THEN {} ELSE {"digest"})
+                    \cup (IF FoldingFits(event.command, event.folding) THEN {} ELSE {"folding"})
                     \cup {part \in DOMAIN shown : shown[part] # event.shown[part]}
 
 TraceInit ==

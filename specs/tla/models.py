@@ -7,7 +7,7 @@ from typing import Final, final
 
 import attrs
 
-from specs.explore import SMALL, WIDE, Alphabet
+from specs.explore import CHAPTERS, SMALL, WAYS, WIDE, Alphabet
 from specs.tla.tools import FOLDER
 
 __all__ = ["CONTROLS", "MODELS", "Control", "Model", "config_of", "constants", "property_names"]
@@ -34,14 +34,16 @@ class Model:
 
 
 MODELS: Final = (
-    Model("small, depth 5", "small", 5, SMALL),
     Model("small, depth 6", "small", 6, SMALL),
     Model("wide, depth 4", "wide", 4, WIDE),
+    Model("ways, depth 9", "ways", 9, WAYS),
+    Model("chapters, depth 10", "chapters", 10, CHAPTERS),
     Model("branches", "branches"),
     Model("texts", "texts"),
     Model("instructions", "instructions"),
     Model("chain", "chain"),
     Model("runs", "runs"),
+    Model("nested", "nested"),
     Model("shell, judged", "shell_judged", module="Shell"),
     Model("shell, commands", "shell_commands", module="Shell"),
     Model("shell, in doubt", "shell_doubt", module="Shell"),
@@ -76,8 +78,15 @@ class Control:
     module: str = "Bounded"
 
 
-_COMPOSED: Final = ("grow_is_idempotent", "compress_reuses_summary", "retext_is_a_detour_saved")
+_COMPOSED: Final = (
+    "grow_is_idempotent",
+    "compress_reuses_summary",
+    "retext_is_a_detour_saved",
+    "fallbacks_leave_no_trace",
+)
 """Laws that run whole sequences in one step, so see any fault before the property it is about."""
+
+_OF_A_SUMMARY: Final = ("trust_is_current", "changes_are_local")
 
 _OF_THE_MACHINE: Final = (
     Control("EmptySegment", "D3", "covers_are_contiguous"),
@@ -86,8 +95,10 @@ _OF_THE_MACHINE: Final = (
     Control("LabelOneBack", "D1", "labels_rise", ("covers_are_contiguous",), "runs"),
     Control("StepIdIsUnique", "D1", "nothing_is_lost", config="branches"),
     Control("UncheckedTarget", "D7", "heads_agree"),
-    Control("NoOpenTarget", "D7", "open_segment_can_be_dropped"),
-    Control("RevisedToFailedBoundary", "D7", "summary_path_is_trusted"),
+    Control("NoOpenTarget", "D7", "open_segment_can_be_dropped", ("way_can_be_gone_back",)),
+    Control("RevisedToFailedBoundary", "D7", "way_is_trusted"),
+    Control("RevisedByThePathAlone", "D7", "way_can_be_gone_back"),
+    Control("AnyBoundaryNamed", "D5", "origin_can_be_gone_back_to", config="wide"),
     Control("ReviseStopsAtTheLabel", "D7", "revise_restores"),
     Control("ReviseDiscards", "L1", "steps_form_a_tree"),
     Control("ReviseKeepsC", "L6", "stored_is_derived"),
@@ -95,16 +106,22 @@ _OF_THE_MACHINE: Final = (
     Control("LessonWhereItFailed", "D8", "lessons_stand_at_boundaries"),
     Control("LessonWhereItFailed", "L9", "changes_are_local", ("lessons_stand_at_boundaries",)),
     Control("HintsReplaced", "D9", "lessons_are_shown"),
-    Control("StaleNote", "D4", "summary_path_is_trusted", config="branches"),
-    Control("StaleNote", "L11", "retext_is_a_detour_saved", ("summary_path_is_trusted",)),
+    Control("LessonsOfTheBoundaryAlone", "D8", "lessons_are_shown"),
+    Control("LessonsOfTheBoundaryAlone", "L13", "fallback_hides_nothing", ("lessons_are_shown",)),
+    Control("StaleNote", "D4", "way_is_trusted", config="branches"),
+    Control("StaleNote", "L11", "retext_is_a_detour_saved", ("way_is_trusted",)),
     Control("FeedbackLostOnRetext", "D4", "old_feedback_is_left"),
     Control("TextFeedbackKept", "D4", "old_feedback_is_left", config="wide"),
     Control("StaleAnswerTaken", "D5", "trust_is_current"),
     Control("QuestionFollowsTheHead", "D5", "question_stands"),
+    Control("JudgedByItsStepsAlone", "D5", "judge_sees_what_is_above"),
     Control("NoGate", "D6", "phases_are_as_said"),
-    Control("NoGate", "D6", "summary_path_is_trusted", ("phases_are_as_said",)),
+    Control("NoGate", "D6", "way_is_trusted", ("phases_are_as_said",)),
     Control("AcceptForgets", "D6", "accept_is_open"),
     Control("AcceptLooksLikeAPass", "D6", "trust_is_current"),
+    Control("FallbacksStay", "D12", "taken_in_are_fallbacks"),
+    Control("FallbacksStay", "L12", "fallbacks_leave_no_trace", ("taken_in_are_fallbacks",)),
+    Control("AfterItsParent", "D12", "question_is_whole"),
     Control("EarlierForgotten", "D12", "question_is_whole"),
     Control("InstructionsFromTheBoundary", "D17", "fallback_hides_nothing"),
     Control("InstructedTwice", "D17", "instructions_differ"),
@@ -114,7 +131,11 @@ _OF_THE_MACHINE: Final = (
     Control("CompressNeverMerges", "L4", "compress_reuses_summary", ("sibling_covers_differ",)),
     Control("GrowMergesAcrossParents", "D10", "stored_is_derived"),
     Control("GrowMergesAcrossParents", "D10", "path_is_whole", ("stored_is_derived", "heads_agree")),
-    Control("CompressMergesAcrossParents", "D4", "stored_is_derived", config="chain"),
+    Control("CompressMergesAcrossParents", "D4", "stored_is_derived", ("taken_in_are_fallbacks",), "chain"),
+    Control("ChapterKept", "D19", "chapters_unfold", ("stored_is_derived",), "chapters"),
+    Control("ChapterKept", "D19", "chapters_stand", ("stored_is_derived", "chapters_unfold"), "chapters"),
+    Control("FallbacksFolded", "D19", "chapters_unfold", config="chapters"),
+    Control("FoldedIntoASummary", "L14", "fold_changes_only_what_is_shown", _OF_A_SUMMARY, "chapters"),
 )
 
 

@@ -24,7 +24,7 @@ def _after_two(line: str | bytes) -> bytes:
 
 
 def _verdict(**changes: str) -> bytes:
-    verdict = {"type": "failed", "feedback": "too wide", "fault": "execution", **changes}
+    verdict = {"type": "failed", "feedback": "too wide", "fault": "execution", "boundary": None, **changes}
     return _after_two(json.dumps({"op": "apply_verdict", "verdict": verdict, "digest": _DIGEST}))
 
 
@@ -141,9 +141,17 @@ MALFORMED_JOURNALS: Final[dict[str, tuple[bytes, str]]] = {
         _after_two('{"op":"compress","text":"desk bought","kind":"goal"}'),
         'line 4: $.kind: expected "subgoal" or "fallback", found "goal"',
     ),
-    "unknown_kind_in_retext": (
-        _after_two('{"op":"retext","text":"desk bought","kind":"goal"}'),
-        'line 4: $.kind: expected "subgoal" or "fallback" or null, found "goal"',
+    "kind_in_retext": (
+        _after_two('{"op":"retext","text":"desk bought","kind":"subgoal"}'),
+        'line 4: $: expected no key but op, text, found "kind"',
+    ),
+    "origin_is_a_text": (
+        _verdict(boundary="0"),
+        'line 4: $.verdict.boundary: expected an integer from 0 on or null, found "0"',
+    ),
+    "fold_without_an_end": (
+        _after_two(json.dumps({"op": "fold", "first": 0, "text": "both", "digest": _DIGEST})),
+        "line 4: $.last: missing, expected an integer from 0 on",
     ),
     "unknown_fault": (
         _verdict(fault="judge"),

@@ -16,18 +16,23 @@ _STEPS: Final = [
     {"id": 3, "parent": 1, "action": "buy[pine desk]", "observation": "120 euros"},
     {"id": 4, "parent": 3, "action": "search[chair]", "observation": "two chairs"},
 ]
-_FAILED: Final = {"type": "failed", "feedback": "The oak desk is too wide.", "fault": "execution"}
+_FAILED: Final = {
+    "type": "failed",
+    "feedback": "The oak desk is too wide.",
+    "fault": "execution",
+    "boundary": 0,
+}
 _SUMMARIES: Final = [
     {
-        "id": 1, "parent": 0, "label": 0, "covers": [1], "text": "Found three desks.",
+        "id": 1, "parent": 0, "after": 0, "label": 0, "covers": [1], "text": "Found three desks.",
         "kind": "fallback", "verdict": {"type": "passed"},
     },
     {
-        "id": 2, "parent": 1, "label": 1, "covers": [2], "text": "Bought the oak desk.",
+        "id": 2, "parent": 0, "after": 1, "label": 0, "covers": [1, 2], "text": "Bought the oak desk.",
         "kind": "subgoal", "verdict": _FAILED,
     },
     {
-        "id": 3, "parent": 1, "label": 1, "covers": [3, 4], "text": "Bought the pine desk.",
+        "id": 3, "parent": 0, "after": 1, "label": 0, "covers": [1, 3, 4], "text": "Bought the pine desk.",
         "kind": "subgoal", "verdict": {"type": "pending"},
     },
 ]  # fmt: skip
@@ -45,6 +50,7 @@ _TREE: Final = {
         {"step": 0, "placed": [{"text": "Desk first.", "standing": False}]},
         {"step": 3, "placed": [{"text": "Keep receipts.", "standing": True}]},
     ],
+    "chapters": [{"last": 2, "chapters": [{"first": 1, "text": "Looked at desks.", "accepted": 0}]}],
 }
 SOUND_TREE: Final = json.dumps(_TREE).encode()
 
@@ -163,28 +169,56 @@ MALFORMED_TREES: Final[dict[str, tuple[bytes, str]]] = {
     ),
     "covers_an_unknown_step": (
         _at("summaries", 2, "covers", 1, to=9),
-        "$.summaries[2].covers[1]: expected an id from 4 to 4, found 9",
+        "$.summaries[2].covers[1]: expected an id from 2 to 4, found 9",
     ),
     "covers_the_root": (
         _at("summaries", 0, "covers", 0, to=0),
         "$.summaries[0].covers[0]: expected an id from 1 to 4, found 0",
     ),
     "covers_out_of_order": (
-        _at("summaries", 2, "covers", to=[4, 3]),
-        "$.summaries[2].covers[1]: expected no id after 4, found 3",
+        _at("summaries", 2, "covers", to=[1, 4, 3]),
+        "$.summaries[2].covers[2]: expected no id after 4, found 3",
     ),
     "covers_a_step_twice": (
-        _at("summaries", 2, "covers", to=[3, 3]),
-        "$.summaries[2].covers[1]: expected an id from 4 to 4, found 3",
+        _at("summaries", 2, "covers", to=[1, 3, 3]),
+        "$.summaries[2].covers[2]: expected an id from 4 to 4, found 3",
     ),
     "covers_with_a_gap": (
-        _at("summaries", 2, "covers", to=[4]),
+        _at("summaries", 2, "covers", to=[1, 4]),
         "$: I3 covers_are_contiguous: summary 3 covers step 4, which does not follow step 1",
     ),
-    "wrong_label": (_at("summaries", 2, "label", to=0), "$: I3 covers_are_contiguous: summary 3 has label 0"),
+    "wrong_label": (_at("summaries", 2, "label", to=1), "$: I3 covers_are_contiguous: summary 3 has label 1"),
     "duplicate_covers": (
-        _at("summaries", 1, "covers", to=[3, 4]),
-        "$: I4 sibling_covers_differ: summary 3 has the covers of an older child of summary 1",
+        _at("summaries", 1, "covers", to=[1, 3, 4]),
+        "$: I4 sibling_covers_differ: summary 3 has the covers of an older child of summary 0",
+    ),
+    "dangling_way": (
+        _at("summaries", 1, "after", to=4),
+        "$.summaries[1].after: expected an id from 0 to 3, found 4",
+    ),
+    "way_in_a_circle": (
+        _at("summaries", 0, "after", to=1),
+        "$: I11 taken_in_are_fallbacks: the way does not",
+    ),
+    "way_past_what_it_took_in": (
+        _at("summaries", 0, "kind", to="subgoal"),
+        "$: I11 taken_in_are_fallbacks: summary 3 cannot have taken summary 1 in",
+    ),
+    "chapter_at_no_summary": (
+        _at("chapters", 0, "last", to=4),
+        "$.chapters[0].last: expected an id from 1 to 3, found 4",
+    ),
+    "chapter_of_one_summary": (
+        _at("chapters", 0, "chapters", 0, "first", to=2),
+        "$.chapters[0].chapters[0].first: expected an id from 1 to 1, found 2",
+    ),
+    "chapter_that_begins_beside_the_path": (
+        _at("chapters", 0, "last", to=3),
+        "$: I12 chapters_unfold: a chapter that ends at summary 3 begins at summary 1",
+    ),
+    "blank_chapter": (
+        _at("chapters", 0, "chapters", 0, "text", to=" "),
+        "$.chapters[0].chapters[0].text: expected a string that is not blank",
     ),
     "blank_summary": (
         _at("summaries", 0, "text", to=" \n"),
@@ -208,7 +242,7 @@ MALFORMED_TREES: Final[dict[str, tuple[bytes, str]]] = {
     ),
     "forged_verdict": (
         _at("summaries", 0, "verdict", to=_FAILED),
-        "$: I8 summary_path_is_trusted: summary 1 above the head is Failed",
+        "$: I8 way_is_trusted: summary 1 above the head is Failed",
     ),
     "forged_pass_of_the_head": (
         _at("summaries", 2, "verdict", to={"type": "passed"}),

@@ -14,6 +14,7 @@ from mage.engine import (
     Compress,
     Digest,
     Failed,
+    Fold,
     Grow,
     Instruct,
     Passed,
@@ -24,8 +25,12 @@ from mage.engine import (
     State,
     StepId,
     Unverified,
+    Verdict,
     apply,
+    fold_request,
+    judge_request,
     replay,
+    view,
 )
 from mage.engine.text import as_text
 
@@ -52,8 +57,12 @@ texts: Final = st.one_of(
 )
 _filled: Final = texts.map(lambda text: f"desk {text}")
 _kinds: Final = st.sampled_from(("subgoal", "fallback"))
+_faults: Final = st.sampled_from(("execution", "summary"))
+_ids: Final = st.integers(0, 10**15 - 1).map(StepId)
 _verdicts: Final = st.one_of(
-    st.just(Passed()), st.builds(Failed, _filled, st.sampled_from(("execution", "summary")))
+    st.just(Passed()),
+    st.builds(Failed, _filled, _faults),
+    st.builds(Failed, _filled, _faults, st.none() | _ids),
 )
 _digests: Final = st.text("0123456789abcdef", min_size=64, max_size=64).map(Digest)
 
@@ -62,10 +71,11 @@ commands: Final[st.SearchStrategy[Command]] = st.one_of(
     st.builds(Instruct, texts, st.booleans()),
     st.builds(Grow, texts, texts),
     st.builds(Compress, texts, _kinds),
-    st.builds(Retext, texts, st.none() | _kinds),
+    st.builds(Retext, texts),
     st.builds(ApplyVerdict, _verdicts, _digests),
     st.just(Accept()),
-    st.builds(Revise, st.integers(0, 10**15 - 1).map(StepId), texts),
+    st.builds(Revise, _ids, texts),
+    st.builds(Fold, _ids, _ids, texts, _digests),
 )
 """Any command that the format can hold, whether or not an engine would take it."""
 
@@ -74,13 +84,17 @@ _few: Final = st.sampled_from(("a", "b", "\ud800"))
 _grow: Final = st.builds(Grow, _few, st.just("seen") | texts)
 _compress: Final = st.builds(Compress, _filled, _kinds)
 _instruct: Final = st.builds(Instruct, _few, st.booleans())
-_retext: Final = st.builds(Retext, _filled, st.none() | _kinds)
+_retext: Final = st.builds(Retext, _filled)
 _answer: Final = st.builds(ApplyVerdict, _verdicts, st.just(Digest("of the pending summary")))
 _accept: Final = st.just(Accept())
 _revise: Final = st.builds(Revise, st.integers(0, 6).map(StepId), _few | st.just(""))
 
+_fold: Final = st.builds(
+    Fold, st.integers(0, 3).map(StepId), st.integers(2, 9).map(StepId), _filled, st.just("")
+)
+
 _MOVES: Final[dict[type[State], st.SearchStrategy[Command]]] = {
-    Active: st.one_of(_grow, _grow, _grow, _compress, _compress, _instruct, _revise),
+    Active: st.one_of(_grow, _grow, _grow, _compress, _compress, _instruct, _revise, _fold),
     Unverified: st.one_of(_answer, _answer, _answer, _accept, _grow, _instruct, _retext, _revise),
     Rejected: st.one_of(_revise, _retext, _accept),
 }
@@ -102,13 +116,29 @@ def histories(draw: st.DrawFn, most: int = 50) -> tuple[tuple[Command, ...], Sta
 
 
 def _aimed(move: Command, state: State) -> Command:
-    """Give a verdict the digest that it answers, and a revise a boundary that is there."""
+    """Give a verdict the digest that it answers, a revise a boundary and a fold lines that are there."""
     if isinstance(move, ApplyVerdict) and isinstance(state, Unverified):
-        return ApplyVerdict(move.verdict, state.digest)
+        return ApplyVerdict(_founded(move.verdict, judge_request(state).boundaries), state.digest)
+    if isinstance(move, Fold) and isinstance(state, Active):
+        lines = view(state).compressed
+        first, last = lines[: int(move.first) + 1][-1:], lines[: int(move.last) + 1][-1:]
+        if first and last:
+            request = fold_request(state, first[0].label, last[0].boundary, move.text).value_or(None)
+            digest = "" if request is None else request.digest
+            return Fold(first[0].label, last[0].boundary, move.text, digest)
     if isinstance(move, Revise):
         path = state.tree.summary_path()
         return Revise(state.tree.summary(path[move.boundary % len(path)]).boundary, move.lesson)
     return move
+
+
+def _founded(verdict: Verdict, boundaries: tuple[StepId, ...]) -> Verdict:
+    """Return a verdict that names a boundary that it may name, where it names one."""
+    if not isinstance(verdict, Failed) or verdict.boundary is None:
+        return verdict
+    if verdict.fault == "summary":
+        return Failed(verdict.feedback, verdict.fault)
+    return Failed(verdict.feedback, verdict.fault, boundaries[verdict.boundary % len(boundaries)])
 
 
 states: Final = histories().map(lambda history: history[1])

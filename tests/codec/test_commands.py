@@ -12,7 +12,7 @@ from returns.pipeline import is_successful
 from mage import Failed, MageError, Passed
 from mage.codec import DecodeError, decode_command, encode_command
 from mage.codec.commands import COMMAND, CommandDocument
-from mage.engine import ApplyVerdict, Command, Compress, Digest, Grow, Kind, Retext, Revise, Start, StepId
+from mage.engine import ApplyVerdict, Command, Compress, Digest, Grow, Kind, Revise, Start, StepId
 from tests.codec.strategies import HOSTILE, commands
 
 
@@ -83,7 +83,6 @@ def test_an_error_of_a_single_command_names_no_line() -> None:
         Start(cast("str", b"desk")),
         Grow("search[desk]", cast("str", None)),
         Compress("desk bought", cast("Kind", "goal")),
-        Retext("desk bought", cast("Kind", "")),
         ApplyVerdict(Passed(), Digest("c0ffee")),
         ApplyVerdict(Failed(cast("str", 7)), Digest("a" * 64)),
         Revise(StepId(-1)),

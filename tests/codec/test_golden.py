@@ -10,6 +10,7 @@ from mage.engine import (
     ApplyVerdict,
     Command,
     Compress,
+    Fold,
     Grow,
     Instruct,
     Pending,
@@ -44,14 +45,14 @@ def test_the_golden_files_are_what_is_written() -> None:
 def test_the_golden_journal_holds_everything() -> None:
     """Every command, both kinds, every answer, instructions that stand and one that does not, a merge."""
     commands = decode_journal(JOURNAL.read_bytes()).unwrap()
-    kinds: set[type[Command]] = {Start, Instruct, Grow, Compress, Retext, ApplyVerdict, Accept, Revise}
+    kinds: set[type[Command]] = {Start, Instruct, Grow, Compress, Retext, ApplyVerdict, Accept, Revise, Fold}
     assert {type(command) for command in commands} == kinds
     assert {each.kind for each in commands if isinstance(each, Compress)} == {"subgoal", "fallback"}
-    assert {each.kind for each in commands if isinstance(each, Retext)} == {"subgoal", None}
     assert {each.standing for each in commands if isinstance(each, Instruct)} == {True, False}
     answers = [each.verdict for each in commands if isinstance(each, ApplyVerdict)]
     assert Passed() in answers
     assert {each.fault for each in answers if isinstance(each, Failed)} == {"execution", "summary"}
+    assert {each.boundary for each in answers if isinstance(each, Failed)} == {None, 4}
     grown = [each for each in commands if isinstance(each, Grow)]
     assert len(grown) > ending().tree.next_step - 1
 
@@ -67,3 +68,5 @@ def test_the_golden_tree_holds_everything() -> None:
     assert any(len(tree.step_children(step)) > 1 for step in tree.active_path())
     assert any(tree.lessons_at(step) for step in tree.active_path())
     assert tree.segment()
+    assert any(tree.chapters_at(SummaryId(number)) for number in range(1, tree.next_summary))
+    assert any(tree.summary(each).after != tree.summary(each).parent for each in tree.summary_path())

@@ -13,6 +13,8 @@ from mage.codec.problems import Json, Problem
 from mage.codec.shapes import Array, Object
 from mage.codec.tree_format import (
     TREE,
+    ChapterDocument,
+    ChaptersDocument,
     InstructionDocument,
     LessonsDocument,
     PlacedDocument,
@@ -35,6 +37,8 @@ def test_shapes_and_types_of_the_documents_agree() -> None:
         (LessonsDocument, _elements(TREE, "lessons")),
         (PlacedDocument, _elements(TREE, "instructions")),
         (InstructionDocument, _elements(_elements(TREE, "instructions"), "placed")),
+        (ChaptersDocument, _elements(TREE, "chapters")),
+        (ChapterDocument, _elements(_elements(TREE, "chapters"), "chapters")),
     ):
         assert get_type_hints(kind).keys() == shape.fields.keys()
 
@@ -66,6 +70,7 @@ def test_every_node_stands_at_its_id_and_names_earlier_ones(field: str, data: st
     tree = json.loads(SOUND_TREE)
     index = data.draw(st.integers(0, len(tree[field]) - 1))
     number = data.draw(st.integers(0, 9))
+    tree["chapters"] = []
     wrong_id = cast("TreeDocument", {**tree, field: _with(tree[field], index, id=number)})
     wrong_parent = cast("TreeDocument", {**tree, field: _with(tree[field], index, parent=number)})
     found = [problem.path for problem in contradictions(wrong_id)]
@@ -94,6 +99,7 @@ def test_an_empty_tree_allows_the_root_alone() -> None:
     """Without steps and summaries both heads are 0 and the phase is Active."""
     tree = cast("TreeDocument", {**json.loads(SOUND_TREE), "steps": [], "summaries": [], "lessons": []})
     tree["instructions"] = []
+    tree["chapters"] = []
     assert next(contradictions(tree)) == Problem(".step_head", "expected an id from 0 to 0, found 4")
     tree["step_head"] = tree["summary_head"] = 0
     wrong_phase = 'expected "Active", for summary 0 is passed, found "Unverified"'

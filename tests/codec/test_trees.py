@@ -92,7 +92,8 @@ def test_a_file_has_a_node_a_line() -> None:
         "],",
         '"summaries":[],',
         '"lessons":[],',
-        '"instructions":[]}',
+        '"instructions":[],',
+        '"chapters":[]}',
     ]
 
 
@@ -133,10 +134,15 @@ def test_a_phase_without_a_summary_is_refused(phase: str) -> None:
 def test_an_invariants_error_is_cut_short() -> None:
     """It may repeat feedback of a failed verdict, which may be long."""
     document = json.loads(SOUND_TREE)
-    document["summaries"][0]["verdict"] = {"type": "failed", "feedback": "x" * 10_000, "fault": "summary"}
+    document["summaries"][0]["verdict"] = {
+        "type": "failed",
+        "feedback": "x" * 10_000,
+        "fault": "summary",
+        "boundary": None,
+    }
     problem = decode_tree(json.dumps(document).encode()).failure().problem
-    assert problem.startswith("I8 summary_path_is_trusted: summary 1 above the head is Failed(feedback='xxx")
-    assert problem.endswith("x... (10092 characters)")
+    assert problem.startswith("I8 way_is_trusted: summary 1 above the head is Failed(feedback='xxx")
+    assert problem.endswith("x... (10098 characters)")
 
 
 @given(st.binary())

@@ -18,12 +18,13 @@ from mage.codec.verdicts import (
     verdict_document,
     verdict_of,
 )
-from mage.engine import Accepted, Fault, NotText, Pending, SummaryVerdict, UnknownName
+from mage.engine import Accepted, Fault, NotText, Pending, StepId, SummaryVerdict, UnknownName
 from tests.codec.strategies import texts
 
 _faults: st.SearchStrategy[Fault] = st.sampled_from(("execution", "summary"))
-_failed = st.builds(Failed, texts, _faults)
-_carried = st.builds(Failed, texts.map(lambda text: f"desk {text}"), _faults)
+_origins = st.none() | st.integers(0, 10**15 - 1).map(StepId)
+_failed = st.builds(Failed, texts, _faults, _origins)
+_carried = st.builds(Failed, texts.map(lambda text: f"desk {text}"), _faults, _origins)
 
 
 @given(st.just(Passed()) | _failed)

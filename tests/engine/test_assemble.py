@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mage import Failed, Passed
 from mage.engine import (
     Active,
+    Digest,
     Instruction,
     State,
     Step,
@@ -39,11 +40,18 @@ def _again(tree: Tree) -> Tree:
     return assemble(
         tree.task,
         steps=[tree.step(step) for step in ids[1:]],
-        summaries=[attrs.evolve(summary, base=StepId(99)) for summary in _summaries(tree)],
+        summaries=[
+            attrs.evolve(summary, base=SummaryId(99), above=Digest("x")) for summary in _summaries(tree)
+        ],
         lessons={step: tree.lessons_at(step) for step in ids if tree.lessons_at(step)},
         instructions={step: tree.instructions_at(step) for step in ids if tree.instructions_at(step)},
         step_head=tree.step_head,
         summary_head=tree.summary_head,
+        chapters={
+            summary.id: tree.chapters_at(summary.id)
+            for summary in _summaries(tree)
+            if tree.chapters_at(summary.id)
+        },
     )
 
 
@@ -108,7 +116,13 @@ def test_a_step_below_an_older_one_is_found_by_its_content() -> None:
         Step(StepId(3), StepId(2), "c", ""),
     ]
     tree = assemble(
-        "task", steps=steps, lessons={}, instructions={}, step_head=StepId(3), summary_head=SummaryId(0)
+        "task",
+        steps=steps,
+        lessons={},
+        instructions={},
+        step_head=StepId(3),
+        summary_head=SummaryId(0),
+        chapters={},
     )
     assert tree.child_with(ROOT_STEP, ("b", "")) == 2
     assert list(tree._settled.branches) == [ROOT_STEP]
@@ -126,6 +140,7 @@ def test_instructions_off_the_path_are_kept_and_not_in_force() -> None:
         instructions={StepId(1): (instruction,)},
         step_head=StepId(2),
         summary_head=SummaryId(0),
+        chapters={},
     )
     assert tree.instructions_at(StepId(1)) == (instruction,)
     assert tree.lessons_at(ROOT_STEP) == ("oldest", "newest")

@@ -24,6 +24,8 @@ from mage.engine import (
     accept,
     check_change,
     compress,
+    fold,
+    fold_request,
     grow,
     instruct,
     retext,
@@ -77,12 +79,14 @@ FORGERIES: dict[str, tuple[str, Callable[[Active], State]]] = {
     ),
     "covers that do not follow": ("I3", lambda s: forged(s, covers=ids(1, 3))),
     "another label": ("I3", lambda s: forged(s, label=StepId(0))),
+    "another way": ("I3", lambda s: forged(s, after=SummaryId(0))),
     "another parent": ("I3", lambda s: forged(s, parent=SummaryId(0))),
     "two summaries at once": (
         "I3",
         lambda s: compress(grow(accept(compress(s, "text").unwrap()), "x", "o"), "more").unwrap(),
     ),
-    "base off": ("I10", lambda s: forged(s, base=StepId(0))),
+    "base off": ("I10", lambda s: forged(s, base=SummaryId(0))),
+    "running hash off": ("I10", lambda s: forged(s, above=Digest("x"))),
     "step head two down": ("I5", lambda s: with_tree(s, step_head=StepId(1))),
     "summary head without its step": (
         "I5",
@@ -118,9 +122,11 @@ SAID = {
     "a step beside the index": "step 4 is not found by its content",
     "covers that do not follow": "summary 3 covers step 1, which does not follow step 2",
     "another label": "summary 3 has label 0, its parent ends at 2",
-    "another parent": "summary 3 should be the only new one and follow summary 2",
-    "two summaries at once": "summary 4 should be the only new one and follow summary 2",
-    "base off": "summary 3 counts instructions from step 0",
+    "another way": "summary 3 should be the only new one and come after summary 2",
+    "another parent": "summary 3 has label 2, its parent ends at 0",
+    "two summaries at once": "summary 4 should be the only new one and come after summary 2",
+    "base off": "summary 3 keeps the wrong base or hash of what stands above it",
+    "running hash off": "summary 3 keeps the wrong base or hash of what stands above it",
     "step head two down": "the heads went from step 3 under summary 2 to step 1 under summary 2, which no operation does",
     "summary head without its step": "the heads went from step 3 under summary 2 to step 2 under summary 3, which no operation does",
     "revised off the path": "the heads went from step 3 under summary 2 to step 1 under summary 1, which no operation does",
@@ -169,6 +175,30 @@ def test_a_second_summary_over_the_same_covers_is_named() -> None:
         match=r"^I4 sibling_covers_differ: summary 4 has the covers of an older child of summary 2$",
     ):
         check_change(again, after)
+
+
+def test_a_subgoal_that_takes_no_fallback_in_is_named() -> None:
+    """A subgoal continues its base, a fallback the head (I11)."""
+    before = accept(compress(opened(), "half", "fallback").unwrap())
+    after = compress(grow(before, "x", "o"), "more", "fallback").unwrap()
+    claimed = summary(after, 4, kind="subgoal", base=SummaryId(4))
+    with pytest.raises(InvariantError, match=r"^I11 .*: summary 4 came after summary 3, but continues 3$"):
+        check_change(grow(before, "x", "o"), claimed)
+
+
+def test_a_chapter_that_is_kept_where_another_text_is_judged_is_named() -> None:
+    """A compress drops the chapters that end at its summary and no others; a fold adds sound ones (I12)."""
+    before = accept(compress(opened(), "two").unwrap())
+    request = fold_request(before, 0, 3, "both").unwrap()
+    after = fold(before, 0, 3, "both", request.digest).unwrap()
+    check_change(before, after)
+    chapters = after.tree._settled.top.chapters
+    pending = compress(opened(), "two").unwrap()
+    with pytest.raises(InvariantError, match=r"^I12 .*: chapters changed that do not end at summary 3$"):
+        check_change(opened(), top(pending, chapters=HashTrieMap({SummaryId(2): chapters[SummaryId(3)]})))
+    forged_chapter = attrs.evolve(chapters[SummaryId(3)][0], accepted=0)
+    with pytest.raises(InvariantError, match=r"^I12 .*: the chapter 0..3 does not say what stands under it$"):
+        check_change(before, top(after, chapters=HashTrieMap({SummaryId(3): (forged_chapter,)})))
 
 
 def test_a_summary_beside_the_index_is_named() -> None:
@@ -220,7 +250,7 @@ def test_what_operations_do_passes() -> None:
     for before, after in (
         (state, pending),
         (pending, grown),
-        (pending, retext(pending, "new", "fallback").unwrap()),
+        (pending, retext(pending, "new").unwrap()),
         (pending, accept(pending)),
         (grown, revise(grown, 3, "so").unwrap().state),
         (grown, revise(grown, 2, "so").unwrap().state),

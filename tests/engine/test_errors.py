@@ -19,7 +19,9 @@ from mage.engine import (
     NotText,
     StaleVerdict,
     StepId,
+    UnfoldableRange,
     UnknownBoundary,
+    UnknownLine,
     UnknownName,
     UnknownStep,
     UnknownSummary,
@@ -55,6 +57,19 @@ REFUSALS = [
         UnknownBoundary(StepId(7), (StepId(0), StepId(3))),
         "[Step 7] is not a boundary to go back to; these are: [Step 0] [Step 3]",
     ),
+    (UnknownBoundary(StepId(7), ()), "[Step 7] cannot be named here: a fault of the text begins at no step"),
+    (
+        UnfoldableRange(StepId(0), StepId(3), ((StepId(0), StepId(3)), (StepId(3), StepId(9)))),
+        "[Step 0..3] is no run of two or more lines of finished subgoals; those are: [Step 0..3] [Step 3..9]",
+    ),
+    (
+        UnknownLine(StepId(5), None, ((StepId(0), StepId(3)),)),
+        "[Step 5] is no line of what is compressed; these are: [Step 0..3]",
+    ),
+    (
+        UnknownLine(StepId(0), StepId(4), ()),
+        "[Step 0..4] is no line of what is compressed; these are: none",
+    ),
 ]
 
 
@@ -89,11 +104,12 @@ def test_a_refusal_says_what_to_do(refusal: object, said: str) -> None:
 
 
 def test_a_long_list_of_boundaries_is_cut_in_words_only() -> None:
-    """The message names the last dozen boundaries, and says that there are more; the value keeps all."""
-    for boundaries in (12, 13, 50):
+    """The message names the newest twenty and those of shown lines, and says how many more there are."""
+    for boundaries in (20, 21, 50):
         legal = tuple(StepId(2 * number) for number in range(boundaries))
-        refusal = UnknownBoundary(StepId(1), legal)
-        shown = " ".join(f"[Step {step}]" for step in legal[-12:])
-        more = "... " if boundaries > 12 else ""
-        assert str(refusal) == f"[Step 1] is not a boundary to go back to; these are: {more}{shown}"
+        refusal = UnknownBoundary(StepId(1), legal, (StepId(0), legal[-1]))
+        named = legal if boundaries < 22 else (StepId(0), *legal[-20:])
+        shown = " ".join(f"[Step {step}]" for step in named)
+        more = f", and {boundaries - 21} more between them" if boundaries > 21 else ""
+        assert str(refusal) == f"[Step 1] is not a boundary to go back to; these are: {shown}{more}"
         assert len(refusal.legal) == boundaries

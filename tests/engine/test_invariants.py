@@ -12,6 +12,7 @@ from rpds import HashTrieMap, List
 from mage import Failed, Passed
 from mage.engine import (
     Active,
+    Chapter,
     Digest,
     Instruction,
     InvariantError,
@@ -26,18 +27,21 @@ from mage.engine import (
     accept,
     check,
     compress,
+    fold,
+    fold_request,
     grow,
     instruct,
     revise,
     start,
 )
 from mage.engine.invariants import INVARIANTS
+from mage.engine.judging import above, digest_of
 from mage.engine.nodes import ROOT
 from mage.engine.tree import CHUNK
 
 
 def sound() -> Unverified:
-    """Return a state with two summaries on the path, one beside it, and something left everywhere."""
+    """Return a state with a summary on the path, what it took in, one beside it, and something left everywhere."""
     state = start("task")
     for number in range(3):
         state = grow(state, f"a{number}", "o")
@@ -90,6 +94,104 @@ def ids(*numbers: int) -> tuple[StepId, ...]:
     return tuple(map(StepId, numbers))
 
 
+def asked(state: State) -> State:
+    """Return the state with the digest that is right for it, whatever else is wrong."""
+    return Unverified(state.tree, digest_of(state.tree))
+
+
+def below_fallback(state: State) -> State:
+    """Return the state in which the subgoal continues the fallback that it should have taken in."""
+    fallback = state.tree.summary(SummaryId(2))
+    place: dict[str, Any] = {"parent": SummaryId(2), "after": SummaryId(2), "label": StepId(5)}
+    moved = summary(state, 3, covers=ids(6), above=above(fallback), **place)
+    return top(moved, branches=HashTrieMap({SummaryId(0): HashTrieMap({StepId(5): SummaryId(2)})}))
+
+
+def chaptered() -> Active:
+    """Return a state with a chapter of two summaries, in a chapter of that and a third; one more is shown."""
+    state = start("task")
+    for number in range(4):
+        state = grow(state, f"a{number}", "o")
+        state = accept(compress(state, f"text {number}").unwrap())
+    for last, text in ((2, "two"), (3, "three")):
+        request = fold_request(state, 0, last, text).unwrap()
+        state = fold(state, 0, last, text, request.digest).unwrap()
+    return state
+
+
+def chapters(state: State, end: int, *kept: Chapter) -> State:
+    """Return the state with these chapters at the end of a summary."""
+    return top(state, chapters=state.tree._settled.top.chapters.insert(SummaryId(end), kept))
+
+
+def outer(state: State, **changes: Any) -> State:
+    """Return the state with another outer chapter."""
+    return chapters(state, 3, attrs.evolve(state.tree.chapters_at(SummaryId(3))[0], **changes))
+
+
+CHAPTERS: dict[str, tuple[str, Callable[[State], State]]] = {
+    "at no summary": (
+        "chapters are kept at summary 9, where they do not end",
+        lambda s: chapters(s, 9, *s.tree.chapters_at(SummaryId(3))),
+    ),
+    "at the root": (
+        "chapters are kept at summary 0, where they do not end",
+        lambda s: chapters(s, 0, *s.tree.chapters_at(SummaryId(3))),
+    ),
+    "at a summary without any": (
+        "chapters are kept at summary 4, where they do not end",
+        lambda s: chapters(s, 4),
+    ),
+    "of another end": (
+        "chapters are kept at summary 3, where they do not end",
+        lambda s: outer(s, last=SummaryId(2)),
+    ),
+    "from a summary that is not above": (
+        "a chapter that ends at summary 3 begins at summary 4",
+        lambda s: outer(s, first=SummaryId(4)),
+    ),
+    "of one summary": (
+        "a chapter that ends at summary 3 begins at summary 3",
+        lambda s: outer(s, first=SummaryId(3)),
+    ),
+    "another label": (
+        "the chapter 1..3 does not say what stands under it",
+        lambda s: outer(s, label=StepId(1)),
+    ),
+    "another boundary": (
+        "the chapter 0..4 does not say what stands under it",
+        lambda s: outer(s, boundary=StepId(4)),
+    ),
+    "another count": (
+        "the chapter 0..3 does not say what stands under it",
+        lambda s: outer(s, accepted=2),
+    ),
+    "blank": ("the chapter 0..3 is blank, or stands for a fallback", lambda s: outer(s, text=" ")),
+    "half of a chapter": (
+        "the lines under the chapter 1..3 do not run on",
+        lambda s: outer(s, first=SummaryId(2), label=StepId(1), accepted=2),
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", CHAPTERS)
+def test_a_forged_chapter_is_named(forgery: str) -> None:
+    """A chapter stands for two or more summaries of its path, says so, and cuts no other (I12)."""
+    said, forge = CHAPTERS[forgery]
+    check(chaptered())
+    with pytest.raises(InvariantError) as caught:
+        check(forge(chaptered()))
+    assert (caught.value.invariant, caught.value.detail) == ("I12", said)
+
+
+def test_a_chapter_over_a_fallback_is_named() -> None:
+    """Only finished subgoals are folded (D19, I12)."""
+    state = accept(compress(grow(start("task"), "a", "o"), "one").unwrap())
+    state = accept(compress(grow(state, "b", "o"), "half", "fallback").unwrap())
+    text = Chapter(StepId(0), StepId(2), "both", 2, SummaryId(1), SummaryId(2))
+    assert broken(12, chapters(state, 2, text)) == ["the chapter 0..2 is blank, or stands for a fallback"]
+
+
 STRAY = Step(StepId(8), StepId(0), "b", "o")
 FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "no steps at all": ("I1", lambda s: with_tree(s, tail=())),
@@ -137,7 +239,7 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "covers with a gap": ("I3", lambda s: summary(s, 1, covers=ids(1, 3))),
     "covers out of order": ("I3", lambda s: summary(s, 1, covers=ids(2, 1, 3))),
     "covers off the tree": ("I3", lambda s: summary(s, 1, covers=ids(1, 2, 99))),
-    "covers the step that comes next": ("I3", lambda s: summary(s, 3, covers=ids(6, 8))),
+    "covers the step that comes next": ("I3", lambda s: summary(s, 3, covers=ids(4, 5, 6, 8))),
     "equal sibling covers": (
         "I4",
         lambda s: top(
@@ -223,8 +325,23 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     ),
     "instruction off the path": ("I10", lambda s: notes(s, once=List())),
     "standing off the path": ("I10", lambda s: notes(s, standing=List([StepId(1)]))),
-    "base off": ("I10", lambda s: summary(s, 2, base=StepId(5))),
+    "base off": ("I10", lambda s: summary(s, 2, base=SummaryId(2))),
+    "running hash off": ("I10", lambda s: summary(s, 3, above=Digest("x"))),
     "digest of something else": ("I10", lambda s: Unverified(s.tree, Digest("0" * 64))),
+    "a way that is a circle": ("I11", lambda s: summary(s, 2, after=SummaryId(2))),
+    "a way past its own summaries": ("I11", lambda s: asked(summary(s, 3, after=SummaryId(1)))),
+    "what it took in is no fallback": (
+        "I11",
+        lambda s: summary(s, 2, kind="subgoal", base=SummaryId(2)),
+    ),
+    "a fallback that took one in": (
+        "I11",
+        lambda s: asked(summary(s, 3, kind="fallback", base=SummaryId(0))),
+    ),
+    "a subgoal below a fallback": (
+        "I11",
+        lambda s: asked(below_fallback(s)),
+    ),
 }
 
 SAID = {
@@ -243,8 +360,8 @@ SAID = {
     "root of summaries changed": "summary 0 should be the root, covering step 0, passed",
     "summary missing": "summary 1 is missing or misplaced: None",
     "summary kept twice": "summary 3 is the head, and another is kept under its id",
-    "summary under another id": "summary 1 is missing or misplaced: Summary(id=2, parent=0, label=0, covers=(1, 2, 3), text='left', kind='subgoal', verdict=Accepted(despite=None))",
-    "summary below itself": "summary 2 is missing or misplaced: Summary(id=2, parent=2, label=0, covers=(4, 5), text='one', kind='fallback', verdict=Accepted(despite=None))",
+    "summary under another id": "summary 1 is missing or misplaced: Summary(id=2, parent=0, after=0, label=0, covers=(1, 2, 3), text='left', kind='subgoal', verdict=Accepted(despite=None))",
+    "summary below itself": "summary 2 is missing or misplaced: Summary(id=2, parent=2, after=0, label=0, covers=(4, 5), text='one', kind='fallback', verdict=Accepted(despite=None))",
     "label off": "summary 2 has label 1, its parent ends at 0",
     "covers nothing": "summary 3 covers nothing",
     "covers with a gap": "summary 1 covers step 3, which does not follow step 1",
@@ -256,7 +373,7 @@ SAID = {
     "step head unknown": "the step head 99 is no step",
     "step head at the step that comes next": "the step head 8 is no step",
     "step head beside the boundary": "the step head 3 is not below the current boundary 6",
-    "untrusted above the head": "summary 2 above the head is Failed(feedback='no', fault='execution')",
+    "untrusted above the head": "summary 2 above the head is Failed(feedback='no', fault='execution', boundary=None)",
     "pending in Active": "the summary head is Pending() in Active",
     "pending in Rejected": "the summary head is Pending() in Rejected",
     "passed in Unverified": "the summary head is Passed() in Unverified",
@@ -274,11 +391,17 @@ SAID = {
     "summary not indexed": "summary 2 is not found by its boundary",
     "summary branch of nobody": "the summary index names a summary that has no children",
     "summary branch below nobody": "the summary index names a summary that has no children",
-    "summary indexed twice": "the children of summary 0 are [1, 2], the index says otherwise",
+    "summary indexed twice": "the children of summary 0 are [1, 2, 3], the index says otherwise",
     "instruction off the path": "the instructions of the active path are not those that its steps carry",
     "standing off the path": "the instructions of the active path are not those that its steps carry",
-    "base off": "summary 2 counts instructions from step 5, not from 0",
+    "base off": "summary 2 says that its base is 2, it is 0",
+    "running hash off": "summary 3 keeps another hash of what stands above it",
     "digest of something else": "the digest is not that of the summary head",
+    "a way that is a circle": "the way does not lead to the root",
+    "a way past its own summaries": "summary 3 cannot have taken summary 1 in",
+    "what it took in is no fallback": "summary 3 cannot have taken summary 2 in",
+    "a fallback that took one in": "summary 3 is a fallback and took others in",
+    "a subgoal below a fallback": "summary 3 is a subgoal and continues a fallback",
 }
 """What the broken invariant says first of each."""
 
@@ -308,7 +431,7 @@ def broken(number: int, state: State) -> list[str]:
 def test_what_others_imply_is_found_by_itself_too() -> None:
     """I6 and I7 follow from I3 and I5, and are still checked on their own."""
     assert broken(6, summary(sound(), 3, covers=ids(7)))
-    assert broken(7, summary(sound(), 3, label=StepId(0)))
+    assert broken(7, summary(sound(), 3, label=StepId(-1)))
     assert not broken(6, sound())
     assert not broken(7, sound())
 
@@ -316,15 +439,15 @@ def test_what_others_imply_is_found_by_itself_too() -> None:
 def test_the_root_follows_no_step() -> None:
     """Covers that run through what is no step and on to the root are named at both."""
     assert broken(3, summary(sound(), 3, covers=ids(-1, 0))) == [
-        "summary 3 covers step -1, which does not follow step 5",
+        "summary 3 covers step -1, which does not follow step 0",
         "summary 3 covers step 0, which does not follow step -1",
     ]
 
 
 def test_every_invariant_has_a_forgery() -> None:
-    """Each of I1 to I10 is broken by some forgery, or by the test above."""
-    assert {invariant for invariant, _ in FORGERIES.values()} | {"I6", "I7"} == {
-        f"I{n}" for n in range(1, 11)
+    """Each of I1 to I12 is broken by some forgery, or by the test above."""
+    assert {invariant for invariant, _ in FORGERIES.values()} | {"I6", "I7", "I12"} == {
+        f"I{n}" for n in range(1, 13)
     }
 
 

@@ -16,6 +16,7 @@ from mage.engine import (
     Compress,
     Digest,
     EmptyJournal,
+    Fold,
     Grow,
     IllegalPhase,
     Instruct,
@@ -26,6 +27,8 @@ from mage.engine import (
     StaleVerdict,
     Start,
     State,
+    StepId,
+    UnfoldableRange,
     UnknownName,
     Unverified,
     apply,
@@ -40,9 +43,10 @@ OPERATIONS = (
     ApplyVerdict(Passed(), Digest("0" * 64)),
     Accept(),
     Revise(0, "lesson"),
+    Fold(0, 9, "both", Digest("0" * 64)),
 )
 LEGAL = {
-    Active: (Instruct, Grow, Compress, ApplyVerdict, Revise),
+    Active: (Instruct, Grow, Compress, ApplyVerdict, Revise, Fold),
     Unverified: (Instruct, Grow, Retext, ApplyVerdict, Accept, Revise),
     Rejected: (Retext, ApplyVerdict, Accept, Revise),
 }
@@ -95,6 +99,7 @@ def test_a_command_is_legal_where_its_operation_is(phase: type | None, operation
             None,
             StaleVerdict(Digest("0" * 64), None),
             StaleVerdict(Digest("0" * 64), pending().digest),
+            UnfoldableRange(StepId(0), StepId(9), ()),
         )
         return
     with pytest.raises(IllegalPhase) as caught:
@@ -106,10 +111,9 @@ def test_a_command_is_legal_where_its_operation_is(phase: type | None, operation
 
 
 def test_what_a_command_leaves_out_is_the_usual() -> None:
-    """An instruction for the subgoal, a summary of a subgoal, a text that keeps its kind, no lesson."""
+    """An instruction for the subgoal, a summary of a subgoal, no lesson."""
     assert Instruct("do") == Instruct("do", standing=False)
     assert Compress("text") == Compress("text", "subgoal")
-    assert Retext("text") == Retext("text", None)
     assert Revise(0) == Revise(0, "")
 
 

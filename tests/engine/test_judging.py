@@ -9,11 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.engine import (
+    Accepted,
     Active,
     Earlier,
+    Failed,
+    Lesson,
+    Passed,
+    Rejected,
+    StepId,
     Summary,
     Unverified,
     accept,
+    apply_verdict,
     compress,
     grow,
     instruct,
@@ -22,6 +29,7 @@ from mage.engine import (
     revise,
     start,
 )
+from mage.testing.canonical import plain_verdict
 
 anything = st.text(st.characters(exclude_categories=()), max_size=20)
 
@@ -34,7 +42,7 @@ def grown(state: Active, *actions: str) -> Active:
 
 
 def fallbacks() -> Unverified:
-    """Return a pending subgoal below two fallback summaries, below a finished subgoal."""
+    """Return a pending subgoal that took two fallbacks in, below a finished subgoal."""
     state = accept(compress(grown(start("task"), "a"), "first").unwrap())
     state = accept(compress(grown(state, "b", "c"), "half", "fallback").unwrap())
     state = accept(compress(grown(state, "d"), "more", "fallback").unwrap())
@@ -44,26 +52,33 @@ def fallbacks() -> Unverified:
 def canonical(state: Unverified) -> str:
     """Spell the question about the pending head as the words of D5 do, with the json module."""
     tree = state.tree
-    head = tree.summary(tree.summary_head)
-    run: list[Summary] = []
-    above = tree.summary(head.parent)
-    while head.kind == "subgoal" and above.kind == "fallback":
-        run.insert(0, above)
-        above = tree.summary(above.parent)
-
-    def contents(covers: tuple[int, ...]) -> list[list[object]]:
-        return [[step, *tree.step(step).content] for step in covers]  # type: ignore[arg-type]  # ids, as ints
-
+    head = tree.head_summary
+    taken_in: list[Summary] = []
+    while (head if not taken_in else taken_in[0]).after != head.parent:
+        taken_in.insert(0, tree.summary((taken_in or [head])[0].after))
+    before = ""
+    for summary in map(tree.summary, tree.summary_path()[1:-1]):
+        line = {"above": before, "label": summary.label, "text": summary.text}
+        before = _sha256({**line, "verdict": plain_verdict(summary.verdict)})
     asked = {
-        "covers": contents(head.covers),
-        "earlier": [{"covers": contents(each.covers), "text": each.text} for each in run],
+        "before": before,
+        "covers": [[step, *tree.step(step).content] for step in head.covers],
+        "earlier": [[each.label, each.boundary, each.text, plain_verdict(each.verdict)] for each in taken_in],
         "instructions": list(judge_request(state).instructions),
         "kind": head.kind,
         "summary": head.id,
         "task": tree.task,
         "text": head.text,
     }
-    return json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _spelled(asked)
+
+
+def _spelled(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _sha256(value: object) -> str:
+    return hashlib.sha256(_spelled(value).encode(errors="backslashreplace")).hexdigest()
 
 
 @given(st.lists(st.tuples(anything, anything), min_size=1, max_size=5), anything, anything)
@@ -83,27 +98,65 @@ def test_the_digest_is_sha256_of_canonical_json(
 def test_a_digest_is_the_same_today_as_when_it_was_written_down() -> None:
     """Journals carry digests, so their spelling can never change."""
     assert fallbacks().digest == hashlib.sha256(canonical(fallbacks()).encode()).hexdigest()
-    assert canonical(fallbacks()) == (
-        '{"covers":[[5,"e","saw e"]],"earlier":[{"covers":[[2,"b","saw b"],[3,"c","saw c"]],"text":"half"},'
-        '{"covers":[[4,"d","saw d"]],"text":"more"}],"instructions":[],"kind":"subgoal","summary":4,'
-        '"task":"task","text":"second"}'
+    above = '{"above":"","label":0,"text":"first","verdict":["accepted","","",null]}'
+    assert canonical(fallbacks()).replace(hashlib.sha256(above.encode()).hexdigest(), "ee") == (
+        '{"before":"ee","covers":[[2,"b","saw b"],[3,"c","saw c"],[4,"d","saw d"],[5,"e","saw e"]],'
+        '"earlier":[[1,3,"half",["accepted","","",null]],[3,4,"more",["accepted","","",null]]],'
+        '"instructions":[],"kind":"subgoal","summary":4,"task":"task","text":"second"}'
     )
 
 
-def test_a_subgoal_brings_the_fallbacks_right_above_it() -> None:
-    """Their texts stand in earlier, their steps before its own; what was finished before does not (D12)."""
+def test_a_subgoal_brings_the_fallbacks_that_it_took_in() -> None:
+    """Their texts stand in earlier, their steps in its own; what was finished before stands in before (D5)."""
     request = judge_request(fallbacks())
-    assert [(each.label, each.text) for each in request.earlier] == [(1, "half"), (3, "more")]
-    assert isinstance(request.earlier[0], Earlier)
+    assert request.earlier == (
+        Earlier(StepId(1), StepId(3), "half", Accepted()),
+        Earlier(StepId(3), StepId(4), "more", Accepted()),
+    )
+    assert [line.text for line in request.before] == ["first"]
+    assert request.boundaries == (0, 1, 3, 4)
     assert [step.action for step in request.steps] == ["b", "c", "d", "e"]
     assert (request.task, request.kind, request.text) == ("task", "subgoal", "second")
 
 
 def test_a_fallback_brings_none() -> None:
-    """It is judged for faithfulness to its own steps only (D12)."""
-    request = judge_request(retext(fallbacks(), "third", "fallback").unwrap())
+    """It is judged for faithfulness to its own steps only; those before it are lines above it (D12)."""
+    back = revise(fallbacks(), 4, "").unwrap().state
+    assert isinstance(back, Active)
+    request = judge_request(compress(grown(back, "e"), "third", "fallback").unwrap())
     assert request.earlier == ()
     assert [step.action for step in request.steps] == ["e"]
+    assert [line.text for line in request.before] == ["first", "half", "more"]
+
+
+def test_a_judge_hears_what_else_was_tried_on_the_way() -> None:
+    """Continuations, subgoals and lessons from the label and the fallbacks taken in; nothing of its own (D5)."""
+    base = accept(compress(grown(start("task"), "a"), "first").unwrap())
+    wrong = revise(compress(grown(base, "x"), "wrong").unwrap(), 1, "not x").unwrap().state
+    assert isinstance(wrong, Active)
+    half = accept(compress(grown(wrong, "b"), "half", "fallback").unwrap())
+    left = revise(grown(half, "y"), 3, "not y").unwrap().state
+    assert isinstance(left, Active)
+    pending = compress(grown(left, "c"), "second").unwrap()
+    hints = judge_request(pending).hints
+    assert hints.boundary == 1
+    assert [step.action for step in hints.continuations] == ["x", "y"]
+    assert [summary.text for summary in hints.subgoals] == ["wrong"]
+    assert hints.lessons == (Lesson(StepId(1), "not x"), Lesson(StepId(3), "not y"))
+    later = revise(grow(pending, "z", "o"), pending.tree.boundary, "not z").unwrap().state
+    assert isinstance(later, Unverified)
+    assert judge_request(later).hints == hints
+
+
+def test_what_stands_above_is_part_of_what_is_answered() -> None:
+    """Another text or another verdict above the summary is another question, also where C is folded (D5)."""
+    digests = set()
+    for text, verdict in (("one", Passed()), ("two", Passed()), ("one", Failed("no"))):
+        first = compress(grown(start("task"), "a"), text).unwrap()
+        judged = apply_verdict(first, verdict, first.digest).unwrap()
+        above = accept(judged) if isinstance(judged, Rejected) else judged
+        digests.add(compress(grown(above, "b"), "second").unwrap().digest)
+    assert len(digests) == 3
 
 
 def test_since_root_brings_every_step_under_the_same_digest() -> None:
@@ -130,7 +183,7 @@ def test_the_question_is_another_one_after_any_other_change() -> None:
     instructed = instruct(start("task"), "do").unwrap()
     others = [
         retext(plain, "other").unwrap(),
-        retext(plain, "text", "fallback").unwrap(),
+        compress(grown(start("task"), "a"), "text", "fallback").unwrap(),
         compress(grown(start("other"), "a"), "text").unwrap(),
         compress(grown(start("task"), "b"), "text").unwrap(),
         compress(grown(instructed, "a"), "text").unwrap(),

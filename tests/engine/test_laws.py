@@ -1,4 +1,4 @@
-"""I1 to I10 and L1 to L11 of specs/README.md, a property each, over random histories on the real engine.
+"""I1 to I12 and L1 to L14 of specs/README.md, a property each, over random histories on the real engine.
 
 A test has the sentence-name of its property, and its docstring is the sentence.
 """
@@ -18,15 +18,27 @@ from hypothesis import strategies as st
 import mage
 import mage.engine
 from mage import Failed, Passed, view
-from mage.engine import ApplyVerdict, Grow, Revise, State, StepId, Unverified, replay
+from mage.engine import (
+    ApplyVerdict,
+    Fold,
+    Grow,
+    Kind,
+    Revise,
+    State,
+    StepId,
+    Unverified,
+    fold_request,
+    replay,
+)
 from mage.engine import invariants as engine
 from mage.engine.journal import Operation
-from mage.engine.nodes import KINDS
-from mage.testing import History, canonical, carry_out, histories
+from mage.testing import Edge, History, canonical, carry_out, histories
 from mage.testing.strategies import legal_boundaries
 from specs import decision_laws, invariants, laws
+from specs.driver import overtaken_chapters, perform
 from specs.invariants import Invariant
 from specs.laws import Law, Snapshot
+from specs.reference import Mage
 
 
 def broken_by_states(invariant: Invariant, own: Invariant, history: History) -> list[str]:
@@ -84,11 +96,11 @@ def test_labels_rise(history: History) -> None:
 
 
 @given(histories())
-def test_summary_path_is_trusted(history: History) -> None:
-    """I8: on the summary path every summary above the head has passed or was accepted openly; so has the
-    head in Active, is pending in Unverified, has failed in Rejected.
+def test_way_is_trusted(history: History) -> None:
+    """I8: on the way every summary but the head has passed or was accepted openly; so has the head in
+    Active, is pending in Unverified, has failed in Rejected.
     """
-    assert not broken_by_states(invariants.summary_path_is_trusted, engine.summary_path_is_trusted, history)
+    assert not broken_by_states(invariants.way_is_trusted, engine.way_is_trusted, history)
 
 
 @given(histories())
@@ -104,6 +116,27 @@ def test_lessons_stand_at_boundaries(history: History) -> None:
 def test_indexes_agree(history: History) -> None:
     """I10: children and merge indexes say what the nodes say."""
     assert not broken_by_states(invariants.indexes_agree, engine.indexes_agree, history)
+
+
+@given(histories())
+def test_taken_in_are_fallbacks(history: History) -> None:
+    """I11: on the way, between a summary of the summary path and its parent stand fallbacks alone, whose
+    covers tile a prefix of its own; between a fallback and its parent nothing. On the summary path
+    fallbacks stand only at the end.
+    """
+    assert not broken_by_states(invariants.taken_in_are_fallbacks, engine.taken_in_are_fallbacks, history)
+
+
+@given(histories())
+def test_chapters_unfold(history: History) -> None:
+    """I12: the lines of C, unfolded, are the summary path; every summary under a chapter that is shown is
+    trusted and says what it said when the chapter was judged.
+    """
+    assert not broken_by_states(invariants.chapters_unfold, engine.chapters_unfold, history)
+    reference = Mage(history.start.tree.task)
+    for edge in history.edges:
+        perform(reference, edge.command)
+        assert overtaken_chapters(reference) == ""
 
 
 @given(histories())
@@ -154,8 +187,8 @@ def test_compress_reuses_summary(history: History) -> None:
 
 @given(histories())
 def test_revise_restores(history: History) -> None:
-    """L5: after `revise(b)` C, with texts and verdicts, is the prefix of C before that ends at b; b is the
-    step head; R is empty.
+    """L5: after `revise(b)` the summary path is that of the target, texts and verdicts as they stood: for a
+    target on the summary path the prefix that ends at b; b is the step head; R is empty.
     """
     edges = [carry_out(state, Revise(b, "")) for state in history.states for b in legal_boundaries(state)]
     assert all(edge.refusal is None for edge in edges)
@@ -231,9 +264,10 @@ def test_same_journal_same_state(drawn: list[History]) -> None:
 @given(histories())
 def test_changes_are_local(history: History) -> None:
     """L9: grow adds at most one child, at the old step head; compress, retext, verdict and accept change only
-    the resulting head summary (compress and retext leave at most one lesson at its label, verdict and accept
-    none); revise adds at most one lesson at b, instruct one instruction at the step head. So a summary path
-    that does not go through that head has the same C.
+    the resulting head summary (compress and retext leave at most one lesson at its label and drop the
+    chapters that end at it, verdict and accept do neither); revise adds at most one lesson at b, instruct
+    one instruction at the step head, fold one chapter. So, but for fold, a summary path that does not go
+    through that head has the same C.
     """
     assert not broken_by_edges(laws.changes_are_local, history)
 
@@ -261,14 +295,56 @@ def changing_nothing(state: State) -> Iterator[Operation]:
 
 @given(histories())
 def test_retext_is_a_detour_saved(history: History) -> None:
-    """L11: `retext(m)` equals: revise to the label (blank lesson), grow the covers again, `compress(m)` with
-    the resulting kind, and grow the open segment again.
+    """L11: `retext(m)` equals, but for `after`: revise to the label (blank lesson), grow the covers again,
+    `compress(m)` with its kind, and grow the open segment again.
     """
     unsettled = [state for state in history.states if not isinstance(state, mage.engine.Active)]
-    retexts = [mage.engine.Retext("other", kind) for kind in (None, *KINDS)]
-    edges = [carry_out(state, retext) for state in unsettled for retext in retexts]
+    edges = [carry_out(state, mage.engine.Retext("other")) for state in unsettled]
     assert all(edge.refusal is None for edge in edges)
     assert [wrong for edge in (*history.edges, *edges) for wrong in laws.retext_is_a_detour_saved(edge)] == []
+
+
+def compressed(history: History, kind: Kind) -> list[Edge]:
+    """Return every edge of a history, and a compress of this kind in each of its states that takes one."""
+    active = [state for state in history.states if isinstance(state, mage.engine.Active)]
+    return [*history.edges, *[carry_out(state, mage.engine.Compress("other", kind)) for state in active]]
+
+
+@given(histories())
+def test_fallbacks_leave_no_trace(history: History) -> None:
+    """L12: a subgoal that was cut by fallbacks, once complete, is the same summary (id, parent, label, covers)
+    on the same steps, and its judge is asked the same, but for `earlier` and what was tried from the boundaries
+    of the fallbacks, as uncut.
+    """
+    edges = compressed(history, "subgoal")
+    assert [wrong for edge in edges for wrong in decision_laws.fallbacks_leave_no_trace(edge)] == []
+
+
+@given(histories())
+def test_fallback_hides_nothing(history: History) -> None:
+    """L13: compressing as a fallback takes no instruction out of force and no lesson out of H."""
+    edges = compressed(history, "fallback")
+    assert [wrong for edge in edges for wrong in decision_laws.fallback_hides_nothing(edge)] == []
+
+
+def foldings(state: State) -> Iterator[Operation]:
+    """Yield a fold of each run that begins with the oldest line of C, with its digest."""
+    lines = view(state).compressed if isinstance(state, mage.engine.Active) else ()
+    for line in lines[1:]:
+        if not isinstance(state, mage.engine.Active):
+            return
+        request = fold_request(state, 0, line.boundary, "chapter").value_or(None)
+        if request is not None:
+            yield Fold(0, line.boundary, "chapter", request.digest)
+
+
+@given(histories())
+def test_fold_changes_only_what_is_shown(history: History) -> None:
+    """L14: fold leaves steps, summaries, lessons, instructions, heads and phase alone, and C has fewer lines."""
+    edges = [carry_out(state, fold) for state in history.states for fold in foldings(state)]
+    assert all(edge.refusal is None for edge in edges)
+    edges += history.edges
+    assert [wrong for edge in edges for wrong in laws.fold_changes_only_what_is_shown(edge)] == []
 
 
 @given(histories())
@@ -279,13 +355,7 @@ def test_question_stands(history: History) -> None:
 
 @given(histories())
 def test_question_is_whole(history: History) -> None:
-    """D12: a subgoal is judged with the run of fallbacks right above it, oldest first, their covers before its
-    own; a fallback is judged alone.
+    """D12: a subgoal covers all steps since its base and is judged with the fallbacks that it took in, oldest
+    first, whose covers tile a prefix of its own; a fallback covers and is judged on its own steps alone.
     """
     assert not broken_by_edges(decision_laws.question_is_whole, history)
-
-
-@given(histories())
-def test_fallback_hides_nothing(history: History) -> None:
-    """D17: compressing as a fallback takes no instruction out of force and brings none back."""
-    assert not broken_by_edges(decision_laws.fallback_hides_nothing, history)

@@ -156,11 +156,11 @@ def test_all_of_it_is_shown(state: Active) -> None:
     """The view holds every summary of the path, every open step, and everything that was tried or learned."""
     shown = view(state)
     tree = state.tree
-    assert [summary.id for summary in shown.compressed] == list(tree.summary_path()[1:])
+    assert list(shown.compressed) == [tree.summary(each) for each in tree.summary_path()[1:]]
     assert [step.id for step in shown.raw] == list(tree.segment())
     assert [step.id for step in shown.hints.continuations] == list(tree.step_children(tree.step_head))
     assert [tried.id for tried in shown.hints.subgoals] == list(tree.summary_children(tree.summary_head))
-    assert shown.hints.lessons == tree.lessons_at(shown.boundary)
+    assert tuple([lesson.text for lesson in shown.hints.lessons]) == tree.lessons_at(shown.boundary)
     assert repr(shown)
     assert shown == view(state)
     assert hash(shown) == hash(view(state))

@@ -20,6 +20,7 @@ from mage.engine import (
     Digest,
     EmptySegment,
     Fault,
+    FoldRequest,
     IllegalPhase,
     Instruction,
     Kind,
@@ -39,12 +40,15 @@ from mage.engine import (
     accept,
     apply_verdict,
     compress,
+    fold,
+    fold_request,
     grow,
     instruct,
     judge_request,
     retext,
     revise,
     start,
+    view,
 )
 from specs.explore import WIDE, explore
 from tests.engine.test_invariants import summary
@@ -87,6 +91,18 @@ def with_nothing_open(state: Active) -> Active:
     return dropped
 
 
+def two_lines(state: Active) -> Active:
+    """Return the state after two finished subgoals."""
+    first = accept(compress(state, "one").unwrap())
+    return accept(compress(grow(first, "b", "o"), "two").unwrap())
+
+
+def folded(state: Active) -> Result[Active, object]:
+    """Return the state after its two lines became a chapter."""
+    request = fold_request(state, 0, 3, "both").unwrap()
+    return fold(state, 0, 3, "both", request.digest)
+
+
 STATES: dict[str, State] = {"Active": active(), "Unverified": unverified(), "Rejected": rejected()}
 WAYS: dict[str, list[Callable[..., object]]] = {
     "instruct": [lambda s: instruct(s, "text"), lambda s: instruct(s, " ")],
@@ -96,12 +112,24 @@ WAYS: dict[str, list[Callable[..., object]]] = {
         lambda s: compress(s, " "),
         lambda s: compress(with_nothing_open(s), "text"),
     ],
+    "fold_request": [
+        lambda s: fold_request(two_lines(s), 0, 3, "both"),
+        lambda s: fold_request(two_lines(s), 0, 3, " "),
+        lambda s: fold_request(s, 0, 99, "both"),
+    ],
+    "fold": [
+        lambda s: fold(s, 0, 99, "both", "0"),
+        lambda s: folded(two_lines(s)),
+        lambda s: fold(two_lines(s), 0, 3, " ", "0"),
+        lambda s: fold(two_lines(s), 0, 3, "both", "0"),
+    ],
     "retext": [lambda s: retext(s, "other"), lambda s: retext(s, " ")],
     "judge_request": [judge_request],
     "apply_verdict": [
         lambda s: apply_verdict(s, Passed(), getattr(s, "digest", "0")),
         lambda s: apply_verdict(s, Failed("no"), getattr(s, "digest", "0")),
         lambda s: apply_verdict(s, Failed(" "), getattr(s, "digest", "0")),
+        lambda s: apply_verdict(s, Failed("no", boundary=StepId(2)), getattr(s, "digest", "0")),
         lambda s: apply_verdict(s, Passed(), "another"),
     ],
     "accept": [accept],
@@ -126,7 +154,8 @@ def outcomes(row: Transition) -> tuple[set[str], set[str]]:
             outcome = outcome.unwrap()
         if isinstance(outcome, Revised):
             outcome = outcome.state
-        leads_to.add(row.phase if isinstance(outcome, JudgeRequest) else type(outcome).__name__)
+        is_asked = isinstance(outcome, JudgeRequest | FoldRequest)
+        leads_to.add(row.phase if is_asked else type(outcome).__name__)
     return leads_to, refuses
 
 
@@ -150,7 +179,7 @@ def test_the_table_has_a_row_for_every_operation_in_every_phase() -> None:
 
 
 def test_every_short_sequence_agrees_with_the_reference() -> None:
-    """All sequences of four commands, legal or not, do what Algorithm 1 with D1 to D18 does."""
+    """All sequences of four commands, legal or not, do what Algorithm 1 with D1 to D19 does."""
     *_, last = explore(WIDE, 4)
     assert (last.states, last.edges, last.refused) == (1_807, 3_090, 3_920)
 
@@ -247,16 +276,46 @@ def test_compress_with_nothing_open_ends_the_subgoal_of_a_fallback() -> None:
     done = compress(state, "all done").unwrap()
     head = done.tree.summary(done.tree.summary_head)
     assert (head.id, head.text, head.kind, head.verdict) == (1, "all done", "subgoal", Pending())
+    assert (head.parent, head.after) == (0, 0)
     assert compress(state, "all done", "fallback").failure() == EmptySegment(StepId(2))
     assert compress(state, " ").failure() == BlankSummary()
 
 
-def test_retext_touches_no_step_and_may_end_a_subgoal() -> None:
-    """A pending or failed head takes a new text, and a fallback may become a subgoal (D12, D16)."""
+@pytest.mark.parametrize("steps_open", [0, 1])
+def test_a_finished_subgoal_takes_its_fallbacks_in(steps_open: int) -> None:
+    """It continues the base, covers all since it, comes after the last fallback, and is one line of C (D12)."""
+    state = accept(compress(active(), "before").unwrap())
+    for part in ("half", "more"):
+        state = accept(compress(grow(state, part, "o"), part, "fallback").unwrap())
+    for number in range(steps_open):
+        state = grow(state, f"end{number}", "o")
+    tree = compress(state, "all done").unwrap().tree
+    head = tree.head_summary
+    assert (head.parent, head.after, head.label) == (1, 3, 2)
+    assert head.covers == tuple(range(3, 5 + steps_open))
+    assert [line.label for line in view(compress(state, "all done").unwrap()).compressed] == [0, 2]
+    assert [each.id for each in tree.way_upwards()] == [head.id, 3, 2, 1]
+
+
+def test_a_summary_that_is_made_again_comes_after_the_head_that_it_was_made_from() -> None:
+    """Cut or uncut, it is the same summary, whose way is that of its last making (D4, D12)."""
+    state = active()
+    uncut = compress(state, "done").unwrap()
+    back = revise(uncut, 0, "").unwrap().state
+    assert isinstance(back, Active)
+    half = accept(compress(grow(back, "a0", "o"), "half", "fallback").unwrap())
+    cut = compress(grow(half, "a1", "o"), "done").unwrap()
+    assert (uncut.tree.head_summary.id, uncut.tree.head_summary.after) == (1, 0)
+    assert (cut.tree.head_summary.id, cut.tree.head_summary.after) == (1, 2)
+    assert revise(cut, 1, "").unwrap().state.tree.head_summary.id == 2
+
+
+def test_retext_touches_no_step_and_no_kind() -> None:
+    """A pending or failed head takes a new text and stays what it is (D16)."""
     state = grow(unverified("fallback"), "open", "o")
-    new = retext(state, "new", "subgoal").unwrap()
+    new = retext(state, "new").unwrap()
     head = new.tree.summary(new.tree.summary_head)
-    assert (head.text, head.kind, new.tree.segment()) == ("new", "subgoal", (3,))
+    assert (head.text, head.kind, new.tree.segment()) == ("new", "fallback", (3,))
     assert apply_verdict(new, Passed(), state.digest).failure() == StaleVerdict(state.digest, new.digest)
     assert retext(rejected(), "new").unwrap().tree.summary(new.tree.summary_head).kind == "subgoal"
 
@@ -266,7 +325,6 @@ def test_retext_refuses_a_blank_and_keeps_an_equal_text() -> None:
     state = unverified()
     assert retext(state, "").failure() == BlankSummary()
     assert retext(state, "text").unwrap() is state
-    assert retext(state, "text", "subgoal").unwrap() is state
 
 
 def test_a_verdict_is_taken_once_and_for_what_was_asked() -> None:
@@ -277,6 +335,27 @@ def test_a_verdict_is_taken_once_and_for_what_was_asked() -> None:
         assert apply_verdict(late, Passed(), state.digest).failure() == StaleVerdict(state.digest, None)
     assert apply_verdict(state, Failed(" "), other).failure() == StaleVerdict(other, state.digest)
     assert apply_verdict(state, Failed(" "), state.digest).failure() == BlankFeedback()
+
+
+def test_a_failed_verdict_may_name_where_the_mistake_began() -> None:
+    """A boundary of the way below its own, for a fault of the steps; stale and unknown come before blank (D5)."""
+    state = judged(unverified(), Passed())
+    assert isinstance(state, Active)
+    state = accept(compress(grow(state, "b", "o"), "half", "fallback").unwrap())
+    pending = compress(grow(state, "c", "o"), "done").unwrap()
+    for boundary in (0, 2, 3):
+        failed = Failed("no", boundary=StepId(boundary))
+        assert head_verdict(judged(pending, failed)) == failed
+    refused = Failed(" ", boundary=StepId(4))
+    assert apply_verdict(pending, refused, pending.digest).failure() == UnknownBoundary(
+        StepId(4), (StepId(0), StepId(2), StepId(3)), (StepId(2),)
+    )
+    assert apply_verdict(pending, refused, "0").failure() == StaleVerdict(Digest("0"), pending.digest)
+    textual = Failed("no", "summary", StepId(0))
+    assert apply_verdict(pending, textual, pending.digest).failure() == UnknownBoundary(StepId(0), ())
+    assert head_verdict(accept(judged(pending, Failed("no", boundary=StepId(0))))) == Accepted(  # type: ignore[arg-type]  # it is Rejected
+        Failed("no", boundary=StepId(0))
+    )
 
 
 def test_a_verdict_keeps_the_open_segment() -> None:
@@ -332,10 +411,25 @@ def test_revise_refuses_what_is_no_boundary_and_lists_what_is() -> None:
     state = compress(grow(done, "b", "o"), "more").unwrap()
     legal = (StepId(0), StepId(2), StepId(3))
     for boundary in (-1, 1, 4):
-        assert revise(state, boundary, "").failure() == UnknownBoundary(StepId(boundary), legal)
+        assert revise(state, boundary, "").failure() == UnknownBoundary(StepId(boundary), legal, legal[1:])
     failed = judged(state, Failed("no"))
-    assert revise(failed, 3, "").failure() == UnknownBoundary(StepId(3), legal[:2])
+    assert revise(failed, 3, "").failure() == UnknownBoundary(StepId(3), legal[:2], legal[1:2])
     assert isinstance(revise(failed, 2, "").unwrap().state, Active)
+
+
+def test_revise_goes_back_into_a_subgoal_that_was_cut() -> None:
+    """The boundaries of the fallbacks that it took in are targets; where two have one, the subgoal is it (D7)."""
+    state = active()
+    for part in ("half", "more"):
+        state = accept(compress(grow(state, part, "o"), part, "fallback").unwrap())
+    pending = compress(state, "all").unwrap()
+    inside = revise(pending, 3, "").unwrap().state
+    assert isinstance(inside, Active)
+    assert [each.text for each in inside.tree.way_upwards()] == ["half"]
+    assert isinstance(revise(pending, 4, "").unwrap().state, Unverified)
+    failed = judged(pending, Failed("no"))
+    assert revise(failed, 4, "").failure().legal == (0, 3)
+    assert revise(failed, 3, "").unwrap().state.tree.head_summary == inside.tree.head_summary
 
 
 def test_an_instruction_is_placed_once() -> None:
@@ -355,8 +449,8 @@ def test_what_is_no_text_kind_or_fault_is_a_programmers_error() -> None:
         grow(active(), "a", None)  # type: ignore[call-overload]  # the point of the test
     with pytest.raises(UnknownName, match=r"^'goal' is no kind; known are subgoal, fallback$"):
         compress(active(), "text", "goal")  # type: ignore[arg-type]  # the point of the test
-    with pytest.raises(UnknownName, match="kind"):
-        retext(unverified(), "text", "goal")  # type: ignore[arg-type]  # the point of the test
+    with pytest.raises(NotAnId, match="found str"):
+        judged(unverified(), Failed("no", "execution", "0"))  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(UnknownName, match=r"^'luck' is no fault; known are execution, summary$"):
         judged(unverified(), Failed("no", "luck"))  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(NotAnId, match="found str"):
@@ -391,6 +485,4 @@ def test_a_str_enum_or_a_bool_enters_as_a_plain_value() -> None:
     assert isinstance(failed, Rejected)
     assert repr(failed.tree.head_summary) == repr(rejected().tree.head_summary)
     assert revise(failed, False, "").unwrap() == revise(rejected(), 0, "").unwrap()
-    again = retext(failed, "new", cast("Kind", Kinds.SUBGOAL)).unwrap()
-    assert repr(again.tree.head_summary.kind) == "'subgoal'"
     assert type(revise(active(), True, "").failure().boundary) is int

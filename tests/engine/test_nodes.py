@@ -7,13 +7,14 @@ import pytest
 from rpds import List
 
 from mage import Passed
-from mage.engine import Step, StepId, Summary, SummaryId, Tree, grow, instruct, nodes, start
+from mage.engine import Digest, Step, StepId, Summary, SummaryId, Tree, grow, instruct, nodes, start
 
 
 def a_summary(covers: int) -> Summary:
     """Return a summary that covers this many steps."""
     steps = tuple(StepId(number) for number in range(1, covers + 1))
-    return Summary(SummaryId(1), SummaryId(0), StepId(0), steps, "text", "subgoal", Passed(), StepId(0))
+    root, own = SummaryId(0), SummaryId(1)
+    return Summary(own, root, root, StepId(0), steps, "text", "subgoal", Passed(), own, Digest(""))
 
 
 def test_nodes_and_states_cannot_be_changed() -> None:
@@ -38,11 +39,12 @@ def test_the_repr_of_a_summary_does_not_list_a_thousand_steps() -> None:
     assert "<1000 steps, 1 to 1000>" in repr(a_summary(1000))
 
 
-def test_the_base_of_a_summary_is_a_cache() -> None:
-    """Two summaries that differ only in where instructions are counted from are equal."""
+def test_what_a_summary_keeps_of_those_above_it_is_a_cache() -> None:
+    """Two summaries that differ only in their base and the hash of what stands above them are equal."""
     summary = a_summary(2)
-    assert attrs.evolve(summary, base=StepId(2)) == summary
-    assert hash(attrs.evolve(summary, base=StepId(2))) == hash(summary)
+    other = attrs.evolve(summary, base=SummaryId(2), above=Digest("x"))
+    assert other == summary
+    assert hash(other) == hash(summary)
 
 
 def test_the_places_of_instructions_are_a_cache() -> None:

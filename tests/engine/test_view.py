@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from mage import Failed, view
-from mage.engine import Active, Rejected, accept, apply_verdict, compress, grow, instruct, revise, start
+from mage.engine import (
+    Active,
+    Lesson,
+    Rejected,
+    StepId,
+    accept,
+    apply_verdict,
+    compress,
+    grow,
+    instruct,
+    revise,
+    start,
+)
 
 
 def grown(state: Active, *actions: str) -> Active:
@@ -55,7 +67,7 @@ def test_hints_show_what_was_tried_from_here() -> None:
     hints = view(state).hints
     assert [step.action for step in hints.continuations] == ["a", "b"]
     assert [summary.text for summary in hints.subgoals] == ["one", "two"]
-    assert hints.lessons == ("first", "second")
+    assert [lesson.text for lesson in hints.lessons] == ["first", "second"]
 
 
 def test_a_lesson_survives_detours() -> None:
@@ -63,8 +75,32 @@ def test_a_lesson_survives_detours() -> None:
     state = back(grown(start("t"), "a"), 0, "lesson")
     away = done(grown(state, "b"), "one")
     assert view(away).hints.lessons == ()
-    assert view(grown(state, "c")).hints.lessons == ("lesson",)
-    assert view(back(away, 0)).hints.lessons == ("lesson",)
+    for here in (grown(state, "c"), back(away, 0)):
+        assert view(here).hints.lessons == (Lesson(StepId(0), "lesson"),)
+
+
+def test_a_fallback_hides_no_lesson_of_its_subgoal() -> None:
+    """Those at every boundary from the base to the current one show, with their places (D8, L13)."""
+    state = back(done(grown(start("t"), "a"), "one"), 1, "at the base")
+    state = back(done(grown(state, "b"), "half", fallback=True), 2, "at the fallback")
+    state = done(grown(state, "c"), "more", fallback=True)
+    assert view(state).hints.lessons == (
+        Lesson(StepId(1), "at the base"),
+        Lesson(StepId(2), "at the fallback"),
+    )
+    assert view(accept(compress(state, "two").unwrap())).hints.lessons == ()
+
+
+def test_subgoals_that_were_tried_show_until_theirs_is_over() -> None:
+    """Those made from the base or from its fallbacks; a fallback only at the head, and none that one covers (D9)."""
+    base = done(grown(start("t"), "a"), "one")
+    half = done(grown(base, "b"), "half", fallback=True)
+    whole = done(grown(half, "c"), "whole")
+    again = done(grown(back(whole, 2), "d"), "more", fallback=True)
+    assert [each.text for each in view(back(whole, 2)).hints.subgoals] == ["whole"]
+    assert [each.text for each in view(again).hints.subgoals] == ["whole"]
+    assert [each.text for each in view(back(again, 2)).hints.subgoals] == ["whole", "more"]
+    assert [each.text for each in view(back(again, 1)).hints.subgoals] == ["whole"]  # which covers "half"
 
 
 def test_after_a_revise_nothing_abandoned_is_in_c_or_r() -> None:
@@ -72,10 +108,10 @@ def test_after_a_revise_nothing_abandoned_is_in_c_or_r() -> None:
     state = compress(grown(start("t"), "a"), "wrong").unwrap()
     failed = apply_verdict(state, Failed("no"), state.digest).unwrap()
     assert isinstance(failed, Rejected)
-    assert view(failed).compressed[0].verdict == Failed("no")
+    assert failed.tree.head_summary in view(failed).compressed
     shown = view(revise(failed, 0, "no").unwrap().state)
     assert (shown.compressed, shown.raw) == ((), ())
-    assert [summary.verdict for summary in shown.hints.subgoals] == [Failed("no")]
+    assert [tried.verdict for tried in shown.hints.subgoals] == [Failed("no")]
 
 
 def test_an_instruction_of_a_subtask_gives_way_to_the_next_one() -> None:

@@ -13,10 +13,12 @@ from typing import Final, TypeAlias
 from mage.codec import encode_journal, encode_tree
 from mage.engine import (
     Accept,
+    Active,
     ApplyVerdict,
     Command,
     Compress,
     Failed,
+    Fold,
     Grow,
     Instruct,
     Passed,
@@ -28,6 +30,7 @@ from mage.engine import (
     Unverified,
     Verdict,
     apply,
+    fold_request,
     replay,
 )
 
@@ -37,7 +40,7 @@ JOURNAL: Final = Path(__file__).with_name("journal-v1.jsonl")
 TREE: Final = Path(__file__).with_name("tree-v1.json")
 
 _Move: TypeAlias = Command | Verdict
-"""A bare verdict stands for the answer to whatever summary is pending."""
+"""A bare verdict stands for the answer to whatever summary is pending, a fold for one of the lines as they stand."""
 
 _DESK: Final[tuple[_Move, ...]] = (
     Start("Furnish the study 书房: a desk, a chair and a lamp, 400 € at most."),
@@ -62,7 +65,7 @@ _CHAIR: Final[tuple[_Move, ...]] = (
     Grow("search[chair]", "stool, 35 €; swivel chair, 90 €"),
     Grow("buy[stool]", "order 19"),
     Compress("Bought a stool for 35 €."),
-    Failed("A stool is not adjustable.", "execution"),
+    Failed("A stool is not adjustable.", "execution", StepId(4)),
     Accept(),
     Revise(StepId(4), "Look for a lever under the seat."),
     Grow("search[chair]", "stool, 35 €; swivel chair, 90 €"),
@@ -72,11 +75,16 @@ _CHAIR: Final[tuple[_Move, ...]] = (
     Compress("Bought the swivel chair for 90 €."),
     Accept(),
 )
+_BOTH: Final = "The study has a pine desk, 118 cm wide, and a swivel chair; 210 € are spent."
 _LAMP: Final[tuple[_Move, ...]] = (
+    Fold(StepId(0), StepId(7), _BOTH, ""),
     Grow("search[lamp \U0001f4a1]", 'a quote ", a backslash \\, a NUL \x00, a tab \t, a DEL \x7f'),
     Grow("open[1]\r\n", "half a pair \ud83d, the other half \udca1, lines \u2028 \u2029 \x85, a mark \ufeff"),
     Compress("Found a lamp for 25 €.", "fallback"),
-    Retext("Found the brass lamp for 25 €.", "subgoal"),
+    Retext("Found the brass lamp for 25 €."),
+    Passed(),
+    Grow("ask[bulb]", "E27"),
+    Compress("Found the brass lamp for 25 €; it takes an E27 bulb."),
     Grow("buy[brass lamp]", '{"op":"accept"}\n'),
     Instruct("Keep the receipts."),
 )
@@ -95,6 +103,13 @@ def _aimed(moves: Iterable[_Move]) -> Iterator[Command]:
             if not isinstance(state, Unverified):
                 raise TypeError(f"nothing is pending for {move}")
             command = ApplyVerdict(move, state.digest)
+        elif isinstance(move, Fold) and isinstance(state, Active):
+            command = Fold(
+                move.first,
+                move.last,
+                move.text,
+                fold_request(state, move.first, move.last, move.text).unwrap().digest,
+            )
         else:
             command = move
         yield command

@@ -11,13 +11,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 _WORDS = re.compile(
-    r"(?P<task>Task: )|(?P<instruction>Instruction: )|\[Step (?P<label>-?[0-9]+)\] |(?P<status>Status: )"
+    r"(?P<task>Task: )|(?P<instruction>Instruction: )|\[Step (?P<label>-?[0-9]+)\] |\[Step (?P<chapter>-?[0-9]+\.\.-?[0-9]+)\] |(?P<status>Status: )"
     r"|(?P<open>open since \[Step )|(?P<action>Action: )|(?P<observation>Observation: )|(?P<hints>Hints: )"
     r"|(?P<tried_action>Tried action: )|(?P<tried_observation>Tried observation: )"
-    r"|Tried subgoal \[Step (?P<tried_label>-?[0-9]+)\]: |(?P<lesson>Lesson: )|(?P<cap>\[\.\.\. )"
+    r"|Tried subgoal \[Step (?P<tried_label>-?[0-9]+)\]: |Lesson(?: \[Step (?P<lesson_at>-?[0-9]+)\])?(?P<lesson>: )|(?P<cap>\[\.\.\. )"
 )
 _STATUS = re.compile(
-    r"(?P<fallback>fallback, its subgoal is not over; )?"
+    r"(?P<fallback>interim account of the subgoal that is going on; )?"
     r"(?:(?P<plain>unverified|passed|accepted without a verdict)"
     r"|(?P<verdict>failed|accepted despite a failed verdict), the (?P<fault>execution|summary) is at fault: "
     r"(?P<feedback>.*))",
@@ -40,17 +40,27 @@ class ParsedSummary:
 
 
 @dataclass
+class ParsedChapter:
+    """A chapter as an agent reads it."""
+
+    label: int
+    boundary: int
+    text: str
+    accepted: int = 0
+
+
+@dataclass
 class Parsed:
     """What a rendered execution state says."""
 
     task: str = ""
     instructions: list[str] = field(default_factory=list)
-    compressed: list[ParsedSummary] = field(default_factory=list)
+    compressed: list[ParsedSummary | ParsedChapter] = field(default_factory=list)
     boundary: int | None = None
     raw: list[tuple[str, str]] = field(default_factory=list)
     continuations: list[tuple[str, str]] = field(default_factory=list)
     subgoals: list[ParsedSummary] = field(default_factory=list)
-    lessons: list[str] = field(default_factory=list)
+    lessons: list[tuple[int | None, str]] = field(default_factory=list)
     caps: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -85,6 +95,11 @@ def _read(blocks: list[str]) -> Parsed:
         contents[what].append(content)
         if what == "label":
             parsed.compressed.append(ParsedSummary(int(match[what]), content))
+        elif what == "chapter":
+            label, boundary = match[what].split("..")
+            parsed.compressed.append(ParsedChapter(int(label), int(boundary), content))
+        elif what == "lesson":
+            parsed.lessons.append((int(match["lesson_at"]) if match["lesson_at"] else None, content))
         elif what == "tried_label":
             parsed.subgoals.append(ParsedSummary(int(match[what]), content))
         elif what == "status":
@@ -103,14 +118,18 @@ def _fill(parsed: Parsed, contents: defaultdict[str, list[str]]) -> None:
     parsed.boundary = int(boundary[:-1])
     parsed.raw = list(zip(contents["action"], contents["observation"], strict=True))
     parsed.continuations = list(zip(contents["tried_action"], contents["tried_observation"], strict=True))
-    parsed.lessons = contents["lesson"]
     for content in contents["cap"]:
         cap = _CAP.fullmatch(content)
         assert cap is not None, content
         parsed.caps.append((int(cap[1]), cap[2] or "character"))
 
 
-def _read_status(summary: ParsedSummary, content: str) -> None:
+def _read_status(summary: ParsedSummary | ParsedChapter, content: str) -> None:
+    if isinstance(summary, ParsedChapter):
+        accepted = re.fullmatch(r"([1-9][0-9]*) of its subgoals accepted without a pass", content)
+        assert accepted is not None, content
+        summary.accepted = int(accepted[1])
+        return
     status = _STATUS.fullmatch(content)
     assert status is not None, content
     summary.kind = "fallback" if status["fallback"] else "subgoal"
@@ -121,7 +140,7 @@ def _read_status(summary: ParsedSummary, content: str) -> None:
 
 def _check_order(order: str) -> None:
     assert re.fullmatch(
-        r"(task )?(instruction )*(label (status )?)*open( action observation)*"
+        r"(task )?(instruction )*((label|chapter) (status )?)*open( action observation)*"
         r"( hints( tried_action tried_observation)*( tried_label status)*( lesson)*)?",
         order,
     ), order

@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 from mage.engine import (
     Accepted,
     Active,
+    Chapter,
+    Digest,
     ExecutionState,
     Failed,
     Hints,
+    Lesson,
+    Line,
     Passed,
     Pending,
     Rejected,
@@ -26,6 +30,8 @@ from mage.engine import (
     accept,
     apply_verdict,
     compress,
+    fold,
+    fold_request,
     grow,
     instruct,
     retext,
@@ -34,7 +40,7 @@ from mage.engine import (
     view,
 )
 from mage.engine.nodes import FAULTS, KINDS
-from tests.render.parser import Parsed, ParsedSummary, Verdict
+from tests.render.parser import Parsed, ParsedChapter, ParsedSummary, Verdict
 
 Item = TypeVar("Item")
 
@@ -92,13 +98,25 @@ summaries: st.SearchStrategy[Summary] = st.builds(
     Summary,
     id=st.integers(0, 9).map(SummaryId),
     parent=st.integers(0, 9).map(SummaryId),
+    after=st.integers(0, 9).map(SummaryId),
     label=_step_ids,
     covers=st.just((StepId(1),)),
     text=hostile_texts,
     kind=st.sampled_from(KINDS),
     verdict=_verdicts,
-    base=_step_ids,
+    base=st.just(SummaryId(0)),
+    above=st.just(Digest("")),
 )
+chapters: st.SearchStrategy[Chapter] = st.builds(
+    Chapter,
+    label=_step_ids,
+    boundary=_step_ids,
+    text=hostile_texts,
+    accepted=st.integers(0, 3),
+    first=st.just(SummaryId(1)),
+    last=st.just(SummaryId(2)),
+)
+lessons: st.SearchStrategy[Lesson] = st.builds(Lesson, st.integers(0, 2).map(StepId), hostile_texts)
 
 
 def _few(items: st.SearchStrategy[Item]) -> st.SearchStrategy[tuple[Item, ...]]:
@@ -109,14 +127,14 @@ execution_states: st.SearchStrategy[ExecutionState] = st.builds(
     ExecutionState,
     task=hostile_texts,
     instructions=_few(hostile_texts),
-    compressed=_few(summaries),
+    compressed=_few(st.one_of(summaries, chapters)),
     raw=_few(steps),
     hints=st.builds(
         Hints,
-        boundary=_step_ids,
+        boundary=st.integers(0, 2).map(StepId),
         continuations=_few(steps),
         subgoals=_few(summaries),
-        lessons=_few(hostile_texts),
+        lessons=_few(lessons),
     ),
 )
 """Any S at all, reachable or not, in hostile words."""
@@ -127,13 +145,22 @@ def said(shown: ExecutionState) -> Parsed:
     return Parsed(
         task=shown.task,
         instructions=list(shown.instructions),
-        compressed=[_said_of(summary) for summary in shown.compressed],
+        compressed=[_said_of_line(line) for line in shown.compressed],
         boundary=shown.boundary,
         raw=[step.content for step in shown.raw],
         continuations=[step.content for step in shown.hints.continuations],
         subgoals=[_said_of(summary) for summary in shown.hints.subgoals],
-        lessons=list(shown.hints.lessons),
+        lessons=[
+            (None if lesson.boundary == shown.boundary else lesson.boundary, lesson.text)
+            for lesson in shown.hints.lessons
+        ],
     )
+
+
+def _said_of_line(line: Line) -> ParsedSummary | ParsedChapter:
+    if isinstance(line, Chapter):
+        return ParsedChapter(line.label, line.boundary, line.text, line.accepted)
+    return _said_of(line)
 
 
 def _said_of(summary: Summary) -> ParsedSummary:
@@ -155,7 +182,16 @@ def _verdict_of(verdict: SummaryVerdict) -> Verdict:
 
 
 Operation: TypeAlias = Literal[
-    "grow", "instruct", "compress", "retext", "pass", "fail", "accept", "revise", "drop the open segment"
+    "grow",
+    "instruct",
+    "compress",
+    "retext",
+    "pass",
+    "fail",
+    "accept",
+    "revise",
+    "drop the open segment",
+    "fold",
 ]
 
 
@@ -208,6 +244,8 @@ def taken(state: State, move: Move) -> State:
             return _judged(state, move)
         case "revise":
             return _revised(state, move, tuple(summary.label for summary in view(state).compressed))
+        case "fold":
+            return _folded(state, move)
         case "drop the open segment":
             return _revised(state, move, (view(state).boundary,))
 
@@ -224,6 +262,15 @@ def _judged(state: State, move: Move) -> State:
     failed = Failed(move.text, FAULTS[move.number % 2])
     verdict = Passed() if move.operation == "pass" else failed
     return apply_verdict(state, verdict, state.digest).value_or(state)
+
+
+def _folded(state: State, move: Move) -> State:
+    lines = view(state).compressed
+    if not isinstance(state, Active) or len(lines) < 2:
+        return state
+    first, last = lines[0].label, lines[1 + move.number % (len(lines) - 1)].boundary
+    request = fold_request(state, first, last, move.text).value_or(None)
+    return state if request is None else fold(state, first, last, move.text, request.digest).unwrap()
 
 
 def _revised(state: State, move: Move, boundaries: tuple[StepId, ...]) -> State:

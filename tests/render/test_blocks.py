@@ -9,8 +9,11 @@ from hypothesis import example, given
 from mage import ExecutionState, Failed, Passed, view
 from mage.engine import (
     Accepted,
+    Chapter,
+    Digest,
     Hints,
     Kind,
+    Lesson,
     Pending,
     State,
     Step,
@@ -31,7 +34,9 @@ _NOWHERE = ExecutionState("", (), (), (), Hints(StepId(0), (), (), ()))
 
 
 def _summary(text: str, verdict: SummaryVerdict, kind: Kind = "subgoal") -> Summary:
-    return Summary(SummaryId(1), SummaryId(0), StepId(24), (StepId(25),), text, kind, verdict, StepId(0))
+    root = SummaryId(0)
+    covers = (StepId(25),)
+    return Summary(SummaryId(1), root, root, StepId(24), covers, text, kind, verdict, root, Digest(""))
 
 
 def _step(action: str, observation: str) -> Step:
@@ -41,7 +46,8 @@ def _step(action: str, observation: str) -> Step:
 def _with_hints(
     continuations: tuple[Step, ...] = (), subgoals: tuple[Summary, ...] = (), lessons: tuple[str, ...] = ()
 ) -> ExecutionState:
-    return attrs.evolve(_NOWHERE, hints=Hints(StepId(0), continuations, subgoals, lessons))
+    left = tuple([Lesson(StepId(0), text) for text in lessons])
+    return attrs.evolve(_NOWHERE, hints=Hints(StepId(0), continuations, subgoals, left))
 
 
 @given(execution_states)
@@ -65,7 +71,9 @@ def test_what_is_not_capped_is_whole_under_caps(shown: ExecutionState) -> None:
     assert (parsed.task, parsed.instructions) == (whole.task, whole.instructions)
     assert (parsed.compressed, parsed.raw) == (whole.compressed, whole.raw)
     assert [action for action, _ in parsed.continuations] == [a[:1] for a, _ in whole.continuations[-1:]]
-    assert parsed.lessons == [lesson[:1] for lesson in whole.lessons[-1:]]
+    stated = [summary.verdict[2] for summary in whole.subgoals[-1:] if len(summary.verdict) > 2]
+    unsaid = [(place, text[:1]) for place, text in whole.lessons if text not in stated or not text]
+    assert parsed.lessons == unsaid[-1:]
 
 
 @given(execution_states)
@@ -128,8 +136,8 @@ def test_an_empty_part_is_not_rendered(shown: ExecutionState) -> None:
             "subgoal",
             "accepted despite a failed verdict, the execution is at fault: Late.",
         ),
-        (Passed(), "fallback", "fallback, its subgoal is not over; passed"),
-        (Pending(), "fallback", "fallback, its subgoal is not over; unverified"),
+        (Passed(), "fallback", "interim account of the subgoal that is going on; passed"),
+        (Pending(), "fallback", "interim account of the subgoal that is going on; unverified"),
     ],
 )
 def test_a_summary_says_what_was_said_of_it(verdict: SummaryVerdict, kind: Kind, status: str | None) -> None:
@@ -212,8 +220,36 @@ def test_nothing_may_be_shown_of_a_part() -> None:
 def test_a_lesson_is_shown_once_where_it_was_left_last() -> None:
     """Rendering drops duplicates and keeps the order of the last ones; the caps off, all are shown."""
     shown = _with_hints(lessons=("a", "b", "a", "c", "b"))
-    assert parse(render(shown)).lessons == ["a", "c", "b"]
-    assert parse(render(shown, caps=NO_CAPS)).lessons == ["a", "b", "a", "c", "b"]
+    assert [text for _, text in parse(render(shown)).lessons] == ["a", "c", "b"]
+    assert [text for _, text in parse(render(shown, caps=NO_CAPS)).lessons] == ["a", "b", "a", "c", "b"]
+
+
+def test_a_lesson_that_a_status_says_is_not_said_twice() -> None:
+    """The feedback of a subgoal that is shown as tried stands there; the caps off, all is shown."""
+    failed = _summary("bought it all", Failed("Not at all."))
+    shown = _with_hints(subgoals=(failed,), lessons=("Not at all.", "Ask first."))
+    assert [text for _, text in parse(render(shown)).lessons] == ["Ask first."]
+    assert render(shown).count("Not at all.") == 1
+    assert render(shown, caps=NO_CAPS).count("Not at all.") == 2
+
+
+def test_a_lesson_says_where_it_was_left() -> None:
+    """One that was left at another boundary than the current one has its label; a fallback hides it no more."""
+    hints = Hints(StepId(3), (), (), (Lesson(StepId(1), "early"), Lesson(StepId(3), "late")))
+    shown = attrs.evolve(_NOWHERE, hints=hints)
+    assert render_hints(shown).splitlines()[1:] == ["Lesson [Step 1]: early", "Lesson: late"]
+
+
+def test_a_chapter_is_marked_as_one() -> None:
+    """Its line has both its ends, and says how many of its subgoals were accepted without a pass."""
+    chapter = Chapter(StepId(0), StepId(57), "Furnished two rooms.", 0, SummaryId(1), SummaryId(9))
+    shown = attrs.evolve(_NOWHERE, compressed=(chapter, attrs.evolve(chapter, accepted=2)))
+    assert render(shown).splitlines() == [
+        "[Step 0..57] Furnished two rooms.",
+        "[Step 0..57] Furnished two rooms.",
+        "Status: 2 of its subgoals accepted without a pass",
+        "open since [Step 0]",
+    ]
 
 
 def test_the_tree_keeps_what_rendering_leaves_out() -> None:

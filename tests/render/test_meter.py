@@ -10,8 +10,7 @@ from hypothesis import given
 
 from mage import ExecutionState, view
 from mage.engine import Step, StepId, grow, start
-from mage.render import DEFAULT_CAPS, NO_CAPS, Caps, Meter, render
-from mage.render.blocks import recent
+from mage.render import NO_CAPS, Caps, Meter, render
 from mage.tokens import ENCODINGS, EstimateCounter, ExactCounter, TokenCounter
 from tests.render.states import Move, execution_states, hostile_texts, visited, walks
 
@@ -78,13 +77,6 @@ def test_a_step_can_be_counted_alone(action: str, observation: str) -> None:
     empty = view(start("task"))
     full = attrs.evolve(empty, raw=(Step(StepId(1), StepId(0), action, observation),))
     assert meter.step(action, observation) == meter.count(full) - meter.count(empty)
-
-
-@given(execution_states)
-def test_hints_can_be_counted_by_what_is_shown_of_them(shown: ExecutionState) -> None:
-    """`recent` gives of what the caps leave the count that `hints` gives of all."""
-    meter = Meter(ExactCounter())
-    assert meter.recent(recent(shown.hints, DEFAULT_CAPS)) == meter.hints(shown.hints)
 
 
 def test_a_meter_shows_its_counter() -> None:

@@ -139,7 +139,7 @@ def test_what_was_revised_is_still_revised_after_a_restart(twin: Twin, store: Jo
         with twin.open(store, "s") as session:
             assert session.state() == shown
             assert isinstance(session.phase, Active)
-            assert session.state().hints.lessons == ("not a",)
+            assert [lesson.text for lesson in session.state().hints.lessons] == ["not a"]
 
 
 @both

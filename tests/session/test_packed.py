@@ -12,7 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Passed, view
-from mage.engine import Command, State, apply_verdict, check, compress, grow, replay, revise, start
+from mage.engine import (
+    Command,
+    State,
+    accept,
+    apply_verdict,
+    check,
+    compress,
+    fold,
+    fold_request,
+    grow,
+    replay,
+    revise,
+    start,
+)
 from mage.session.snapshots import pack, read_packed, unpack
 from mage.stores import open_store, snapshot_digest
 from mage.testing import journals
@@ -21,12 +34,20 @@ from tests.cli.runner import mage
 
 
 def sample() -> State:
-    """Return a state with branches, summaries, a lesson and an instruction."""
+    """Return a state with branches, summaries, one that took another in, a chapter, a lesson and an instruction."""
     state: Any = start("t")
     for number in range(3):
         state = grow(grow(state, f"a{number}", "o"), f"b{number}", "o")
         pending = compress(state, f"s{number}").unwrap()
         state = apply_verdict(pending, Passed(), pending.digest).unwrap()
+    state = accept(compress(grow(state, "d", "o"), "half", "fallback").unwrap())
+    state = accept(compress(grow(state, "e", "o"), "whole").unwrap())
+    request = fold_request(state, 0, 4, "both").unwrap()
+    state = fold(state, 0, 4, "both", request.digest).unwrap()
+    state = revise(state, 6, "").unwrap().state
+    state = accept(compress(grow(state, "f", "o"), "last").unwrap())
+    request = fold_request(state, 4, 9, "last two").unwrap()
+    state = fold(state, 4, 9, "last two", request.digest).unwrap()
     return revise(grow(state, "c", "o"), state.tree.boundary, "lesson").unwrap().state
 
 
@@ -45,11 +66,19 @@ LOOPS: dict[str, tuple[list[Any], object]] = {
     "a summary head beyond the summaries": ([1, 2], 9),
     "a summary that is its own parent": ([4, 0, 0], 1),
     "a summary whose parent comes later": ([4, 1, 0], 3),
-    "covers that do not run on": ([4, 1, 2], [4, 3]),
-    "covers that go round": ([4, 1, 2], [3, 4, 3, 4]),
-    "covers of no step": ([4, 1, 2], [99]),
-    "no covers": ([4, 1, 2], []),
-    "another label": ([4, 1, 1], 0),
+    "covers that do not run on": ([4, 1, 3], [4, 3]),
+    "covers that go round": ([4, 1, 3], [3, 4, 3, 4]),
+    "covers of no step": ([4, 1, 3], [99]),
+    "no covers": ([4, 1, 3], []),
+    "a way that is a circle": ([4, 1, 1], 2),
+    "a way that leaves the path out": ([4, 2, 1], 1),
+    "a way to no summary": ([4, 2, 1], 99),
+    "a summary that came after what is no id": ([4, 0, 1], "0"),
+    "a chapter of one summary": ([7, 0, 4], 2),
+    "a chapter without summaries": ([7, 0, 5], 99),
+    "a chapter that ends elsewhere": ([7, 0, 1], 3),
+    "a chapter without a text": ([7, 0, 2], None),
+    "another label": ([4, 1, 2], 0),
     "a lesson at no step": ([5, 0, 0], 99),
     "a text that is none": ([3, 0], 7),
     "a task that is none": ([1, 0], None),
@@ -99,6 +128,7 @@ def test_whatever_stands_anywhere_every_walk_ends(place: tuple[Any, ...], value:
     found.tree.active_path()
     found.tree.segment()
     found.tree.summary_path()
+    list(found.tree.way_upwards())
     assert view(unpack(pack(found)) or found) == view(found)
 
 

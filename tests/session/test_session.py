@@ -14,11 +14,14 @@ from mage.engine import (
     EmptySegment,
     Grow,
     IllegalPhase,
+    Lesson,
     Rejected,
     StaleVerdict,
     Start,
+    StepId,
     UnknownBoundary,
     Unverified,
+    inside,
 )
 from mage.session import NotAVerdict
 from mage.stores import (
@@ -45,7 +48,7 @@ def test_a_story(twin: Twin, store: JournalStore) -> None:
         shown = session.state()
     assert [summary.text for summary in shown.compressed] == ["Desk purchased."]
     assert shown.raw == ()
-    assert shown.hints.lessons == ("The chrome chair does not fit.",)
+    assert shown.hints.lessons == (Lesson(StepId(1), "The chrome chair does not fit."),)
     assert [request.text for request in judge.asked] == ["Desk purchased.", "Chair purchased."]
 
 
@@ -122,17 +125,40 @@ def test_wait_false_leaves_it_pending(twin: Twin, store: JournalStore) -> None:
 
 @both
 def test_retext_is_judged_as_compress_is(twin: Twin, store: JournalStore) -> None:
-    """A failed summary gets a new text, which the judge sees; a fallback can be made a subgoal by it."""
+    """A failed summary gets a new text, which the judge sees; its kind stays."""
     judge = ScriptedJudge(Failed("unclear", "summary"), Passed())
     with twin.open(store, "again", task="t", judge=judge) as session:
         session.grow("a", "o")
         session.compress("s", kind="fallback")
-        assert isinstance(session.retext("clear", "subgoal"), Active)
-        assert session.tree.head_summary.kind == "subgoal"
+        assert isinstance(session.retext("clear"), Active)
+        assert session.tree.head_summary.kind == "fallback"
     assert [(request.text, request.kind) for request in judge.asked] == [
         ("s", "fallback"),
-        ("clear", "subgoal"),
+        ("clear", "fallback"),
     ]
+
+
+@both
+def test_a_chapter_is_kept_and_can_be_looked_into(twin: Twin, store: JournalStore) -> None:
+    """Two finished subgoals become one line, durably; a digest of other lines is refused (D19)."""
+    judge = ScriptedJudge(Passed(), Passed(), Passed())
+    with twin.open(store, "fold", task="t", judge=judge) as session:
+        for text in ("one", "two", "three"):
+            session.grow(text, "o")
+            session.compress(text)
+        request = session.fold_request(0, 2, "both")
+        session.fold(0, 2, "both", request.digest)
+        with pytest.raises(Refused, match="judge that one"):
+            session.fold(0, 3, "all", request.digest)
+        with pytest.raises(Refused, match="no run of two or more lines"):
+            session.fold_request(0, 1, "half")
+        session.fold(0, 3, "all")
+    for snapshot_every in (1, None):
+        with twin.open(store, "fold", snapshot_every=snapshot_every) as session:
+            assert [line.text for line in session.state().compressed] == ["all"]
+            within = inside(session.phase, 0).unwrap()
+            assert [line.text for line in within.lines] == ["both", "three"]
+            assert session.tree == session.at(session.version).tree
 
 
 @both

@@ -30,7 +30,7 @@ def test_what_was_packed_comes_back(state: State) -> None:
     assert pack(back) == pack(state)
 
 
-EMPTY = b'["mage-snapshot-1",["t",0,0],[],[],[],[],[]]'
+EMPTY = b'["mage-snapshot-1",["t",0,0],[],[],[],[],[],[]]'
 OTHER = (
     b"[]",
     b"{}",

@@ -32,7 +32,7 @@ def test_each_operation_tells_what_it_did(twin: Twin, store: JournalStore) -> No
         session.instruct("brief", standing=True)
         session.grow("ab", "cde")
         session.compress("text", kind="fallback")
-        session.retext("better", "subgoal")
+        session.retext("better")
         session.grow("f", "g")
         session.compress("bad")
         session.accept()
@@ -52,10 +52,10 @@ def test_each_operation_tells_what_it_did(twin: Twin, store: JournalStore) -> No
         events.Grown("s", 3, 1, 5),
         events.Compressed("s", 4, 1, 1, 4, "fallback"),
         events.Judged("s", 5, 1, passed=False, fault="summary"),
-        events.Retexted("s", 6, 1, 6, "subgoal"),
+        events.Retexted("s", 6, 1, 6, "fallback"),
         events.Judged("s", 7, 1, passed=True, fault=None),
         events.Grown("s", 8, 2, 2),
-        events.Compressed("s", 9, 2, 1, 3, "subgoal"),
+        events.Compressed("s", 9, 2, 2, 3, "subgoal"),
         events.Judged("s", 10, 2, passed=False, fault="execution"),
         events.Accepted("s", 11, 2, despite=True),
         events.Grown("s", 12, 3, 2),
@@ -69,15 +69,15 @@ def test_each_operation_tells_what_it_did(twin: Twin, store: JournalStore) -> No
 
 
 @both
-def test_a_completed_fallback_covers_no_new_steps(twin: Twin, store: JournalStore) -> None:
-    """Compress with nothing open makes a subgoal of a fallback (D12): it tells of no steps."""
+def test_a_completed_subgoal_tells_all_that_it_covers(twin: Twin, store: JournalStore) -> None:
+    """It takes its fallbacks in (D12), and tells of their steps too."""
     heard: list[Event] = []
     with twin.open(store, "s", task="t", on_event=heard.append) as session:
         session.grow("a", "o")
         session.compress("half", kind="fallback")
         session.accept()
         session.compress("whole")
-    assert heard[-1] == events.Compressed("s", 5, 1, 0, 5, "subgoal")
+    assert heard[-1] == events.Compressed("s", 5, 1, 1, 5, "subgoal")
 
 
 @both

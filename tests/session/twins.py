@@ -13,7 +13,16 @@ import pytest
 
 from mage import AsyncSession, JudgeRequest, Session, Verdict
 from mage.effects import AsyncJudge, Judge, Metered
-from mage.engine import Accept, ApplyVerdict, Compress, Grow, Instruct, Retext, Revise
+from mage.engine import (
+    Accept,
+    ApplyVerdict,
+    Compress,
+    Fold,
+    Grow,
+    Instruct,
+    Retext,
+    Revise,
+)
 from mage.engine.journal import Operation
 
 __all__ = ["TWINS", "Twin", "both", "close_runner", "perform", "plain", "ticking"]
@@ -107,8 +116,10 @@ def perform(session: Session, command: Operation) -> object:
             return session.grow(action, observation)
         case Compress(text, kind):
             return session.compress(text, kind=kind)
-        case Retext(text, kind):
-            return session.retext(text, kind)
+        case Retext(text):
+            return session.retext(text)
+        case Fold(first, last, text, digest):
+            return session.fold(first, last, text, digest)
         case ApplyVerdict(verdict, digest):
             return session.judge(verdict, digest)
         case Accept():

@@ -9,6 +9,7 @@ import attrs
 
 from mage.engine import (
     Active,
+    Chapter,
     Rejected,
     State,
     StepId,
@@ -17,13 +18,15 @@ from mage.engine import (
     Unverified,
     accept,
     compress,
+    fold,
+    fold_request,
     grow,
     instruct,
     revise,
     start,
 )
 
-__all__ = ["lying", "sound", "with_step", "with_summary"]
+__all__ = ["lying", "sound", "with_chapter", "with_step", "with_summary"]
 
 
 class Liar:
@@ -62,17 +65,30 @@ def with_summary(state: State, number: int, **changes: object) -> State:
     return lying(state, summary=summaries.__getitem__)
 
 
-def sound() -> Unverified:
-    """Return a state with a summary left aside, two on the path, the second pending, and steps open.
+def with_chapter(state: State, **changes: object) -> State:
+    """Return the state with another chapter in C in the place of its own."""
+    lines = [
+        attrs.evolve(line, **changes) if isinstance(line, Chapter) else line  # type: ignore[arg-type]  # any field
+        for line in state.tree.lines_upwards(state.tree.head_summary)
+    ]
+    return lying(state, lines_upwards=lambda summary: iter(lines))
 
-    Steps 1 and 2 were left at the root; 3 and 4 are summary 2, 5 is summary 3, 6 and 7 are open. Summary 1
-    stands on step 1. A lesson is left at the root, an instruction at step 4.
+
+def sound() -> Unverified:
+    """Return a state with a summary left aside, a chapter and a pending summary on the path, and steps open.
+
+    Steps 1 and 2 were left at the root; 3 and 4 are summary 2, 5 is summary 3, both in a chapter; 6 and 7 are
+    summary 5, which took in summary 4 on step 6; 8 and 9 are open. Summary 1 stands on step 1. A lesson is left
+    at the root, an instruction at step 4.
     """
     state = accept(compress(grow(start("task"), "a", "o"), "left").unwrap())
     back = revise(grow(state, "a", "o"), 0, "lesson").unwrap().state
     if not isinstance(back, Active):
         raise TypeError("a revise to the root is Active")
     state = instruct(grow(grow(back, "b", "o"), "c", "o"), "do").unwrap()
-    state = accept(compress(state, "one", "fallback").unwrap())
-    pending = compress(grow(state, "d", "o"), "two").unwrap()
-    return grow(grow(pending, "e", "o"), "f", "o")
+    state = accept(compress(state, "one").unwrap())
+    state = accept(compress(grow(state, "d", "o"), "two").unwrap())
+    state = fold(state, 0, 5, "chapter", fold_request(state, 0, 5, "chapter").unwrap().digest).unwrap()
+    state = accept(compress(grow(state, "e", "o"), "cut", "fallback").unwrap())
+    pending = compress(grow(state, "f", "o"), "three").unwrap()
+    return grow(grow(pending, "g", "o"), "h", "o")

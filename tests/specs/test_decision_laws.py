@@ -5,14 +5,13 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mage.engine import Compress, Grow, compress, grow, instruct, start
+from mage.engine import Compress, Grow, StepId, SummaryId, compress, grow, start
 from mage.testing import Edge, carry_out
-from specs.decision_laws import fallback_hides_nothing, question_is_whole, question_stands
+from specs.decision_laws import question_is_whole, question_stands
 from specs.laws import Law
-from tests.specs.forged import lying, sound
+from tests.specs.forged import lying, sound, with_summary
 
 OPEN = grow(start("task"), "a", "o")
-PLACED = grow(instruct(start("task"), "i").unwrap(), "a", "o")
 PENDING = compress(OPEN, "m").unwrap()
 
 FORGED: tuple[tuple[Edge, Law], ...] = (
@@ -21,18 +20,20 @@ FORGED: tuple[tuple[Edge, Law], ...] = (
         Edge(PENDING, Grow("b", "o"), attrs.evolve(compress(OPEN, "n").unwrap(), digest=PENDING.digest)),
         question_stands,
     ),
+    (Edge(OPEN, Compress("m"), with_summary(sound(), 5, kind="fallback")), question_is_whole),
+    (Edge(OPEN, Compress("m"), with_summary(sound(), 5, covers=(StepId(6),))), question_is_whole),
+    (
+        Edge(OPEN, Compress("m"), with_summary(sound(), 5, parent=SummaryId(4), after=SummaryId(4))),
+        question_is_whole,
+    ),
+    (Edge(OPEN, Compress("m"), with_summary(sound(), 4, covers=(StepId(7),))), question_is_whole),
     (
         Edge(
             OPEN,
             Compress("m"),
-            lying(sound(), head_summary=attrs.evolve(sound().tree.head_summary, kind="fallback")),
+            lying(sound(), head_summary=attrs.evolve(sound().tree.head_summary, after=SummaryId(3))),
         ),
         question_is_whole,
-    ),
-    (Edge(OPEN, Compress("m"), lying(sound(), summary_path=lambda: (0, 3))), question_is_whole),
-    (
-        Edge(PLACED, Compress("m", "fallback"), compress(OPEN, "m", "fallback").unwrap()),
-        fallback_hides_nothing,
     ),
 )
 

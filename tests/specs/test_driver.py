@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from mage import Failed, Passed
 from mage.engine import (
     Accept,
+    Active,
     ApplyVerdict,
     Command,
     Compress,
     Digest,
     EmptySegment,
+    Fold,
     Grow,
     Instruct,
     Retext,
@@ -22,17 +24,20 @@ from mage.engine import (
     Start,
     State,
     StepId,
+    UnfoldableRange,
     UnknownBoundary,
     accept,
     compress,
+    fold_request,
     grow,
     start,
 )
 from mage.engine.journal import Operation
 from mage.testing import Edge, carry_out
-from mage.testing.canonical import canonical_json
+from mage.testing.canonical import canonical, canonical_json
+from specs.canonical import canonical_of_reference
 from specs.conformance import Reached, Refused, Request, compare, sequences
-from specs.driver import Reference, disagreement, perform
+from specs.driver import Reference, disagreement, overtaken_chapters, perform
 from specs.reference import Mage
 from specs.reference_nodes import Left
 from specs.reference_nodes import Refused as RefusedName
@@ -63,6 +68,7 @@ COMMANDS: tuple[tuple[Operation, str | None], ...] = (
     (Accept(), "IllegalPhase"),
     (Revise(StepId(1), "l"), None),
     (Revise(StepId(2), "l"), "UnknownBoundary"),
+    (Fold(0, 1, "x", ""), "UnfoldableRange"),
 )
 
 
@@ -90,12 +96,62 @@ def test_another_refusal_is_noticed() -> None:
     [
         (Revise(StepId(2), "l"), UnknownBoundary(StepId(2), (StepId(0),))),
         (ApplyVerdict(Passed(), Digest("")), StaleVerdict(Digest(""), Digest("x"))),
+        (Fold(0, 1, "x", ""), UnfoldableRange(StepId(0), StepId(1), ())),
     ],
 )
-def test_what_a_refusal_says_is_compared(command: Operation, wrong: UnknownBoundary | StaleVerdict) -> None:
-    """Legal boundaries and the awaited digest are the reference's, or there is a disagreement."""
+def test_what_a_refusal_says_is_compared(
+    command: Operation, wrong: UnknownBoundary | StaleVerdict | UnfoldableRange
+) -> None:
+    """Legal boundaries, lines and the awaited digest are the reference's, or there is a disagreement."""
     edge, mage, answer = both(command)
     assert disagreement(attrs.evolve(edge, refusal=wrong), mage, answer)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (Failed("f", "execution", StepId(9)), "right"),
+        (Failed("f", "summary", StepId(0)), "right"),
+        (Failed(" ", "execution", StepId(0)), "right"),
+        (Failed("f", "execution", StepId(9)), "stale"),
+    ],
+)
+def test_where_a_mistake_began_is_answered_alike(told: tuple[Failed, str]) -> None:
+    """A boundary that a verdict may not name is refused by both, with the ones that it may."""
+    state, mage = compress(grow(start("t"), "a", "o"), "m").unwrap(), Mage("t")
+    mage.grow("a", "o")
+    mage.compress("m")
+    command = ApplyVerdict(told[0], state.digest if told[1] == "right" else Digest(""))
+    edge, answer = carry_out(state, command), perform(mage, command)
+    assert isinstance(answer, str)
+    assert disagreement(edge, mage, answer) == ""
+
+
+def test_a_fold_is_answered_alike() -> None:
+    """Both sides fold the same lines, expect the same digest, and the reference notices words that changed."""
+    commands: tuple[Operation, ...] = (
+        Grow("a", "o"),
+        Compress("m"),
+        Accept(),
+        Grow("b", "o"),
+        Compress("n"),
+        Accept(),
+    )
+    state: State = start("t")
+    mage = Mage("t")
+    for command in commands:
+        state = carry_out(state, command).after
+        perform(mage, command)
+    assert isinstance(state, Active)
+    digest = fold_request(state, 0, 2, "x").unwrap().digest
+    stale, folded = (carry_out(state, Fold(0, 2, "x", sent)) for sent in ("", digest))
+    assert disagreement(stale, mage, perform(mage, stale.command)) == ""
+    assert disagreement(folded, mage, perform(mage, folded.command)) == ""
+    assert (stale.refusal is None, folded.refusal is None) == (False, True)
+    assert canonical_of_reference(mage) == canonical(folded.after)
+    assert overtaken_chapters(mage) == ""
+    mage.summaries[1].text = "z"
+    assert "I12" in overtaken_chapters(mage)
 
 
 def test_an_empty_segment_names_its_boundary() -> None:

@@ -8,7 +8,8 @@ from collections import Counter
 import attrs
 import pytest
 
-from specs.faults import CHECKS, FAULTS, ROOT, Fault, NotThere, Row, Said, judged, planted
+from specs.explore import ALPHABETS
+from specs.faults import CHECKS, FAULTS, ROOT, Fault, NotThere, Row, Said, arguments_for, judged, planted
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -20,9 +21,10 @@ def test_a_fault_changes_one_place_and_leaves_python(fault: Fault) -> None:
 
 
 def test_every_operation_has_its_faults() -> None:
-    """At least two different faults are tried in each of the five."""
+    """At least two different faults are tried in each operation that changes a tree, asks or shows."""
     operations = Counter(fault.operation for fault in FAULTS)
-    assert set(operations) == {"grow", "compress", "apply_verdict", "revise", "view"}
+    changing = {"grow", "compress", "retext", "apply_verdict", "revise", "fold"}
+    assert set(operations) == {*changing, "judge_request", "view"}
     assert min(operations.values()) >= 2
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 10
 
@@ -42,6 +44,15 @@ def test_two_must_catch_a_fault_and_none_the_engine() -> None:
     assert not Row(None, one, 0.0).good
     assert not Row(FAULTS[0], one, 0.0, crashed=tuple(CHECKS)[1:]).good
     assert not Row(None, (), 0.0, crashed=one).good
+
+
+def test_a_fault_is_looked_for_where_it_shows() -> None:
+    """Both explorers go through the alphabet that the fault names, as deep as it takes; the stateful test as ever."""
+    deep = attrs.evolve(FAULTS[0], alphabet="chapters", deeper=1)
+    assert arguments_for("explorer", deep)[-4:] == ("--alphabet", "chapters", "--depth", "11")
+    assert arguments_for("oracle", None)[-4:] == ("--alphabet", "small", "--depth", "6")
+    assert arguments_for("stateful", deep) == CHECKS["stateful"]
+    assert {fault.alphabet for fault in FAULTS} <= set(ALPHABETS)
 
 
 THROWN = "Traceback (most recent call last):\n  File ...\nKeyError: 0\n"

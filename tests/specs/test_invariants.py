@@ -9,7 +9,7 @@ from mage.engine import Active, Instruction, Pending, Rejected, State, StepId, S
 from mage.engine import invariants as engine
 from specs import invariants
 from specs.invariants import INVARIANTS, Invariant
-from tests.specs.forged import lying, sound, with_step, with_summary
+from tests.specs.forged import lying, sound, with_chapter, with_step, with_summary
 
 FORGED: tuple[tuple[State, Invariant], ...] = (
     (with_step(sound(), 3, id=StepId(9)), invariants.steps_form_a_tree),
@@ -28,11 +28,11 @@ FORGED: tuple[tuple[State, Invariant], ...] = (
     (lying(sound(), active_path=lambda: (StepId(0),)), invariants.path_is_whole),
     (lying(sound(), summary_path=lambda: (SummaryId(0),)), invariants.path_is_whole),
     (with_summary(sound(), 3, label=StepId(0)), invariants.labels_rise),
-    (with_summary(sound(), 2, verdict=Pending()), invariants.summary_path_is_trusted),
-    (with_summary(sound(), 2, verdict=Failed("f")), invariants.summary_path_is_trusted),
-    (with_summary(sound(), 3, verdict=Passed()), invariants.summary_path_is_trusted),
-    (Active(sound().tree), invariants.summary_path_is_trusted),
-    (Rejected(sound().tree), invariants.summary_path_is_trusted),
+    (with_summary(sound(), 2, verdict=Pending()), invariants.way_is_trusted),
+    (with_summary(sound(), 4, verdict=Failed("f")), invariants.way_is_trusted),
+    (with_summary(sound(), 5, verdict=Passed()), invariants.way_is_trusted),
+    (Active(sound().tree), invariants.way_is_trusted),
+    (Rejected(sound().tree), invariants.way_is_trusted),
     (lying(sound(), lessons_at=lambda step: ("l",) * (step == 3)), invariants.lessons_stand_at_boundaries),
     (lying(sound(), lessons_at=lambda step: (" ",) * (step == 4)), invariants.lessons_stand_at_boundaries),
     (
@@ -43,6 +43,18 @@ FORGED: tuple[tuple[State, Invariant], ...] = (
     (lying(sound(), summary_children=lambda summary: ()), invariants.indexes_agree),
     (lying(sound(), child_with=lambda step, content: None), invariants.indexes_agree),
     (lying(sound(), child_ending_at=lambda summary, boundary: None), invariants.indexes_agree),
+    (with_summary(sound(), 5, after=SummaryId(2)), invariants.taken_in_are_fallbacks),
+    (with_summary(sound(), 5, after=SummaryId(5)), invariants.taken_in_are_fallbacks),
+    (with_summary(sound(), 4, kind="subgoal"), invariants.taken_in_are_fallbacks),
+    (with_summary(sound(), 4, covers=(StepId(7),)), invariants.taken_in_are_fallbacks),
+    (with_summary(sound(), 5, kind="fallback"), invariants.taken_in_are_fallbacks),
+    (with_summary(sound(), 3, kind="fallback"), invariants.taken_in_are_fallbacks),
+    (lying(sound(), lines_upwards=lambda summary: iter(())), invariants.chapters_unfold),
+    (with_chapter(sound(), first=SummaryId(1)), invariants.chapters_unfold),
+    (with_chapter(sound(), label=StepId(1)), invariants.chapters_unfold),
+    (with_chapter(sound(), accepted=0), invariants.chapters_unfold),
+    (with_summary(sound(), 2, verdict=Failed("f")), invariants.chapters_unfold),
+    (with_summary(sound(), 3, kind="fallback"), invariants.chapters_unfold),
 )
 
 
@@ -58,11 +70,11 @@ def test_a_forged_state_breaks_its_invariant(state: State, invariant: Invariant)
 
 
 def test_every_invariant_can_be_broken() -> None:
-    """Each of the ten is broken by some forged state, so none is empty words."""
+    """Each of the twelve is broken by some forged state, so none is empty words."""
     assert {invariant for _, invariant in FORGED} == set(INVARIANTS)
 
 
-def test_the_engine_has_the_same_ten() -> None:
+def test_the_engine_has_the_same_twelve() -> None:
     """The engine's own invariants have the same names, in the same order, and the same sentences."""
     assert [stated.__name__ for stated in INVARIANTS] == [own.__name__ for own in engine.INVARIANTS]
     assert [stated.__doc__ for stated in INVARIANTS] == [own.__doc__ for own in engine.INVARIANTS]

@@ -13,6 +13,7 @@ from mage.engine import (
     Accept,
     Active,
     Compress,
+    Fold,
     Grow,
     IllegalPhase,
     Instruct,
@@ -23,13 +24,14 @@ from mage.engine import (
     Unverified,
     accept,
     compress,
+    fold_request,
     grow,
     instruct,
     revise,
     start,
 )
 from mage.testing import Edge, carry_out
-from specs import laws
+from specs import decision_laws, laws
 from specs.laws import EDGE_LAWS, Law, Snapshot, laws_of, old_versions_stand, refusal_changes_nothing
 from tests.specs.forged import sound, with_step, with_summary
 
@@ -48,6 +50,10 @@ PENDING = compress(OPEN, "m").unwrap()
 BRANCHED = grow(back(accept(PENDING)), "z", "o")
 BESIDE = compress(BRANCHED, "n").unwrap()
 GROWN_AFTER = grow(accept(BESIDE), "y", "o")
+CUT = grow(accept(compress(OPEN, "m", "fallback").unwrap()), "c", "o")
+FINISHED = accept(compress(grow(accept(PENDING), "c", "o"), "n").unwrap())
+FOLD = Fold(0, 3, "x", fold_request(FINISHED, 0, 3, "x").unwrap().digest)
+FOLDED = carry_out(FINISHED, FOLD).after
 
 
 def index_lost(state: Active | Unverified) -> Active | Unverified:
@@ -98,6 +104,23 @@ FORGED: tuple[tuple[Edge, Law], ...] = (
     (Edge(sound(), Accept(), with_summary(accept(sound()), 2, parent=1)), laws.changes_are_local),
     (Edge(OPEN, Grow("c", "o"), attrs.evolve(OPEN)), laws.no_change_same_object),
     (Edge(PENDING, Retext("n"), PENDING), laws.retext_is_a_detour_saved),
+    (Edge(sound(), Retext("n"), sound()), laws.retext_is_a_detour_saved),
+    (
+        Edge(CUT, Compress("n"), compress(CUT, "n", "fallback").unwrap()),
+        decision_laws.fallbacks_leave_no_trace,
+    ),
+    (
+        Edge(PLACED, Compress("m", "fallback"), compress(OPEN, "m", "fallback").unwrap()),
+        decision_laws.fallback_hides_nothing,
+    ),
+    (
+        Edge(back(OPEN, "l"), Compress("m", "fallback"), compress(OPEN, "m", "fallback").unwrap()),
+        decision_laws.fallback_hides_nothing,
+    ),
+    (Edge(FINISHED, FOLD, FINISHED), laws.fold_changes_only_what_is_shown),
+    (Edge(FINISHED, FOLD, carry_out(FOLDED, Grow("z", "o")).after), laws.fold_changes_only_what_is_shown),
+    (Edge(FINISHED, FOLD, FINISHED), laws.changes_are_local),
+    (Edge(FOLDED, Grow("z", "o"), grow(FINISHED, "z", "o")), laws.changes_are_local),
 )
 
 
@@ -140,11 +163,11 @@ def test_a_refusal_that_changes_something_is_noticed() -> None:
 
 def test_laws_of_a_command_leave_out_those_that_say_nothing() -> None:
     """A law that is not among those of a kind of command finds nothing in any edge of that kind."""
-    commands = (Grow("c", "o"), Compress("m"), Accept(), Revise(StepId(0)), Instruct("i"), Retext("n"))
+    commands = (Grow("c", "o"), Compress("m"), Accept(), Revise(StepId(0)), Instruct("i"), Retext("n"), FOLD)
     for command in commands:
         asked = {number for number, _ in laws_of(command)}
         assert asked <= set(EDGE_LAWS)
-        for state in (OPEN, PENDING, sound()):
+        for state in (OPEN, PENDING, sound(), CUT, FINISHED):
             edge = carry_out(state, command)
             for number in set(EDGE_LAWS) - asked:
                 assert list(EDGE_LAWS[number](edge)) == []

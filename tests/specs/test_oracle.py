@@ -12,7 +12,19 @@ from pathlib import Path
 import pytest
 
 from mage import Failed, Passed
-from mage.engine import Accept, ApplyVerdict, Compress, Digest, Grow, Instruct, Retext, Revise, Start
+from mage.engine import (
+    Accept,
+    ApplyVerdict,
+    Compress,
+    Digest,
+    Fold,
+    Grow,
+    Instruct,
+    Retext,
+    Revise,
+    Start,
+    StepId,
+)
 from mage.engine.journal import Operation
 from specs.conformance import Engine, Request
 from specs.conformance.protocol import FORGET, Show, write_request
@@ -23,10 +35,11 @@ OPERATIONS: tuple[Operation, ...] = (
     Instruct("i", standing=True),
     Grow("a", "o"),
     Compress("m", "fallback"),
-    Retext("n", "subgoal"),
     Retext("n"),
+    Fold(0, 1, "m", "0" * 64),
     ApplyVerdict(Passed(), Digest("0" * 64)),
     ApplyVerdict(Failed("f", "summary"), Digest("0" * 64)),
+    ApplyVerdict(Failed("f", "execution", StepId(0)), Digest("0" * 64)),
     Accept(),
     Revise(0, "l"),
 )

@@ -14,7 +14,15 @@ from specs.check import CHECKS
 from specs.invariants import INVARIANTS
 from specs.laws import EDGE_LAWS
 from specs.proofs import theorems
-from specs.shown import counted_otherwise, fell_short, named_in, property_rows, rows_without_a_check
+from specs.shown import (
+    DEPTHS,
+    counted_otherwise,
+    explored_otherwise,
+    fell_short,
+    named_in,
+    property_rows,
+    rows_without_a_check,
+)
 from specs.tla.models import CONTROLS, MODELS, config_of, property_names
 from tests.engine import test_laws
 from tests.specs.readme import ROOT, rows, section, words
@@ -24,9 +32,9 @@ PROPERTIES = rows(section("Properties: where each is shown"))
 
 
 def test_every_decision_stands_there() -> None:
-    """D1 to D18 have a row each, in order, with a question and an answer."""
+    """D1 to D19 have a row each, in order, with a question and an answer."""
     decisions = rows(section("Decisions"))
-    assert [row[0] for row in decisions] == [f"D{number}" for number in range(1, 19)]
+    assert [row[0] for row in decisions] == [f"D{number}" for number in range(1, 20)]
     assert all(len(row) == 3 and all(row) for row in decisions)
 
 
@@ -36,13 +44,13 @@ def test_the_reference_cites_what_it_decides() -> None:
         ROOT / "specs" / f"{module.__name__.split('.')[1]}.py" for module in (reference, reference_nodes)
     ]
     cited = set(re.findall(r"\bD\d+\b", "".join(source.read_text(encoding="utf-8") for source in sources)))
-    assert cited == {f"D{number}" for number in range(1, 19)} - {"D11", "D13"}
+    assert cited == {f"D{number}" for number in range(1, 20)} - {"D11", "D13"}
 
 
 def test_invariants_and_laws_are_all_there() -> None:
-    """I1 to I10 and L1 to L11 have a row each, in order, then the decisions that read like laws."""
+    """I1 to I12 and L1 to L14 have a row each, in order, then the decisions that read like laws."""
     laws = [number for number in EDGE_LAWS if number.startswith("D")]
-    numbers = [f"I{number}" for number in range(1, 11)] + [f"L{number}" for number in range(1, 12)]
+    numbers = [f"I{number}" for number in range(1, 13)] + [f"L{number}" for number in range(1, 15)]
     assert [row[0] for row in STATED] == numbers + laws
 
 
@@ -59,7 +67,7 @@ def test_a_sentence_is_the_same_everywhere(number: str, name: str, sentence: str
 
 def test_every_property_has_a_row() -> None:
     """Each stated property has a row in the table of where it is shown, under its name, and no other has."""
-    assert PROPERTIES[0][:2] == ["D1..D18", "`every_version_agrees_with_the_reference`"]
+    assert PROPERTIES[0][:2] == ["D1..D19", "`every_version_agrees_with_the_reference`"]
     assert [row[:2] for row in PROPERTIES[1:]] == [row[:2] for row in STATED]
 
 
@@ -81,7 +89,7 @@ def test_a_row_says_explored_where_it_is(row: list[str]) -> None:
         assert explored == f"`explore:{name}` every edge"
     elif number.startswith("I"):
         assert explored == f"`explore:{name}` every state"
-    elif number == "D1..D18":
+    elif number == "D1..D19":
         assert explored.startswith("`explore:reference` every edge")
     else:
         last = f"`explore:{name}` every state that was left"
@@ -131,7 +139,9 @@ def test_every_file_is_described() -> None:
 def test_a_smaller_run_is_not_the_promised_one(tmp_path: Path) -> None:
     """Fewer sequences, fewer long ones or a lesser depth than promised are each named."""
     levels: dict[str, dict[str, object]] = {
-        name: {"levels": [{"depth": 7}]} for name in ("explored", "exhaustive", "exhaustive-wide")
+        f"{check}{name}": {"levels": [{"depth": depth}]}
+        for check in ("explored", "exhaustive")
+        for name, depth in {"": 7, **{f"-{alphabet}": least for alphabet, least in DEPTHS.items()}}.items()
     }
     whole: dict[str, dict[str, object]] = {"differential": {"sequences": 20_000, "long": 5_000}, **levels}
 
@@ -163,11 +173,26 @@ def test_a_model_that_did_not_run_is_missed(tmp_path: Path) -> None:
     ]
 
 
+def test_a_depth_that_was_explored_otherwise_is_named(tmp_path: Path) -> None:
+    """Levels that the README counts otherwise, or does not count, are named with the alphabet."""
+    level = {"depth": 1, "states": 1000, "edges": 2, "refused": 3}
+    for name in ("explored", "explored-wide"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"levels": [level]}), encoding="utf-8")
+    readme = tmp_path / "README.md"
+    table = "| depth | states | edges | refused |\n|---|---|---|---|\n| {} | 1,000 | 2 | 3 |\n"
+    parts = [
+        f"\nThe alphabet `{name}`:\n\n{table.format(depth)}" for name, depth in (("small", 1), ("wide", 2))
+    ]
+    readme.write_text(f"## What was explored\n{''.join(parts)}\n## Models\n", encoding="utf-8")
+    assert explored_otherwise(tmp_path, readme) == ["wide: nothing stated, ['1', '1,000', '2', '3'] seen"]
+
+
 def test_every_check_runs_at_its_full_size() -> None:
     """No check of `make specs` is told to do less than its program does by itself, and none is left out."""
     told = {check.name: check.arguments for check in CHECKS}
     assert set(told) == {
-        *("proofs", "models", "differential", "explored", "exhaustive", "exhaustive-wide"),
+        *("proofs", "models", "differential", "explored", "exhaustive"),
+        *(f"{check}-{alphabet}" for check in ("explored", "exhaustive") for alphabet in DEPTHS),
         *("faults", "mutants", "laws", "formal", "tables"),
     }
     assert "--sequences" not in told["differential"]
@@ -187,6 +212,7 @@ def test_a_row_that_names_nothing_that_ran_is_reported(tmp_path: Path) -> None:
         "proofs": {"theorems": [{"file": "F", "name": "there"}]},
         "models": {"models": [{"properties": ["kept"]}]},
         "explored": {"invariants": [], "laws": []},
+        **{f"explored-{alphabet}": {"invariants": [], "laws": []} for alphabet in DEPTHS},
         "exhaustive": {"levels": []},
         "differential": {"sequences": 1},
     }

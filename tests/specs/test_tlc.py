@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from specs import tlc as checker
-from specs.explore import SMALL, WIDE, Alphabet
+from specs.explore import ALPHABETS, SMALL, WIDE, Alphabet
 from specs.tla import tools
 from specs.tla.models import CONTROLS, MODELS, Control, Model, config_of, constants, property_names
 from specs.tla.tools import FOLDER, ToolError, fetch, find
@@ -78,26 +78,31 @@ def test_every_reading_is_a_control() -> None:
     assert readings == {control.reading for control in CONTROLS}
 
 
-@pytest.mark.parametrize("alphabet", [SMALL, WIDE], ids=lambda alphabet: alphabet.name)
+@pytest.mark.parametrize("alphabet", ALPHABETS.values(), ids=lambda alphabet: alphabet.name)
 def test_the_alphabet_is_the_explorers(alphabet: Alphabet) -> None:
     """What is compared with the explorer goes through as many contents, texts, kinds, faults, lessons."""
     set_to = constants((FOLDER / f"{alphabet.name}.cfg").read_text(encoding="utf-8"))
     assert len(names(set_to["Contents"])) == len(alphabet.contents)
     assert names(set_to["Texts"]) == list(alphabet.texts)
     assert names(set_to["Kinds"]) == list(alphabet.kinds)
-    assert names(set_to["RetextKinds"]) == [kind or "" for kind in alphabet.retext_kinds]
+    assert names(set_to["Retexts"]) == list(alphabet.retexts)
     assert names(set_to["Faults"]) == list(alphabet.faults)
     assert names(set_to["Lessons"]) == list(alphabet.lessons)
+    assert names(set_to["Chapters"]) == list(alphabet.folds)
+    assert set_to["Origins"] == str(alphabet.origins).upper()
+    assert set_to["WrongOrigins"] == str(alphabet.wrong_origins).upper()
+    assert set_to["Accepts"] == str(alphabet.accepts).upper()
     assert set_to["Standing"] == f"{{{', '.join(str(each).upper() for each in alphabet.standing)}}}"
 
 
 def test_a_control_is_its_model_with_one_reading_more() -> None:
     """A control switches its reading on, checks what it is about, and leaves out what would see it first."""
-    control = Control("StaleNote", "D4", "nothing_is_lost", ("summary_path_is_trusted",))
+    control = Control("StaleNote", "D4", "nothing_is_lost", ("way_is_trusted",))
     config = config_of(control)
     assert constants(config)["Literal"] == '{"StaleNote"}'
-    spared = {"summary_path_is_trusted", "grow_is_idempotent", "compress_reuses_summary"}
-    assert set(ALL_PROPERTIES) - set(property_names(config)) == {*spared, "retext_is_a_detour_saved"}
+    composed = {"grow_is_idempotent", "compress_reuses_summary", "retext_is_a_detour_saved"}
+    left_out = set(ALL_PROPERTIES) - set(property_names(config))
+    assert left_out == {"way_is_trusted", *composed, "fallbacks_leave_no_trace"}
 
 
 def test_a_control_of_the_shell_is_its_model_with_one_fault_more() -> None:
@@ -134,19 +139,19 @@ def test_another_jar_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 
 @needs_tlc
-@pytest.mark.parametrize("alphabet", [SMALL, WIDE], ids=lambda alphabet: alphabet.name)
+@pytest.mark.parametrize("alphabet", ALPHABETS.values(), ids=lambda alphabet: alphabet.name)
 def test_tlc_counts_what_the_explorer_counts(alphabet: Alphabet) -> None:
     """To depth 3 both meet as many states, edges and refusals, and every property holds."""
     found = check_model(tlc(), Model("shallow", alphabet.name, 3, alphabet))
     assert found.wrong == ""
-    assert found.distinct == {"small": 189, "wide": 262}[alphabet.name]
+    assert found.distinct == {"small": 189, "wide": 270, "ways": 22, "chapters": 18}[alphabet.name]
 
 
 @needs_tlc
 def test_other_counts_are_noticed() -> None:
     """A model that goes through another alphabet than the explorer is wrong, and says both counts."""
     found = check_model(tlc(), Model("other", "small", 2, WIDE))
-    assert "TLC counts 29 states and 103 met, the explorer 37 states and 153 met" in found.wrong
+    assert "TLC counts 29 states and 103 met, the explorer 37 states and 141 met" in found.wrong
 
 
 @needs_tlc

@@ -46,7 +46,7 @@ def check_steps(url: str, names: list[str]) -> None:
         for each in (name, f"{name} fork"):
             with Session.open(url, each) as session:
                 assert [step.action for step in session.state().raw] == []
-                assert session.state().compressed[0].covers == tuple(range(1, STEPS + 1))
+                assert session.tree.head_summary.covers == tuple(range(1, STEPS + 1))
     with kept_at(url) as kept:
         assert examine(kept).findings == ()
 

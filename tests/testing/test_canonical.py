@@ -15,6 +15,7 @@ from mage.engine import (
     Active,
     Pending,
     State,
+    StepId,
     SummaryVerdict,
     accept,
     compress,
@@ -106,14 +107,14 @@ def test_every_difference_shows() -> None:
 @pytest.mark.parametrize(
     ("verdict", "plain"),
     [
-        (Pending(), ("pending", "", "")),
-        (Passed(), ("passed", "", "")),
-        (Failed("f", "summary"), ("failed", "f", "summary")),
-        (Accepted(), ("accepted", "", "")),
-        (Accepted(Failed("f")), ("accepted", "f", "execution")),
+        (Pending(), ("pending", "", "", None)),
+        (Passed(), ("passed", "", "", None)),
+        (Failed("f", "summary"), ("failed", "f", "summary", None)),
+        (Accepted(), ("accepted", "", "", None)),
+        (Accepted(Failed("f", boundary=StepId(0))), ("accepted", "f", "execution", 0)),
     ],
 )
-def test_verdicts_are_words(verdict: SummaryVerdict, plain: tuple[str, str, str]) -> None:
+def test_verdicts_are_words(verdict: SummaryVerdict, plain: tuple[str, str, str, int | None]) -> None:
     """A verdict is a word with feedback and fault; an accepted one keeps those it was accepted despite."""
     assert plain_verdict(verdict) == plain
 

@@ -18,6 +18,9 @@ from mage.engine import (
     CompressRefusal,
     EmptyJournal,
     EmptySegment,
+    FoldRefusal,
+    FoldRequest,
+    Inside,
     Refusal,
     RefusedCommand,
     Rejected,
@@ -25,6 +28,7 @@ from mage.engine import (
     StaleVerdict,
     State,
     UnknownBoundary,
+    UnknownLine,
     Unverified,
 )
 
@@ -38,6 +42,12 @@ def phases_are_followed(active: Active, unverified: Unverified, either: Active |
     assert_type(mage.engine.instruct(active, "do"), Result[Active, BlankInstruction])
     assert_type(mage.engine.instruct(unverified, "do", standing=True), Result[Unverified, BlankInstruction])
     assert_type(mage.engine.compress(active, "text", "fallback"), Result[Unverified, CompressRefusal])
+    requested = mage.engine.fold_request(active, 0, 9, "both")
+    assert_type(requested, Result[FoldRequest, FoldRefusal])
+    assert_type(
+        mage.engine.fold(active, 0, 9, "both", requested.unwrap().digest),
+        Result[Active, FoldRefusal | StaleVerdict],
+    )
     assert_type(mage.engine.judge_request(unverified, since_root=True), JudgeRequest)
     assert_type(mage.engine.accept(unverified), Active)
 
@@ -46,16 +56,17 @@ def any_phase(state: State, verdict: Verdict) -> None:
     """Verdicts, revisions and views are for every phase."""
     assert_type(
         mage.engine.apply_verdict(state, verdict, "0" * 64),
-        Result[Active | Rejected, StaleVerdict | BlankFeedback],
+        Result[Active | Rejected, StaleVerdict | UnknownBoundary | BlankFeedback],
     )
     assert_type(mage.engine.revise(state, 0, "lesson"), Result[Revised, UnknownBoundary])
     assert_type(mage.view(state), ExecutionState)
+    assert_type(mage.engine.inside(state, 0, 9), Result[Inside, UnknownLine])
     mage.engine.check(state)
 
 
 def after_a_failure(rejected: Rejected) -> None:
     """A failed head takes a new text or is accepted despite its verdict."""
-    assert_type(mage.engine.retext(rejected, "text", "subgoal"), Result[Unverified, BlankSummary])
+    assert_type(mage.engine.retext(rejected, "text"), Result[Unverified, BlankSummary])
     assert_type(mage.engine.accept(rejected), Active)
     assert_type(mage.engine.revise(rejected, 0, "").unwrap().state, Active | Unverified)
 

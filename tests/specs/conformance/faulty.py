@@ -11,7 +11,7 @@ from typing import Final, TypeVar, cast, final
 import attrs
 
 from mage import Failed
-from mage.engine import ApplyVerdict, Command, Compress, Grow, Instruct, Retext, Revise, State, Unverified
+from mage.engine import ApplyVerdict, Command, Compress, Grow, Instruct, Revise, State, Unverified
 from mage.testing import canonical
 from mage.testing.canonical import Canonical, spelled
 from specs.conformance import (
@@ -107,8 +107,10 @@ def _blames_the_text(state: State | None, command: Command) -> Command:
     return command
 
 
-def _keeps_the_kind(state: State | None, command: Command) -> Command:
-    return Retext(command.text) if isinstance(command, Retext) else command
+def _blames_no_step(state: State | None, command: Command) -> Command:
+    if isinstance(command, ApplyVerdict) and isinstance(command.verdict, Failed):
+        return ApplyVerdict(Failed(command.verdict.feedback, command.verdict.fault), command.digest)
+    return command
 
 
 def _never_falls_back(state: State | None, command: Command) -> Command:
@@ -161,7 +163,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "strips actions": Fault(2, command=_strips),
     "takes any answer": Fault(4, command=_takes_any_answer),
     "blames the text": Fault(4, command=_blames_the_text),
-    "retext keeps the kind": Fault(4, command=_keeps_the_kind),
+    "blames no step": Fault(4, command=_blames_no_step),
     "never falls back": Fault(3, command=_never_falls_back),
     "forgets what stands": Fault(2, command=_forgets_standing),
     "always goes back to the root": Fault(2, command=_goes_back_to_the_root),
@@ -175,10 +177,12 @@ FAULTS: Final[dict[str, Fault]] = {
     ),
     "the empty segment names no boundary": Fault(2, answer=_refuses("EmptySegment", None)),
     "nothing is legal": Fault(2, answer=_refuses("UnknownBoundary", ())),
+    "no line can be folded": Fault(5, answer=_refuses("UnfoldableRange", ())),
     "expects no digest": Fault(4, answer=_refuses("StaleVerdict", None)),
     "shows one lesson": Fault(3, form=_only_first_lesson),
     "shows no continuations": Fault(3, form=_without("continuations")),
     "shows no subgoals": Fault(4, form=_without("subgoals")),
+    "keeps no chapters": Fault(8, form=_without("chapters")),
     "asks nobody": Fault(3, form=_without("asked", None)),
     "escapes in capitals": Fault(1, spell=lambda line: line.replace(b"\\ud", b"\\uD")),
     "spaces": Fault(1, spell=lambda line: line.replace(b":", b": ", 1)),

@@ -19,6 +19,7 @@ from mage.engine import (
     Accept,
     ApplyVerdict,
     Compress,
+    Fold,
     Grow,
     Instruct,
     Retext,
@@ -118,6 +119,8 @@ def test_what_is_no_request_is_named(line: bytes, words: str) -> None:
         b'{"refused":"BlankSummary","boundary":1}',
         b'{"refused":"StaleVerdict","expected":""}',
         b'{"refused":"UnknownBoundary","legal":[null]}',
+        b'{"refused":"UnfoldableRange","lines":[[1]]}',
+        b'{"refused":"UnfoldableRange","lines":[[1,null]]}',
     ],
 )
 def test_what_is_no_answer_is_a_problem(line: bytes) -> None:
@@ -137,6 +140,8 @@ def test_answers_are_spelled_as_documented() -> None:
         (Refused("EmptySegment", 3), '{"refused":"EmptySegment","boundary":3}'),
         (Refused("BlankSummary"), '{"refused":"BlankSummary"}'),
         (Refused("UnknownBoundary", (0, 3)), '{"refused":"UnknownBoundary","legal":[0,3]}'),
+        (Refused("UnfoldableRange", ((0, 1), (1, 3))), '{"refused":"UnfoldableRange","lines":[[0,1],[1,3]]}'),
+        (Refused("UnfoldableRange", ()), '{"refused":"UnfoldableRange","lines":[]}'),
         (Refused("StaleVerdict"), '{"refused":"StaleVerdict","expected":null}'),
         (Refused("StaleVerdict", digest), f'{{"refused":"StaleVerdict","expected":"{digest}"}}'),
         (Refused("IllegalPhase"), '{"refused":"IllegalPhase"}'),
@@ -176,6 +181,7 @@ def test_each_operation_is_spelled_in_the_document() -> None:
             ApplyVerdict(Passed(), "0" * 64),
             Accept(),
             Revise(0),
+            Fold(0, 1, "m", "0" * 64),
         )
     }
     for operation, fields in spelled.items():

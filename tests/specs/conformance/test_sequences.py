@@ -42,7 +42,7 @@ def test_every_row_of_the_table_is_met() -> None:
 
     count()
     for row in TRANSITIONS:
-        if row.operation != "judge_request":
+        if row.operation not in ("judge_request", "fold_request"):
             for met in (*row.leads_to, *row.refuses) or ("IllegalPhase",):
                 operation = row.operation.replace("_", "")
                 assert seen[row.phase, operation, met] > 0, (row.phase, operation, met)
@@ -76,21 +76,22 @@ def test_lengths_are_as_promised_and_nothing_is_discarded() -> None:
 
 
 def test_sequences_go_deep_and_wide() -> None:
-    """Long sequences pack steps, finish many summaries, fork, fall back twice in a row and stand instructions."""
-    deepest = widest = large = 0
+    """Long sequences pack steps, finish many summaries, fork, take two fallbacks in, fold three times."""
+    deepest = widest = large = chapters = 0
     fallbacks = lessons = despite = False
 
     @A_FEW(60)
     @given(sequences(st.just(101)))
     def measure(tried: tuple[Command, ...]) -> None:
-        nonlocal deepest, widest, large, fallbacks, lessons, despite
+        nonlocal deepest, widest, large, chapters, fallbacks, lessons, despite
         tree = walked(tried)[-1][2].after.tree  # type: ignore[union-attr]
         path = [tree.summary(summary) for summary in tree.summary_path()]
         deepest = max(deepest, len(path))
         large += tree.next_step > 2 * CHUNK
         widest = max(widest, *[len(tree.step_children(step)) for step in tree.active_path()])
-        kinds = [summary.kind for summary in path]
-        fallbacks |= ("fallback", "fallback", "subgoal") in zip(kinds, kinds[1:], kinds[2:], strict=False)
+        kinds = [summary.kind for summary in tree.way_upwards()]
+        fallbacks |= ("subgoal", "fallback", "fallback") in zip(kinds, kinds[1:], kinds[2:], strict=False)
+        chapters = max(chapters, sum(len(tree.chapters_at(summary.id)) for summary in path))
         lessons |= any(len(tree.lessons_at(summary.boundary)) > 1 for summary in tree.summaries())
         despite |= any(
             isinstance(summary.verdict, Accepted) and summary.verdict.despite is not None
@@ -101,6 +102,7 @@ def test_sequences_go_deep_and_wide() -> None:
     assert deepest >= 8
     assert widest >= 3
     assert large >= 5
+    assert chapters >= 3
     assert fallbacks
     assert lessons
     assert despite
