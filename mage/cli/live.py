@@ -218,6 +218,10 @@ def line_of(event: Heard, tree: Tree, *, width: int = _WIDTH) -> tuple[str, str]
             return ("  ✓ the judge: passed", "green") if passed else (f"  ✗ the judge{feedback}", "red")
         case events.Accepted(despite=despite):
             return (f"  ~ accepted{' despite its failure' * despite}, openly", "yellow")
+        case events.Folded(first=first, last=last):
+            lines = tree.lines_upwards(tree.head_summary)
+            text = next((line.text for line in lines if (line.label, line.boundary) == (first, last)), "")
+            return (f"  ≡ chapter [Step {first}..{last}]: {cut(text)}", "bold cyan")
         case events.Revised(boundary=boundary, abandoned=abandoned):
             lessons = tree.lessons_at(StepId(boundary))
             lesson = f", lesson: {cut(lessons[-1])}" if lessons else ""

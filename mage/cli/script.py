@@ -7,10 +7,13 @@ The file has a reply a line, each a JSON object; empty lines are passed over:
     {"act": ["look", "go north"]}                 ... several times
     {"compress": "The kitchen was searched."}     ... marks a subgoal complete
     {"revise": 3, "lesson": "It is locked."}      ... goes back to [Step 3]
+    {"look": 3}                                   ... reads again what [Step 3] stands for
+    {"look": [0, 57], "words": "key", "page": 2}  ... of [Step 0..57] only what holds these words, the second page
     {"finish": "There is no lamp."}               ... ends the task
-    {"judge": "passed"}                           the judge, of the next summary that is judged
+    {"judge": "passed"}                           the judge, of the next summary or chapter that is judged
     {"judge": "failed", "feedback": "..."}        ... with "fault": "summary" only its text is wrong
-    {"summary": "Two rooms were searched."}       the summarizer
+    {"judge": "failed", "feedback": "...", "boundary": 3}   ... it began at [Step 3]
+    {"summary": "Two rooms were searched."}       the summarizer, of the next summary or chapter
 
 A model may act and do one of the others in one line, and say a `"thought"` beside it. Each of the three is answered by
 its own lines, in order. Without lines of the judge nobody judges; without lines of the summarizer nobody is asked.
@@ -28,8 +31,8 @@ import attrs
 
 from mage.chat import action_text
 from mage.cli.files import read_bytes
-from mage.effects import Action, Decision, Finish
-from mage.engine import Compress, Failed, MageError, Passed, Revise, Verdict
+from mage.effects import Action, Decision, Finish, LookInto, Then
+from mage.engine import Compress, Failed, MageError, Passed, Revise, StepId, Verdict
 from mage.engine.nodes import FAULTS
 from mage.engine.text import is_blank
 from mage.memory.outcomes import KindOfCall
@@ -37,8 +40,8 @@ from mage.memory.outcomes import KindOfCall
 __all__ = ["BadScript", "Played", "Script", "ScriptEnded", "read_script"]
 
 Reply = TypeVar("Reply")
-_MODEL: Final = ("act", "compress", "revise", "lesson", "finish", "thought")
-_KEYS: Final = {"judge": ("judge", "feedback", "fault"), "summary": ("summary",)}
+_MODEL: Final = ("act", "compress", "revise", "lesson", "look", "words", "page", "finish", "thought")
+_KEYS: Final = {"judge": ("judge", "feedback", "fault", "boundary"), "summary": ("summary",)}
 
 
 @final
@@ -159,7 +162,7 @@ def _reply_of(line: bytes) -> Decision | Verdict | str:
     known = _MODEL if kind is None else _KEYS[kind]
     unknown = [key for key in said if key not in known]
     if unknown:
-        there = "act, compress, revise, finish, judge or summary" if kind is None else ", ".join(known)
+        there = "act, compress, revise, look, finish, judge or summary" if kind is None else ", ".join(known)
         raise ValueError(f"{unknown[0]!r} is no part of such a reply; there is {there}")
     if kind == "judge":
         return _verdict_of(said)
@@ -193,6 +196,8 @@ def _decision_of(said: Mapping[str, object]) -> Decision:
         raise ValueError('it does nothing: {"act": "look"} acts, {"finish": "Done."} ends the task')
     if "lesson" in said and own != ["revise"]:
         raise ValueError("a lesson belongs to a revise")
+    if {"words", "page"} & said.keys() and own != ["look"]:
+        raise ValueError("words and a page belong to a look")
     return Decision(
         tuple([Action(text) for text in actions]),
         _OWN[own[0]](said) if own else None,
@@ -223,9 +228,26 @@ def _revise_of(said: Mapping[str, object]) -> Revise:
     return Revise(step, _text(said, "lesson"))
 
 
-_OWN: Final[Mapping[str, Callable[[Mapping[str, object]], Compress | Revise | Finish]]] = {
+def _look_of(said: Mapping[str, object]) -> LookInto:
+    place, page = said["look"], said.get("page", 1)
+    numbers = place if isinstance(place, list) else [place, None]
+    if len(numbers) != 2 or not _is_count(numbers[0]) or not (numbers[1] is None or _is_count(numbers[1])):
+        raise ValueError("look is the N of a [Step N], or [A, B] of a [Step A..B]")
+    if not _is_count(page):
+        raise ValueError("page is a number")
+    return LookInto(
+        numbers[0], numbers[1], _text(said, "words") if "words" in said else "", cast("int", page)
+    )
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+_OWN: Final[Mapping[str, Callable[[Mapping[str, object]], Then]]] = {
     "compress": lambda said: Compress(_text(said, "compress")),
     "revise": _revise_of,
+    "look": _look_of,
     "finish": lambda said: Finish(_text(said, "finish")),
 }
 """What a model does to its own state, by its key."""
@@ -240,11 +262,20 @@ def _verdict_of(said: Mapping[str, object]) -> Verdict:
             feedback = _text(said, "feedback")
             if is_blank(feedback):
                 raise ValueError("a judge that does not let a summary pass says why: its feedback is blank")
-            return Failed(feedback, fault)
+            return Failed(feedback, fault, _boundary_of(said))
         case "failed":
             raise ValueError(f"the fault of a failed summary is one of {', '.join(FAULTS)}")
         case _:
             raise ValueError('a judge says {"judge": "passed"} or {"judge": "failed", "feedback": "why"}')
+
+
+def _boundary_of(said: Mapping[str, object]) -> StepId | None:
+    boundary = said.get("boundary")
+    if boundary is None:
+        return None
+    if not _is_count(boundary):
+        raise ValueError("boundary is the number of a step")
+    return StepId(cast("int", boundary))
 
 
 def _text(said: Mapping[str, object], key: str) -> str:

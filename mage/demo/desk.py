@@ -88,7 +88,7 @@ class ScriptedClient:
 
 def _decide(prompt: str) -> tuple[str, list[tuple[str, dict[str, str]]]]:
     """Return what the model says, and the calls it makes, after reading its prompt."""
-    knows = "Lesson: Chrome does not fit" in prompt or "] Chair: linen chair" in prompt
+    knows = ": Chrome does not fit" in prompt or "] Chair: linen chair" in prompt
     chair = "linen chair" if knows else "chrome chair"
     for item, subgoal in (("oak desk", "Desk"), (chair, "Chair")):
         bought = f"{subgoal}: {item}, ${_PRICES[item]}."

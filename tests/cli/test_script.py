@@ -15,8 +15,8 @@ from mage import Session
 from mage.chat import action_text
 from mage.cli.output import Refused
 from mage.cli.script import BadScript, Script, read_script
-from mage.effects import Action, Decision, Finish
-from mage.engine import Compress, Failed, Passed, Revise
+from mage.effects import Action, Decision, Finish, LookInto
+from mage.engine import Compress, Failed, Passed, Revise, StepId
 from tests.cli.children import PLAYED, exported, gate, in_one_line, interrupted, place
 from tests.cli.runner import mage
 from tests.llm.server import ScriptedServer, Status, calls
@@ -224,7 +224,10 @@ def test_a_script_is_read_as_the_values_of_python() -> None:
         {"finish": ""},
         {"judge": "passed"},
         {"judge": "failed", "feedback": "No.", "fault": "summary"},
+        {"judge": "failed", "feedback": "No.", "boundary": 3},
         {"summary": "Short."},
+        {"look": 3},
+        {"look": [0, 57], "words": "key", "page": 2},
     )
     acts = (Action("look"), Action(action_text("note", {"text": "Milk."})))
     assert read_script(file) == Script(
@@ -234,8 +237,10 @@ def test_a_script_is_read_as_the_values_of_python() -> None:
             Decision((), Compress("Seen.")),
             Decision((), Revise(3, "No.")),
             Decision((), Finish("")),
+            Decision((), LookInto(3)),
+            Decision((), LookInto(0, 57, "key", 2)),
         ),
-        (Passed(), Failed("No.", "summary")),
+        (Passed(), Failed("No.", "summary"), Failed("No.", boundary=StepId(3))),
         ("Short.",),
     )
 
@@ -252,6 +257,22 @@ def test_a_byte_order_mark_is_no_part_of_a_script() -> None:
     """Editors of Windows put one before what they save as UTF-8."""
     Path("s.jsonl").write_bytes('{"finish": "Done."}\r\n'.encode("utf-8-sig"))
     assert mage("run", "t", "--environment", LAMPS, "--script", "s.jsonl").status == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ({"look": "kitchen"}, "look is the N"),
+        ({"look": [0, 1, 2]}, "look is the N"),
+        ({"look": 0, "page": "two"}, "page is a number"),
+        ({"finish": "", "words": "key"}, "belong to a look"),
+        ({"judge": "failed", "feedback": "No.", "boundary": "there"}, "boundary is the number"),
+    ],
+)
+def test_a_look_or_a_boundary_that_is_none_is_refused(reply: object, said: str) -> None:
+    """A line says what is wrong with it."""
+    with pytest.raises(BadScript, match=said):
+        read_script(script(reply))
 
 
 # -- the demo's story in a foreign environment ---------------------------------------------------------
