@@ -17,11 +17,11 @@ from agents import (
 from loopback import served
 from openai import AsyncOpenAI
 
-from mage import AsyncMemory, JudgeRequest, Verdict, demo
+from mage import AsyncMemory, FoldRequest, JudgeRequest, Verdict, demo
 from mage.integrations.openai_agents import MageSession
 
 
-async def judge(request: JudgeRequest) -> Verdict:
+async def judge(request: JudgeRequest | FoldRequest) -> Verdict:
     """Judge a purchase."""
     return demo.judge(request)
 

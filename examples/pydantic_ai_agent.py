@@ -10,7 +10,7 @@ from functools import partial
 from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from mage import AsyncMemory, JudgeRequest, Verdict, demo
+from mage import AsyncMemory, FoldRequest, JudgeRequest, Verdict, demo
 from mage.integrations.pydantic_ai import MageCapability
 
 
@@ -24,7 +24,7 @@ def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse([*said, *[ToolCallPart(*call) for call in calls]])
 
 
-async def judge(request: JudgeRequest) -> Verdict:
+async def judge(request: JudgeRequest | FoldRequest) -> Verdict:
     """Judge a purchase."""
     return demo.judge(request)
 

@@ -297,6 +297,11 @@ def verdict_schema(request: JudgeRequest | FoldRequest, *, longest: int | None =
     Only of a finished subgoal the steps may be at fault, and a mistake has a place where it began.
     """
     asks_steps = isinstance(request, JudgeRequest) and request.kind == "subgoal"
+    return verdict_schema_of(asks_steps=asks_steps, longest=longest)
+
+
+def verdict_schema_of(*, asks_steps: bool, longest: int | None = None) -> Schema:
+    """Return the schema of a verdict, for a tool that takes verdicts on whatever is asked; see `verdict_schema`."""
     faults: list[JsonValue] = ["none", "summary", "execution"] if asks_steps else ["none", "summary"]
     origin: dict[str, Schema] = {"boundary": {"type": ["integer", "null"]}} if asks_steps else {}
     return _object(

@@ -235,9 +235,8 @@ def _look_of(said: Mapping[str, object]) -> LookInto:
         raise ValueError("look is the N of a [Step N], or [A, B] of a [Step A..B]")
     if not _is_count(page):
         raise ValueError("page is a number")
-    return LookInto(
-        numbers[0], numbers[1], _text(said, "words") if "words" in said else "", cast("int", page)
-    )
+    label, boundary = cast("tuple[int, int | None]", numbers)
+    return LookInto(label, boundary, _text(said, "words") if "words" in said else "", cast("int", page))
 
 
 def _is_count(value: object) -> bool:

@@ -29,7 +29,7 @@ def test_a_line_is_said_of_everything_that_happens_to_a_session() -> None:
         session.instruct("be quick")
         session.grow("look", "dark\x1b[2J")
         session.compress("Looked.")
-        session.retext("Looked about.", "fallback")
+        session.retext("Looked about.")
         session.judge(Failed("Say more.", "summary"))
         session.accept()
         session.grow("walk", "a wall")

@@ -19,7 +19,7 @@ from langchain_core.messages import ToolMessage
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 
-from mage.engine import Grow, Instruct, JudgeRequest, Verdict
+from mage.engine import FoldRequest, Grow, Instruct, JudgeRequest, Verdict
 from mage.integrations.langchain import MageMiddleware
 from mage.memory import AsyncMemory, Memory, Policy
 from mage.stores import MemoryStore
@@ -91,7 +91,7 @@ def opens(
 def with_judge(store: Any, twin: str, judge: Any, **more: Any) -> Callable[..., Any]:
     """Return how a middleware opens memories with a judge that needs no server."""
 
-    async def awaited(request: JudgeRequest) -> Verdict:
+    async def awaited(request: JudgeRequest | FoldRequest) -> Verdict:
         found: Verdict = judge(request)
         return found
 

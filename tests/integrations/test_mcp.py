@@ -151,8 +151,8 @@ def test_a_refusal_is_words_and_changes_nothing() -> None:
             (await hand("compress", text=" ", version=version), "say what the steps achieved"),
             (await hand("compress", text="x", version=version, more=1), "'more' was unexpected"),
             (await hand.judge("0" * 64), "nothing waits for a verdict"),
-            (await hand("look", step=3, page=0), "these are: 0"),
-            (await hand("look", step=0, page=99_999), "there is no page 99999"),
+            (await hand("look", step=3, boundary=None, page=0), "these are: 0"),
+            (await hand("look", step=0, boundary=None, page=99_999), "there is no page 99999"),
             (await hand("state", page=-1), "there is no page -1"),
             (await hand("history", page=99), "there is no page 99"),
             (await hand("state", session="nobody", page=0), "Begin it by start"),
@@ -280,7 +280,7 @@ def test_a_failed_verdict_says_whose_fault_it_is() -> None:
     async def judged(hand: Hand) -> list[Said]:
         await hand.grow("a")
         digest = (await hand.summarize("A."))["digest"]
-        given = {"digest": digest, "reasoning": "I looked.", "passed": False}
+        given = {"digest": digest, "reasoning": "I looked.", "passed": False, "boundary": None}
         return [
             await hand("verdict", fault="none", feedback="No.", **given),
             await hand("verdict", fault="summary", feedback=" ", **given),
@@ -301,7 +301,7 @@ def test_a_fallback_that_another_host_made_is_judged_here() -> None:
         await hand.grow("a")
         with Session.open(store, "shop") as session:
             session.compress("So far.", kind="fallback")
-        pending = await hand("look", step=0, page=0)
+        pending = await hand("look", step=0, boundary=None, page=0)
         assert "You check an interim account" in pending["text"]
         return await hand.judge(pending["digest"], "No.", "execution")
 
@@ -325,11 +325,13 @@ def test_no_tool_is_made_up() -> None:
 # -- a judge -------------------------------------------------------------------------------------------
 
 
-def judging(*verdicts: Verdict | Exception) -> Callable[[JudgeRequest], Coroutine[Any, Any, Verdict]]:
+def judging(
+    *verdicts: Verdict | Exception,
+) -> Callable[[JudgeRequest | FoldRequest], Coroutine[Any, Any, Verdict]]:
     """Return a judge that answers so, in order."""
     left = iter(verdicts)
 
-    async def judge(_: JudgeRequest) -> Verdict:
+    async def judge(_: JudgeRequest | FoldRequest) -> Verdict:
         verdict = next(left)
         if isinstance(verdict, Exception):
             raise verdict
@@ -381,7 +383,7 @@ def test_a_judge_keeps_nobody_waiting() -> None:
     async def run() -> tuple[Said, Said]:
         begun, go_on = asyncio.Event(), asyncio.Event()
 
-        async def judge(_: JudgeRequest) -> Verdict:
+        async def judge(_: JudgeRequest | FoldRequest) -> Verdict:
             begun.set()
             await go_on.wait()
             return Passed()

@@ -24,7 +24,7 @@ from agents import (
 from openai import AsyncOpenAI
 
 from mage.effects import SummaryRequest
-from mage.engine import Grow, Instruct, JudgeRequest, Start, Verdict
+from mage.engine import FoldRequest, Grow, Instruct, JudgeRequest, Start, Verdict
 from mage.integrations.openai_agents import MageSession
 from mage.memory import AsyncMemory
 from mage.stores import MemoryStore
@@ -81,7 +81,7 @@ def agent_at(
     return Agent(name="shopper", instructions=instructions, model=MODELS[interface]("m", client), tools=tools)
 
 
-async def awaited(request: JudgeRequest) -> Verdict:
+async def awaited(request: JudgeRequest | FoldRequest) -> Verdict:
     """Judge without a model."""
     return judge(request)
 

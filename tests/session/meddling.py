@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mage import JudgeRequest, Session, Verdict
+from mage import FoldRequest, JudgeRequest, Session, Verdict
 from mage.stores import JournalStore
 from mage.testing import ScriptedJudge
 
@@ -21,7 +21,7 @@ class Meddling:
         self.own: Session | None = None
         self._meddled = False
 
-    def __call__(self, request: JudgeRequest, /) -> Verdict:
+    def __call__(self, request: JudgeRequest | FoldRequest, /) -> Verdict:
         verdict = self.script(request)
         if self._meddled:
             return verdict

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from mage import AsyncSession, JudgeRequest, Session, Verdict
+from mage import AsyncSession, FoldRequest, JudgeRequest, Session, Verdict
 from mage.stores import AsyncJournalStore, MemoryStore, in_thread
 from mage.testing import ScriptedJudge
 from tests.session.broken import END, Hopping, Hops, constant, final_of, story, verdict_on
@@ -31,7 +31,7 @@ async def told_through(hops: Hops) -> AsyncSession:
     inner = MemoryStore()
     store = cast("AsyncJournalStore", Hopping(inner, hops))
 
-    async def judge(request: JudgeRequest, /) -> Verdict:
+    async def judge(request: JudgeRequest | FoldRequest, /) -> Verdict:
         await hops.hop()
         return verdict_on(request)
 
@@ -72,7 +72,7 @@ def test_a_cancelled_judge_leaves_the_summary_pending() -> None:
     async def story() -> None:
         asked = asyncio.Event()
 
-        async def forever(request: JudgeRequest, /) -> Verdict:
+        async def forever(request: JudgeRequest | FoldRequest, /) -> Verdict:
             asked.set()
             await asyncio.Event().wait()
             raise AssertionError(request)
@@ -95,7 +95,7 @@ def test_a_time_limit_on_the_judge() -> None:
     """`asyncio.timeout` around a compress ends the judge, and only the judge."""
 
     async def story() -> None:
-        async def forever(request: JudgeRequest, /) -> Verdict:
+        async def forever(request: JudgeRequest | FoldRequest, /) -> Verdict:
             await asyncio.Event().wait()
             raise AssertionError(request)
 

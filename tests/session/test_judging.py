@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from mage import AsyncSession, Failed, JudgeRequest, Passed, Refused, Session, Verdict
+from mage import AsyncSession, Failed, FoldRequest, JudgeRequest, Passed, Refused, Session, Verdict
 from mage.effects import AsyncJudge, Judge
 from mage.engine import Active, Rejected, StaleVerdict, Unverified
 from mage.stores import JournalStore, MemoryStore
@@ -133,7 +133,7 @@ def test_a_judge_may_read_the_session_that_asks(twin: Twin, store: JournalStore)
     """No lock is held while the judge thinks, so it can look at what it is asked about."""
     seen: list[str] = []
 
-    def curious(request: JudgeRequest, /) -> Verdict:
+    def curious(request: JudgeRequest | FoldRequest, /) -> Verdict:
         seen.extend(summary.text for summary in session.state().compressed)
         seen.append(session.judge_request().text)
         return Passed()

@@ -146,7 +146,7 @@ def test_a_task_goes_on_while_the_judge_is_awaited(grows: bool) -> None:
     async def story() -> None:
         asked, went_on = asyncio.Event(), asyncio.Event()
 
-        async def judge(_: JudgeRequest, /) -> Verdict:
+        async def judge(_: JudgeRequest | FoldRequest, /) -> Verdict:
             asked.set()
             await went_on.wait()
             return Passed()

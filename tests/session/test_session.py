@@ -6,7 +6,7 @@ import pytest
 
 import mage
 import mage.engine
-from mage import Conflict, Failed, Passed, Refused, Session, view
+from mage import Conflict, Failed, JudgeRequest, Passed, Refused, Session, view
 from mage.engine import (
     Active,
     BlankInstruction,
@@ -132,7 +132,8 @@ def test_retext_is_judged_as_compress_is(twin: Twin, store: JournalStore) -> Non
         session.compress("s", kind="fallback")
         assert isinstance(session.retext("clear"), Active)
         assert session.tree.head_summary.kind == "fallback"
-    assert [(request.text, request.kind) for request in judge.asked] == [
+    requests = [request for request in judge.asked if isinstance(request, JudgeRequest)]
+    assert [(request.text, request.kind) for request in requests] == [
         ("s", "fallback"),
         ("clear", "fallback"),
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Barrier, Event, Semaphore
 from typing import Any
 
-from mage import Conflict, Failed, JudgeRequest, Session, Verdict
+from mage import Conflict, Failed, FoldRequest, JudgeRequest, Session, Verdict
 from mage.engine import Grow, Rejected, replay
 from mage.stores import Head, JournalStore, MemoryStore
 
@@ -150,7 +150,7 @@ def test_others_go_on_while_the_judge_thinks(store: JournalStore) -> None:
     """A slow judge keeps nobody waiting: another thread grows the same session, and the verdict lands behind that."""
     asked, may_answer = Event(), Event()
 
-    def slow(request: JudgeRequest, /) -> Verdict:
+    def slow(request: JudgeRequest | FoldRequest, /) -> Verdict:
         asked.set()
         assert may_answer.wait(30)
         return Failed("no")

@@ -11,7 +11,7 @@ from typing import Any, Final, cast, final
 import attrs
 import pytest
 
-from mage import AsyncSession, JudgeRequest, Session, Verdict
+from mage import AsyncSession, FoldRequest, JudgeRequest, Session, Verdict
 from mage.effects import AsyncJudge, Judge, Metered
 from mage.engine import (
     Accept,
@@ -71,7 +71,7 @@ class _Awaited:
 
 
 def _awaitable(judge: Judge) -> AsyncJudge:
-    async def awaited(request: JudgeRequest, /) -> Verdict | Metered[Verdict]:
+    async def awaited(request: JudgeRequest | FoldRequest, /) -> Verdict | Metered[Verdict]:
         return judge(request)
 
     return awaited

@@ -10,14 +10,15 @@ from __future__ import annotations
 from typing import Final
 
 import attrs
+from returns.result import Success
 
 from mage.effects import AsyncJudge, EffectError
-from mage.engine import Active, Failed, Passed, Rejected, Unverified
+from mage.engine import Active, Failed, Passed, Rejected, Unverified, inside
 from mage.integrations.mcp.tools import Given
-from mage.integrations.mcp.words import Answer, asked, inside, next_of, no_page, paged, refused
+from mage.integrations.mcp.words import Answer, asked, next_of, no_page, paged, refused
 from mage.memory.notices import few, quoted
 from mage.render import one_line, render
-from mage.render.blocks import Block
+from mage.render.blocks import Block, inside_of
 from mage.session import AsyncSession, Conflict, Refused
 
 __all__ = ["ask", "carry_out"]
@@ -44,7 +45,7 @@ async def carry_out(tool: str, session: AsyncSession, given: Given) -> Answer:
         case "revise":
             return await _revise(session, given["step"], given["lesson"], given["version"])
         case "look":
-            return _look(session, given["step"], given["page"])
+            return _look(session, given["step"], given["boundary"], given["page"])
         case "state":
             return _shown(session, given["page"])
         case "history":
@@ -131,7 +132,12 @@ async def _verdict(session: AsyncSession, given: Given) -> Answer:
         return refused(
             'it has not passed: say whose fault it is, "summary" (the text) or "execution" (the steps).'
         )
-    failed = Failed(given["feedback"], "summary" if fault == "summary" or is_fallback else "execution")
+    of_text = fault == "summary" or is_fallback
+    failed = (
+        Failed(given["feedback"], "summary")
+        if of_text
+        else Failed(given["feedback"], "execution", given["boundary"])
+    )
     verdict = Passed() if given["passed"] else failed
     await session.judge(verdict, given["digest"], meta={"reasoning": given["reasoning"]})
     return Answer(next_of(session.phase))
@@ -152,15 +158,16 @@ async def _revise(session: AsyncSession, step: int, lesson: str, version: int) -
     return _shown(session, 0, "".join(told))
 
 
-def _look(session: AsyncSession, step: int, page: int) -> Answer:
+def _look(session: AsyncSession, step: int, boundary: int | None, page: int) -> Answer:
     state = session.phase
     if isinstance(state, Unverified) and state.tree.head_summary.label == step:
         return _to_judge(session, page)
-    steps = inside(state, step)
-    if steps is None:
-        lines = ", ".join(str(summary.label) for summary in session.state().compressed)
-        return refused(f"there is no line [Step {step}]; these are: {lines or 'none yet'}.")
-    return paged(f"What [Step {step}] stands for.", steps, page)
+    found = inside(state, step, boundary)
+    if not isinstance(found, Success):
+        return refused(f"{found.failure()}.")
+    line = found.unwrap().line
+    text = "".join([block.text for block in inside_of(found.unwrap())])
+    return paged(f"What [Step {line.label}..{line.boundary}] stands for.", text, page)
 
 
 def _shown(session: AsyncSession, page: int, told: str = "") -> Answer:

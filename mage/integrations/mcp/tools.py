@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from mage.chat import COMPRESS, REVISE, verdict_schema
+from mage.chat import COMPRESS, REVISE, verdict_schema_of
 from mage.effects import Schema, Tool
 
 __all__ = ["ANSWER", "CYCLE", "LOOKING", "TOOLS", "Given"]
@@ -27,6 +27,10 @@ _NAME: Final[Schema] = {"type": "string", "description": "the name of the sessio
 _TEXT: Final[Schema] = {"type": "string"}
 _PAGE: Final[Schema] = {"type": "integer", "description": "0, or what the answer before names for more"}
 _DECIDED_ON: Final[Schema] = {"type": "integer", "description": "the version that the last answer named"}
+_END: Final[Schema] = {
+    "type": ["integer", "null"],
+    "description": "the M of a line [Step N..M]; null where N alone names it",
+}
 _LABEL: Final[Schema] = {"type": "integer", "description": "the N of a line [Step N]"}
 _DIGEST: Final[Schema] = {"type": "string", "description": "of the summary that was judged"}
 _NEW: Final[Schema] = {"type": "string", "description": "the name of the new session"}
@@ -49,10 +53,16 @@ TOOLS: Final = (
         "verdict",
         "Judge the summary that waits for a verdict: compare it with its steps.",
         digest=_DIGEST,
-        **_of(verdict_schema("subgoal")),
+        **_of(verdict_schema_of(asks_steps=True)),
     ),
     _tool(REVISE.name, REVISE.description, **_of(REVISE.parameters), version=_DECIDED_ON),
-    _tool("look", "See the steps that a line [Step N] stands for.", step=_LABEL, page=_PAGE),
+    _tool(
+        "look",
+        "See the steps that a line [Step N] stands for, or the lines of a chapter.",
+        step=_LABEL,
+        boundary=_END,
+        page=_PAGE,
+    ),
     _tool("state", "See where you stand: what is done, what is open, what was tried.", page=_PAGE),
     _tool("history", "See what was recorded, the newest first.", page=_PAGE),
     _tool("fork", "Make another session that begins at a version of this one.", new=_NEW, version=_BEGINS),

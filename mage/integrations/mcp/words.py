@@ -8,8 +8,7 @@ import attrs
 
 from mage.chat import judge_messages, judge_prompt
 from mage.engine import Active, Failed, JudgeRequest, Rejected, State, StepId, Unverified, revise
-from mage.engine.tree import trace
-from mage.render.blocks import Block, step_of
+from mage.render.blocks import Block
 from mage.render.text import INDENT
 from mage.session import AsyncSession
 
@@ -18,7 +17,6 @@ __all__ = [
     "Answer",
     "asked",
     "boundaries",
-    "inside",
     "next_of",
     "no_page",
     "paged",
@@ -95,18 +93,6 @@ def asked(request: JudgeRequest) -> str:
     """Return what a judge is asked, in the words in which judges of ours are asked it (D5)."""
     how = judge_prompt(request).text.partition("\n\nReply with")[0]
     return f"{how}\n\n{judge_messages(request)[-1].text}"
-
-
-def inside(state: State, label: int) -> str | None:
-    """Return the steps of a line of C as text; None where there is no such line."""
-    found = next((each for each in state.tree.summaries_upwards() if each.label == label), None)
-    if found is None:
-        return None
-    return "".join(
-        block.text
-        for step in trace(state.tree, found.label, found.boundary)
-        for block in step_of(step.action, step.observation)
-    )
 
 
 def paged(told: str, text: str, start: int) -> Answer:
