@@ -52,6 +52,7 @@ from mage.chat.tools import (
     parse_action,
     read_arguments,
     verdict_schema,
+    verdict_schema_of,
 )
 from mage.effects.environment import is_strict
 
@@ -100,5 +101,6 @@ __all__ = [
     "summary_prompt",
     "system_prompt",
     "verdict_schema",
+    "verdict_schema_of",
     "written",
 ]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from mage.chat import ACT, OWN_TOOLS, is_strict, misfit, move_schema, offered, verdict_schema_of
+from mage.chat import ACT, OWN_TOOLS, is_strict, misfit, move_schema, offered, verdict_schema
+from tests.llm.requests import FALLBACK, JUDGE
 from tests.llm.test_replies import json_values
 
 _POINT = {
@@ -74,8 +75,8 @@ def test_our_own_schemas_can_be_enforced() -> None:
     for tool in (ACT, *OWN_TOOLS):
         assert is_strict(tool.parameters)
     assert is_strict(move_schema(offered(())))
-    assert is_strict(verdict_schema_of(asks_steps=True))
-    assert is_strict(verdict_schema_of(asks_steps=False, longest=9))
+    assert is_strict(verdict_schema(JUDGE))
+    assert is_strict(verdict_schema(FALLBACK, longest=9))
     assert not is_strict(_POINT)
     assert not is_strict(
         {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}

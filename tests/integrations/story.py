@@ -17,6 +17,7 @@ from mage.engine import (
     Command,
     Compress,
     Failed,
+    FoldRequest,
     Grow,
     JudgeRequest,
     Passed,
@@ -161,7 +162,7 @@ def require_the_story(commands: Sequence[Command]) -> None:
     assert [command.lesson for command in commands if isinstance(command, Revise)] == [FEEDBACK, LESSON]
 
 
-def judge(request: JudgeRequest) -> Verdict:
+def judge(request: JudgeRequest | FoldRequest) -> Verdict:
     """Judge a summary without a model."""
     return Failed(FEEDBACK) if "chrome" in request.text else Passed()
 

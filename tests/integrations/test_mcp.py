@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from mage.chat import is_strict, misfit
 from mage.effects import EffectError
-from mage.engine import Failed, JudgeRequest, Passed, Verdict
+from mage.engine import Failed, FoldRequest, JudgeRequest, Passed, Verdict
 from mage.integrations.mcp import state_server
 from mage.integrations.mcp.tools import ANSWER, CYCLE, TOOLS
 from mage.integrations.mcp.words import PAGE_LENGTH

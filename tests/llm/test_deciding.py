@@ -156,7 +156,7 @@ def test_the_schema_allows_what_may_be_done_now_and_no_more() -> None:
     empty = Decide(DECIDE.shown, (), (), may_compress=False)
     (body,) = decided(_moves("finish", answer=""), mode="json", request=empty).bodies
     moves = body["response_format"]["json_schema"]["schema"]["properties"]["move"]["anyOf"]
-    assert [move["properties"]["name"]["enum"] for move in moves] == [["act"], ["finish"]]
+    assert [move["properties"]["name"]["enum"] for move in moves] == [["act"], ["look"], ["finish"]]
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,8 @@ def test_a_fallback_is_judged_for_its_text_only() -> None:
         "no feedback",
         "no fault",
         "odd fault",
+        "a boundary in words",
+        "a boundary that is no number",
     ],
 )
 def test_a_useless_verdict_is_asked_for_again_at_most_twice(answer: Answer, fault: str) -> None:

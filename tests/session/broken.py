@@ -7,7 +7,7 @@ from functools import partial
 from types import coroutine
 from typing import Any, Final, TypeVar, cast, final
 
-from mage import Failed, JudgeRequest, Passed, Session, Verdict
+from mage import Failed, FoldRequest, JudgeRequest, Passed, Session, Verdict
 from mage.engine import State
 from mage.stores import Head, JournalStore, MemoryStore, Record, Snapshot
 
@@ -36,7 +36,7 @@ def constant() -> int:
     return 0
 
 
-def verdict_on(request: JudgeRequest) -> Verdict:
+def verdict_on(request: JudgeRequest | FoldRequest) -> Verdict:
     """Judge by the text, so that who asks twice hears the same."""
     return Failed("wrong") if request.text.startswith("bad") else Passed()
 

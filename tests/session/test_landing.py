@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mage import AsyncSession, Conflict, Failed, JudgeRequest, Passed, Refused, Session, Verdict
+from mage import AsyncSession, Conflict, Failed, FoldRequest, JudgeRequest, Passed, Refused, Session, Verdict
 from mage.engine import Active, ApplyVerdict, Rejected, StaleVerdict, State, Unverified, check
 from mage.session.events import Compressed, Event, Refreshed
 from mage.stores import JournalStore, MemoryStore
