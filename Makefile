@@ -83,8 +83,8 @@ bench-stores: .venv/peers   ## Stores and sessions beside a bare row, a plain li
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group figures
 	@touch $@
 
-long-run: .venv/figures     ## 5,000 steps of an agent: is what it is shown bounded? Draws the paper's figure.
-	$(BIN)/python -m benchmarks.agent --png .venv/context-growth.png
+long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what it is shown bounded? Draws the paper's figure.
+	$(BIN)/python -m benchmarks.agent --aisles $(or $(AISLES),5000) --png .venv/context-growth.png
 
 package: .venv/dev          ## Build, install into a new environment, run.
 	rm -rf dist .venv/fresh

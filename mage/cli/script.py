@@ -25,7 +25,7 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Generic, TypeVar, cast, final
+from typing import Any, Final, Generic, TypeVar, cast, final
 
 import attrs
 
@@ -230,7 +230,7 @@ def _revise_of(said: Mapping[str, object]) -> Revise:
 
 def _look_of(said: Mapping[str, object]) -> LookInto:
     place, page = said["look"], said.get("page", 1)
-    numbers = place if isinstance(place, list) else [place, None]
+    numbers: list[Any] = place if isinstance(place, list) else [place, None]  # Any: JSON, looked at below
     if len(numbers) != 2 or not _is_count(numbers[0]) or not (numbers[1] is None or _is_count(numbers[1])):
         raise ValueError("look is the N of a [Step N], or [A, B] of a [Step A..B]")
     if not _is_count(page):

@@ -88,7 +88,12 @@ def runs() -> tuple[Played, ...]:
     again.run()
     judged = Played(acts("a"), compress("did a"), DONE, verdicts=[Passed()])
     judged.run()
-    return first, second, third, dying, again, judged
+    folded = Played(
+        acts("a"), compress("did a"), acts("b"), compress("did b"), DONE,
+        verdicts=[Passed()] * 3, texts=["did both"], policy=Policy(fold_at=1),
+    )  # fmt: skip
+    folded.run()
+    return first, second, third, dying, again, judged, folded
 
 
 def values(document: object, place: Place = ()) -> Iterator[Place]:

@@ -46,7 +46,7 @@ def test_a_line_is_said_of_everything_that_happens_to_a_session() -> None:
         "  ! instruction: be quick",
         r"  ● 1 look → dark\x1b[2J",
         "  ■ compress: Looked.",
-        "  ■ a new text (fallback): Looked about.",
+        "  ■ a new text: Looked about.",
         "  ✗ the judge: Say more.",
         "  ~ accepted despite its failure, openly",
         "  ● 2 walk → a wall",
