@@ -36,7 +36,7 @@ def check_change(before: State, after: State) -> None:
         _summary(before.tree, after.tree, head),
         _heads(before.tree, after.tree, head),
         _way(before.tree, after.tree, head),
-        _chapters(before.tree, after.tree, head),
+        _chapters(before.tree, after, head),
         _trust(before, after, head),
         _notes(after.tree, head),
         _places(after.tree),
@@ -89,8 +89,8 @@ def _way(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
         yield 11, f"summary {head.id} came after summary {old.summary_head}, but continues {head.parent}"
 
 
-def _chapters(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
-    before, after = old._settled.top.chapters, new._settled.top.chapters
+def _chapters(old: Tree, state: State, head: Summary) -> Iterator[tuple[int, str]]:
+    before, after = old._settled.top.chapters, state.tree._settled.top.chapters
     if before is after:
         return
     if isinstance(head.verdict, Pending):
@@ -98,7 +98,7 @@ def _chapters(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
         if not alike:
             yield 12, f"chapters changed that do not end at summary {head.id}"
     else:
-        yield from ((12, detail) for detail in INVARIANTS[11](Active(new)))
+        yield from ((12, detail) for detail in INVARIANTS[11](state))
 
 
 def _heads(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import final
 
 import attrs
@@ -58,6 +57,7 @@ def hints_for(tree: Tree, summary: Summary) -> Hints:
     parent = tree.summary(summary.parent)
     inner = taken_in(tree, summary)
     taken = [each for each in inner if each.boundary != summary.boundary]
+    own = frozenset(summary.covers)
     known = {summary.id, *[each.id for each in inner]}
     children = [
         tree.summary(child)
@@ -69,8 +69,8 @@ def hints_for(tree: Tree, summary: Summary) -> Hints:
     places = [each.boundary for each in (*_since_base(tree, parent), *taken)]
     return Hints(
         boundary=summary.label,
-        continuations=tuple([tree.step(step) for step in sorted(steps) if not _holds(summary.covers, step)]),
-        subgoals=_tried(children, fallbacks_of=[parent.id, *[each.id for each in taken]], own=summary.covers),
+        continuations=tuple([tree.step(step) for step in sorted(steps) if step not in own]),
+        subgoals=_tried(children, fallbacks_of=[parent.id, *[each.id for each in taken]], own=own),
         lessons=tuple(_lessons(tree, places)),
     )
 
@@ -96,7 +96,7 @@ def _since_base(tree: Tree, summary: Summary) -> list[Summary]:
 
 
 def _tried(
-    children: Sequence[Summary], *, fallbacks_of: Sequence[SummaryId], own: Sequence[StepId] = ()
+    children: Sequence[Summary], *, fallbacks_of: Sequence[SummaryId], own: Collection[StepId] = ()
 ) -> tuple[Summary, ...]:
     """Return the subgoals among `children`, and the fallbacks of these parents that none of them covers."""
     subgoals = [child for child in children if child.kind == "subgoal"]
@@ -105,15 +105,9 @@ def _tried(
         child
         for child in children
         if child.kind == "fallback" and child.parent in fallbacks_of
-        if not any(_holds(each, child.boundary) for each in covers)
+        if not any(child.boundary in each for each in covers)
     ]
     return tuple(sorted([*subgoals, *fallbacks], key=lambda summary: summary.id))
-
-
-def _holds(covers: Sequence[StepId], step: StepId) -> bool:
-    """Tell whether a step is one of these covers, whose ids rise. Cost: O(log of their number)."""
-    place = bisect_left(covers, step)
-    return place < len(covers) and covers[place] == step
 
 
 def _lessons(tree: Tree, boundaries: Iterable[StepId]) -> Iterator[Lesson]:
