@@ -39,6 +39,7 @@ ENGINE_MAY_IMPORT: Final = {
     "collections.abc",
     "enum",
     "hashlib",
+    "itertools",
     "attrs",
     "rpds",
     "returns.result",

@@ -7,6 +7,7 @@ every loop ends on any state, however it was forged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from mage.engine.errors import InvariantError, UnknownStep
@@ -261,14 +262,14 @@ def taken_in_are_fallbacks(state: State) -> Iterator[str]:
         yield "the way does not lead to the root"
         return
     path = _path(tree)
-    for parent, child in zip(path, path[1:], strict=False):
+    for parent, child in pairwise(path):
         if parent.kind == "fallback" and child.kind == "subgoal":
             yield f"summary {child.id} is a subgoal and continues a fallback"
     places = {summary.id: place for place, summary in enumerate(way)}
     if not places.keys() >= {summary.id for summary in path}:
         yield "the way leaves out summaries of the summary path"
         return
-    for parent, child in zip(path, path[1:], strict=False):
+    for parent, child in pairwise(path):
         taken_in = way[places[child.id] + 1 : places[parent.id]][::-1]
         yield from _breaks_in_tiling(parent, child, taken_in)
 
