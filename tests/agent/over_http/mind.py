@@ -64,7 +64,7 @@ def _decided(messages: list[dict[str, Any]]) -> Raw:
         return calls("finish", answer=ANSWER)
     if progress >= GOAL:
         return calls("compress", text=_VAGUE if done == 0 else _CLAIM)
-    too_far = done == 1 and "\nLesson:" not in said
+    too_far = done == 1 and "It was turned by" not in said  # no lesson, and no status that says it
     return calls("act", action=f"turn {GOAL + too_far - progress}")
 
 
