@@ -113,9 +113,9 @@ WAYS: dict[str, list[Callable[..., object]]] = {
         lambda s: compress(with_nothing_open(s), "text"),
     ],
     "fold_request": [
+        lambda s: fold_request(s, 0, 99, "both"),
         lambda s: fold_request(two_lines(s), 0, 3, "both"),
         lambda s: fold_request(two_lines(s), 0, 3, " "),
-        lambda s: fold_request(s, 0, 99, "both"),
     ],
     "fold": [
         lambda s: fold(s, 0, 99, "both", "0"),
