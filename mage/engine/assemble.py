@@ -130,7 +130,9 @@ def _top_layer(
 def _way(nodes: Mapping[SummaryId, Summary], head: SummaryId) -> list[Summary]:
     """Return the summaries of the way, without the root; parents before their children."""
     way: list[Summary] = []
-    while head != ROOT_SUMMARY and len(way) < len(nodes):  # a forged way may be a circle
+    for _ in nodes:  # a forged way may be a circle
+        if head == ROOT_SUMMARY:
+            break
         way.append(nodes[head])
         head = nodes[head].after
     way.reverse()

@@ -35,7 +35,7 @@ def check_change(before: State, after: State) -> None:
         _step(before.tree, after.tree),
         _summary(before.tree, after.tree, head),
         _heads(before.tree, after.tree, head),
-        _way(before.tree, after.tree, head),
+        _way(before.tree, head),
         _chapters(before.tree, after, head),
         _trust(before, after, head),
         _notes(after.tree, head),
@@ -78,7 +78,7 @@ def _summary(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
         yield 10, f"summary {head.id} keeps the wrong base or hash of what stands above it"
 
 
-def _way(old: Tree, new: Tree, head: Summary) -> Iterator[tuple[int, str]]:
+def _way(old: Tree, head: Summary) -> Iterator[tuple[int, str]]:
     """A summary that was just made stands right after the old head: a fallback below it, a subgoal below its
     base, which is the only summary between which and it fallbacks stand.
     """
@@ -118,11 +118,9 @@ def _heads_of(tree: Tree) -> str:
 
 
 def _is_above(old: Tree, head: Summary) -> bool:
-    """Tell whether `head` stands on the old way; boundaries never fall along it."""
+    """Tell whether `head` is the summary of the old way to which revise goes back: the lowest that ends there."""
     summary = old.head_summary
     while summary.boundary > head.boundary and summary.after != NO_SUMMARY:
-        summary = old.summary(summary.after)
-    while summary.id != head.id and summary.boundary == head.boundary and summary.after != NO_SUMMARY:
         summary = old.summary(summary.after)
     return summary.id == head.id
 

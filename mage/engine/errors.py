@@ -262,12 +262,8 @@ class UnfoldableRange:
     lines: tuple[tuple[StepId, StepId], ...]
 
     def __str__(self) -> str:
-        shown = " ".join([f"[Step {label}..{boundary}]" for label, boundary in self.lines[-NEWEST:]])
-        more = "... " * (len(self.lines) > NEWEST)
-        return (
-            f"[Step {self.first}..{self.last}] is no run of two or more lines of finished subgoals;"
-            f" those are: {more}{shown or 'none'}"
-        )
+        named = f"[Step {self.first}..{self.last}]"
+        return f"{named} is no run of two or more lines of finished subgoals; those are: {_named(self.lines)}"
 
 
 @final
@@ -287,9 +283,13 @@ class UnknownLine:
 
     def __str__(self) -> str:
         named = f"[Step {self.label}]" if self.boundary is None else f"[Step {self.label}..{self.boundary}]"
-        shown = " ".join([f"[Step {label}..{boundary}]" for label, boundary in self.lines[-NEWEST:]])
-        more = "... " * (len(self.lines) > NEWEST)
-        return f"{named} is no line of what is compressed; these are: {more}{shown or 'none'}"
+        return f"{named} is no line of what is compressed; these are: {_named(self.lines)}"
+
+
+def _named(lines: tuple[tuple[StepId, StepId], ...]) -> str:
+    """Name the newest lines by their ends."""
+    shown = " ".join([f"[Step {label}..{boundary}]" for label, boundary in lines[-NEWEST:]])
+    return "... " * (len(lines) > NEWEST) + (shown or "none")
 
 
 CompressRefusal: TypeAlias = EmptySegment | BlankSummary

@@ -50,7 +50,9 @@ def check_it_was_told(requests: list[Request], mode: Mode) -> None:
     assert all(tool.name in told and tool.description in told for tool in TOOLS)
     if mode == "tools":
         (names,) = {tuple(tool["function"]["name"] for tool in request.body["tools"]) for request in requests}
-        own = [tool.name for tool in OWN_TOOLS if tool.name != "look"]  # the environment's own goes before ours
+        own = [
+            tool.name for tool in OWN_TOOLS if tool.name != "look"
+        ]  # the environment's own goes before ours
         assert names == (*[tool.name for tool in TOOLS], *own)
 
 
