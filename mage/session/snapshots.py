@@ -204,7 +204,7 @@ def _require_way(summaries: list[Summary], head: int) -> None:
     """Ask that the way leads from the head to the root, by all that the summary path goes through (I11)."""
     way, summary = {0}, head
     while summary:
-        _require(len(way) <= len(summaries), "the way is a circle")
+        _require(summary not in way, "the way is a circle")
         way.add(summary)
         summary = summaries[summary - 1].after
     while head:
