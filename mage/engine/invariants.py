@@ -326,7 +326,9 @@ def _way(tree: Tree) -> list[Summary]:
     circle ends without it.
     """
     way = [tree.head_summary]
-    while way[-1].id != ROOT_SUMMARY and len(way) <= tree.next_summary:
+    for _ in range(tree.next_summary):
+        if way[-1].id == ROOT_SUMMARY:
+            break
         way.append(tree.summary(way[-1].after))
     return way
 

@@ -138,6 +138,22 @@ CHAPTERS: dict[str, tuple[str, Callable[[State], State]]] = {
         "chapters are kept at summary 0, where they do not end",
         lambda s: chapters(s, 0, *s.tree.chapters_at(SummaryId(3))),
     ),
+    "at the summary that comes next": (
+        "chapters are kept at summary 5, where they do not end",
+        lambda s: chapters(s, 5, attrs.evolve(s.tree.chapters_at(SummaryId(3))[0], last=SummaryId(5))),
+    ),
+    "of the root": (
+        "chapters are kept at summary 0, where they do not end",
+        lambda s: chapters(s, 0, attrs.evolve(s.tree.chapters_at(SummaryId(3))[0], last=SummaryId(0))),
+    ),
+    "from no summary": (
+        "a chapter that ends at summary 3 begins at summary 9",
+        lambda s: outer(s, first=SummaryId(9)),
+    ),
+    "from the root": (
+        "a chapter that ends at summary 3 begins at summary 0",
+        lambda s: outer(s, first=SummaryId(0)),
+    ),
     "at a summary without any": (
         "chapters are kept at summary 4, where they do not end",
         lambda s: chapters(s, 4),
@@ -153,6 +169,10 @@ CHAPTERS: dict[str, tuple[str, Callable[[State], State]]] = {
     "of one summary": (
         "a chapter that ends at summary 3 begins at summary 3",
         lambda s: outer(s, first=SummaryId(3)),
+    ),
+    "at the first summary": (
+        "a chapter that ends at summary 1 begins at summary 1",
+        lambda s: chapters(s, 1, attrs.evolve(s.tree.chapters_at(SummaryId(3))[0], last=SummaryId(1))),
     ),
     "another label": (
         "the chapter 1..3 does not say what stands under it",
