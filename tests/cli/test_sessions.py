@@ -96,7 +96,7 @@ def test_show_for_machines_has_c_r_and_h(session: Path) -> None:
     assert shown["compressed"][0]["verdict"] == {"is": "accepted", "despite": None}
     assert shown["raw"] == []
     assert shown["instructions"] == ["oak avoids chrome"]
-    assert shown["hints"]["lessons"] == ["look at linen"]
+    assert shown["hints"]["lessons"] == [{"boundary": 1, "text": "look at linen"}]
     assert shown["hints"]["subgoals"][0]["verdict"]["feedback"] == "oak avoids chrome"
     assert shown["boundary"] == 1
 
@@ -111,7 +111,7 @@ def test_a_version_that_is_not_there_is_refused(session: Path, version: int) -> 
 
 def test_check_says_how_many_versions_hold(session: Path) -> None:
     """A sound session passes, for people and for machines."""
-    assert mage("check", session).out.endswith("13 versions, all hold I1 to I10\n")
+    assert mage("check", session).out.endswith("13 versions, all hold I1 to I12\n")
     assert json.loads(mage("check", session, "--json").out) == {"versions": 13, "steps": 4, "sound": True}
 
 

@@ -150,7 +150,7 @@ def test_tree_show_and_check_read_from_a_store(url: str, tmp_path: Path, version
     for command in (["tree"], ["tree", "--json"], ["show", "--json"]):
         stored = mage(*command, f"{url}#main{at}")
         assert (stored.status, stored.out) == (0, mage(*command, f"{tmp_path}/story.jsonl{at}").out)
-    assert mage("check", f"{url}#main").out.endswith("13 versions, all hold I1 to I10\n")
+    assert mage("check", f"{url}#main").out.endswith("13 versions, all hold I1 to I12\n")
 
 
 def test_fork_and_revise_go_on_from_an_earlier_version(url: str) -> None:
@@ -181,7 +181,11 @@ def test_diff_tells_what_differs(url: str, tmp_path: Path) -> None:
     assert (same.status, same.out.splitlines()[-1]) == (0, "nothing differs in C, R and H")
     ran = mage("diff", f"{url}#try", f"{url}#main@9")
     assert ran.status == 1
-    assert ran.out.splitlines()[2:] == ["H lessons", "  - look at glass", "  + look at linen"]
+    assert ran.out.splitlines()[2:] == [
+        "H lessons",
+        "  - [Step 1] look at glass",
+        "  + [Step 1] look at linen",
+    ]
     told = json.loads(mage("diff", f"{url}#try@9", f"{url}#main", "--json").out)
     assert told["differ"]
     assert [each["text"] for each in told["parts"]["compressed"]["right"]] == ["linen chair bought"]

@@ -151,12 +151,13 @@ def test_a_judge_hears_what_else_was_tried_on_the_way() -> None:
 def test_what_stands_above_is_part_of_what_is_answered() -> None:
     """Another text or another verdict above the summary is another question, also where C is folded (D5)."""
     digests = set()
-    for text, verdict in (("one", Passed()), ("two", Passed()), ("one", Failed("no"))):
+    origin = Failed("no", boundary=StepId(0))
+    for text, verdict in (("one", Passed()), ("two", Passed()), ("one", Failed("no")), ("one", origin)):
         first = compress(grown(start("task"), "a"), text).unwrap()
         judged = apply_verdict(first, verdict, first.digest).unwrap()
         above = accept(judged) if isinstance(judged, Rejected) else judged
         digests.add(compress(grown(above, "b"), "second").unwrap().digest)
-    assert len(digests) == 3
+    assert len(digests) == 4
 
 
 def test_since_root_brings_every_step_under_the_same_digest() -> None:
