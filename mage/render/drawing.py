@@ -169,10 +169,10 @@ def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[Line]
             told = f"  ▤ chapter  [Step {line.label}..{line.boundary}] {one_line(line.text, 64)}"
             lines.append(DrawnLine(depth, told, "note"))
             continue
-        interim = "interim " * (line.kind == "fallback")
+        interim = "interim, " * (line.kind == "fallback")
         count = f"{len(line.covers)} step{'s' * (len(line.covers) > 1)}"
         word, style = _word(line.verdict), _style(line.verdict)
-        told = f"  ■ {interim}{word}  [Step {line.label}] ({count}) {one_line(line.text, 64)}"
+        told = f"  ■ {word}  [Step {line.label}] ({interim}{count}) {one_line(line.text, 64)}"
         lines.append(DrawnLine(depth, told, style))
         lines += [
             DrawnLine(depth, f"    because: {one_line(why, 90)}", style) for why in _reasons(line.verdict)
