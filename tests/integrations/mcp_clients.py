@@ -61,7 +61,13 @@ class Hand:
     async def judge(self, digest: str, feedback: str = "", fault: str = "execution") -> Said:
         """Answer what waits for a verdict: it has failed where there is feedback."""
         passed, why = not feedback, fault if feedback else "none"
-        given = {"reasoning": "", "passed": passed, "fault": why, "feedback": feedback}
+        given = {
+            "reasoning": "",
+            "passed": passed,
+            "fault": why,
+            "boundary": None,
+            "feedback": feedback,
+        }
         return await self("verdict", digest=digest, **given)
 
     async def go_back(self, step: int, lesson: str = "") -> Said:

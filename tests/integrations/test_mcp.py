@@ -151,7 +151,7 @@ def test_a_refusal_is_words_and_changes_nothing() -> None:
             (await hand("compress", text=" ", version=version), "say what the steps achieved"),
             (await hand("compress", text="x", version=version, more=1), "'more' was unexpected"),
             (await hand.judge("0" * 64), "nothing waits for a verdict"),
-            (await hand("look", step=3, boundary=None, page=0), "these are: 0"),
+            (await hand("look", step=3, boundary=None, page=0), "these are: [Step 0..1]"),
             (await hand("look", step=0, boundary=None, page=99_999), "there is no page 99999"),
             (await hand("state", page=-1), "there is no page -1"),
             (await hand("history", page=99), "there is no page 99"),
@@ -437,10 +437,10 @@ def test_what_is_long_is_told_in_pages() -> None:
         pending = await hand.summarize("Much was seen.")
         assert pending["more"] is not None
         assert "look, step 0" in pending.words
-        judged = await pages_of(hand, "look", step=0)
+        judged = await pages_of(hand, "look", step=0, boundary=None)
         assert judged[0]["text"] == pending["text"]
         await hand.judge(pending["digest"])
-        return state, await pages_of(hand, "look", step=0), await pages_of(hand, "history")
+        return state, await pages_of(hand, "look", step=0, boundary=None), await pages_of(hand, "history")
 
     state, steps, history = played(told)
     for pages in (state, steps, history):

@@ -34,7 +34,7 @@ async def story(one: Hand, other: Hand) -> Said:
     left = await other("revise", step=1, lesson=LESSON, version=failed["version"])
     assert "buy[chrome chair]" in left["told"]
     assert LESSON in left["text"]
-    assert "Bought for $310." in (await one("look", step=0, page=0))["text"]
+    assert "Bought for $310." in (await one("look", step=0, boundary=None, page=0))["text"]
     await other.grow("buy[linen chair]", "Bought for $145.")
     await one.judge((await one.summarize(LINEN))["digest"])
     await other("fork", new="cheaper", version=4)
@@ -71,7 +71,7 @@ def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     async def failed(hand: Hand) -> None:
         waiting = await hand("state", page=0)
         assert waiting["digest"] in waiting.words
-        assert "buy[chrome chair]" in (await hand("look", step=0, page=0))["text"]
+        assert "buy[chrome chair]" in (await hand("look", step=0, boundary=None, page=0))["text"]
         await hand.judge(waiting["digest"], FEEDBACK)
 
     async def revised(hand: Hand) -> None:
