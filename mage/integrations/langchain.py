@@ -26,16 +26,17 @@ except ModuleNotFoundError as _missing:
         "mage.integrations.langchain needs its extra: pip install 'mage-state[langchain]'", name=_missing.name
     ) from None
 
-from mage.chat import COMPRESS, REVISE, AssistantReply, ToolCall, ToolResult, canonical
+from mage.chat import AssistantReply, ToolCall, ToolResult, canonical
 from mage.effects import Tool
 from mage.memory import AsyncMemory, Memory
+from mage.memory.exchange import OWN
 
 Parts: TypeAlias = Sequence[str | AssistantReply | ToolResult]
 Request: TypeAlias = middleware.ModelRequest[Any]
 Response: TypeAlias = middleware.ModelResponse[Any]
 Called: TypeAlias = middleware.ToolCallRequest
 Came: TypeAlias = ToolMessage | Command[Any]
-_OWN: Final = (COMPRESS.name, REVISE.name)
+_OWN: Final = frozenset(own.name for own in OWN)
 _BARRED: Final = "mage: not done"
 _TRIES: Final = 3  # how often a model is asked that ends and may not
 
@@ -57,7 +58,7 @@ class MageState(AgentState[Any]):
 class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
     """Follows the graph's transcript before each call of the model, and sends S in its place.
 
-    It brings two tools, `compress` and `revise`. While a summary has failed, no other tool is carried out; a model
+    It brings `compress`, `revise` and `look`. While a summary has failed, no other tool is carried out; a model
     that ends then is asked to go on. Memories stay open until `close` or `aclose`.
 
     Args:
@@ -71,7 +72,7 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
         self._opens = opens
         self._kept: dict[str, Memory] = {}
         self._awaited: dict[str, AsyncMemory] = {}
-        self.tools = list(map(_tool, (COMPRESS, REVISE)))
+        self.tools = list(map(_tool, OWN))
 
     def wrap_model_call(
         self, request: Request, handler: Callable[[Request], Response]

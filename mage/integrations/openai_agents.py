@@ -22,14 +22,15 @@ except ModuleNotFoundError as _missing:
         name=_missing.name,
     ) from None
 
-from mage.chat import COMPRESS, REVISE, AssistantReply, ToolResult, canonical, read_reply
+from mage.chat import AssistantReply, ToolResult, canonical, read_reply
 from mage.chat.prompts import MEMORY
 from mage.effects import Tool
 from mage.memory import AsyncMemory
+from mage.memory.exchange import OWN
 
 Item: TypeAlias = Mapping[str, Any]
 
-_OWN: Final = (COMPRESS.name, REVISE.name)
+_OWN: Final = frozenset(own.name for own in OWN)
 
 
 @final
@@ -51,8 +52,8 @@ class MageSession:
 
     @property
     def tools(self) -> list[FunctionTool]:
-        """`compress` and `revise`, for the agent's list of tools."""
-        return [_tool(COMPRESS), _tool(REVISE)]
+        """`compress`, `revise` and `look`, for the agent's list of tools."""
+        return list(map(_tool, OWN))
 
     async def show(self, data: CallModelData[Any]) -> ModelInputData:
         """Take what is new in the input of a run, and return S in its place: `RunConfig(call_model_input_filter=...)`."""

@@ -33,11 +33,12 @@ except ModuleNotFoundError as _missing:
         name=_missing.name,
     ) from None
 
-from mage.chat import COMPRESS, REVISE, AssistantReply, ToolCall, ToolResult
+from mage.chat import AssistantReply, ToolCall, ToolResult
 from mage.effects import Tool as Declared
 from mage.memory import AsyncMemory
+from mage.memory.exchange import OWN
 
-_OWN: Final = (COMPRESS.name, REVISE.name)
+_OWN: Final = frozenset(own.name for own in OWN)
 _BARRED: Final = {"mage": "not done"}
 
 
@@ -45,7 +46,7 @@ _BARRED: Final = {"mage": "not done"}
 class MageCapability(AbstractCapability[Any]):
     """Follows the message history before each request to the model, and sends S in its place.
 
-    It brings two tools, `compress` and `revise`. While a summary has failed, no other tool is carried out; a model
+    It brings `compress`, `revise` and `look`. While a summary has failed, no other tool is carried out; a model
     that ends then is asked to go on, as often as the agent's retries of its output allow. Memories stay open until
     `close`.
 
@@ -58,8 +59,8 @@ class MageCapability(AbstractCapability[Any]):
         self._kept: dict[str, AsyncMemory] = {}
 
     def get_toolset(self) -> FunctionToolset[Any]:
-        """Return `compress` and `revise`."""
-        return FunctionToolset([_tool(COMPRESS), _tool(REVISE)])
+        """Return `compress`, `revise` and `look`."""
+        return FunctionToolset(list(map(_tool, OWN)))
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
