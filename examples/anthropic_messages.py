@@ -25,9 +25,8 @@ def main(store: str = "messages.db", **more: Any) -> str | None:  # such as thin
         (system, user), schema = judge_messages(request), verdict_schema(request)
         form = {"format": {"type": "json_schema", "schema": schema}}
         reply = ask(system=system.text, messages=[{"role": "user", "content": user.text}], output_config=form)
-        said = json.loads(reply.content[-1].text)
-        failed = mage.Failed(said["feedback"], said["fault"], said.get("boundary"))
-        return mage.Passed() if said["passed"] else failed
+        said: Any = json.loads(reply.content[-1].text).get
+        return mage.Passed() if said("passed") else mage.Failed(*map(said, ("feedback", "fault", "boundary")))
 
     with mage.Memory.open(store, "shop", task=TASK, judge=judge) as memory:
         while True:

@@ -36,7 +36,7 @@ Request: TypeAlias = middleware.ModelRequest[Any]
 Response: TypeAlias = middleware.ModelResponse[Any]
 Called: TypeAlias = middleware.ToolCallRequest
 Came: TypeAlias = ToolMessage | Command[Any]
-_OWN: Final = frozenset(own.name for own in OWN)
+_OWN: Final = {"mage": "own"}
 _BARRED: Final = "mage: not done"
 _TRIES: Final = 3  # how often a model is asked that ends and may not
 
@@ -84,6 +84,7 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
         if stands and memory.departs(parts, stands["version"]):
             with memory.session.fork(f"{name}~{uuid4().hex[:8]}", at=stands["version"]) as fork:
                 memory = self._memory(fork.name)
+        memory.give_way([getattr(tool, "name", "") for tool in _theirs(request)])
         memory.follow(parts)
         for left in reversed(range(_TRIES)):
             shown = memory.messages("chat", beside=_beside(request))
@@ -103,6 +104,7 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
         if stands and await memory.departs(parts, stands["version"]):
             async with await memory.session.fork(f"{name}~{uuid4().hex[:8]}", at=stands["version"]) as fork:
                 memory = await self._amemory(fork.name)
+        memory.give_way([getattr(tool, "name", "") for tool in _theirs(request)])
         await memory.follow(parts)
         for left in reversed(range(_TRIES)):
             shown = await memory.messages("chat", beside=_beside(request))
@@ -145,9 +147,8 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
 
 def _tool(own: Tool) -> StructuredTool:
     """Return a tool that only notes: it is done before the next call of the model, once all results are there."""
-    schema = dict(own.parameters)
-    described: dict[str, Any] = {"name": own.name, "description": own.description, "args_schema": schema}
-    return StructuredTool(func=lambda **_: "noted", **described)
+    described: dict[str, Any] = {"name": own.name, "description": own.description, "metadata": _OWN}
+    return StructuredTool(func=lambda **_: "noted", args_schema=dict(own.parameters), **described)
 
 
 def _name(stands: Stands | None) -> str:
@@ -176,14 +177,13 @@ def _reply(message: AIMessage) -> AssistantReply:
 
 def _answer(response: Response) -> AssistantReply | None:
     """Return the words with which the model ends; None where it goes on, or gave what its host asked for."""
-    last = response.result[-1]
-    if not isinstance(last, AIMessage) or response.structured_response is not None:
-        return None
-    return None if (reply := _reply(last)).calls else reply
+    last, structured = response.result[-1], response.structured_response
+    reply = _reply(last) if isinstance(last, AIMessage) and structured is None else None
+    return None if reply is None or reply.calls else reply
 
 
 def _theirs(request: Request) -> list[BaseTool | dict[str, Any]]:
-    return [tool for tool in request.tools if getattr(tool, "name", "") not in _OWN]
+    return [tool for tool in request.tools if getattr(tool, "metadata", None) != _OWN]
 
 
 def _beside(request: Request) -> list[object]:
@@ -197,5 +197,5 @@ def _sending(request: Request, shown: Iterable[Mapping[str, Any]], memory: Memor
 
 def _barred(request: Called, memory: Memory | AsyncMemory) -> ToolMessage | None:
     name, key = request.tool_call["name"], request.tool_call["id"]
-    why = "" if name in _OWN else memory.may_act()
+    why = "" if getattr(request.tool, "metadata", None) == _OWN else memory.may_act()
     return ToolMessage(why, tool_call_id=key, name=name, status="error", artifact=_BARRED) if why else None

@@ -10,10 +10,10 @@ run short, and the session that carries it over from one run to the next.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, TypeAlias, cast, final
 
 try:
-    from agents import FunctionTool, TResponseInputItem
+    from agents import AgentBase, FunctionTool, TResponseInputItem
     from agents.memory import SessionSettings
     from agents.run import CallModelData, ModelInputData
 except ModuleNotFoundError as _missing:
@@ -26,11 +26,9 @@ from mage.chat import AssistantReply, ToolResult, canonical, read_reply
 from mage.chat.prompts import MEMORY
 from mage.effects import Tool
 from mage.memory import AsyncMemory
-from mage.memory.exchange import OWN
+from mage.memory.exchange import OWN, own_beside
 
 Item: TypeAlias = Mapping[str, Any]
-
-_OWN: Final = frozenset(own.name for own in OWN)
 
 
 @final
@@ -58,10 +56,9 @@ class MageSession:
     async def show(self, data: CallModelData[Any]) -> ModelInputData:
         """Take what is new in the input of a run, and return S in its place: `RunConfig(call_model_input_filter=...)`."""
         given = data.model_data
+        tools = _theirs(data.agent)
+        self._memory.give_way([tool.name for tool in tools])
         await self._memory.follow(_parts(cast("list[Item]", given.input)))
-        tools = [
-            tool for tool in data.agent.tools if isinstance(tool, FunctionTool) and tool.name not in _OWN
-        ]
         schemas = [[tool.name, tool.description, tool.params_json_schema] for tool in tools]
         shown = await self._memory.messages("responses", beside=[given.instructions or "", *schemas])
         return ModelInputData(input=cast("list[TResponseInputItem]", shown), instructions=given.instructions)
@@ -97,10 +94,20 @@ class MageSession:
 def _tool(own: Tool) -> FunctionTool:
     """Return a tool that only notes: it is done before the next call of the model, once all results are there."""
 
-    async def noted(context: object, arguments: str) -> str:
-        return "noted"
+    def is_enabled(_: object, agent: AgentBase) -> bool:
+        return own in own_beside([tool.name for tool in _theirs(agent)])
 
-    return FunctionTool(own.name, own.description, dict(own.parameters), noted, strict_json_schema=True)
+    return FunctionTool(own.name, own.description, dict(own.parameters), _noted, is_enabled=is_enabled)
+
+
+async def _noted(context: object, arguments: str) -> str:
+    return "noted"
+
+
+def _theirs(agent: AgentBase) -> list[FunctionTool]:
+    return [
+        tool for tool in agent.tools if isinstance(tool, FunctionTool) and tool.on_invoke_tool is not _noted
+    ]
 
 
 def _is_call(item: Item) -> bool:

@@ -26,7 +26,7 @@ try:
     )
     from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
     from pydantic_ai.tools import ToolDefinition
-    from pydantic_ai.toolsets import FunctionToolset
+    from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool, WrapperToolset
 except ModuleNotFoundError as _missing:
     raise ModuleNotFoundError(
         "mage.integrations.pydantic_ai needs its extra: pip install 'mage-state[pydantic-ai]'",
@@ -36,9 +36,9 @@ except ModuleNotFoundError as _missing:
 from mage.chat import AssistantReply, ToolCall, ToolResult
 from mage.effects import Tool as Declared
 from mage.memory import AsyncMemory
-from mage.memory.exchange import OWN
+from mage.memory.exchange import own_beside
 
-_OWN: Final = frozenset(own.name for own in OWN)
+_OWN: Final = {"mage": "own"}
 _BARRED: Final = {"mage": "not done"}
 
 
@@ -58,9 +58,9 @@ class MageCapability(AbstractCapability[Any]):
         self._opens = opens
         self._kept: dict[str, AsyncMemory] = {}
 
-    def get_toolset(self) -> FunctionToolset[Any]:
-        """Return `compress`, `revise` and `look`."""
-        return FunctionToolset(list(map(_tool, OWN)))
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        """Return the agent's tools, and beside them `compress`, `revise` and `look`."""
+        return _Beside(toolset)
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -69,6 +69,7 @@ class MageCapability(AbstractCapability[Any]):
         history, asked = request_context.messages, request_context.model_request_parameters
         parts = list(_parts(history, _outputs(asked)))
         memory = await self._memory(ctx, parts)
+        memory.give_way([tool.name for tool in _theirs(asked)])
         await memory.follow(parts)
         shown = await memory.messages("chat", beside=_beside(history, asked))
         request_context.messages = _sent(history, "".join(message["content"] for message in shown))
@@ -97,7 +98,7 @@ class MageCapability(AbstractCapability[Any]):
         Raises:
             SkipToolExecution: one has.
         """
-        why = "" if call.tool_name in _OWN else (await self._memory(ctx)).may_act()
+        why = "" if tool_def.metadata == _OWN else (await self._memory(ctx)).may_act()
         if why:
             raise SkipToolExecution(ToolReturn(why, metadata=_BARRED))
         return args
@@ -124,8 +125,24 @@ def _tool(own: Declared) -> Tool[Any]:
         return "noted"
 
     tool: Tool[Any] = Tool.from_schema(noted, own.name, own.description, dict(own.parameters))
-    tool.strict = True
+    tool.strict, tool.metadata = True, _OWN
     return tool
+
+
+@final
+class _Beside(WrapperToolset[Any]):
+    """The tools of an agent, and ours: `look` stands behind one of theirs of this name."""
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        theirs = await self.wrapped.get_tools(ctx)
+        ours = FunctionToolset[Any](list(map(_tool, own_beside(theirs))))
+        return {**theirs, **await ours.get_tools(ctx)}
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        is_ours = tool.tool_def.metadata == _OWN
+        return "noted" if is_ours else await self.wrapped.call_tool(name, tool_args, ctx, tool)
 
 
 def _outputs(asked: ModelRequestParameters) -> tuple[str, ...]:
@@ -162,9 +179,12 @@ def _reply(response: ModelResponse, outputs: Sequence[str]) -> AssistantReply:
 def _beside(history: Sequence[ModelMessage], asked: ModelRequestParameters) -> list[object]:
     """Return what goes with S: the words of the host, and the tools that are not ours."""
     words = [part.content for part in history[0].parts if part.part_kind == "system-prompt"]
-    tools = [tool for tool in (*asked.function_tools, *asked.output_tools) if tool.name not in _OWN]
-    schemas = [[tool.name, tool.description or "", tool.parameters_json_schema] for tool in tools]
+    schemas = [[tool.name, tool.description or "", tool.parameters_json_schema] for tool in _theirs(asked)]
     return [_instructions(history) or "", *words, *schemas]
+
+
+def _theirs(asked: ModelRequestParameters) -> list[ToolDefinition]:
+    return [tool for tool in (*asked.function_tools, *asked.output_tools) if tool.metadata != _OWN]
 
 
 def _instructions(history: Sequence[ModelMessage]) -> str | None:

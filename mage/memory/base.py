@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, cast, get_args
 
@@ -19,10 +19,7 @@ from mage.chat import (
     written,
 )
 from mage.chat.prompts import MEMORY
-from mage.effects import (
-    Decide,
-    Observed,
-)
+from mage.effects import Decide, Observed, Tool
 from mage.effects.program import Program
 from mage.engine import Accept, Rejected, State
 from mage.engine.journal import Operation
@@ -35,6 +32,7 @@ from mage.memory.exchange import (
     forget_told,
     grow,
     instruct,
+    own_beside,
     results_of,
     why_barred,
 )
@@ -57,6 +55,11 @@ from mage.tokens import TokenCounter
 S = TypeVar("S", bound=Readable)
 
 
+def _tokens(own: Iterable[Tool], counter: TokenCounter) -> int:
+    """Return what a memory itself puts around S: its words, and its tools."""
+    return sum(map(counter.count, [MEMORY.text, *map(canonical, declared(own, "chat"))]))
+
+
 class MemoryBase(Generic[S]):
     """What both twins have in common: everything that performs nothing."""
 
@@ -67,8 +70,8 @@ class MemoryBase(Generic[S]):
         self._home = Home(f"session {session.name!r}")  # its lock, too, is of no use in a fork of the process
         self._hooks = hooks
         self._counter = counter
-        own = [MEMORY.text, *map(canonical, declared(OWN, "chat"))]
-        self._own_tokens = sum(map(counter.count, own))
+        self._own: tuple[Tool, ...] = OWN
+        self._own_tokens = _tokens(OWN, counter)
         self._run = Run(Meter(counter), self._own_tokens)
         self._policy = policy
         self._tally = Tally(is_lenient=True)
@@ -87,7 +90,9 @@ class MemoryBase(Generic[S]):
         return self._session
 
     def tools(self, style: Style = "chat") -> list[dict[str, Any]]:
-        """Return the tools by which the model changes its own state, and looks into it: `compress`, `revise` and `look`, always the same.
+        """Return the tools by which the model changes its own state, and looks into it: `compress`, `revise` and `look`.
+
+        They are always the same, but for `look` where a host's tool has its name; see `give_way`.
 
         Args:
             style: of OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
@@ -96,7 +101,15 @@ class MemoryBase(Generic[S]):
             BadAgent: there is no such style.
         """
         require_one_of("style", style, get_args(Style))
-        return declared(OWN, style)
+        return declared(self._own, style)
+
+    def give_way(self, names: Container[str]) -> None:
+        """Hear the names of the host's tools: where one is `look`, ours is not offered, and a call of it is the host's.
+
+        It stays so: once the host's, always the host's. `compress` and `revise` give way to nobody.
+        """
+        if len(self._own) == len(OWN) and (own := own_beside(names)) != OWN:
+            self._own, self._own_tokens = own, _tokens(own, self._counter)
 
     def may_act(self) -> str:
         """Return in words why no action is to be performed now; empty where it may be. For hosts that perform themselves.
@@ -167,8 +180,8 @@ class MemoryBase(Generic[S]):
         return turn
 
     def _taking(self, reply: AssistantReply, results: Results | None) -> Take:
-        given = None if results is None else results_of(reply, results)
-        take = Take(reply, given, self._tally, self._told)
+        given = None if results is None else results_of(reply, results, [own.name for own in self._own])
+        take = Take(reply, given, self._tally, self._told, self._own)
         if self._begun is not None and self._begun.reply == reply:
             take = attrs.evolve(take, recorded=self._begun.recorded, came=self._begun.came)
         self._begun = take

@@ -10,7 +10,7 @@ They are programs over the same parts as the agent's loop (`mage.agent.loop`), w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar, cast, final
 
 import attrs
@@ -29,7 +29,7 @@ from mage.chat import (
     misfit,
     read_arguments,
 )
-from mage.effects import ActionEffect, Decide, LookInto, Observed
+from mage.effects import ActionEffect, Decide, LookInto, Observed, Tool
 from mage.effects.program import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
@@ -49,7 +49,6 @@ _TRIES: Final = 64
 """How often a turn begins again because somebody else has written."""
 OWN: Final = (COMPRESS, REVISE, LOOK)
 """What a model may do to its own state, and how it looks into it: the tools that a memory declares."""
-_OWN: Final = {tool.name: tool for tool in OWN}
 Meta: TypeAlias = Mapping[str, object]
 Results: TypeAlias = Mapping[str, "str | Observed"] | Sequence["str | Observed"]
 """What came back from calls that the host has carried out: by call id; or one for each call to a tool of its own, in
@@ -138,9 +137,9 @@ def readable(call: ToolCall) -> Call | str:
     return made if made.name else "a call without the name of a tool"
 
 
-def is_own(call: ToolCall) -> bool:
-    """Tell whether a call is about the agent's own state."""
-    return call.name in _OWN
+def own_beside(names: Container[str]) -> tuple[Tool, ...]:
+    """Return the tools that a memory declares beside a host's of these names: ours named `look` gives way."""
+    return tuple([own for own in OWN if own is not LOOK or LOOK.name not in names])
 
 
 def why_barred(state: State) -> str:
@@ -209,6 +208,7 @@ class Take:
             the host is asked to carry them out now.
         tally: what the journal says, among it what was recorded of this reply before.
         told: how many of the run's notices the model had seen when it replied; taken out by the first look.
+        own: the tools that are about the agent's own state; all others are the host's.
         recorded: the places of the calls that this turn has recorded, where it begins again.
         came: by place, what came back from the calls that the host has carried out for this turn.
     """
@@ -217,6 +217,7 @@ class Take:
     results: Sequence[Observed | None] | None
     tally: Tally
     told: list[int]
+    own: tuple[Tool, ...]
     recorded: set[int] = attrs.field(factory=set)
     came: dict[int, Observed] = attrs.field(factory=dict)
 
@@ -229,17 +230,20 @@ class Take:
         unread: list[str] = []
         fresh = list(self._fresh())
         for place, call in fresh:
-            if not is_own(call):
+            if not self._is_own(call):
                 held.extend(await self._step(run, place, call, held, unread))
         if unread:
             told = "A call of your last reply could not be read, and was not done:"
             await run.notice("unusable", told, *unread)
-        await self._own(run, [(place, call) for place, call in fresh if is_own(call)], held)
+        await self._own(run, [(place, call) for place, call in fresh if self._is_own(call)], held)
         self.recorded.update(place for place, _ in fresh)
         if was_shown and self.reply.calls and not fresh:  # some servers number the calls of each reply alike
             told = "Your last reply was the one before once more, with the ids of its calls: nothing was done again."
             await run.notice("refused", told)
         return Taken(await self._finishes(run), self.reply.text)
+
+    def _is_own(self, call: ToolCall) -> bool:
+        return any(own.name == call.name for own in self.own)
 
     async def _finishes(self, run: Run) -> bool:
         """Tell whether the reply is the answer: no call, all there, and nothing that was claimed has failed."""
@@ -295,7 +299,7 @@ class Take:
         One without an id is never known; of several with one id, as many as were recorded.
         """
         known = Counter(self.tally.calls if self.reply.digest == self.tally.reply else ())
-        for place, call in sorted(enumerate(self.reply.calls), key=lambda found: is_own(found[1])):
+        for place, call in sorted(enumerate(self.reply.calls), key=lambda found: self._is_own(found[1])):
             is_known = bool(call.id) and known[call.id] > 0
             known[call.id] -= is_known
             if not is_known and place not in self.recorded:
@@ -311,7 +315,7 @@ class Take:
 
         It is the first one in the reply, also where that was done before the reply was handed in again.
         """
-        first = next((place for place, call in enumerate(self.reply.calls) if is_own(call)), None)
+        first = next((place for place, call in enumerate(self.reply.calls) if self._is_own(call)), None)
         doing = [(place, call) for place, call in own if place == first] if not held else []
         not_done = [*held, *[call.name for _, call in own[len(doing) :]]]
         if len(own) > 1:
@@ -321,7 +325,8 @@ class Take:
         for place, call in doing:
             before = self.tally.commands
             try:
-                await _done(run, call, self._meta(call))
+                tool = next(own for own in self.own if own.name == call.name)
+                await _done(run, tool, call, self._meta(call))
             except Overtaken:
                 if self.tally.commands == before:
                     await run.notice("refused", "Not done, of your last reply:", call.name)
@@ -331,9 +336,8 @@ class Take:
                     self.recorded.add(place)
 
 
-async def _done(run: Run, call: ToolCall, meta: Meta) -> None:
+async def _done(run: Run, tool: Tool, call: ToolCall, meta: Meta) -> None:
     made = readable(call)
-    tool = _OWN[call.name]
     given = {} if isinstance(made, str) else completed(tool, made.arguments)
     wrong = made if isinstance(made, str) else misfit(given, tool.parameters, tool.name)
     if wrong is not None:
@@ -449,8 +453,8 @@ def given_of(results: Results | None, perform: object) -> Results | None:
     return None
 
 
-def results_of(reply: AssistantReply, results: Results) -> list[Observed | None]:
-    """Return for each call of a reply what came back, None where it was not carried out.
+def results_of(reply: AssistantReply, results: Results, own: Container[str]) -> list[Observed | None]:
+    """Return for each call of a reply what came back, None where it was not carried out; `own` are names of our tools.
 
     Raises:
         ValueError: a result of no call, or another number of results than of calls.
@@ -461,8 +465,8 @@ def results_of(reply: AssistantReply, results: Results) -> list[Observed | None]
         if unknown:
             raise ValueError(f"a result for the call {unknown[0]!r}, which the reply does not make")
         return [observed_in(results[call.id]) if call.id in results else None for call in reply.calls]
-    theirs = [call for call in reply.calls if not is_own(call)]
+    theirs = [call for call in reply.calls if call.name not in own]
     if len(results) != len(theirs):
         raise ValueError(f"{len(results)} results for {len(theirs)} calls to the host's tools")
     left = iter(results)
-    return [None if is_own(call) else observed_in(next(left)) for call in reply.calls]
+    return [None if call.name in own else observed_in(next(left)) for call in reply.calls]
