@@ -58,7 +58,7 @@ class MageState(AgentState[Any]):
 class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
     """Follows the graph's transcript before each call of the model, and sends S in its place.
 
-    It brings `compress`, `revise` and `look`. While a summary has failed, no other tool is carried out; a model
+    It brings `compress`, `revise` and `look`, which stands behind a tool of yours of this name. While a summary has failed, no other tool is carried out; a model
     that ends then is asked to go on. Memories stay open until `close` or `aclose`.
 
     Args:
@@ -177,8 +177,8 @@ def _reply(message: AIMessage) -> AssistantReply:
 
 def _answer(response: Response) -> AssistantReply | None:
     """Return the words with which the model ends; None where it goes on, or gave what its host asked for."""
-    last, structured = response.result[-1], response.structured_response
-    reply = _reply(last) if isinstance(last, AIMessage) and structured is None else None
+    last, other = response.result[-1], response.structured_response
+    reply = _reply(last) if isinstance(last, AIMessage) and other is None else None
     return None if reply is None or reply.calls else reply
 
 

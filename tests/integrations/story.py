@@ -229,6 +229,33 @@ def hasty_end(prompt: Prompt) -> Reply:
     return told_by(_EARLY, prompt)
 
 
+LOOKED: Final = 'look {"at":"pond"}'
+FROG: Final = "A frog sits there."
+
+
+def looker(prompt: Prompt) -> Reply:
+    """Look at the pond by the host's own tool, and say so."""
+    return Reply(END) if FROG in prompt.text else Reply(calls=(("look", {"at": "pond"}),))
+
+
+def look(at: str) -> str:
+    """Look at a place."""
+    return FROG
+
+
+def require_their_look(server: ProviderServer, commands: Sequence[Command]) -> None:
+    """The model was offered one `look`, the host's, and what it saw is a step.
+
+    Raises:
+        AssertionError: it was ours, or it was lost.
+    """
+    assert server.refused == []
+    for taken in server.taken:
+        assert sorted(taken.prompt.tools) == ["compress", "look", "revise"]
+        assert "[Step A..B]" not in json.dumps(taken.body["tools"])
+    assert [each.action for each in commands if isinstance(each, Grow)] == [LOOKED]
+
+
 BEFORE: Final = "Buy a desk."
 AFTER: Final = "And now the lamp."
 

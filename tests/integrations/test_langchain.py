@@ -43,10 +43,13 @@ from tests.integrations.story import (
     journal,
     judge,
     judge_of,
+    look,
+    looker,
     of_prices,
     read,
     reader,
     require_the_story,
+    require_their_look,
     require_under_the_mark,
     share,
     shop,
@@ -250,6 +253,17 @@ def test_a_thread_needs_an_id() -> None:
         with pytest.raises(ValueError, match="a session has the name of the thread"):
             run(create_agent(model_at(server), [buy], middleware=[mage]), "invoke", SAID, {})
     assert server.taken == []
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_look_of_the_host_s_goes_before_ours(twin: str) -> None:
+    """Only the host's is offered; it is carried out, and is a step."""
+    store = MemoryStore()
+    with ProviderServer(looker) as server:
+        mage = MageMiddleware(with_judge(store, twin, judge))
+        state = run(create_agent(model_at(server), [look], middleware=[mage]), twin, SAID, MONDAY)
+    assert state["messages"][-1].text == END
+    require_their_look(server, journal(store, "monday"))
 
 
 @pytest.mark.parametrize("twin", TWINS)

@@ -44,9 +44,12 @@ from tests.integrations.story import (
     buy,
     journal,
     judge,
+    look,
+    looker,
     read,
     reader,
     require_the_story,
+    require_their_look,
     require_under_the_mark,
     share,
     shop,
@@ -117,6 +120,19 @@ def test_the_full_story(interface: str) -> None:
             assert body["instructions"] == SYSTEM
             assert [(each["role"], each["content"]) for each in body["input"]] == [("user", shown)]
         assert body["tools"][1:] == memory.tools(interface)
+
+
+def test_a_look_of_the_host_s_goes_before_ours() -> None:
+    """Only the host's is offered; it is carried out, and is a step."""
+    store = MemoryStore()
+
+    async def played(server: ProviderServer) -> str:
+        mage = MageSession(await AsyncMemory.open(store, "monday", task=TASK, judge=awaited))
+        return await run(agent_at(server, mage, look), mage)
+
+    with ProviderServer(looker) as server:
+        assert asyncio.run(played(server)) == END
+    require_their_look(server, journal(store, "monday"))
 
 
 def test_killed_at_any_write_and_resumed_it_is_the_same_story() -> None:

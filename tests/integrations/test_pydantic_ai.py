@@ -42,10 +42,13 @@ from tests.integrations.story import (
     hasty_end,
     journal,
     judge,
+    look,
+    looker,
     of_prices,
     read,
     reader,
     require_the_story,
+    require_their_look,
     require_under_the_mark,
     share,
     shop,
@@ -133,6 +136,16 @@ def test_the_full_story(interface: str) -> None:
         assert [tool for tool in body["tools"] if tool in own] == own
         assert len(body["tools"]) == 1 + len(own)
     assert bodies[0]["tools"] == bodies[-1]["tools"]
+
+
+def test_a_look_of_the_host_s_goes_before_ours() -> None:
+    """Only the host's is offered; it is carried out, and is a step."""
+    store = MemoryStore()
+    with ProviderServer(looker) as server:
+        agent = agent_at(server, MageCapability(opens(store, awaited(judge))))
+        agent.tool_plain(look)
+        assert asyncio.run(agent.run(TASK, conversation_id="monday")).output == END
+    require_their_look(server, journal(store, "monday"))
 
 
 def test_killed_at_any_write_and_resumed_it_is_the_same_story() -> None:
