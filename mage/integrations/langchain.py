@@ -4,9 +4,8 @@
     agent = create_agent("openai:gpt-5", tools=[...], middleware=[MageMiddleware(opens)], checkpointer=...)
     agent.invoke({"messages": [...]}, {"configurable": {"thread_id": "monday"}})
 
-The session has the name of the thread. Where it stood when the model was asked is in the graph's state, so in each
-checkpoint: `state["mage"]` is `{"session": "monday", "version": 12}`. Whoever goes on from an earlier checkpoint goes on
-in a fork of the session at that version: nothing of what was done since is in the way.
+The session has the name of the thread. Where it stood when the model was asked is in each checkpoint: `state["mage"]` is
+`{"session": "monday", "version": 12}`. Whoever goes on from an earlier one goes on in a fork at that version.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

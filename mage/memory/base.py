@@ -106,9 +106,12 @@ class MemoryBase(Generic[S]):
     def give_way(self, names: Container[str]) -> None:
         """Hear the names of the host's tools: where one is `look`, ours is not offered, and a call of it is the host's.
 
-        It stays so: once the host's, always the host's. `compress` and `revise` give way to nobody.
+        It stays so: once the host's, always the host's.
+
+        Raises:
+            BadTool: one is `compress` or `revise`, which give way to nobody.
         """
-        if len(self._own) == len(OWN) and (own := own_beside(names)) != OWN:
+        if (own := own_beside(names)) != OWN:
             self._own, self._own_tokens = own, _tokens(own, self._counter)
 
     def may_act(self) -> str:

@@ -29,7 +29,7 @@ from mage.chat import (
     misfit,
     read_arguments,
 )
-from mage.effects import ActionEffect, Decide, LookInto, Observed, Tool
+from mage.effects import ActionEffect, BadTool, Decide, LookInto, Observed, Tool
 from mage.effects.program import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
@@ -138,7 +138,14 @@ def readable(call: ToolCall) -> Call | str:
 
 
 def own_beside(names: Container[str]) -> tuple[Tool, ...]:
-    """Return the tools that a memory declares beside a host's of these names: ours named `look` gives way."""
+    """Return the tools that a memory declares beside a host's of these names: ours named `look` gives way.
+
+    Raises:
+        BadTool: one is named `compress` or `revise`.
+    """
+    taken = next((own.name for own in OWN if own is not LOOK and own.name in names), None)
+    if taken is not None:
+        raise BadTool(taken, "this name is taken by an operation on the agent's own state")
     return tuple([own for own in OWN if own is not LOOK or LOOK.name not in names])
 
 

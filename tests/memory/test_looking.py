@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import mage
 from mage.chat import Form, Steps
-from mage.effects import Looked, LookInto
+from mage.effects import BadTool, Looked, LookInto
 from mage.engine import Active, State, accept, compress, fold, fold_request, grow, start
 from mage.memory.looking import look_into
 from mage.tokens import EstimateCounter
@@ -142,3 +142,20 @@ def test_a_host_looks_by_itself() -> None:
     assert "Observation: Bought for $310." in memory.look(0)
     with pytest.raises(ValueError, match=r"\[Step 0\.\.1\]"):
         memory.look(5)
+
+
+def test_our_look_gives_way_to_the_host_s() -> None:
+    """Then ours is not offered, and a call of it is the host's, for good; `compress` and `revise` give way to nobody."""
+    memory = opened()
+    everything = memory.tools()
+    for names in (["buy"], ["buy", "look"], []):
+        memory.give_way(names)
+        assert memory.tools() == (everything if names == ["buy"] else everything[:2])
+    memory.messages()
+    memory.take(
+        reply(("look", {"at": "pond"})), perform=lambda call: f"A frog at the {call.arguments['at']}."
+    )
+    assert [step.observation for step in memory.session.state().raw] == ["A frog at the pond."]
+    for name in ("compress", "revise"):
+        with pytest.raises(BadTool):
+            memory.give_way([name])
