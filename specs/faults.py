@@ -260,7 +260,7 @@ FAULTS: Final = (
         "judge_request",
         "the hints show the steps that are judged",
         "hints.py",
-        "if not _holds(summary.covers, step)]",
+        "if step not in own]",
         "if step]",
     ),
     Fault(
@@ -304,8 +304,8 @@ FAULTS: Final = (
         "revise",
         "a failed summary's own boundary is legal",
         "machine.py",
-        "limit = tree.boundary if isinstance(state, Rejected) else tree.next_step",
-        "limit = tree.next_step",
+        "return state.tree.boundary if isinstance(state, Rejected) else state.tree.next_step",
+        "return state.tree.next_step",
     ),
     Fault(
         "revise",
