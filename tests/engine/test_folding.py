@@ -132,6 +132,7 @@ def test_chapters_fold_into_chapters() -> None:
     whole = folded(state, 0, 4, "all")
     assert view(whole).compressed == (Chapter(StepId(0), StepId(4), "all", 1, SummaryId(1), SummaryId(4)),)
     found = inside(whole, 0).unwrap()
+    assert found == Inside(view(whole).compressed[0], view(state).compressed, ())
     assert [line.text for line in found.lines] == ["outer", "four"]
     assert [line.text for line in inside(whole, 0, 3).unwrap().lines] == ["inner", "three"]
     assert [line.text for line in inside(whole, 0, 2).unwrap().lines] == ["one", "two"]

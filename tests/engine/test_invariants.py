@@ -212,6 +212,47 @@ def test_a_chapter_over_a_fallback_is_named() -> None:
     assert broken(12, chapters(state, 2, text)) == ["the chapter 0..2 is blank, or stands for a fallback"]
 
 
+def cut(*, short: bool = False) -> Unverified:
+    """Return a state whose pending subgoal took two fallbacks in; or one, the other going on beyond its end."""
+    state: Active = accept(compress(grow(start("task"), "a", "o"), "base").unwrap())
+    state = accept(compress(grow(state, "b", "o"), "half", "fallback").unwrap())
+    state = accept(compress(grow(grow(state, "c", "o"), "d", "o"), "more", "fallback").unwrap())
+    if short:
+        back = revise(state, 2, "").unwrap().state
+        assert isinstance(back, Active)
+        state = grow(back, "c", "o")
+    return compress(state, "whole").unwrap()
+
+
+WAYS: dict[str, tuple[str, State]] = {
+    "past a summary of the path": (
+        "the way leaves out summaries of the summary path",
+        summary(chaptered(), 4, after=SummaryId(2)),
+    ),
+    "past a fallback": (
+        "summary 4 cannot have taken summary 3 in",
+        asked(summary(cut(), 3, after=SummaryId(1))),
+    ),
+    "by a fallback that goes on beyond": (
+        "summary 4 cannot have taken summary 3 in",
+        asked(summary(cut(short=True), 4, after=SummaryId(3))),
+    ),
+    "by a subgoal in the second place": (
+        "summary 4 cannot have taken summary 3 in",
+        asked(summary(cut(), 3, kind="subgoal")),
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", WAYS)
+def test_a_forged_way_is_named(forgery: str) -> None:
+    """What a subgoal took in runs on from its base, within its covers, each below the one before it (I11)."""
+    said, state = WAYS[forgery]
+    check(cut())
+    check(cut(short=True))
+    assert broken(11, state) == [said]
+
+
 STRAY = Step(StepId(8), StepId(0), "b", "o")
 FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     "no steps at all": ("I1", lambda s: with_tree(s, tail=())),
@@ -254,6 +295,7 @@ FORGERIES: dict[str, tuple[str, Callable[[State], State]]] = {
     ),
     "summary under another id": ("I3", lambda s: summary(s, 1, id=SummaryId(2))),
     "summary below itself": ("I3", lambda s: summary(s, 2, parent=SummaryId(2))),
+    "summary after the one that comes next": ("I3", lambda s: summary(s, 2, after=SummaryId(4))),
     "label off": ("I3", lambda s: summary(s, 2, label=StepId(1))),
     "covers nothing": ("I3", lambda s: summary(s, 3, covers=())),
     "covers with a gap": ("I3", lambda s: summary(s, 1, covers=ids(1, 3))),
@@ -382,6 +424,7 @@ SAID = {
     "summary kept twice": "summary 3 is the head, and another is kept under its id",
     "summary under another id": "summary 1 is missing or misplaced: Summary(id=2, parent=0, after=0, label=0, covers=(1, 2, 3), text='left', kind='subgoal', verdict=Accepted(despite=None))",
     "summary below itself": "summary 2 is missing or misplaced: Summary(id=2, parent=2, after=0, label=0, covers=(4, 5), text='one', kind='fallback', verdict=Accepted(despite=None))",
+    "summary after the one that comes next": "summary 2 is missing or misplaced: Summary(id=2, parent=0, after=4, label=0, covers=(4, 5), text='one', kind='fallback', verdict=Accepted(despite=None))",
     "label off": "summary 2 has label 1, its parent ends at 0",
     "covers nothing": "summary 3 covers nothing",
     "covers with a gap": "summary 1 covers step 3, which does not follow step 1",
