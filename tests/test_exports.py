@@ -16,7 +16,10 @@ import mage.session
 import mage.stores
 import mage.testing
 
-HEAVY = ("openai", "hypothesis", "typer", "rich", "jsonschema", "pydantic", "json", "asyncio", "toktok")
+HEAVY = (
+    *("openai", "hypothesis", "typer", "rich", "jsonschema", "pydantic", "json", "asyncio", "toktok"),
+    *("agents", "langchain", "langgraph", "pydantic_ai"),
+)
 
 
 def test_all_is_exact() -> None:

@@ -2,6 +2,7 @@
 
 from mage.memory.events import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
 from mage.memory.exchange import Call, MemoryBusy, Stopped, Taken
+from mage.memory.follow import Transcript
 from mage.memory.guards import BadAgent, NotAwaitable
 from mage.memory.memory import AsyncMemory, Memory
 from mage.memory.policy import BadPolicy, Policy
@@ -23,4 +24,5 @@ __all__ = [
     "RunEnded",
     "Stopped",
     "Taken",
+    "Transcript",
 ]

@@ -33,9 +33,11 @@ from mage.memory.exchange import (
     Take,
     Taken,
     grow,
+    instruct,
     results_of,
     why_barred,
 )
+from mage.memory.follow import Transcript, begins, goes_on, marked, turns
 from mage.memory.guards import (
     BadAgent,
     require_one_of,
@@ -73,6 +75,7 @@ class MemoryBase(Generic[S]):
         self._state: State | None = None
         self._told: list[int] = []
         self._begun: Take | None = None  # what raised, until the model is asked again
+        self._followed: list[str] = []  # the marks of the transcript that was followed last, as far as it was
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} over {self._session!r}>"
@@ -173,3 +176,19 @@ class MemoryBase(Generic[S]):
     def _taken(self, taken: Taken) -> Taken:
         self._begun = None
         return taken
+
+    def _following(self, transcript: Transcript) -> Callable[[Run], Program[None]]:
+        parts = turns(transcript)
+        marks = marked(parts)
+
+        async def turn(run: Run) -> None:
+            first = begins(marks, self._followed, self._tally)
+            for place in range(first, len(parts)):
+                part = parts[place]
+                if not isinstance(part, str):
+                    self._taken(await self._taking(part.reply, part.results)(run))
+                elif part.strip() and (place or not goes_on(part, self._followed, run.state)):
+                    await instruct(run, part, standing=False)
+                self._followed = marks[: place + 1]
+
+        return turn

@@ -104,6 +104,7 @@ class Tally:
         effects: what the action of each step has done, where that was said.
         reply: the digest of the reply of which a command was recorded last; empty where there is none.
         calls: how many commands were recorded of the calls of that reply, by the calls' ids.
+        replies: the digests of all replies of which a command was recorded.
         commands: how many commands this memory itself has recorded.
 
     Args:
@@ -127,6 +128,7 @@ class Tally:
         self.effects: dict[StepId, ActionEffect] = dict(effects or {})
         self.reply = ""
         self.calls = Counter[str]()
+        self.replies = set[str]()
         self.commands = 0
 
     def clear(self) -> None:
@@ -135,6 +137,7 @@ class Tally:
         self._retexts.clear()
         self.effects.clear()
         self.calls.clear()
+        self.replies.clear()
         self.reply = ""
 
     def add(self, command: Command, meta: Mapping[str, object], after: State) -> None:
@@ -161,6 +164,7 @@ class Tally:
         if isinstance(reply, str) and _DIGEST.fullmatch(reply):  # else it is somebody else's word
             if reply != self.reply:
                 self.reply = reply
+                self.replies.add(reply)
                 self.calls.clear()
             self.calls[str(meta.get(CALL, ""))] += 1
 

@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from inspect import isawaitable
 from threading import RLock, get_ident
 from types import TracebackType
@@ -58,6 +59,7 @@ from mage.memory.exchange import (
     undisturbed,
 )
 from mage.memory.extracted import extracted, extracted_awaited
+from mage.memory.follow import Transcript, departs, turns
 from mage.memory.guards import (
     answer_of,
     dropped,
@@ -71,8 +73,8 @@ from mage.memory.policy import Policy
 from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
 from mage.memory.state import Run
 from mage.memory.thinking import thought_about
-from mage.session import AsyncSession, Conflict, Refused, Session
-from mage.stores import AsyncJournalStore, Clock, JournalStore, Salts, now, random_salt
+from mage.session import AsyncSession, Conflict, OtherTask, Refused, Session
+from mage.stores import AsyncJournalStore, Clock, JournalStore, Salts, UnknownJournal, now, random_salt
 from mage.tokens import TokenCounter, default_counter
 
 Answer = TypeVar("Answer")
@@ -123,6 +125,7 @@ class Memory(MemoryBase[Session]):
         name: str,
         *,
         task: str | None = None,
+        or_task: str | None = None,
         judge: Judge | None = None,
         summarizer: Summarizer | None = None,
         restore: Restorer | None = None,
@@ -138,6 +141,8 @@ class Memory(MemoryBase[Session]):
             store: a URL or the path of a SQLite file (see `mage.stores.open_store`), or a store, which stays open.
             name: of the session.
             task: needed to create one. If it is there, it must be for this task.
+            or_task: the task to create it for where it is not there, in place of `task`. If it is there, it may be
+                for another: for hosts that know no more than what the user said last.
             judge: is asked about each summary. None: each is accepted openly, and S says so.
             summarizer: writes the text where the open steps grow too long, and where a judge wants another.
                 None: an extract of the open steps, without a model; and the model itself is asked for another text.
@@ -162,7 +167,16 @@ class Memory(MemoryBase[Session]):
         """
         asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
         hooks, chosen = require_parts(asked, policy, counter, on_event)
-        session = Session.open(store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts)
+        begin = partial(Session.open, store, name, wait=False, on_event=hooks, clock=clock, salts=salts)
+        try:
+            session = begin(task=task)
+        except UnknownJournal:
+            if or_task is None:
+                raise
+            try:
+                session = begin(task=or_task)
+            except OtherTask:  # somebody else was faster
+                session = begin()
         counting = counter or default_counter()
         return cls(session, chosen, counting, hooks, judge, summarizer or extracted, restore)
 
@@ -228,6 +242,41 @@ class Memory(MemoryBase[Session]):
             self._perform = perform
             given = given_of(results, perform)
             return self._taken(self._drive(self._taking(read, given)))
+
+    def follow(self, transcript: Transcript) -> None:
+        """Take what is new in a transcript that a host keeps, in order: for frameworks, which hand it over whole.
+
+        What the user says is placed as an instruction, but for the task itself; each reply is taken as by `take`.
+        What was taken before is passed over: in this process by its place, else by the replies that the journal
+        names. So a transcript may be shortened, and be another one, as in a new run on the same session; one
+        that begins with what the agent is at goes on with that.
+
+        Args:
+            transcript: what the user said, as texts, and the model's replies with what came back from their calls,
+                as `AssistantReply` and `ToolResult` of `mage.chat`. A call without a result was not carried out.
+                Cost: O(its size), and that of taking what is new.
+
+        Raises:
+            Stopped, SessionClosed, WrongProcess, StoreError: as from `take`. What was taken until then stays, and
+                the same transcript may be given again.
+        """
+        with self._alone():
+            self._drive(self._following(transcript))
+
+    def departs(self, transcript: Transcript, version: int) -> bool:
+        """Tell whether a transcript goes on from before what was recorded behind a version: it lacks replies of that.
+
+        For hosts that can go back to an earlier state of their own: a transcript that departs is to be followed by
+        a memory on a fork of the session at the version that belonged to that state. Nothing is recorded.
+
+        Raises:
+            UnknownVersion: the session has no such version.
+            TypeError, SessionClosed, WrongProcess, StoreError: as from `follow`.
+        """
+        parts = turns(transcript)
+        with self._alone():
+            self._session.refresh()
+            return departs(parts, self._session.history(after=version))
 
     def record(
         self,
@@ -416,6 +465,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         name: str,
         *,
         task: str | None = None,
+        or_task: str | None = None,
         judge: AsyncJudge | None = None,
         summarizer: AsyncSummarizer | None = None,
         restore: AsyncRestorer | None = None,
@@ -428,9 +478,16 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         """See `Memory.open`; judge, summarizer and `restore` are awaited."""
         asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
         hooks, chosen = require_parts(asked, policy, counter, on_event)
-        session = await AsyncSession.open(
-            store, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts
-        )
+        begin = partial(AsyncSession.open, store, name, wait=False, on_event=hooks, clock=clock, salts=salts)
+        try:
+            session = await begin(task=task)
+        except UnknownJournal:
+            if or_task is None:
+                raise
+            try:
+                session = await begin(task=or_task)
+            except OtherTask:  # somebody else was faster
+                session = await begin()
         counting = counter or default_counter()
         return cls(session, chosen, counting, hooks, judge, summarizer or extracted_awaited, restore)
 
@@ -455,6 +512,18 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             self._perform = perform
             given = given_of(results, perform)
             return self._taken(await self._drive(self._taking(read, given)))
+
+    async def follow(self, transcript: Transcript) -> None:
+        """See `Memory.follow`."""
+        async with self._alone():
+            await self._drive(self._following(transcript))
+
+    async def departs(self, transcript: Transcript, version: int) -> bool:
+        """See `Memory.departs`."""
+        parts = turns(transcript)
+        async with self._alone():
+            await self._session.refresh()
+            return departs(parts, await self._session.history(after=version))
 
     async def record(
         self,

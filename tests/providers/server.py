@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final, TypeAlias, final
+from typing import TypeAlias, final
 
 import attrs
 
@@ -26,7 +26,6 @@ from tests.providers.messages import Messages
 from tests.providers.responses import Responses
 
 Script: TypeAlias = Callable[[Prompt], Reply]
-_MOST: Final = 100  # requests; a loop that asks for more does not end
 
 
 @final
@@ -49,6 +48,7 @@ class ProviderServer:
         reasoning: whether Responses gives reasoning items.
         bound: whether Messages binds thinking to its prefix.
         prefill: whether Messages lets the last message be the assistant's.
+        most: requests; a loop that asks for more does not end.
 
     Attributes:
         taken: every request that was answered, in the order in which they came.
@@ -63,7 +63,9 @@ class ProviderServer:
         reasoning: bool = False,
         bound: bool = True,
         prefill: bool = False,
+        most: int = 100,
     ) -> None:
+        self._most = most
         self.taken: list[Exchange] = []
         self.refused: list[str] = []
         self._script = script
@@ -86,7 +88,7 @@ class ProviderServer:
 
     def _answer(self, request: Request) -> Raw | Status:
         interface = self._interfaces.get(request.path.partition("?")[0])
-        if interface is None or len(self.taken) + len(self.refused) >= _MOST:
+        if interface is None or len(self.taken) + len(self.refused) >= self._most:
             self.refused.append(f"{request.path}, after {len(self.taken)} requests")
             return Status(404)
         try:

@@ -1,0 +1,139 @@
+"""The OpenAI Agents SDK: a `Session` of theirs over `AsyncMemory`, which also filters what a run sends.
+
+    memory = await AsyncMemory.open("work.db", "monday", or_task=words, judge=judge)
+    mage = MageSession(memory)
+    agent = Agent(name="shopper", tools=[..., *mage.tools])
+    await Runner.run(agent, words, session=mage, run_config=RunConfig(call_model_input_filter=mage.show))
+
+The SDK asks a session once a run; the filter it asks before each call of the model. So it is the filter that keeps a
+run short, and the session that carries it over from one run to the next.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias, cast, final
+
+try:
+    from agents import FunctionTool, TResponseInputItem
+    from agents.memory import SessionSettings
+    from agents.run import CallModelData, ModelInputData
+except ModuleNotFoundError as _missing:
+    raise ModuleNotFoundError(
+        "mage.integrations.openai_agents needs its extra: pip install 'mage-state[openai-agents]'",
+        name=_missing.name,
+    ) from None
+
+from mage.chat import COMPRESS, REVISE, AssistantReply, ToolResult, canonical, read_reply
+from mage.chat.prompts import MEMORY
+from mage.effects import Tool
+from mage.memory import AsyncMemory
+
+Item: TypeAlias = Mapping[str, Any]
+
+_OWN: Final = (COMPRESS.name, REVISE.name)
+
+
+@final
+class MageSession:
+    """What the SDK saves is taken by a memory, and what a run sends is S.
+
+    The memory is yours to open and to close; agents of one run may share it. It needs the SDK's own local history:
+    with `previous_response_id` or a conversation on the server, the server keeps everything.
+
+    Args:
+        memory: of one session.
+    """
+
+    def __init__(self, memory: AsyncMemory) -> None:
+        self._memory = memory
+        self._pending: list[Item] = []  # calls that the SDK has saved before what came back from them
+        self.session_id = memory.session.name
+        self.session_settings: SessionSettings | None = None
+
+    @property
+    def tools(self) -> list[FunctionTool]:
+        """`compress` and `revise`, for the agent's list of tools."""
+        return [_tool(COMPRESS), _tool(REVISE)]
+
+    async def show(self, data: CallModelData[Any]) -> ModelInputData:
+        """Take what is new in the input of a run, and return S in its place: `RunConfig(call_model_input_filter=...)`."""
+        given = data.model_data
+        await self._memory.follow(_parts(cast("list[Item]", given.input)))
+        tools = [
+            tool for tool in data.agent.tools if isinstance(tool, FunctionTool) and tool.name not in _OWN
+        ]
+        schemas = [[tool.name, tool.description, tool.params_json_schema] for tool in tools]
+        shown = await self._memory.messages("responses", beside=[given.instructions or "", *schemas])
+        return ModelInputData(input=cast("list[TResponseInputItem]", shown), instructions=given.instructions)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Return S, in one item, however many are asked for."""
+        return cast("list[TResponseInputItem]", await self._memory.messages("responses"))
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Take what a run adds: the words of the user, and each reply once all its results are there."""
+        self._pending.extend(cast("list[Item]", items))
+        made = {item["call_id"] for item in self._pending if _is_call(item)}
+        back = {item["call_id"] for item in self._pending if _is_output(item)}
+        if made <= back:
+            pending, self._pending = self._pending, []
+            await self._memory.follow(_parts(pending))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Return None: nothing is taken back, the model revises."""
+        return None
+
+    async def clear_session(self) -> None:
+        """Refuse: what was done stays.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "a session of mage keeps what was done: begin another one, under another name"
+        )
+
+
+def _tool(own: Tool) -> FunctionTool:
+    """Return a tool that only notes: it is done before the next call of the model, once all results are there."""
+
+    async def noted(context: object, arguments: str) -> str:
+        return "noted"
+
+    return FunctionTool(own.name, own.description, dict(own.parameters), noted, strict_json_schema=True)
+
+
+def _is_call(item: Item) -> bool:
+    return "call_id" in item and str(item.get("type")).endswith("_call")
+
+
+def _is_output(item: Item) -> bool:
+    return "call_id" in item and str(item.get("type")).endswith("_output")
+
+
+def _parts(items: Iterable[Item]) -> Iterator[str | AssistantReply | ToolResult]:
+    """Yield a transcript: what stands between the user's words and the results of calls is one reply."""
+    said: list[Item] = []
+    for item in items:
+        ours = item.get("role") == "user"
+        if not ours and not _is_output(item):
+            said.append(item if "type" in item else {"type": "message", **item})
+            continue
+        if any(part.get("type") != "reasoning" for part in said):
+            yield read_reply({"output": said})
+        said = []
+        text = _text(item.get("content") if ours else item.get("output"))
+        if not ours:
+            yield ToolResult(item["call_id"], text)
+        elif not text.startswith(MEMORY.text):  # S, which this session gave at the beginning of the run
+            yield text
+    if any(part.get("type") != "reasoning" for part in said):
+        yield read_reply({"output": said})
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts = (
+        [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    )
+    return "\n".join(filter(None, parts)) or canonical(content)

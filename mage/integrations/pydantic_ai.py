@@ -1,0 +1,178 @@
+"""pydantic-ai: one capability, over `AsyncMemory`.
+
+    opens = partial(AsyncMemory.open, "work.db", judge=judge)
+    agent = Agent("openai:gpt-5", capabilities=[MageCapability(opens)])
+    await agent.run("Buy a desk.", conversation_id="monday")
+
+The session has the name of the conversation. The message history stays what it is without mage: `result.all_messages()`
+has everything, and may be given again or left out; what is sent is S.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, final
+
+try:
+    from pydantic_ai import ModelRetry, RunContext, Tool, ToolReturn
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.exceptions import SkipToolExecution
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelRequest,
+        ModelResponse,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+    from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+    from pydantic_ai.tools import ToolDefinition
+    from pydantic_ai.toolsets import FunctionToolset
+except ModuleNotFoundError as _missing:
+    raise ModuleNotFoundError(
+        "mage.integrations.pydantic_ai needs its extra: pip install 'mage-state[pydantic-ai]'",
+        name=_missing.name,
+    ) from None
+
+from mage.chat import COMPRESS, REVISE, AssistantReply, ToolCall, ToolResult
+from mage.effects import Tool as Declared
+from mage.memory import AsyncMemory
+
+_OWN: Final = (COMPRESS.name, REVISE.name)
+_BARRED: Final = {"mage": "not done"}
+
+
+@final
+class MageCapability(AbstractCapability[Any]):
+    """Follows the message history before each request to the model, and sends S in its place.
+
+    It brings two tools, `compress` and `revise`. While a summary has failed, no other tool is carried out; a model
+    that ends then is asked to go on, as often as the agent's retries of its output allow. Memories stay open until
+    `close`.
+
+    Args:
+        opens: `partial(AsyncMemory.open, store, ...)`.
+    """
+
+    def __init__(self, opens: Callable[..., Awaitable[AsyncMemory]]) -> None:
+        self._opens = opens
+        self._kept: dict[str, AsyncMemory] = {}
+
+    def get_toolset(self) -> FunctionToolset[Any]:
+        """Return `compress` and `revise`."""
+        return FunctionToolset([_tool(COMPRESS), _tool(REVISE)])
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Follow the history, and put S in its place for this request."""
+        history, asked = request_context.messages, request_context.model_request_parameters
+        parts = list(_parts(history, _outputs(asked)))
+        memory = await self._memory(ctx, parts)
+        await memory.follow(parts)
+        shown = await memory.messages("chat", beside=_beside(history, asked))
+        request_context.messages = _sent(history, "".join(message["content"] for message in shown))
+        return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Let the model end, unless what it claimed has failed.
+
+        Raises:
+            ModelRetry: it may not end yet.
+        """
+        if any(isinstance(part, ToolCallPart) for part in response.parts):
+            return response
+        taken = await (await self._memory(ctx)).take(_reply(response, ()))
+        if not taken.finished:
+            raise ModelRetry("Not yet: look at where you stand.")
+        return response
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Let a call be carried out, unless a summary has failed.
+
+        Raises:
+            SkipToolExecution: one has.
+        """
+        why = "" if call.tool_name in _OWN else (await self._memory(ctx)).may_act()
+        if why:
+            raise SkipToolExecution(ToolReturn(why, metadata=_BARRED))
+        return args
+
+    async def close(self) -> None:
+        """Close the memories."""
+        while self._kept:
+            await self._kept.popitem()[1].close()
+
+    async def _memory(
+        self, ctx: RunContext[Any], parts: Sequence[str | AssistantReply | ToolResult] = ()
+    ) -> AsyncMemory:
+        name = str(ctx.conversation_id)
+        if name not in self._kept:
+            task = next((part for part in parts if isinstance(part, str) and part.strip()), None)
+            self._kept[name] = await self._opens(name, or_task=task)
+        return self._kept[name]
+
+
+def _tool(own: Declared) -> Tool[Any]:
+    """Return a tool that only notes: it is done before the next request, once all results are there."""
+
+    async def noted(**_: object) -> str:
+        return "noted"
+
+    tool: Tool[Any] = Tool.from_schema(noted, own.name, own.description, dict(own.parameters))
+    tool.strict = True
+    return tool
+
+
+def _outputs(asked: ModelRequestParameters) -> tuple[str, ...]:
+    """Return the names of the tools by which a model gives its answer: a call of one is no action."""
+    return tuple(tool.name for tool in asked.output_tools)
+
+
+def _parts(
+    history: Iterable[ModelMessage], outputs: Sequence[str]
+) -> Iterator[str | AssistantReply | ToolResult]:
+    for message in history:
+        if isinstance(message, ModelResponse):
+            reply = _reply(message, outputs)
+            yield from [reply] if reply.calls or reply.text.strip() else []
+            continue
+        for part in message.parts:
+            if isinstance(part, UserPromptPart):
+                content = [part.content] if isinstance(part.content, str) else part.content
+                yield "\n".join(each for each in content if isinstance(each, str))
+            elif isinstance(part, ToolReturnPart) and part.metadata != _BARRED:
+                yield ToolResult(part.tool_call_id, part.model_response_str())
+
+
+def _reply(response: ModelResponse, outputs: Sequence[str]) -> AssistantReply:
+    texts = [part.content for part in response.parts if isinstance(part, TextPart)]
+    calls = [
+        ToolCall(part.tool_call_id, part.tool_name, part.args_as_json_str())
+        for part in response.parts
+        if isinstance(part, ToolCallPart) and part.tool_name not in outputs
+    ]
+    return AssistantReply("\n".join(filter(None, texts)), tuple(calls), response.finish_reason == "length")
+
+
+def _beside(history: Sequence[ModelMessage], asked: ModelRequestParameters) -> list[object]:
+    """Return what goes with S: the words of the host, and the tools that are not ours."""
+    words = [part.content for part in history[0].parts if part.part_kind == "system-prompt"]
+    tools = [tool for tool in (*asked.function_tools, *asked.output_tools) if tool.name not in _OWN]
+    schemas = [[tool.name, tool.description or "", tool.parameters_json_schema] for tool in tools]
+    return [_instructions(history) or "", *words, *schemas]
+
+
+def _instructions(history: Sequence[ModelMessage]) -> str | None:
+    return history[-1].instructions if isinstance(history[-1], ModelRequest) else None
+
+
+def _sent(history: Sequence[ModelMessage], shown: str) -> list[ModelMessage]:
+    """Return S in the frame of the framework: the host's words before it, what is to be put right behind it."""
+    before = [part for part in history[0].parts if part.part_kind == "system-prompt"]
+    behind = [part for part in history[-1].parts if part.part_kind.startswith("retry-")]
+    parts: list[Any] = [*before, UserPromptPart(shown), *behind]
+    return [ModelRequest(parts, instructions=_instructions(history))]
