@@ -5,6 +5,7 @@ pip install mage-state anthropic; ANTHROPIC_API_KEY=... python examples/anthropi
 
 import json
 from functools import partial
+from typing import Any
 
 import anthropic
 
@@ -17,10 +18,10 @@ PRICES = {"oak desk": 310, "chrome chair": 129, "linen chair": 145}
 TOOLS = declared([Tool.of("buy", f"Buy one of: {', '.join(PRICES)}.", item={"type": "string"})], "anthropic")
 
 
-def main(store="messages.db", **more):  # such as thinking={"type": "adaptive"}
-    ask = partial(anthropic.Anthropic().messages.create, model=MODEL, max_tokens=8000)
+def main(store: str = "messages.db", **more: Any) -> str | None:  # such as thinking={"type": "adaptive"}
+    ask: Any = partial(anthropic.Anthropic().messages.create, model=MODEL, max_tokens=8000)
 
-    def judge(request):
+    def judge(request: mage.JudgeRequest) -> mage.Verdict:
         (system, user), schema = judge_messages(request), verdict_schema(request.kind)
         form = {"format": {"type": "json_schema", "schema": schema}}
         reply = ask(system=system.text, messages=[{"role": "user", "content": user.text}], output_config=form)

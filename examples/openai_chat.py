@@ -3,6 +3,8 @@
 pip install 'mage-state[openai]'; OPENAI_API_KEY=... python examples/openai_chat.py
 """
 
+from typing import Any
+
 import openai
 
 import mage
@@ -15,8 +17,8 @@ PRICES = {"oak desk": 310, "chrome chair": 129, "linen chair": 145}
 TOOLS = declared([Tool.of("buy", f"Buy one of: {', '.join(PRICES)}.", item={"type": "string"})], "chat")
 
 
-def main(store="chat.db", **more):  # such as reasoning_effort="high"
-    client = openai.OpenAI()
+def main(store: str = "chat.db", **more: Any) -> str | None:  # such as reasoning_effort="high"
+    client: Any = openai.OpenAI()
     with mage.Memory.open(store, "shop", task=TASK, judge=ChatJudge(client, MODEL)) as memory:
         while True:
             messages, tools = memory.messages("chat", beside=TOOLS), [*TOOLS, *memory.tools("chat")]
