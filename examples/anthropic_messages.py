@@ -5,7 +5,7 @@ pip install mage-state anthropic; ANTHROPIC_API_KEY=... python examples/anthropi
 
 import json
 from functools import partial
-from typing import Any
+from typing import Any  # the client's types refuse plain dicts
 
 import anthropic
 

@@ -18,7 +18,7 @@ TOOLS = declared([Tool.of("buy", f"Buy one of: {', '.join(PRICES)}.", item={"typ
 
 
 def main(store: str = "responses.db", **more: Any) -> str | None:  # such as reasoning={"effort": "high"}
-    client: Any = openai.OpenAI()
+    client: Any = openai.OpenAI()  # its types ask for its own classes where it takes plain dicts
     with mage.Memory.open(store, "shop", task=TASK, judge=ChatJudge(client, MODEL)) as memory:
         while True:
             shown, tools = memory.messages("responses", beside=TOOLS), [*TOOLS, *memory.tools("responses")]

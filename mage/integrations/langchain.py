@@ -31,10 +31,10 @@ from mage.effects import Tool
 from mage.memory import AsyncMemory, Memory
 
 Parts: TypeAlias = Sequence[str | AssistantReply | ToolResult]
-Request: TypeAlias = middleware.ModelRequest[Any]
+Request: TypeAlias = middleware.ModelRequest[Any]  # of the context of a run, which is the host's; so below
 Response: TypeAlias = middleware.ModelResponse[Any]
 Called: TypeAlias = middleware.ToolCallRequest
-Came: TypeAlias = ToolMessage | Command[Any]
+Came: TypeAlias = ToolMessage | Command[Any]  # a host's tool may go to any node
 _OWN: Final = (COMPRESS.name, REVISE.name)
 _BARRED: Final = "mage: not done"
 _TRIES: Final = 3  # how often a model is asked that ends and may not

@@ -47,18 +47,18 @@ def state_server(
         judge: is asked about each summary. None: the client's own model is, and answers by the tool `verdict`.
         hidden: names of journals that are not listed, as they are no sessions.
     """
-    desk = _Desk(store, judge, hidden)
+    handlers = _Handlers(store, judge, hidden)
     return Server(
         "mage",
         version=mage.__version__,
         instructions=CYCLE,
-        on_list_tools=desk.list_tools,
-        on_call_tool=desk.call_tool,
-        on_list_resources=desk.list_resources,
-        on_list_resource_templates=desk.list_resource_templates,
-        on_read_resource=desk.read_resource,
-        on_list_prompts=desk.list_prompts,
-        on_get_prompt=desk.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_resource_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 
@@ -69,7 +69,7 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 
 @final
-class _Desk:
+class _Handlers:
     """A handler for each request."""
 
     def __init__(self, store: JournalStore, judge: AsyncJudge | None, hidden: Container[str]) -> None:
