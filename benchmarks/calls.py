@@ -14,8 +14,6 @@ from benchmarks.work import TEXT, contents, floor_opened, floor_run, opened, run
 from mage.engine import Active, Passed, apply_verdict, compress, grow, revise, view
 from mage.render import render
 
-__all__ = ["CALLS", "LONG", "Call", "Histories", "histories"]
-
 
 @final
 @attrs.frozen

@@ -13,9 +13,6 @@ from statistics import median
 from time import perf_counter_ns, process_time_ns
 from typing import TypeAlias, TypeVar
 
-__all__ = ["Side", "calls_in_turn", "collector_off", "runs_in_turn"]
-
-
 _Given = TypeVar("_Given")
 Side: TypeAlias = tuple[Callable[[], object], Callable[[], object] | None]
 """A call, and what puts things back after it; None where it changes nothing."""

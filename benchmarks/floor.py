@@ -13,8 +13,6 @@ from typing import Final, cast
 
 from mage.engine import ApplyVerdict, Command, Compress, Grow, Revise, Start
 
-__all__ = ["PASSED", "PENDING", "Floor", "FloorStep", "FloorSummary", "FloorView", "render", "replay"]
-
 PENDING: Final = "pending"
 PASSED: Final = "passed"
 

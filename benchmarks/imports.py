@@ -9,8 +9,6 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-__all__ = ["UNWANTED", "start_times", "unwanted_imports"]
-
 UNWANTED: Final = frozenset({"openai", "hypothesis", "typer", "rich", "jsonschema", "json", "pydantic"})
 """What the engine's users should not wait for."""
 

@@ -16,8 +16,6 @@ from benchmarks.memory import bytes_per_step
 from benchmarks.work import contents, detour, floor_run, journal, lazily, run, without_ids
 from mage.engine import replay, view
 
-__all__ = ["MEASUREMENTS", "Line"]
-
 REPETITIONS: Final = {1_000: 41, 10_000: 15, 100_000: 7, 1_000_000: 3}
 """How often each side makes a run of so many steps."""
 MANY: Final = 100_000

@@ -20,8 +20,6 @@ from typing import Final
 
 from benchmarks.work import Contents, contents, floor_run, run, versions
 
-__all__ = ["RUNS", "bytes_per_step", "main"]
-
 RUNS: Final[dict[str, Callable[[Contents], object]]] = {
     "last": run,
     "every": lambda given: list(versions(given)),

@@ -15,8 +15,6 @@ from typing import Final
 
 from benchmarks.lines import MEASUREMENTS, Line
 
-__all__ = ["main", "row"]
-
 _WIDTHS: Final = "{:<46} {:>12} {:>26} {:>8}  {}"
 
 

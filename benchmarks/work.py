@@ -30,25 +30,6 @@ from mage.engine import (
     start,
 )
 
-__all__ = [
-    "SEGMENT",
-    "TASK",
-    "TEXT",
-    "Contents",
-    "contents",
-    "detour",
-    "floor_opened",
-    "floor_run",
-    "journal",
-    "judged",
-    "lazily",
-    "opened",
-    "run",
-    "subgoal",
-    "versions",
-    "without_ids",
-]
-
 SEGMENT: Final = 20
 """Steps between two compresses."""
 TASK: Final = "plan the trip"

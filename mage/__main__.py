@@ -5,9 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-__all__ = ["main"]
-
-
 _INTERRUPTED: Final = 130
 """The status of what Ctrl-C has ended, as shells have it."""
 

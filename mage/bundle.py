@@ -36,20 +36,6 @@ from mage.stores.folding import GROW, fold
 from mage.stores.protocol import JournalInfo, JournalStore
 from mage.stores.records import NOTHING, Head, Record, Redacted, read_parts, verify
 
-__all__ = [
-    "BUNDLE_FORMAT",
-    "Bundle",
-    "Bundled",
-    "KeptBundle",
-    "decode_bundle",
-    "encode_bundle",
-    "is_bundle",
-    "names_for",
-    "pack",
-    "unpack",
-    "was_bundle",
-]
-
 BUNDLE_FORMAT: Final = "mage-bundle"
 _VERSION: Final = 1
 _BODY: Final = Leaf(

@@ -16,15 +16,6 @@ from typing import Final, Protocol, final
 
 from mage.engine.errors import MageError, UnknownName
 
-__all__ = [
-    "ENCODINGS",
-    "EstimateCounter",
-    "ExactCounter",
-    "MissingTokenizer",
-    "TokenCounter",
-    "default_counter",
-]
-
 ENCODINGS: Final = ("o200k_base", "o200k_harmony", "cl100k_base", "qwen3.5")
 """The encodings that `ExactCounter` takes. What toktok calls `jev` is an estimate, and not additive."""
 

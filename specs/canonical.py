@@ -16,8 +16,6 @@ from specs.reference_nodes import Line, Request, above, boundary_of, lines_insid
 from specs.reference_nodes import Step as PlainStep
 from specs.reference_nodes import Summary as PlainSummary
 
-__all__ = ["canonical_of_reference", "copy_of_reference"]
-
 
 def canonical_of_reference(mage: Mage) -> Canonical:
     """Return the plain form of the reference, with R as Algorithm 1 kept it."""

@@ -29,8 +29,6 @@ from specs.shown import (
     summary,
 )
 
-__all__ = ["CHECKS", "Check", "Done", "main"]
-
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 

@@ -26,14 +26,6 @@ from mage.engine import (
 )
 from mage.testing import Edge
 
-__all__ = [
-    "fallback_hides_nothing",
-    "fallbacks_leave_no_trace",
-    "grown",
-    "question_is_whole",
-    "question_stands",
-]
-
 Shown = TypeVar("Shown")
 
 

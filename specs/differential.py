@@ -24,8 +24,6 @@ from specs.conformance import BadAnswer, Disagreement, NoAnswer, Seen, search
 from specs.exhaustive import oracle_or_none
 from specs.proofs import ORACLE
 
-__all__ = ["main"]
-
 
 def _work(oracle: Path, count: int, number: int, shrink: bool) -> Seen | str | None:
     """Search in a process of its own; return what was seen, or how the two differ."""

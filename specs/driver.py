@@ -26,8 +26,6 @@ from specs.conformance import Refused as RefusedAnswer
 from specs.reference import Mage
 from specs.reference_nodes import Chapter, Left, Refused, Verdict, boundary_of, lines_inside, path
 
-__all__ = ["Reference", "disagreement", "overtaken_chapters", "perform"]
-
 
 def perform(mage: Mage, command: Operation) -> Refused | Left | None:
     """Carry out one command on the reference, in place."""

@@ -35,8 +35,6 @@ from specs.conformance import (
 from specs.explore import ALPHABETS, HEADING, SMALL, TASK, Alphabet, Level, Way
 from specs.proofs import ORACLE, sources_digest
 
-__all__ = ["exhaust", "main", "oracle_or_none"]
-
 _AT_ONCE: Final = 40
 """States whose commands are sent before the first answer is read."""
 

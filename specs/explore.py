@@ -58,21 +58,6 @@ from specs.driver import disagreement, overtaken_chapters, perform
 from specs.laws import EDGE_LAWS, Snapshot, laws_of, old_versions_stand, refusal_changes_nothing
 from specs.reference import Mage
 
-__all__ = [
-    "ALPHABETS",
-    "CHAPTERS",
-    "HEADING",
-    "SMALL",
-    "WAYS",
-    "WIDE",
-    "Alphabet",
-    "Counterexample",
-    "Level",
-    "explore",
-    "main",
-    "report",
-]
-
 TASK: Final = "t"
 NO_DIGEST: Final = Digest("f" * 64)
 OLD_DIGEST: Final = Digest("0" * 64)

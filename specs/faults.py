@@ -26,20 +26,6 @@ import attrs
 
 from specs.proofs import ORACLE
 
-__all__ = [
-    "CHECKS",
-    "FAULTS",
-    "Fault",
-    "NotThere",
-    "Row",
-    "Said",
-    "arguments_for",
-    "judged",
-    "main",
-    "planted",
-    "run",
-]
-
 ROOT: Final = Path(__file__).resolve().parent.parent
 _ROOMS: Final = ("mage", "specs", "tests")
 

@@ -31,8 +31,6 @@ from mage.engine import (
     view,
 )
 
-__all__ = ["INVARIANTS", "Invariant"]
-
 Invariant: TypeAlias = Callable[[State], Iterator[str]]
 
 

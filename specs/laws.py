@@ -46,8 +46,6 @@ from specs.decision_laws import (
     question_stands,
 )
 
-__all__ = ["EDGE_LAWS", "Law", "Snapshot", "laws_of", "old_versions_stand", "refusal_changes_nothing"]
-
 Law: TypeAlias = Callable[[Edge], Iterator[str]]
 
 

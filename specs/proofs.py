@@ -22,21 +22,6 @@ from typing import Final, final
 
 import attrs
 
-__all__ = [
-    "BUILD",
-    "ORACLE",
-    "STATEMENTS",
-    "Theorem",
-    "Unproved",
-    "build_oracle",
-    "check_proofs",
-    "main",
-    "missing_tools",
-    "sources_digest",
-    "theorems",
-    "unproved",
-]
-
 SPECS: Final = Path(__file__).resolve().parent
 BUILD: Final = SPECS.parent / "build" / "specs"
 ORACLE: Final = BUILD / "oracle"

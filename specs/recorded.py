@@ -58,8 +58,6 @@ from mage.testing import carry_out
 from mage.testing.canonical import plain_verdict
 from specs.tla.tools import FOLDER, TLC, Run, ToolError, find
 
-__all__ = ["Event", "Found", "Recording", "Value", "main", "record", "validate"]
-
 Value: TypeAlias = str | int | bool | tuple["Value", ...] | Mapping[str, "Value"]
 """What can be written in TLA+: strings, numbers, truth values, sequences and records."""
 

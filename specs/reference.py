@@ -45,8 +45,6 @@ from specs.reference_nodes import (
     way,
 )
 
-__all__ = ["Mage"]
-
 
 class Mage:
     """The two-layer tree, its two pointers, and what can be done with them."""

@@ -9,34 +9,6 @@ import hashlib
 import json
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
-__all__ = [
-    "Chapter",
-    "FoldRequest",
-    "Hints",
-    "Instruction",
-    "Kind",
-    "Left",
-    "Lesson",
-    "Line",
-    "Refused",
-    "Request",
-    "Step",
-    "Summary",
-    "Verdict",
-    "above",
-    "base",
-    "blank",
-    "boundary_of",
-    "canonical_hash",
-    "contents",
-    "joined",
-    "lines_down_to",
-    "lines_inside",
-    "path",
-    "trace",
-    "way",
-]
-
 Kind: TypeAlias = Literal["subgoal", "fallback"]
 Refused: TypeAlias = str
 

@@ -15,18 +15,6 @@ from typing import Any, Final
 
 from specs.proofs import BUILD, SPECS
 
-__all__ = [
-    "DEPTHS",
-    "checked_names",
-    "counted_otherwise",
-    "explored_otherwise",
-    "fell_short",
-    "named_in",
-    "property_rows",
-    "rows_without_a_check",
-    "summary",
-]
-
 DEPTHS: Final = {"wide": 5, "ways": 10, "chapters": 11}
 """How long the sequences are that are tried over each alphabet but `small`, where it is 7."""
 

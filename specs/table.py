@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mage.engine import TRANSITIONS
 
-__all__ = ["table"]
-
 
 def table() -> str:
     """Return the table in Markdown: a row an operation, a column a phase."""

@@ -22,8 +22,6 @@ from specs.explore import Alphabet, Level, explore
 from specs.tla.models import CONTROLS, MODELS, Control, Model, config_of, constants, property_names
 from specs.tla.tools import TLC, ToolError, fetch, find
 
-__all__ = ["Checked", "Controlled", "Result", "check_control", "check_model", "main", "report"]
-
 
 @final
 @attrs.frozen

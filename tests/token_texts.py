@@ -6,8 +6,6 @@ import base64
 import hashlib
 import json
 
-__all__ = ["TEXTS"]
-
 _ENGLISH = """\
 The agent opened the catalogue, compared three frostings by price and rating, and put the cheapest one into
 the basket. It did not notice that the parcel would arrive after the party; the delivery window was printed

@@ -22,8 +22,6 @@ from benchmarks.agent.warehouse import MISTAKES
 from mage.agent import RunFinished
 from mage.render import bars
 
-__all__ = ["LIMIT", "is_bounded", "main"]
-
 LIMIT: Final = 8_000
 """Tokens of the longest prompt."""
 

@@ -11,8 +11,6 @@ import matplotlib.pyplot as plt
 
 from benchmarks.agent.measuring import LongRun
 
-__all__ = ["draw"]
-
 
 def draw(run: LongRun, path: Path) -> None:
     """Write a PNG: tokens of each prompt, beside those with all steps kept; on two scales, or one hides the other."""

@@ -18,8 +18,6 @@ from mage.engine.ids import ROOT_STEP
 from mage.render import Meter
 from mage.tokens import TokenCounter, default_counter
 
-__all__ = ["Call", "LongRun", "long_run"]
-
 SHELVES: Final = 19
 
 

@@ -27,8 +27,6 @@ from mage.effects import (
 )
 from mage.engine import Chapter, ExecutionState, Failed, FoldRequest, Line, Passed, Summary
 
-__all__ = ["MISTAKES", "TASK", "Clerk", "Warehouse", "auditor", "note_taker", "prompt_of"]
-
 TASK: Final = (
     "Take stock of every aisle: count each shelf yourself, and report the total of the aisle before the next."
 )

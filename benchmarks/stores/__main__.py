@@ -30,8 +30,6 @@ from benchmarks.stores.room import room
 from benchmarks.stores.stepping import beside_bare, beside_langgraph, beside_list, in_postgres
 from tests.stores.postgres import absent
 
-__all__ = ["main"]
-
 Measurement: TypeAlias = Callable[[Path], Iterator[Line]]
 
 

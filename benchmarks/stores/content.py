@@ -11,8 +11,6 @@ from mage import Passed
 from mage.engine import ApplyVerdict, Command, Compress, Grow, Start, State, Unverified, apply
 from mage.stores import NOTHING, JournalStore, Record, draft, random_salt, seal
 
-__all__ = ["SIZE", "create_long", "payload", "steps"]
-
 SIZE: Final = 480
 """Bytes of a step: an action of a sixth of that, and what came back."""
 _WORDS: Final = ["order", "item", "aisle", "price", "desk", "chair", "linen", "oak", "shelf", "blue", "gate"]

@@ -12,8 +12,6 @@ import psycopg
 from benchmarks.work import TASK, Contents
 from mage import AsyncSession, ExecutionState, Session
 
-__all__ = ["Awaited", "Bare", "BarePostgres", "Keeper", "Mage", "Maker", "bytes_in"]
-
 _NAME: Final = "session"
 
 

@@ -21,8 +21,6 @@ from mage import ExecutionState, Session
 from mage.session import Event, events
 from mage.stores import NOTHING, JournalStore, open_store
 
-__all__ = ["opening"]
-
 COMMANDS: Final = 100_000
 REPETITIONS: Final = 5
 

@@ -22,8 +22,6 @@ from typing import Annotated, Any, Final, TypedDict, final
 from benchmarks.stores.keepers import Maker
 from benchmarks.work import Contents
 
-__all__ = ["LANGGRAPH", "LANGGRAPH_DELTA", "LANGGRAPH_TUPLES", "PEERS", "PLAIN_LIST", "missing"]
-
 LANGGRAPH: Final = "LangGraph"
 LANGGRAPH_TUPLES: Final = "LG, tuples"
 LANGGRAPH_DELTA: Final = "LG, delta"

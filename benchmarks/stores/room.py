@@ -12,8 +12,6 @@ from benchmarks.stores.keepers import bytes_in
 from benchmarks.work import TASK
 from mage import Session
 
-__all__ = ["room"]
-
 STEPS: Final = 1_000
 FORKS: Final = 100
 

@@ -15,8 +15,6 @@ from benchmarks.stores.peers import LANGGRAPH, LANGGRAPH_DELTA, LANGGRAPH_TUPLES
 from benchmarks.stores.turns import Seen, kept_in_turn
 from tests.stores.postgres import cluster
 
-__all__ = ["beside_bare", "beside_langgraph", "beside_list", "in_postgres"]
-
 STEPS: Final = 1_000
 LAST: Final = 100
 """Steps at the end of the run that stand for step 1,000."""

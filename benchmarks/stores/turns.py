@@ -19,8 +19,6 @@ from benchmarks.clock import collector_off
 from benchmarks.stores.keepers import Keeper, Maker, bytes_in
 from benchmarks.work import Contents
 
-__all__ = ["Seen", "kept_in_turn"]
-
 _BLOCK: Final = 20
 """Steps of one side that stand together before another's turn."""
 

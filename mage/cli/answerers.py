@@ -22,22 +22,6 @@ from mage.demo import shop
 from mage.effects import AsyncJudge, Judge, Model, Summarizer
 from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
 
-__all__ = [
-    "Answerers",
-    "BaseUrl",
-    "EnvironmentName",
-    "IsOffline",
-    "Mode",
-    "ModelName",
-    "Options",
-    "ReplyMode",
-    "RunSetup",
-    "ScriptFile",
-    "answerers_of",
-    "awaited_judge_at",
-    "model_at",
-]
-
 
 class Mode(StrEnum):
     """How a model says what it does."""

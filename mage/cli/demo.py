@@ -26,8 +26,6 @@ from mage.stores import JournalStore, MemoryStore
 from mage.tokens import default_counter
 from mage.trajectories.measure import ContextSizes, measure
 
-__all__ = ["demo", "story"]
-
 _NAME: Final = "demo"
 _WHOLE: Final = 200  # characters: no text of the story has more
 _TOLD: Final = {

@@ -23,16 +23,6 @@ from mage.effects import BadEnvironment, BadTool, Capabilities, EffectError, Env
 from mage.engine import MageError
 from mage.render import printable
 
-__all__ = [
-    "GROUP",
-    "SHOP",
-    "EnvironmentRaised",
-    "GuardedEnvironment",
-    "complete_environment",
-    "environment_named",
-    "traceback_of",
-]
-
 GROUP: Final = "mage.environments"
 """The group of entry points. Each is called with the text behind the colon, or with nothing, for an `Environment`."""
 SHOP: Final = "shop"

@@ -34,19 +34,6 @@ from mage.render import draw, one_line, printable
 from mage.session import Event, Session, events
 from mage.stores import JournalStore
 
-__all__ = [
-    "BESIDE",
-    "Counted",
-    "Following",
-    "Heard",
-    "Screen",
-    "line_of",
-    "numbered",
-    "told_outcome",
-    "told_totals",
-    "view_for",
-]
-
 _PER_SECOND: Final = 8
 _WIDTH: Final = 100
 _FRAME: Final = 6  # lines of the screen that are not the tree's

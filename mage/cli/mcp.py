@@ -19,8 +19,6 @@ from mage.cli.output import Refused
 from mage.cli.sessions import LOOKS, Store, opened
 from mage.effects import AsyncJudge
 
-__all__ = ["guarded", "mcp"]
-
 TOKEN_VARIABLE: Final = "MAGE_MCP_TOKEN"  # noqa: S105  # the name of a variable
 """The environment variable with what every request over HTTP must bear."""
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")

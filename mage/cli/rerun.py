@@ -52,8 +52,6 @@ from mage.render import difference_as_json, printable
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import MissingTokenizer
 
-__all__ = ["rerun_session"]
-
 Followed = TypeVar("Followed")
 _NEXT: Final = {
     "decided": "the model is asked",

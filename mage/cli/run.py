@@ -58,8 +58,6 @@ from mage.session import OtherTask, Session
 from mage.stores import Conflict, JournalStore, MemoryStore, UnknownJournal
 from mage.tokens import MissingTokenizer
 
-__all__ = ["Changes", "changed", "leave_interrupted", "policy_changes", "remembered_by", "run"]
-
 _INTERRUPTED: Final = 130
 
 Changes: TypeAlias = Annotated[

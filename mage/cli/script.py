@@ -37,8 +37,6 @@ from mage.engine.nodes import FAULTS
 from mage.engine.text import is_blank
 from mage.memory.outcomes import KindOfCall
 
-__all__ = ["BadScript", "Played", "Script", "ScriptEnded", "read_script"]
-
 Reply = TypeVar("Reply")
 _MODEL: Final = ("act", "compress", "revise", "lesson", "look", "words", "page", "finish", "thought")
 _KEYS: Final = {"judge": ("judge", "feedback", "fault", "boundary"), "summary": ("summary",)}

@@ -26,15 +26,6 @@ from mage.engine.journal import (
 from mage.engine.nodes import KINDS, Kind, as_kind
 from mage.engine.text import as_text
 
-__all__ = [
-    "COMMAND",
-    "CommandDocument",
-    "command_document",
-    "decode_command",
-    "encode_command",
-    "read_command",
-]
-
 _KIND: Final = name(*KINDS)
 
 COMMAND: Final = tagged(

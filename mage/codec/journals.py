@@ -23,8 +23,6 @@ from mage.codec.shapes import FORMAT_VERSION, Object, header, header_problem
 from mage.codec.strict_json import read_json, write_json
 from mage.engine.journal import Command
 
-__all__ = ["JOURNAL_FORMAT", "decode_journal", "encode_journal"]
-
 JOURNAL_FORMAT: Final = "mage-journal"
 _HEADER: Final = Object(header(JOURNAL_FORMAT))
 

@@ -7,8 +7,6 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
-__all__ = ["MOST_DIGITS", "DecodeError", "Json", "OddNumber", "Problem", "Repeated", "mismatch", "short"]
-
 _LIMIT: Final = 60
 """Characters of a file's own words that an error repeats: enough to recognize, never a 50 MB echo."""
 

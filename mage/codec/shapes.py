@@ -16,27 +16,6 @@ from mage.engine.errors import UnknownName, require_id
 from mage.engine.ids import StepId
 from mage.engine.text import is_blank
 
-__all__ = [
-    "DIGEST",
-    "FLAG",
-    "FORMAT_VERSION",
-    "TEXT",
-    "WHOLE",
-    "WORDS",
-    "Array",
-    "Leaf",
-    "Nullable",
-    "Object",
-    "Shape",
-    "Tagged",
-    "header",
-    "header_problem",
-    "name",
-    "require_fit",
-    "tagged",
-    "written_step",
-]
-
 FORMAT_VERSION: Final = 1
 """The version of both formats, journal and tree, that this mage writes, and the only one it reads."""
 

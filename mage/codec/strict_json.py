@@ -12,8 +12,6 @@ from typing import Final, cast
 
 from mage.codec.problems import MOST_DIGITS, Json, OddNumber, Problem, Repeated
 
-__all__ = ["read_json", "write_json"]
-
 _BOM: Final = b"\xef\xbb\xbf"
 _DEEPEST: Final = 1000
 """Levels that are handed to the parser, which recurses: mage writes five, and the stack holds far more."""

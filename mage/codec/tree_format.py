@@ -22,21 +22,6 @@ from mage.codec.shapes import FLAG, TEXT, WHOLE, WORDS, Array, Object, header, n
 from mage.codec.verdicts import SUMMARY_VERDICT, SummaryVerdictDocument
 from mage.engine.nodes import KINDS, Kind
 
-__all__ = [
-    "TREE",
-    "TREE_FORMAT",
-    "ChapterDocument",
-    "ChaptersDocument",
-    "InstructionDocument",
-    "LessonsDocument",
-    "PhaseName",
-    "PlacedDocument",
-    "StepDocument",
-    "SummaryDocument",
-    "TreeDocument",
-    "contradictions",
-]
-
 TREE_FORMAT: Final = "mage-tree"
 
 _STEP: Final = Object({"id": WHOLE, "parent": WHOLE, "action": TEXT, "observation": TEXT})

@@ -31,8 +31,6 @@ from mage.engine.machine import State
 from mage.engine.nodes import Chapter, Instruction, Step, Summary
 from mage.engine.tree import Tree
 
-__all__ = ["decode_tree", "encode_tree"]
-
 
 def encode_tree(state: State) -> bytes:
     """Return a state as one JSON object, a node a line; equal states give equal bytes.

@@ -22,19 +22,6 @@ from mage.engine.nodes import (
 )
 from mage.engine.text import as_text
 
-__all__ = [
-    "SUMMARY_VERDICT",
-    "VERDICT",
-    "FailedDocument",
-    "PassedDocument",
-    "SummaryVerdictDocument",
-    "VerdictDocument",
-    "summary_verdict_document",
-    "summary_verdict_of",
-    "verdict_document",
-    "verdict_of",
-]
-
 _FAULT: Final = name(*FAULTS)
 _FAILED: Final[dict[str, Shape]] = {"feedback": WORDS, "fault": _FAULT, "boundary": Nullable(WHOLE)}
 

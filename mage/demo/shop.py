@@ -26,8 +26,6 @@ from mage.effects import (
 )
 from mage.engine import ExecutionState, Failed, FoldRequest, JudgeRequest, Passed, Summary, Verdict
 
-__all__ = ["BUDGET", "GOODS", "SUBTASKS", "TASK", "Product", "Shop", "judge", "shopper", "summarize"]
-
 # -- what is sold, and the words of the story ----------------------------------------------------------
 
 BUDGET: Final = 700

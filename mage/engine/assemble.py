@@ -28,8 +28,6 @@ from mage.engine.nodes import (
 )
 from mage.engine.tree import CHUNK, Content, Notes, Settled, TopLayer, Tree
 
-__all__ = ["assemble", "in_phase"]
-
 
 def assemble(
     task: str,

@@ -17,8 +17,6 @@ from mage.engine.nodes import Pending, Summary
 from mage.engine.text import is_blank
 from mage.engine.tree import Tree
 
-__all__ = ["check_change"]
-
 
 def check_change(before: State, after: State) -> None:
     """Check what one operation changed, given that `before` holds every invariant.

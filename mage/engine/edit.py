@@ -15,18 +15,6 @@ from mage.engine.nodes import ROOT, ROOT_OF_SUMMARIES, Chapter, Instruction, Pen
 from mage.engine.text import is_blank
 from mage.engine.tree import CHUNK, Notes, Settled, TopLayer, Tree
 
-__all__ = [
-    "at_boundary",
-    "at_step",
-    "instructions_below",
-    "new_tree",
-    "with_chapter",
-    "with_instruction",
-    "with_lesson",
-    "with_step",
-    "with_summary",
-]
-
 
 def new_tree(task: str) -> Tree:
     """Return the tree that holds only the two root sentinels (D2)."""

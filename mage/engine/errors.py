@@ -13,29 +13,6 @@ import attrs
 
 from mage.engine.ids import Digest, StepId
 
-__all__ = [
-    "BlankFeedback",
-    "BlankInstruction",
-    "BlankSummary",
-    "CompressRefusal",
-    "EmptySegment",
-    "FoldRefusal",
-    "IllegalPhase",
-    "InvariantError",
-    "MageError",
-    "NotAnId",
-    "NotText",
-    "Refusal",
-    "StaleVerdict",
-    "UnfoldableRange",
-    "UnknownBoundary",
-    "UnknownLine",
-    "UnknownName",
-    "UnknownStep",
-    "UnknownSummary",
-    "require_id",
-]
-
 
 class MageError(Exception):
     """The root of everything that mage raises on purpose."""

@@ -29,8 +29,6 @@ from mage.engine.text import as_text, is_blank, quoted
 from mage.engine.tree import Tree, first_of, trace
 from mage.engine.view import instructions
 
-__all__ = ["FoldRequest", "Inside", "fold", "fold_request", "inside", "lines_inside"]
-
 
 @final
 @attrs.frozen

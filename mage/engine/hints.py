@@ -11,8 +11,6 @@ from mage.engine.ids import StepId, SummaryId
 from mage.engine.nodes import Lesson, Step, Summary
 from mage.engine.tree import Tree
 
-__all__ = ["Hints", "hints_for", "hints_shown", "taken_in"]
-
 
 @final
 @attrs.frozen

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Final, NewType
 
-__all__ = ["NOWHERE", "NO_SUMMARY", "ROOT_STEP", "ROOT_SUMMARY", "Digest", "StepId", "SummaryId"]
-
 StepId = NewType("StepId", int)
 """A step: 0 is the root, every parent is smaller than its children (I1)."""
 

@@ -28,8 +28,6 @@ from mage.engine.nodes import (
 from mage.engine.text import is_blank
 from mage.engine.tree import CHUNK, Tree
 
-__all__ = ["INVARIANTS", "check", "fits_phase"]
-
 
 def check(state: State) -> None:
     """Check I1 to I12. Types are trusted, as mypy sees them. Cost: O(size of the tree).

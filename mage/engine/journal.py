@@ -33,24 +33,6 @@ from mage.engine.machine import (
 )
 from mage.engine.nodes import Kind, Verdict
 
-__all__ = [
-    "Accept",
-    "ApplyVerdict",
-    "Command",
-    "Compress",
-    "EmptyJournal",
-    "Fold",
-    "Grow",
-    "Instruct",
-    "Operation",
-    "RefusedCommand",
-    "Retext",
-    "Revise",
-    "Start",
-    "apply",
-    "replay",
-]
-
 
 @final
 @attrs.frozen

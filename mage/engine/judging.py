@@ -17,18 +17,6 @@ from mage.engine.tree import Tree, trace
 if TYPE_CHECKING:
     from rpds import List
 
-__all__ = [
-    "Earlier",
-    "JudgeRequest",
-    "above",
-    "boundaries_below",
-    "digest_of",
-    "in_force",
-    "request_for",
-    "sealed",
-    "spelled",
-]
-
 
 @final
 @attrs.frozen

@@ -70,28 +70,6 @@ from mage.engine.nodes import (
 from mage.engine.text import as_text, is_blank
 from mage.engine.tree import Tree, trace
 
-__all__ = [
-    "TRANSITIONS",
-    "Active",
-    "Rejected",
-    "Revised",
-    "State",
-    "Transition",
-    "Unverified",
-    "accept",
-    "apply_verdict",
-    "boundaries",
-    "compress",
-    "grow",
-    "illegal",
-    "instruct",
-    "judge_request",
-    "require_legal",
-    "retext",
-    "revise",
-    "start",
-]
-
 
 @final
 @attrs.frozen(weakref_slot=False)

@@ -13,29 +13,6 @@ import attrs
 from mage.engine.errors import UnknownName
 from mage.engine.ids import NO_SUMMARY, NOWHERE, ROOT_STEP, ROOT_SUMMARY, Digest, StepId, SummaryId
 
-__all__ = [
-    "FAULTS",
-    "KINDS",
-    "ROOT",
-    "ROOT_OF_SUMMARIES",
-    "Accepted",
-    "Chapter",
-    "Failed",
-    "Fault",
-    "Instruction",
-    "Kind",
-    "Lesson",
-    "Line",
-    "Passed",
-    "Pending",
-    "Step",
-    "Summary",
-    "SummaryVerdict",
-    "Verdict",
-    "as_fault",
-    "as_kind",
-]
-
 Kind: TypeAlias = Literal["subgoal", "fallback"]
 Fault: TypeAlias = Literal["execution", "summary"]
 KINDS: Final[tuple[Kind, ...]] = ("subgoal", "fallback")

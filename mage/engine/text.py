@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from mage.engine.errors import NotText
 
-__all__ = ["as_text", "is_blank", "quoted"]
-
 _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _CONTROLS = tuple((chr(code), _SHORT.get(chr(code), f"\\u{code:04x}")) for code in range(0x20))
 

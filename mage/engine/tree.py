@@ -22,8 +22,6 @@ from mage.engine.nodes import Chapter, Instruction, Line, Step, Summary
 if TYPE_CHECKING:
     from rpds import HashTrieMap, List
 
-__all__ = ["CHUNK", "Content", "Notes", "Settled", "TopLayer", "Tree", "first_of", "trace"]
-
 CHUNK: Final = 32
 """Steps per chunk: a power of two, small enough that copying a tail is cheaper than a map insert."""
 _SHIFT: Final = 5

@@ -17,8 +17,6 @@ from mage.engine.machine import State
 from mage.engine.nodes import Line, Step
 from mage.engine.tree import trace
 
-__all__ = ["ExecutionState", "hints", "instructions", "view"]
-
 
 @final
 @attrs.frozen

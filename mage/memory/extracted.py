@@ -7,9 +7,6 @@ from typing import Final
 from mage.effects import ChapterRequest, EffectError, SummaryRequest
 from mage.render.extract import extract
 
-__all__ = ["extracted", "extracted_awaited"]
-
-
 _NO_CHAPTERS: Final = "an extract is no chapter: a summarizer writes those"
 
 

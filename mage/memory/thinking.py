@@ -8,8 +8,6 @@ from threading import Thread
 from types import TracebackType
 from typing import Generic, TypeVar, final
 
-__all__ = ["thought_about"]
-
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 

@@ -42,26 +42,6 @@ from mage.engine.nodes import SummaryVerdict
 from mage.render.caps import Caps
 from mage.render.text import indented
 
-__all__ = [
-    "Block",
-    "Newest",
-    "Recent",
-    "asked_of",
-    "body_of",
-    "head_of",
-    "hints_of",
-    "inside_of",
-    "line_of",
-    "named_line_of",
-    "newest",
-    "observation_of",
-    "opening_of",
-    "recent",
-    "recent_of",
-    "step_of",
-    "under",
-]
-
 _T = TypeVar("_T")
 
 

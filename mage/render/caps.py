@@ -8,8 +8,6 @@ import attrs
 
 from mage.engine.errors import MageError
 
-__all__ = ["DEFAULT_CAPS", "NO_CAPS", "BadCap", "Caps"]
-
 
 @final
 class BadCap(MageError, ValueError):

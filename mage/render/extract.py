@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from mage.engine import Step
 
-__all__ = ["extract", "is_extract"]
-
 _WORD = re.compile(r"\w{3,}")
 _LINE = re.compile(r"[^\r\n]+")
 _TITLE = re.compile(r"Extract of \d+ steps? \(no LLM\):$", re.MULTILINE)

@@ -20,8 +20,6 @@ from mage.render.blocks import (
 from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter
 
-__all__ = ["Meter"]
-
 
 @final
 @attrs.frozen(eq=False)

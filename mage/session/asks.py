@@ -12,21 +12,6 @@ from mage.engine import JudgeRequest, Verdict
 from mage.session.events import Event
 from mage.stores import Head, Record, Snapshot
 
-__all__ = [
-    "Append",
-    "AskJudge",
-    "Create",
-    "Delete",
-    "Fork",
-    "HeadOf",
-    "KeepSnapshot",
-    "NewestSnapshot",
-    "ReadRecords",
-    "Redactions",
-    "Tell",
-    "Turn",
-]
-
 Answer = TypeVar("Answer")
 
 

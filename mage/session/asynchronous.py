@@ -53,8 +53,6 @@ from mage.stores import (
 from mage.stores.processes import Home
 from mage.stores.threads import opened_in_thread, to_its_end
 
-__all__ = ["AsyncSession"]
-
 Answer = TypeVar("Answer")
 
 

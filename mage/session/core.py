@@ -70,8 +70,6 @@ from mage.stores import (
 )
 from mage.stores.checks import as_name
 
-__all__ = ["Core", "Written"]
-
 Answer = TypeVar("Answer")
 _Verdict: TypeAlias = Verdict | Metered[Verdict]
 

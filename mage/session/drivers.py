@@ -19,8 +19,6 @@ from mage.session.asks import (
 from mage.session.collector import collector_paused
 from mage.stores import AsyncJournalStore, JournalStore
 
-__all__ = ["answer", "answer_awaited"]
-
 
 def answer(store: JournalStore, asked: Ask[Any]) -> object:
     """Answer what is asked of a store."""

@@ -6,8 +6,6 @@ from typing import final
 
 from mage.engine.errors import MageError, Refusal
 
-__all__ = ["NotAVerdict", "OtherTask", "Refused", "SessionClosed", "WrongLoop"]
-
 
 @final
 class Refused(MageError):

@@ -16,26 +16,6 @@ from typing import TypeAlias, final
 
 import attrs
 
-__all__ = [
-    "Accepted",
-    "Compressed",
-    "Conflicted",
-    "Created",
-    "Event",
-    "Folded",
-    "Forked",
-    "Grown",
-    "Instructed",
-    "Judged",
-    "Merged",
-    "Opened",
-    "Refreshed",
-    "Retexted",
-    "Revised",
-    "SnapshotFailed",
-    "SnapshotKept",
-]
-
 
 @final
 @attrs.frozen

@@ -5,8 +5,6 @@ from __future__ import annotations
 from threading import Lock
 from typing import Self, final
 
-__all__ = ["Lease"]
-
 
 @final
 class Lease:

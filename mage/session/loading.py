@@ -25,19 +25,6 @@ from mage.stores import (
     verify,
 )
 
-__all__ = [
-    "Entry",
-    "Loaded",
-    "Noted",
-    "Slot",
-    "fold_on",
-    "has_task",
-    "load",
-    "read_entries",
-    "record_at",
-    "require_end",
-]
-
 _AT_ONCE: Final = 1024
 """Records that are held at a time."""
 

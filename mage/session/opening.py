@@ -17,8 +17,6 @@ from mage.stores import NOTHING, BadMeta, Clock, Head, NameTaken, Salts, Unknown
 from mage.stores.checks import as_name
 from mage.stores.sources import checked_clock, checked_salts
 
-__all__ = ["SNAPSHOT_EVERY", "Meta", "Settings", "beginning", "stamped"]
-
 Meta: TypeAlias = Mapping[str, object]
 """What a host keeps beside a command: a JSON object."""
 

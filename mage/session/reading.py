@@ -11,8 +11,6 @@ from mage.session.core import Core
 from mage.session.loading import Slot
 from mage.stores import Head
 
-__all__ = ["Moment", "Readable"]
-
 
 @final
 @attrs.frozen

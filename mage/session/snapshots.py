@@ -23,8 +23,6 @@ from mage.engine.nodes import Chapter, Instruction, Passed, Step, Summary, as_ki
 from mage.engine.tree import Tree
 from mage.session.collector import collector_paused
 
-__all__ = ["pack", "read_packed", "unpack"]
-
 _FORMAT: Final = "mage-snapshot-1"
 _BEGINNING: Final = f'["{_FORMAT}",'.encode()
 _PASSED: Final = summary_verdict_document(Passed())

@@ -40,8 +40,6 @@ from mage.session.telling import Hook, as_hooks, tell
 from mage.stores import Clock, Head, JournalStore, Note, Salts, now, open_store, random_salt
 from mage.stores.processes import Home
 
-__all__ = ["Session"]
-
 Answer = TypeVar("Answer")
 
 

@@ -26,8 +26,6 @@ from mage.engine.tree import trace
 from mage.session import events
 from mage.session.events import Event
 
-__all__ = ["Hook", "as_hooks", "event_of", "tell"]
-
 Hook: TypeAlias = Callable[[Event], object]
 """A plain function that hears of what happened, when the turn is over: it may use the session. What it raises
 is logged and harms nothing. Of two threads' events the later may be heard first; each has its version."""

@@ -13,18 +13,6 @@ from mage.stores.folding import GROW
 from mage.stores.records import NOTHING, Head, Plain, Record, verify, write_parts
 from mage.stores.sources import is_salt
 
-__all__ = [
-    "LONGEST_NAME",
-    "as_name",
-    "beginning",
-    "following",
-    "is_redaction",
-    "name_beside",
-    "payload_of",
-    "require_range",
-    "require_same",
-]
-
 LONGEST_NAME: Final = 255
 """Characters of the longest name."""
 

@@ -25,8 +25,6 @@ from mage.stores.protocol import JournalInfo, Snapshot
 from mage.stores.records import Head, Record
 from mage.stores.sources import Clock, checked_clock, now
 
-__all__ = ["MemoryStore"]
-
 
 @final
 @attrs.define(eq=False)

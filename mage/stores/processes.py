@@ -7,9 +7,6 @@ from typing import Final, final
 
 from mage.stores.errors import WrongProcess
 
-__all__ = ["Home"]
-
-
 _FORKS: Final = [0]
 """How many forks lead from the process that loaded this module to this one."""
 

@@ -25,8 +25,6 @@ import attrs
 
 from mage.stores.records import Head, Record
 
-__all__ = ["AsyncJournalStore", "JournalInfo", "JournalStore", "Snapshot", "snapshot_digest"]
-
 
 @final
 @attrs.frozen

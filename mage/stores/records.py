@@ -33,23 +33,6 @@ from mage.engine.text import as_text, is_blank
 from mage.stores.errors import DamagedRecord
 from mage.stores.sources import SALT, Salts, salt_of
 
-__all__ = [
-    "NOTHING",
-    "Draft",
-    "Head",
-    "Part",
-    "Plain",
-    "Record",
-    "Redacted",
-    "chained",
-    "is_marker",
-    "read_parts",
-    "redacted",
-    "seal",
-    "verify",
-    "write_parts",
-]
-
 _SHORT: Final = 900
 """Bytes that nest no deeper than any parser can go."""
 _scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # as `raw_decode` calls it

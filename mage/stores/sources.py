@@ -12,20 +12,6 @@ from typing import Final, TypeAlias, cast, final
 
 from mage.stores.errors import BadSource
 
-__all__ = [
-    "SALT",
-    "Clock",
-    "Salts",
-    "checked_clock",
-    "checked_patience",
-    "checked_salts",
-    "is_salt",
-    "is_time",
-    "now",
-    "random_salt",
-    "salt_of",
-]
-
 Clock: TypeAlias = Callable[[], int]
 """Gives the time: microseconds since 1970 in UTC. Nothing is ordered by it (D15)."""
 

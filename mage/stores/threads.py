@@ -20,8 +20,6 @@ from mage.stores.processes import Home
 from mage.stores.protocol import JournalInfo, JournalStore, Snapshot
 from mage.stores.records import Head, Record
 
-__all__ = ["InThread", "in_thread", "opened_in_thread", "to_its_end"]
-
 Answer = TypeVar("Answer")
 
 _AT_ONCE: Final = 256

@@ -17,8 +17,6 @@ from specs.mutants.report import LAST, most_timeouts, result_of, summary
 from specs.mutants.suite import Fate, fates_of
 from specs.mutants.survivors import SURVIVORS, as_toml, judged, listed
 
-__all__ = ["main"]
-
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(

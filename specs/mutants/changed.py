@@ -12,8 +12,6 @@ from typing import Final
 
 from specs.mutants.generate import ENGINE, ROOT, Mutant
 
-__all__ = ["changed_lines", "default_base", "touched", "unmeasured"]
-
 _FILE: Final = re.compile(r"^\+\+\+ (?:b/(.+)|/dev/null)$")
 _HUNK: Final = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 

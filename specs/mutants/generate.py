@@ -20,8 +20,6 @@ from mutmut.mutation.file_mutation import Mutation, MutationVisitor, deep_replac
 from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
 
-__all__ = ["ENGINE", "ROOT", "Mutant", "Name", "engine_mutants", "mutants_of"]
-
 ROOT: Final = Path(__file__).resolve().parents[2]
 ENGINE: Final = "mage/engine"
 

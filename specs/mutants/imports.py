@@ -13,8 +13,6 @@ from typing import final
 
 from specs.mutants.generate import ROOT
 
-__all__ = ["purge", "put_in_place_of"]
-
 
 def purge(*names: str, keep: tuple[str, ...] = ()) -> None:
     """Forget every module whose name begins like this, so that the next import runs it anew."""

@@ -19,8 +19,6 @@ from specs.mutants.generate import ROOT, Mutant
 from specs.mutants.imports import purge, put_in_place_of
 from specs.mutants.observed import Known, failure_of, selected, silence
 
-__all__ = ["OPTIONS", "Outcome", "live", "outcome_of"]
-
 Outcome: TypeAlias = Literal["killed", "survived", "timeout"]
 _CODES: Final[dict[int, Outcome]] = {10: "survived", 11: "killed", 12: "timeout"}
 _SURVIVED, _KILLED, _TIMEOUT = _CODES

@@ -15,8 +15,6 @@ from _pytest.runner import runtestprotocol
 
 from specs.mutants.generate import ENGINE, ROOT, Mutant
 
-__all__ = ["KILL_SUITE", "LEFT_OUT", "BrokenSuite", "Known", "failure_of", "observe", "selected", "silence"]
-
 KILL_SUITE: Final = ("tests/engine", "tests/codec/test_golden.py")
 LEFT_OUT: Final = (
     "test_same_journal_same_state",  # its second process would run the engine without the mutant

@@ -12,8 +12,6 @@ from typing import Final, TypeAlias
 from specs.mutants.generate import ENGINE, ROOT
 from specs.mutants.suite import Fate
 
-__all__ = ["LAST", "Json", "most_timeouts", "result_of", "summary"]
-
 LAST: Final = Path(__file__).with_name("last.json")
 _TOOLS: Final = ("mutmut", "libcst", "pytest", "hypothesis", "attrs", "rpds-py", "returns")
 

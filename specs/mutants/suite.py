@@ -15,8 +15,6 @@ from specs.mutants.generate import ROOT, Mutant, Name
 from specs.mutants.life import OPTIONS, Outcome, live, outcome_of
 from specs.mutants.observed import KILL_SUITE, BrokenSuite, Known, observe, selected
 
-__all__ = ["Fate", "fates_of"]
-
 
 @final
 @attrs.frozen

@@ -12,8 +12,6 @@ import attrs
 
 from specs.mutants.generate import Name
 
-__all__ = ["SURVIVORS", "ListError", "Verdict", "as_toml", "judged", "listed"]
-
 SURVIVORS: Final = Path(__file__).with_name("survivors.toml")
 
 

@@ -10,8 +10,6 @@ import attrs
 from specs.explore import CHAPTERS, SMALL, WAYS, WIDE, Alphabet
 from specs.tla.tools import FOLDER
 
-__all__ = ["CONTROLS", "MODELS", "Control", "Model", "config_of", "constants", "property_names"]
-
 
 @final
 @attrs.frozen

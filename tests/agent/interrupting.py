@@ -18,8 +18,6 @@ from mage.stores import AsyncJournalStore, Head, JournalStore, MemoryStore, Reco
 from tests.agent.toys import TASK, Parts
 from tests.agent.twins import NAME, awaited_agent, called_agent, constant, plain
 
-__all__ = ["Interrupted", "Places", "interrupt_awaited", "interrupt_called", "one_turn"]
-
 Answer = TypeVar("Answer")
 Asked = ParamSpec("Asked")
 

@@ -49,19 +49,6 @@ from mage.testing import Scripted, ScriptedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK
 
-__all__ = [
-    "DONE",
-    "Played",
-    "acts",
-    "compress",
-    "finish",
-    "kinds_of",
-    "lessons_of",
-    "look",
-    "revise",
-    "verdicts_of",
-]
-
 Deciding: TypeAlias = Decision | Metered[Decision] | Exception
 Judging: TypeAlias = Verdict | Metered[Verdict] | Exception
 Writing: TypeAlias = str | Metered[str] | Exception

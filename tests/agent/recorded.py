@@ -18,8 +18,6 @@ from tests.agent.ways import RestoredBy
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
-__all__ = ["ALL_MISTAKES", "MISTAKES", "POLICIES", "a_run", "counting", "interrupted_after"]
-
 ALL_MISTAKES: Final[Mapping[int, Mistake]] = {0: "wrong", 1: "noticed", 2: "vague", 3: "batch"}
 MISTAKES: Final = st.dictionaries(
     st.integers(0, 3), st.sampled_from(["wrong", "noticed", "vague", "batch"]), max_size=4

@@ -35,8 +35,6 @@ from tests.agent.interrupting import Interrupted
 from tests.agent.toys import Mistake, judge, model_of, summarizer
 from tests.agent.twins import NAME, constant, plain
 
-__all__ = ["Chance", "Faults", "FaultyEnvironment", "FaultyStore", "Wild", "policy_by", "write_from_outside"]
-
 Answer = TypeVar("Answer")
 ACTIONS: Final = (
     "look",

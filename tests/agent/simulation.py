@@ -38,8 +38,6 @@ from tests.agent.toys import TASK, Ground, Mistake, Parts, world_of
 from tests.agent.twins import NAME, Left, awaited_agent, called_agent, constant, left_by, plain, rerun
 from tests.agent.ways import RestoredBy
 
-__all__ = ["Simulation", "simulate"]
-
 LIVES: Final = 8
 TURNS: Final = 600
 """More than any policy here lets a run take: a run that asks its model more often would never end."""

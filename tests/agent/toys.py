@@ -38,21 +38,6 @@ from mage.effects import (
 from mage.engine import Chapter, FoldRequest, Line, Step
 from tests.agent.ways import RestoredBy, restored_by
 
-__all__ = [
-    "GOAL",
-    "TASK",
-    "Dial",
-    "Ground",
-    "Mistake",
-    "Parts",
-    "judge",
-    "model_of",
-    "parts_of",
-    "summarizer",
-    "turned",
-    "world_of",
-]
-
 TASK: Final = "Turn the dial by 3, again and again."
 GOAL: Final = 3
 Mistake: TypeAlias = Literal["wrong", "noticed", "vague", "batch"]

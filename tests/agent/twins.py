@@ -39,21 +39,6 @@ from mage.testing import AwaitedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK, Parts
 
-__all__ = [
-    "TWINS",
-    "Left",
-    "Running",
-    "awaited_agent",
-    "both",
-    "called_agent",
-    "constant",
-    "left_by",
-    "notes_of",
-    "plain",
-    "rebuilt",
-    "rerun",
-]
-
 Answer = TypeVar("Answer")
 Request = TypeVar("Request")
 NAME: Final = "s"

@@ -15,8 +15,6 @@ from mage.demo import shop
 from tests.cli.gated import ARRIVED, NEVER
 from tests.cli.runner import Ran, mage
 
-__all__ = ["KEY", "PLAYED", "STORY", "child", "exported", "gate", "in_one_line", "interrupted", "place"]
-
 ROOT: Final = Path(__file__).resolve().parents[2]
 KEY: Final = "sk-test-1b7e55d0"
 STORY: Final = ("--script", str(Path(__file__).with_name("story.jsonl")))

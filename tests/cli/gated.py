@@ -13,26 +13,6 @@ from mage import Session
 from mage.demo.shop import Shop
 from mage.effects import Capabilities, Irreversible, Observed, Tool
 
-__all__ = [
-    "ARRIVED",
-    "NEVER",
-    "PAID",
-    "Beside",
-    "Broken",
-    "Claiming",
-    "Counting",
-    "Freed",
-    "Gated",
-    "Greedy",
-    "Lamps",
-    "Leaving",
-    "Misread",
-    "Posting",
-    "Silent",
-    "Talking",
-    "Unfinished",
-]
-
 ARRIVED: Final = "arrived"
 NEVER: Final = "never"
 PAID: Final = "paid"

@@ -12,8 +12,6 @@ import attrs
 
 from mage.__main__ import main
 
-__all__ = ["Ran", "mage"]
-
 
 @final
 @attrs.frozen

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Final
 
-__all__ = ["MALFORMED_JOURNALS", "SOUND_JOURNAL"]
-
 _MANY: Final = 50_000_000
 _HEADER: Final = '{"format":"mage-journal","version":1}'
 _START: Final = '{"op":"start","task":"Furnish the study"}'

@@ -7,8 +7,6 @@ from typing import Final
 
 from tests.codec.malformed_journals import SOUND_JOURNAL
 
-__all__ = ["MALFORMED_TREES", "SOUND_TREE"]
-
 _MANY: Final = 50_000_000
 _STEPS: Final = [
     {"id": 1, "parent": 0, "action": "search[desk]", "observation": "three desks"},

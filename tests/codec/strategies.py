@@ -34,8 +34,6 @@ from mage.engine import (
 )
 from mage.engine.text import as_text
 
-__all__ = ["HOSTILE", "commands", "histories", "states", "texts"]
-
 HOSTILE: Final = (
     "",
     "\x00",

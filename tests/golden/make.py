@@ -34,8 +34,6 @@ from mage.engine import (
     replay,
 )
 
-__all__ = ["JOURNAL", "TREE", "ending", "story"]
-
 JOURNAL: Final = Path(__file__).with_name("journal-v1.jsonl")
 TREE: Final = Path(__file__).with_name("tree-v1.json")
 

@@ -26,8 +26,6 @@ from tests.llm.server import (
 )
 from tests.llm.twins import KEY
 
-__all__ = ["NONE", "ONE", "STREAMS", "UNANSWERED", "USELESS"]
-
 ONE: Final = Usage(100, 10, 60)
 NONE: Final = Usage(calls=0)
 

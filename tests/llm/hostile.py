@@ -13,8 +13,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, final
 
-__all__ = ["Hostile", "Pace", "head", "trickled"]
-
 _LENGTH: Final = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 

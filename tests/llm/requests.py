@@ -19,8 +19,6 @@ from mage.engine import (
     view,
 )
 
-__all__ = ["DECIDE", "FALLBACK", "JUDGE", "SECRET", "SUMMARY", "deciding", "shown_after"]
-
 SECRET: Final = "the frosting is for the surprise party of Ada"
 """A text of the agent that must not turn up in errors and logs."""
 _BOUGHT: Final = (

@@ -25,21 +25,6 @@ from typing import Any, TypeAlias, final
 
 import attrs
 
-__all__ = [
-    "Answer",
-    "Completion",
-    "Dropped",
-    "Raw",
-    "Request",
-    "ScriptedServer",
-    "Silent",
-    "Status",
-    "Streamed",
-    "call_of",
-    "calls",
-    "says",
-]
-
 Json: TypeAlias = dict[str, Any]  # JSON as tests write it
 USAGE: Json = {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 60}}
 

@@ -24,8 +24,6 @@ from typing import Any, Final
 
 import pytest
 
-__all__ = ["CONTEXT", "NAME", "require", "serving"]
-
 NAME: Final = "smollm2"
 """What to call the model, and what it calls itself; the server takes any name."""
 CONTEXT: Final = 8192

@@ -8,7 +8,7 @@ import attrs
 import openai
 import pytest
 
-from mage.effects import Decide, EffectError, Metered, Summarizer, SummaryRequest, metered
+from mage.effects import Decide, Decision, EffectError, Metered, Summarizer, SummaryRequest, metered
 from mage.engine import Failed, Grow, Passed, Start, StepId
 from mage.llm import ChatJudge, ChatModel, ChatSummarizer, client
 from tests.llm.requests import DECIDE, JUDGE, SUMMARY, shown_after
@@ -26,16 +26,26 @@ def small() -> Iterator[openai.OpenAI]:
         yield ours
 
 
+def _decided(model: ChatModel) -> Metered[Decision] | EffectError:
+    return tried(lambda: model(DECIDE))
+
+
 def test_it_decides_in_json(small: openai.OpenAI) -> None:
-    """Every reply is a decision that may be made now, and its usage is counted."""
-    model = ChatModel(small, NAME, mode="json", longest=60, max_tokens=300, temperature=0.8)
-    for _ in range(3):
-        decided = model(DECIDE)
-        assert len(decided.value.actions) == 1 or decided.value.then is not None
-        assert decided.usage.prompt > 100
-        assert decided.usage.completion > 0
-        assert decided.usage.calls == 1
-        assert decided.model == NAME
+    """A decision that may be made now comes of it, or it fills a field with nothing and is refused; all is counted."""
+    decided = 0
+    for seed in range(4):
+        model = ChatModel(small, NAME, mode="json", longest=60, max_tokens=300, temperature=0.8, seed=seed)
+        decision = _decided(model)
+        if isinstance(decision, EffectError):
+            assert decision.fault in ("wrong_schema", "empty")
+        else:
+            decided += 1
+            assert len(decision.value.actions) == 1 or decision.value.then is not None
+            assert decision.model == NAME
+        assert decision.usage.prompt > 100
+        assert decision.usage.completion > 0
+        assert decision.usage.calls == 1
+    assert decided > 0
 
 
 def test_it_judges(small: openai.OpenAI) -> None:

@@ -23,8 +23,6 @@ from mage.llm import (
 from tests.llm.requests import DECIDE, JUDGE, SUMMARY
 from tests.llm.server import Answer, Request, ScriptedServer, Silent
 
-__all__ = ["KEY", "Outcome", "decided", "judged", "summarized", "tried"]
-
 KEY = "sk-very-secret-0123456789"
 Value = TypeVar("Value")
 

@@ -11,18 +11,6 @@ from mage import Failed, FoldRequest, JudgeRequest, Passed, Session, Verdict
 from mage.engine import State
 from mage.stores import Head, JournalStore, MemoryStore, Record, Snapshot
 
-__all__ = [
-    "END",
-    "Breaking",
-    "BrokenOff",
-    "Hopping",
-    "Hops",
-    "constant",
-    "final_of",
-    "story",
-    "verdict_on",
-]
-
 Answer = TypeVar("Answer")
 
 

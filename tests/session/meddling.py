@@ -8,8 +8,6 @@ from mage import FoldRequest, JudgeRequest, Session, Verdict
 from mage.stores import JournalStore
 from mage.testing import ScriptedJudge
 
-__all__ = ["Meddling"]
-
 
 class Meddling:
     """A judge during whose first thinking another session writes; or the very session that asks, where it is given."""

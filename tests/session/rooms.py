@@ -9,8 +9,6 @@ from typing import TypeAlias, final
 
 from mage.stores import JournalStore, MemoryStore, open_store
 
-__all__ = ["Reopening", "Rooms"]
-
 Reopening: TypeAlias = Callable[[JournalStore | None], JournalStore]
 """Closes a store and opens it again; None is before it was ever opened."""
 

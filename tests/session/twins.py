@@ -25,8 +25,6 @@ from mage.engine import (
 )
 from mage.engine.journal import Operation
 
-__all__ = ["TWINS", "Twin", "both", "close_runner", "perform", "plain", "ticking"]
-
 _RUNNERS: Final[list[asyncio.Runner]] = []
 
 

@@ -26,8 +26,6 @@ from mage.engine import (
     start,
 )
 
-__all__ = ["lying", "sound", "with_chapter", "with_step", "with_summary"]
-
 
 class Liar:
     """A tree that answers some questions with what it was told to, and all others truly."""

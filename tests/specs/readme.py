@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["ROOT", "rows", "section", "words"]
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -11,8 +11,6 @@ import pytest
 
 from specs.tla.tools import TLC, ToolError, find
 
-__all__ = ["needs_tlc", "tlc"]
-
 Test = TypeVar("Test", bound=Callable[..., None])
 
 

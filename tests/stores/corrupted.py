@@ -22,8 +22,6 @@ from mage.stores import (
 from mage.stores.records import Part, Plain
 from mage.testing.stores import following, recorded, salts
 
-__all__ = ["FAULTS", "PAGE", "Fault", "acknowledged", "write"]
-
 PAGE: Final = 4096
 STEPS: Final = 60
 SNAPSHOT: Final = b"a snapshot"

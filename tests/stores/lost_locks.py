@@ -14,8 +14,6 @@ from mage.stores import open_store
 from mage.testing.stores import chain, following
 from tests.stores.corrupted import PAGE, STEPS, Fault, page_of, sql, write
 
-__all__ = ["LOST_LOCKS"]
-
 LAST: Final = STEPS + 6
 
 

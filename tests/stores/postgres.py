@@ -16,8 +16,6 @@ import attrs
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-__all__ = ["Cluster", "absent", "cluster"]
-
 _SOMEBODY: Final = "postgres"
 """Who runs the server where we are root: PostgreSQL refuses to be run by root."""
 _SETTINGS: Final = (

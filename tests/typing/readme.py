@@ -6,8 +6,6 @@ import sys
 
 from tests.test_readme import fenced
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Print the blocks, in order."""

@@ -21,8 +21,6 @@ from mage.render import one_line, render
 from mage.render.blocks import Block, inside_of
 from mage.session import AsyncSession, Conflict, Refused
 
-__all__ = ["ask", "carry_out"]
-
 _ENTRIES: Final = 20
 """Commands on a page of the history."""
 

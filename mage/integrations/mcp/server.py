@@ -23,8 +23,6 @@ from mage.render import draw, render
 from mage.session import AsyncSession, Conflict, OtherTask
 from mage.stores import DamagedJournals, JournalStore, UnknownJournal
 
-__all__ = ["serve_stdio", "state_server"]
-
 _LISTED: Final = 50
 """Sessions on a page of the resources."""
 _URI: Final = "mage://session/"

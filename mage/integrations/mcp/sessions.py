@@ -11,8 +11,6 @@ from weakref import WeakValueDictionary
 from mage.session import AsyncSession
 from mage.stores import InThread, JournalStore, in_thread
 
-__all__ = ["OpenSessions"]
-
 _MOST: Final = 64
 """Sessions that are held open; another one is opened when it is called again."""
 

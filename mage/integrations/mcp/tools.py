@@ -8,8 +8,6 @@ from typing import Any, Final, TypeAlias, cast
 from mage.chat import COMPRESS, REVISE, verdict_schema_of
 from mage.effects import Schema, Tool
 
-__all__ = ["ANSWER", "CYCLE", "LOOKING", "TOOLS", "Given"]
-
 CYCLE: Final = """\
 This server keeps where you stand in a long task, in the session that you name, so that you need not.
 1. start, with the task. After a break, or when you are unsure: state. What it shows is so, whatever you remember.

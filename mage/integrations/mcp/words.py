@@ -12,18 +12,6 @@ from mage.render.blocks import Block
 from mage.render.text import INDENT
 from mage.session import AsyncSession
 
-__all__ = [
-    "PAGE_LENGTH",
-    "Answer",
-    "asked",
-    "boundaries",
-    "next_of",
-    "no_page",
-    "paged",
-    "refused",
-    "standing",
-]
-
 PAGE_LENGTH: Final = 16_000
 """Characters of a page."""
 _NAMED: Final = 20

@@ -12,8 +12,6 @@ from mage.effects import EFFECT_FAULTS, EffectFault
 from tests.llm.cases import STREAMS, UNANSWERED, USELESS
 from tests.llm.server import Answer, Status
 
-__all__ = ["CASES", "Case"]
-
 _ALWAYS: Final = frozenset(
     {
         "a refusal",

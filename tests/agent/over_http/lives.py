@@ -39,8 +39,6 @@ from tests.agent.twins import NAME, Left, constant, left_by, plain
 from tests.llm.server import ScriptedServer, Silent
 from tests.llm.twins import KEY
 
-__all__ = ["POLICY", "TWINS", "Life", "Place", "Ran", "Twin", "awaiting", "lived", "unbroken"]
-
 POLICY: Final = Policy(exhausted="stop")
 
 

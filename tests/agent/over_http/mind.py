@@ -16,8 +16,6 @@ from mage.render.extract import extract
 from tests.agent.toys import GOAL
 from tests.llm.server import Raw, Request, calls, says
 
-__all__ = ["ANSWER", "GOALS", "KINDS", "Kind", "asked_of", "is_meant", "mind"]
-
 Kind: TypeAlias = Literal["model", "judge", "summarizer"]
 KINDS: Final[tuple[Kind, ...]] = ("model", "judge", "summarizer")
 """Who is asked; each goes by its kind as the name of its model."""

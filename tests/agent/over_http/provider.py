@@ -12,8 +12,6 @@ from mage.effects import Usage
 from tests.agent.over_http.mind import KINDS, Kind, asked_of, mind
 from tests.llm.server import Answer, Raw, Request, Streamed
 
-__all__ = ["ALWAYS", "HEALTHY", "Fault", "Provider", "check_billed"]
-
 ALWAYS = 10_000
 
 

@@ -29,22 +29,6 @@ from mage.effects import (
 )
 from mage.engine import Chapter, ExecutionState, Failed, FoldRequest, JudgeRequest, Passed, Verdict
 
-__all__ = [
-    "LOST",
-    "MISTAKES",
-    "TASK",
-    "Cook",
-    "CookingGame",
-    "Game",
-    "Subgoal",
-    "absent",
-    "generate",
-    "judge",
-    "mistaken",
-    "subgoals",
-    "summarize",
-]
-
 SEED: Final = 2
 SETTINGS: Final[Mapping[str, object]] = {
     "recipe": 4,

@@ -28,8 +28,6 @@ from specs.conformance import (
 )
 from specs.conformance.serve import serve
 
-__all__ = ["FAULTS", "Fault", "Faulty"]
-
 Same = TypeVar("Same")
 
 
