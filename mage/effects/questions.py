@@ -391,8 +391,10 @@ class SummaryRequest:
         earlier: the fallback summaries of the same subgoal, oldest first, from which the new text goes on.
         steps: the steps that it replaces, in execution order.
         limit: the most tokens that the text may have; None for no limit.
-        rejected: the text that a judge has failed and that the new one replaces (D16); None for a first one.
-        feedback: the judge's words on `rejected`.
+        rejected: the text that a judge has failed, or that was too long, and that the new one replaces (D16); None for
+            a first one.
+        feedback: what is wrong with `rejected`.
+        before: the lines of C above: what was finished before, which the text need not repeat.
     """
 
     task: str
@@ -403,6 +405,7 @@ class SummaryRequest:
     limit: int | None = None
     rejected: str | None = None
     feedback: str = ""
+    before: tuple[Line, ...] = ()
 
 
 @final

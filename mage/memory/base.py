@@ -30,9 +30,9 @@ from mage.memory.exchange import (
     Take,
     Taken,
     forget_told,
-    grow,
     instruct,
     own_beside,
+    record,
     results_of,
     why_barred,
 )
@@ -178,7 +178,7 @@ class MemoryBase(Generic[S]):
         async def turn(run: Run) -> None:
             if self._told:
                 forget_told(run, self._told.pop())
-            await grow(run, action, observed, meta)
+            await record(run, action, observed, meta)
 
         return turn
 
@@ -203,6 +203,7 @@ class MemoryBase(Generic[S]):
             for place in range(first, len(parts)):
                 part = parts[place]
                 if not isinstance(part, str):
+                    run.seen = run.state.tree.step_head  # a reply answers a prompt with all that was there
                     self._taken(await self._taking(part.reply, part.results)(run))
                 elif part.strip() and (place or not goes_on(part, self._followed, run.state)):
                     await instruct(run, part, standing=False)

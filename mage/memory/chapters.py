@@ -25,6 +25,7 @@ from mage.engine import (
     Summary,
     fold_request,
 )
+from mage.memory.lengths import too_long
 from mage.memory.requests import IsDue, judge, summarize
 from mage.memory.state import Run
 
@@ -127,9 +128,8 @@ async def _written(run: Run, lines: tuple[Line, ...]) -> tuple[FoldRequest, Mete
 
 def _request(run: Run, lines: tuple[Line, ...], text: str, limit: int) -> FoldRequest | str:
     """Return what a judge is asked, or in words why the text is no chapter's."""
-    tokens = run.meter.counter.count(text)
-    if tokens > limit:
-        return f"It has about {tokens} tokens, and may have {limit}: a longer text would not make the context smaller."
+    if wrong := too_long(text, limit, run.meter.counter):
+        return wrong
     if not isinstance(run.state, Active):
         raise AssertionError("lines are folded between subgoals")
     request = fold_request(run.state, lines[0].label, lines[-1].boundary, text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
@@ -11,8 +13,10 @@ from mage.engine import (
     Active,
     ApplyVerdict,
     Digest,
+    Earlier,
     Failed,
     JudgeRequest,
+    Line,
     Rejected,
     Retext,
     Summary,
@@ -20,6 +24,7 @@ from mage.engine import (
     judge_request,
 )
 from mage.engine.judging import boundaries_below, request_for
+from mage.memory.lengths import SMALL, cut_to, too_long
 from mage.memory.outcomes import Outcome, RunStopped
 from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
 from mage.memory.revise import go_back, may_go_back
@@ -192,9 +197,8 @@ async def _ask_for_text(run: Run, summary: Summary, verdict: Failed) -> None:
 
 
 async def _retext(run: Run, state: Rejected, verdict: Failed) -> Outcome | None:
-    request = _rewriting(run, state, verdict)
     try:
-        text = (await run.asked("summarizer", summarize(request))).value
+        text = await text_within(run, _rewriting(run, state, verdict))
     except EffectError as error:
         return await _give_up(run, f"the summarizer gave no new text ({error.fault})")
     result = await run.operate(Retext(text))
@@ -206,16 +210,47 @@ async def _retext(run: Run, state: Rejected, verdict: Failed) -> Outcome | None:
 def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
     """Return the question for a new text: it sees what the judge saw (D16)."""
     asked = _as_judged(state)
+    before, interim = parts_of(asked.before)
+    steps = sum(run.meter.step(step.action, step.observation) for step in asked.steps)
     return SummaryRequest(
         asked.task,
         asked.instructions,
         asked.kind,
-        asked.earlier,
+        (*interim, *asked.earlier),
         asked.steps,
-        run.policy.summary_limit,
+        limit_of(run, steps),
         rejected=asked.text,
         feedback=verdict.feedback,
+        before=before,
     )
+
+
+def limit_of(run: Run, replaced: int) -> int:
+    """Return the tokens that a text may have in place of so many: what the policy says, and never more than it replaces."""
+    return min(run.policy.summary_limit, max(SMALL, replaced))
+
+
+def parts_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], tuple[Earlier, ...]]:
+    """Return the lines of finished subgoals, and the interim accounts of the one that is going on (I11)."""
+    interim = [line for line in lines if isinstance(line, Summary) and line.kind == "fallback"]
+    finished = tuple(lines[: len(lines) - len(interim)])
+    return finished, tuple([Earlier(line.label, line.boundary, line.text, line.verdict) for line in interim])
+
+
+async def text_within(run: Run, request: SummaryRequest) -> str:
+    """Return a summarizer's text within its limit: where it is longer, another one is asked for, and that is cut.
+
+    Raises:
+        EffectError: the summarizer gives no text.
+    """
+    text = (await run.asked("summarizer", summarize(request))).value
+    counter, limit = run.meter.counter, request.limit
+    wrong = "" if limit is None else too_long(text, limit, counter)
+    if limit is None or not wrong:
+        return text
+    feedback = f"{request.feedback}\n{wrong}".strip()
+    again = attrs.evolve(request, rejected=cut_to(text, 2 * limit, counter), feedback=feedback)
+    return cut_to((await run.asked("summarizer", summarize(again))).value, limit, counter)
 
 
 def _as_judged(state: Rejected) -> JudgeRequest:

@@ -22,9 +22,12 @@ class Policy:
     Attributes:
         wait: whether the agent waits for the judge after each compress, as in the paper, or goes on meanwhile
             (D6). A late fail revises to the label and leaves what was built on it.
-        high_water: tokens. When system prompt, tool schemas, task, instructions in force and open segment take
-            as many, and the open segment at least a quarter of it, the segment is summarized as a fallback (D12).
-            None for never.
+        high_water: tokens. When all that is sent but C takes as many (system prompt, tool schemas, task,
+            instructions in force, open segment and hints), and the open segment at least a quarter of it, the
+            segment is summarized as a fallback before the next step is made (D12). A single observation is shown with at
+            most as many, its middle left out. None for never.
+        window: tokens that a prompt may take in all, where the model's window is known. What is longer is
+            shortened before it is sent; a memory stops where that does not help. None where it is unknown.
         fold_at: tokens that C may take. Where it takes more, its oldest lines are folded into chapters, whose texts
             the summarizer writes and the judge passes (D19); without either it grows. None for never.
         summary_limit: tokens that a summarizer is asked to stay within.
@@ -51,6 +54,7 @@ class Policy:
 
     wait: bool = True
     high_water: int | None = 8_000
+    window: int | None = None
     fold_at: int | None = 4_000
     summary_limit: int = 400
     cool_down: int = 10
