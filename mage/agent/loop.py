@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 
 from mage.effects import RESET, Act, Action, Decision, EffectError, Finish, LookInto, Metered, Observed, Then
-from mage.engine import Active, Compress, Grow, Revise, State, Tree, Unverified
+from mage.engine import Accept, Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.chapters import fold_lines
@@ -31,7 +31,7 @@ from mage.memory.maintain import settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped
 from mage.memory.requests import End, IsDue, Look, Overtaken, Seen, Twice, Uncertain, act, begin, decide
 from mage.memory.revise import follow, owe, place_owed, revise_as_asked
-from mage.memory.state import Run, reached
+from mage.memory.state import Run, operated, reached
 
 _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action and nothing to do")
 
@@ -68,7 +68,7 @@ async def _turn(run: Run) -> Outcome | None:
     # what is owed is placed first: a late verdict, taken from the log, may have come at the mark as well as here
     await _open(run)
     ended = await settle(run, wait=False)
-    if ended is not None or not isinstance(run.state, Active | Unverified):
+    if ended is not None or not (isinstance(run.state, Active | Unverified) or run.is_awaiting):
         return ended
     await _open(run)
     await tell_of_mark(run, run.shown())
@@ -252,12 +252,31 @@ async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
     """Return from which action on a decision is not carried out, None where the next of them is performed."""
     if place and run.doubtful:  # the rest was decided for the case that the action succeeds
         return place
+    if await _insists_on_text(run):
+        return place
     if await _is_pointed_out(run, decision.actions[place]):
         return place + 1
-    if place and (await IsDue(has_passed(run, run.shown()))):
+    if place and (await IsDue(has_passed(run, run.shown()), "rest")):
         await run.notice("tokens", "The open steps have passed the mark.")
         return place
     return None
+
+
+async def _insists_on_text(run: Run) -> bool:
+    """Tell whether a better text is still wanted of the model: once more; then the text that it has stays, openly."""
+    if not run.is_awaiting:
+        return False
+    summary = run.state.tree.head_summary
+    if run.insisted != summary.id:
+        run.insisted = summary.id
+        await run.notice(
+            "failed",
+            f"First call compress with a better text of [Step {summary.label}], or it stays as it is.",
+        )
+        return True
+    operated(await run.operate(Accept()))
+    await run.notice("failed", f"[Step {summary.label}] stays although it has failed: see its status.")
+    return False
 
 
 async def _hold_back(run: Run, decision: Decision, place: int) -> None:
@@ -391,5 +410,7 @@ async def _finish(run: Run, answer: str) -> Outcome | None:
         return ended
     if run.state.tree.summary_head != head:
         await run.notice("failed", "A summary has failed meanwhile, so the run goes on.")
+        return None
+    if await _insists_on_text(run):
         return None
     return RunFinished(answer, run.totals)

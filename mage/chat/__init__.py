@@ -3,6 +3,7 @@
 No client of any interface is imported here, and nothing is sent: `mage.llm` and the hosts do that.
 """
 
+from mage.chat.grounding import unfounded
 from mage.chat.messages import (
     Assistant,
     AssistantReply,
@@ -100,6 +101,7 @@ __all__ = [
     "summary_messages",
     "summary_prompt",
     "system_prompt",
+    "unfounded",
     "verdict_schema",
     "verdict_schema_of",
     "written",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from mage.chat import unfounded
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
 from mage.effects.program import Program
 from mage.engine import (
@@ -29,6 +30,7 @@ from mage.memory.outcomes import Outcome, RunStopped
 from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
 from mage.memory.revise import go_back, may_go_back
 from mage.memory.state import Run, operated
+from mage.render.extract import is_extract
 
 
 async def maintain(run: Run) -> Outcome | None:
@@ -82,7 +84,9 @@ async def _put(run: Run) -> Outcome | None:
     if not isinstance(state, Unverified):
         return None
     if not run.policy.maintain:
+        request = judge_request(state)
         operated(await run.operate(Accept()))
+        await _tell_unfounded(run, request)
         return None
     if run.verdict is not None and run.verdict[0] == state.digest:
         return await _recorded(run, state.digest, run.verdict[1])
@@ -92,6 +96,14 @@ async def _put(run: Run) -> Outcome | None:
     await BeginJudging(request)
     run.judging = state.digest
     return None
+
+
+async def _tell_unfounded(run: Run, request: JudgeRequest) -> None:
+    """Tell the model, where no judge is asked, which numbers and ids of the text occur nowhere."""
+    missing = () if is_extract(request.text) else unfounded(request)
+    if missing:
+        told = "No judge has read the last text. These numbers or ids stand in none of its steps: look whether they are right."
+        await run.notice("judge", told, ", ".join(missing))
 
 
 async def _looked_for(run: Run, digest: Digest, *, wait: bool) -> Outcome | None:
@@ -176,7 +188,7 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
         return await _accept_despite(run)
     if verdict.fault == "summary" or summary.kind == "fallback":
         if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
-            if run.rewrites or summary.kind == "fallback":
+            if run.policy.rewrite or summary.kind == "fallback":
                 return await _retext(run, state, verdict)
             await _ask_for_text(run, summary, verdict)
             return None
@@ -184,6 +196,9 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
     boundary = summary.label if verdict.boundary is None else verdict.boundary
     if run.counts.revisions.get(boundary, 0) >= run.policy.max_revisions:
         return await _give_up(run, "the agent has gone back there as often as allowed")
+    behind = sum(count for place, count in run.counts.revisions.items() if place >= summary.label)
+    if behind >= run.policy.max_subgoal_revisions:
+        return await _give_up(run, "the agent has gone back in this subgoal as often as allowed")
     if may_go_back(run, boundary) is not None:
         return await _give_up(run, "going back would leave behind what cannot be undone")
     return await go_back(run, boundary, verdict.feedback)

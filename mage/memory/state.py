@@ -110,8 +110,8 @@ class Run:
         doubtful: whether it is unknown if the last action was performed.
         owed: instructions that are not placed yet.
         given: by step, the instructions that the environment gave there.
-        rewrites: whether a summarizer writes a text anew that a judge found wrong; if not, the model is asked.
         awaiting: the failed summary for which the model was asked to write a better text.
+        insisted: the failed summary for which it was asked once more.
         resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown what
             of that was undone in the environment, and whether the model was told.
         found: the next step's id when the run began: earlier steps were made by other runs.
@@ -148,8 +148,8 @@ class Run:
         self.doubtful = False
         self.owed: list[Owed] = []
         self.given: dict[StepId, frozenset[Instruction]] = {}
-        self.rewrites = True
         self.awaiting: SummaryId | None = None
+        self.insisted: SummaryId | None = None
         self.resumed_from: State | None = None
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None

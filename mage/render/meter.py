@@ -10,12 +10,13 @@ import attrs
 from mage.engine import ExecutionState, Hints, Line, StepId
 from mage.render.blocks import (
     Block,
-    asked_of,
     body_of,
     hints_of,
+    instructions_of,
     line_of,
     opening_of,
     step_of,
+    task_of,
 )
 from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter
@@ -44,7 +45,7 @@ class Meter:
 
     def frame(self, task: str, instructions: Sequence[str], boundary: StepId) -> int:
         """Return what the task, the instructions in force and the line where R begins take."""
-        return self._sum(asked_of(task, instructions)) + self._sum([opening_of(boundary)])
+        return self._sum([*task_of(task), *instructions_of(instructions), opening_of(boundary)])
 
     def line(self, line: Line) -> int:
         """Return what a line of C takes. Cost: O(length), O(1) when it was counted before."""
