@@ -50,7 +50,6 @@ from mage.memory.outcomes import Outcome, RunFailed, StoreFault
 from mage.memory.policy import Policy, writing
 from mage.memory.state import Run
 from mage.memory.thinking import thought_about
-from mage.render import Meter
 from mage.session import AsyncSession, Conflict, Entry, Noted, Session
 from mage.stores import (
     AsyncJournalStore,
@@ -219,7 +218,10 @@ def _first_note(
     overhead = counter.count(fixed_prompt(agent.model, capabilities))
     policy = writing(first_policy(agent.policy, is_judged=agent.judge is not None), agent.summarizer)
     judged = agent.judge is not None
-    return encoded(began_note(policy, counter, overhead, capabilities, judged=judged, remembered=remember))
+    mode = agent.model.mode if isinstance(agent.model, PromptedModel) else None
+    return encoded(
+        began_note(policy, counter, overhead, capabilities, mode=mode, judged=judged, remembered=remember)
+    )
 
 
 def first_policy(given: Policy | None, *, is_judged: bool) -> Policy:
@@ -257,7 +259,7 @@ def started(
         foresees=capabilities.foresees,
         remember=remember,
     )
-    run = Run(Meter(found.counter), found.overhead)
+    run = Run(found.meter, found.overhead)
     return run, replay.run(program(run))
 
 

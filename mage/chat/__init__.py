@@ -21,13 +21,14 @@ from mage.chat.messages import (
 from mage.chat.prompts import (
     ALL_PROMPTS,
     MODES,
-    Mode,
     Prompt,
     Steps,
     decide_messages,
     judge_messages,
     judge_prompt,
+    made_as,
     named_of,
+    sent_as,
     state_messages,
     summary_messages,
     summary_prompt,
@@ -55,6 +56,7 @@ from mage.chat.tools import (
     verdict_schema,
     verdict_schema_of,
 )
+from mage.effects import Mode
 from mage.effects.environment import is_strict
 
 __all__ = [
@@ -89,6 +91,7 @@ __all__ = [
     "judge_messages",
     "judge_prompt",
     "looking",
+    "made_as",
     "misfit",
     "move_schema",
     "named_of",
@@ -97,6 +100,7 @@ __all__ = [
     "read_arguments",
     "read_reply",
     "sendable",
+    "sent_as",
     "state_messages",
     "summary_messages",
     "summary_prompt",

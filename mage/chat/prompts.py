@@ -45,7 +45,7 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 
 from mage.chat.grounding import unfounded
-from mage.chat.messages import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged
+from mage.chat.messages import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged, written
 from mage.chat.tools import ACT, LOOK, BadAction, canonical, offered, parse_action
 from mage.effects import (
     ChapterRequest,
@@ -54,6 +54,7 @@ from mage.effects import (
     JsonValue,
     JudgeRequest,
     LookInto,
+    Mode,
     SummaryRequest,
     Tool,
 )
@@ -299,8 +300,6 @@ ALL_PROMPTS: Final = (
 # -- the chats -----------------------------------------------------------------------------------------
 
 
-Mode: TypeAlias = Literal["tools", "text", "json"]
-"""How a model replies: by calling tools, by `Action[...]` and its like, or by a JSON object."""
 MODES: Final[tuple[Mode, ...]] = ("tools", "text", "json")
 
 _WORDING: Final[dict[Mode, Prompt]] = {"tools": AS_TOOLS, "text": AS_TEXT, "json": AS_JSON}
@@ -387,6 +386,29 @@ def _as_made(step: Step) -> tuple[ChatMessage, ...]:
     except (BadAction, ValueError):  # a text, or a number that JSON cannot say
         return _as_block(step)
     return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
+
+
+def sent_as(mode: Mode, tools: Iterable[Tool] = ()) -> Callable[[str, str], tuple[Block, ...]]:
+    """Return the function that says as which blocks a step is sent to a model, for counting tokens; see `Meter`."""
+    names = frozenset(tool.name for tool in tools)
+    return lambda action, observation: _as_sent(_IN_MODE[mode](_unplaced(action, observation), names))
+
+
+def made_as(steps: Steps) -> Callable[[str, str], tuple[Block, ...]]:
+    """Return the same for a host: its steps are sent as text, or as the calls that they were."""
+    return step_of if steps == "text" else lambda *made: _as_sent(_as_made(_unplaced(*made)))
+
+
+def _unplaced(action: str, observation: str) -> Step:
+    return Step(StepId(1), StepId(0), action, observation)
+
+
+def _as_sent(messages: Iterable[ChatMessage]) -> tuple[Block, ...]:
+    """Return the texts of messages, calls as the JSON that they are sent as."""
+    sent = written(messages, "chat")
+    return tuple(
+        [Block(canonical(each["tool_calls"]) if "tool_calls" in each else each["content"]) for each in sent]
+    )
 
 
 _AsDone: TypeAlias = Callable[[Step, frozenset[str]], tuple[ChatMessage, ChatMessage]]

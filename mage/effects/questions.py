@@ -364,12 +364,21 @@ class AsyncModel(Protocol):
         ...
 
 
+Mode: TypeAlias = Literal["tools", "text", "json"]
+"""How a model replies: by calling tools, by `Action[...]` and its like, or by a JSON object."""
+
+
 @runtime_checkable
 class PromptedModel(Protocol):
     """A model that knows the fixed text of its prompts. That of any other model counts as empty.
 
-    A run counts this text into its mark (`Policy.high_water`) once, at its beginning.
+    A run counts this text into its mark (`Policy.high_water`) once, at its beginning, and each step as it is sent.
     """
+
+    @property
+    def mode(self) -> Mode:
+        """How the model replies, and so how its steps are sent."""
+        ...
 
     def prompt_text(self, tools: tuple[Tool, ...], manual: str) -> str:
         """Return the fixed text that goes with every call in an environment with these tools and this manual."""

@@ -107,6 +107,11 @@ class _Model(Generic[Client]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._line.model!r}, mode={self._mode!r})"
 
+    @property
+    def mode(self) -> Mode:
+        """How the model replies."""
+        return self._mode
+
     def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
         """Return the fixed text that goes with every call: system prompt, and tools or schema as JSON.
 

@@ -15,6 +15,7 @@ from mage.chat import (
     Style,
     canonical,
     declared,
+    made_as,
     state_messages,
     written,
 )
@@ -72,7 +73,10 @@ class MemoryBase(Generic[S]):
         self._counter = counter
         self._own: tuple[Tool, ...] = OWN
         self._own_tokens = _tokens(OWN, counter)
-        self._run = Run(Meter(counter), self._own_tokens)
+        self._meters: dict[Steps, Meter] = {
+            steps: Meter(counter, made_as(steps)) for steps in get_args(Steps)
+        }
+        self._run = Run(self._meters["text"], self._own_tokens)
         self._policy = policy
         self._tally = Tally(is_lenient=True)
         self._head: Head | None = None
@@ -132,7 +136,8 @@ class MemoryBase(Generic[S]):
             raise BadAgent(
                 f"beside is what stands around S: a text, JSON, or a list of these ({error})"
             ) from None
-        self._run.overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
+        overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
+        self._run.count_by(self._meters[steps], overhead)
 
     def _shown(self, request: Decide, form: Form, steps: Steps) -> list[dict[str, Any]]:
         self._told, self._begun = [len(request.notices)], None

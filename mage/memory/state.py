@@ -166,6 +166,12 @@ class Run:
         self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
         self.effects = seen.effects
 
+    def count_by(self, meter: Meter, overhead: int) -> None:
+        """Count tokens by another meter from now on, and with another overhead."""
+        if meter is not self.meter:
+            self._counts_of = self._shown = None
+        self.meter, self.overhead = meter, overhead
+
     @property
     def is_awaiting(self) -> bool:
         """Whether the summary head has failed, and the model was asked for a better text."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import attrs
 import pytest
 from hypothesis import given, settings
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 
 from mage import Failed, Passed
 from mage.agent import Asked, Policy, RunFailed, RunFinished
-from mage.effects import Decision, EffectError, Finish, LookInto, Metered, Usage
-from mage.engine import Accept, ApplyVerdict, Compress, Grow, Retext, StepId, start
+from mage.chat import MODES, action_text, decide_messages, sent_as, system_prompt, written
+from mage.effects import Decide, Decision, EffectError, Finish, LookInto, Metered, Mode, Tool, Usage
+from mage.engine import Accept, ApplyVerdict, Compress, Grow, Retext, StepId, grow, start, view
 from mage.render import Meter
 from mage.testing import ScriptedEnvironment
 from mage.tokens import EstimateCounter
@@ -335,6 +338,26 @@ def test_what_no_summary_wins_back(*, fixed: int, fallbacks: bool) -> None:
     for request in played.decisions.asked:
         raw = sum(meter.step(step.action, step.observation) for step in request.shown.raw)
         assert raw < max(room, MARK - fixed + 20) + meter.step("a", "seen")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_step_counts_as_much_as_it_is_sent_as(mode: Mode) -> None:
+    """In each mode the mark counts the texts of the messages, and calls as their JSON; so it does for a host's calls."""
+    tool = Tool.of("buy", "Buy it.", item={"type": "string"})
+    shown = view(grow(start("t"), action_text("buy", {"item": 'a "red" desk'}), "Bought:\nit is red."))
+    request = Decide(shown, ())
+    (step,) = shown.raw
+    count = EstimateCounter().count
+    chat = decide_messages(request, system=system_prompt(mode, tools=(tool,)), mode=mode, tools=(tool,))
+    sent = [
+        json.dumps(each["tool_calls"])
+        if "tool_calls" in each
+        else each["content"].replace("Your turn.\n", "")
+        for each in written(chat, "chat")[2:4]
+    ]
+    counted = Meter(EstimateCounter(), sent_as(mode, (tool,))).step(step.action, step.observation)
+    assert 0.8 * sum(map(count, sent)) <= counted <= 1.2 * sum(map(count, sent))
+    assert counted >= Meter(EstimateCounter()).step(step.action, step.observation)
 
 
 def test_without_a_mark_nothing_is_summarized_unasked() -> None:
