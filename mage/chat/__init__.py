@@ -34,6 +34,7 @@ from mage.chat.prompts import (
     summary_prompt,
     system_prompt,
 )
+from mage.chat.shortening import shorter
 from mage.chat.tools import (
     ACT,
     COMPRESS,
@@ -101,6 +102,7 @@ __all__ = [
     "read_reply",
     "sendable",
     "sent_as",
+    "shorter",
     "state_messages",
     "summary_messages",
     "summary_prompt",

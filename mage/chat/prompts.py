@@ -580,15 +580,24 @@ JUDGE_CAPS: Final = Caps(observation_chars=600, text_chars=2_000)
 """What a judge is shown of the hints: whole texts of summaries, as a price may stand anywhere in them."""
 
 
-def judge_messages(request: JudgeRequest | FoldRequest, *, told: str = "") -> tuple[ChatMessage, ...]:
+def judge_messages(
+    request: JudgeRequest | FoldRequest, *, told: str = "", criteria: str = "", manual: str = ""
+) -> tuple[ChatMessage, ...]:
     """Return the chat that asks for a verdict. Cost: O(size of the request).
 
     Args:
         request: the question.
         told: what was wrong with the last reply; empty when the question is put for the first time.
+        criteria: what is to be judged besides, in the words of the host; empty for nothing.
+        manual: the environment's words on itself; empty where it has none.
     """
     shown = _judged_lines(request) if isinstance(request, FoldRequest) else _judged_steps(request)
-    return _chat(judge_prompt(request), [*task_of(request.task), *shown, *_again(told)])
+    system, asked = _chat(judge_prompt(request), [*task_of(request.task), *shown, *_again(told)])
+    besides = [Block("Environment: ", manual)] * bool(manual) + [Block("Criteria: ", criteria)] * bool(
+        criteria
+    )
+    words = "".join([f"\n{block.text}" for block in besides])
+    return (System(f"{system.text}{words}"), asked)
 
 
 def _judged_lines(request: FoldRequest) -> Iterator[Block]:
@@ -683,5 +692,5 @@ def _again(told: str) -> Iterator[Block]:
         yield Block("Your last reply could not be used: ", told)
 
 
-def _chat(prompt: Prompt, blocks: Sequence[Block]) -> tuple[ChatMessage, ...]:
+def _chat(prompt: Prompt, blocks: Sequence[Block]) -> tuple[System, User]:
     return (System(prompt.text), User("".join([block.text for block in blocks])))

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from returns.result import Success
 
+from mage.chat.lengths import too_long
 from mage.effects import ChapterRequest, EffectError, Metered, Verdict
 from mage.engine import (
     Active,
@@ -25,7 +26,6 @@ from mage.engine import (
     Summary,
     fold_request,
 )
-from mage.memory.lengths import too_long
 from mage.memory.requests import IsDue, judge, summarize
 from mage.memory.state import Run
 

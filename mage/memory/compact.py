@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from mage.chat import named_of
+from mage.chat.lengths import cut_to, too_long
 from mage.effects import Decide, EffectError, SummaryRequest
 from mage.engine import Active, Compress, ExecutionState, Retext, Summary, Unverified, view
-from mage.memory.lengths import cut_to, too_long
 from mage.memory.maintain import limit_of, maintain, parts_of, settle, text_within
 from mage.memory.outcomes import Outcome
 from mage.memory.state import Run

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from mage.chat import unfounded
+from mage.chat.lengths import SMALL, cut_to, too_long
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
 from mage.effects.program import Program
 from mage.engine import (
@@ -25,7 +26,6 @@ from mage.engine import (
     judge_request,
 )
 from mage.engine.judging import boundaries_below, request_for
-from mage.memory.lengths import SMALL, cut_to, too_long
 from mage.memory.outcomes import Outcome, RunStopped
 from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
 from mage.memory.revise import go_back, may_go_back

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from mage.chat.lengths import cut
 from mage.effects import Notice, NoticeKind
-from mage.memory.lengths import cut
 
 LINES: Final = 20
 """Lines of one list."""

@@ -12,6 +12,7 @@ from typing import TypeVar, final
 
 import attrs
 
+from mage.chat.lengths import SMALL, cut_to
 from mage.effects import (
     ActionEffect,
     EffectError,
@@ -48,7 +49,6 @@ from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
 from mage.memory.events import Asked, AskFailed, Noticed
-from mage.memory.lengths import SMALL, cut_to
 from mage.memory.notices import told_once
 from mage.memory.outcomes import KindOfCall, RunStopped, Totals
 from mage.memory.policy import Policy
