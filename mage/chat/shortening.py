@@ -7,6 +7,7 @@ in the end     nothing is left to be made shorter
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 import attrs
@@ -27,10 +28,14 @@ def shorter(request: Asked) -> Asked | None:
     steps = _since_the_accounts(request)
     if len(steps) == len(request.steps):
         longest = max([len(text) for step in steps for text in step.content], default=0)
-        if longest <= SHORT:
-            return None
         steps = tuple([_cut(step, max(SHORT, longest // 2)) for step in steps])
+        if _length(steps) >= _length(request.steps):
+            return None
     return attrs.evolve(request, steps=steps)
+
+
+def _length(steps: Sequence[Step]) -> int:
+    return sum(len(text) for step in steps for text in step.content)
 
 
 def _since_the_accounts(request: JudgeRequest | SummaryRequest) -> tuple[Step, ...]:

@@ -73,7 +73,7 @@ def test_earlier_parts_stand_by_their_accounts_first() -> None:
         JUDGE, steps=steps, earlier=(Earlier(StepId(0), StepId(2), "did a1, a2", Passed()),)
     )
     once = shorter(request)
-    assert once is not None
+    assert isinstance(once, JudgeRequest)
     assert [step.action for step in once.steps] == ["a3", "a4"]
     assert shorter(once) is None
 
