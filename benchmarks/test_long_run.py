@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.agent.__main__ import LIMIT, is_bounded
+from benchmarks.agent.cached import SHARE, measured
 from benchmarks.agent.measuring import long_run
 from benchmarks.agent.warehouse import MISTAKES
 from mage.agent import RunFinished
@@ -26,3 +27,10 @@ def test_a_long_run_is_bounded(tmp_path: Path, mark: int, fold_at: int | None) -
     assert run.reduction > 0.5
     if fold_at is not None:
         assert max(call.summaries for call in run.calls) <= fold_at + 200  # with interim accounts
+
+
+def test_what_changes_stands_behind_what_stays() -> None:
+    """With the instructions behind C, at most half of what was sent before is in no cache of prefixes."""
+    found, beside = measured(20)
+    assert found.sent == beside.sent
+    assert found.again <= SHARE * beside.again
