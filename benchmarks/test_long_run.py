@@ -31,6 +31,6 @@ def test_a_long_run_is_bounded(tmp_path: Path, mark: int, fold_at: int | None) -
 
 def test_what_changes_stands_behind_what_stays() -> None:
     """With the instructions behind C, at most half of what was sent before is in no cache of prefixes."""
-    found, beside = measured(20)
+    found, beside = measured(100)
     assert found.sent == beside.sent
     assert found.again <= SHARE * beside.again
