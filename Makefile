@@ -44,7 +44,7 @@ explore: .venv/dev          ## Every operation sequence to a depth, on the real 
 	$(BIN)/python -m specs.explore --depth $(or $(DEPTH),8)
 
 specs: .venv/dev            ## All that says the engine is right: proofs, models, oracle, faults, mutants of a change.
-	$(BIN)/python -m specs.check --workers $(WORKERS)
+	$(BIN)/python -m specs.check --workers $(WORKERS) --depth $(or $(DEPTH),7)
 
 specs-full: specs           ## And every mutant of the engine, which takes half an hour.
 	$(BIN)/python -m specs.mutants --all --jobs $(WORKERS)

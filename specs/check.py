@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from shutil import which
 from subprocess import STDOUT, run
@@ -94,6 +95,13 @@ class Done:
     last: str
 
 
+def _deep(check: Check, depth: int) -> Check:
+    """Return a check; that of every sequence of the engine to this depth."""
+    if check.name != "explored":
+        return check
+    return attrs.evolve(check, arguments=(*check.arguments[:-1], str(depth)))
+
+
 def _perform(check: Check, waits_for: Sequence[Future[Done]]) -> Done:
     for before in waits_for:
         if before.result().status:
@@ -120,6 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run every check, two at a time, and print what was shown."""
     parser = argparse.ArgumentParser(prog="python -m specs.check", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--workers", type=int, default=2, help="checks at a time (default: 2)")
+    parser.add_argument("--depth", type=int, default=7, help="of every sequence of the engine (default: 7)")
     options = parser.parse_args(arguments)
     packages = [*missing_tools(), *([] if which("java") else ["default-jre-headless"])]
     packages += [] if which("git") else ["git"]
@@ -132,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     running: dict[str, Future[Done]] = {}
     began = time.perf_counter()
     with ThreadPoolExecutor(options.workers) as pool:
-        for check in CHECKS:
+        for check in map(partial(_deep, depth=options.depth), CHECKS):
             waits_for = [running[name] for name in check.after]
             running[check.name] = pool.submit(_perform, check, waits_for)
             running[check.name].add_done_callback(lambda future: _tell(future.result()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from mage.engine import (
     Active,
     Earlier,
     Failed,
+    Kind,
     Lesson,
     Passed,
     Rejected,
@@ -104,6 +106,20 @@ def test_a_digest_is_the_same_today_as_when_it_was_written_down() -> None:
         '"earlier":[[1,3,"half",["accepted","","",null]],[3,4,"more",["accepted","","",null]]],'
         '"instructions":[],"kind":"subgoal","summary":4,"task":"task","text":"second"}'
     )
+
+
+@pytest.mark.parametrize(
+    "failed", [Failed("no"), Failed("no", "summary"), Failed("no", "execution", StepId(1))]
+)
+@pytest.mark.parametrize("kind", ["subgoal", "fallback"])
+def test_what_was_accepted_despite_a_verdict_is_spelled_with_all_of_it(failed: Failed, kind: Kind) -> None:
+    """Feedback, fault and boundary, or null for none, of what stands above and of what was taken in (D5)."""
+    state = accept(compress(grown(start("task"), "a"), "first").unwrap())
+    pending = compress(grown(state, "b"), "part", kind).unwrap()
+    rejected = apply_verdict(pending, failed, pending.digest).unwrap()
+    assert isinstance(rejected, Rejected)
+    judged = compress(grown(accept(rejected), "c"), "second").unwrap()
+    assert judged.digest == hashlib.sha256(canonical(judged).encode()).hexdigest()
 
 
 def test_a_subgoal_brings_the_fallbacks_that_it_took_in() -> None:

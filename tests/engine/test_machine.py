@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import cast
 
 import pytest
+from returns.pipeline import is_successful
 from returns.result import Result
 
 from mage import Failed, JudgeRequest, Passed, Verdict
@@ -39,6 +40,7 @@ from mage.engine import (
     Unverified,
     accept,
     apply_verdict,
+    boundaries,
     compress,
     fold,
     fold_request,
@@ -415,6 +417,16 @@ def test_revise_refuses_what_is_no_boundary_and_lists_what_is() -> None:
     failed = judged(state, Failed("no"))
     assert revise(failed, 3, "").failure() == UnknownBoundary(StepId(3), legal[:2], legal[1:2])
     assert isinstance(revise(failed, 2, "").unwrap().state, Active)
+
+
+def test_boundaries_are_what_revise_takes() -> None:
+    """In each phase `boundaries` lists the steps that `revise` takes, all of them, in path order (D7)."""
+    done = judged(unverified(), Passed())
+    assert isinstance(done, Active)
+    pending = compress(grow(done, "b", "o"), "more").unwrap()
+    for state in (start("task"), done, pending, judged(pending, Failed("no"))):
+        steps = map(StepId, range(-1, state.tree.next_step + 1))
+        assert boundaries(state) == tuple([step for step in steps if is_successful(revise(state, step, ""))])
 
 
 def test_revise_goes_back_into_a_subgoal_that_was_cut() -> None:

@@ -31,6 +31,14 @@ def test_a_step_knows_its_content() -> None:
     assert Step(StepId(2), StepId(1), "a", "o").content == ("a", "o")
 
 
+def test_the_root_of_the_summaries_is_one_that_nothing_led_to() -> None:
+    """It covers the root step alone, has passed, is its own base; nothing stands before or above it (D2)."""
+    root = start("task").tree.summary(SummaryId(0))
+    assert (root.id, root.parent, root.after, root.label, root.covers, root.base) == (0, -1, -1, -1, (0,), 0)
+    assert (root.text, root.kind, root.verdict, root.above) == ("", "subgoal", Passed(), "")
+    assert root == nodes.ROOT_OF_SUMMARIES
+
+
 def test_the_repr_of_a_summary_does_not_list_a_thousand_steps() -> None:
     """Short covers are listed, long ones are told by their ends."""
     assert "(1, 2, 3)" in repr(a_summary(3))

@@ -50,7 +50,7 @@ def test_the_engine_alone_holds() -> None:
             assert self.tried[-1] == edge.command
 
     run(Alone)
-    assert len(seen) == 8
+    assert len(seen) == 9
 
 
 def test_a_version_knows_the_commands_that_made_it() -> None:
