@@ -213,11 +213,16 @@ class Tree:
         """Yield the lines of C from that of `summary` upwards: the newest chapter that ends at a summary
         stands for it and for all that the chapter covers (D19).
         """
+        others, chapters = self._settled.top.others, self._settled.top.chapters
+        has_chapters = len(chapters) > 0
         while summary.id != ROOT_SUMMARY:
-            chapters = self.chapters_at(summary.id)
-            line = chapters[-1] if chapters else summary
-            yield line
-            summary = self.summary(first_of(line, self).parent)
+            ending = chapters.get(summary.id) if has_chapters else None
+            if ending is None:
+                yield summary
+            else:
+                yield ending[-1]
+                summary = self.summary(ending[-1].first)
+            summary = others[summary.parent]  # the head is nobody's parent
 
     def step_children(self, step: StepId) -> tuple[StepId, ...]:
         """Return the ids of the steps taken from here, in order of ids. Cost: O(k log k).
