@@ -19,6 +19,8 @@ from mage.render import Meter
 from mage.tokens import TokenCounter, default_counter
 
 SHELVES: Final = 19
+CLOSING: Final = 200
+"""Tokens of the lines that close a prompt: what is told once, where the agent may go back, whose turn it is."""
 
 
 @final
@@ -71,8 +73,8 @@ class LongRun:
     bytes: int
 
     def above(self) -> list[int]:
-        """Return the calls whose prompt was longer than mark, summaries and largest step together allow."""
-        allowed = self.mark + self.largest
+        """Return the calls whose prompt was longer than mark, C, largest step and closing lines together allow."""
+        allowed = self.mark + self.largest + CLOSING
         return [place for place, call in enumerate(self.calls) if call.shown > allowed + call.summaries]
 
     @property

@@ -97,6 +97,8 @@ class Clerk:
         self._watch = watch
         self._system = system_prompt("text", manual=Warehouse.capabilities.manual)
 
+    mode: Final = "text"
+
     def prompt_text(self, _tools: tuple[Tool, ...], _manual: str) -> str:
         """Return the fixed words that go with every call."""
         return self._system.text

@@ -47,10 +47,9 @@ from mage.memory.extracted import extracted, extracted_awaited
 from mage.memory.guards import answer_of
 from mage.memory.journal import RUN
 from mage.memory.outcomes import Outcome, RunFailed, StoreFault
-from mage.memory.policy import Policy
+from mage.memory.policy import Policy, writing
 from mage.memory.state import Run
 from mage.memory.thinking import thought_about
-from mage.render import Meter
 from mage.session import AsyncSession, Conflict, Entry, Noted, Session
 from mage.stores import (
     AsyncJournalStore,
@@ -217,9 +216,12 @@ def _first_note(
     """Return the text of `began`. Without a judge the summaries of the run are accepted openly."""
     counter = default_counter() if agent.counter is None else agent.counter
     overhead = counter.count(fixed_prompt(agent.model, capabilities))
-    policy = first_policy(agent.policy, is_judged=agent.judge is not None)
+    policy = writing(first_policy(agent.policy, is_judged=agent.judge is not None), agent.summarizer)
     judged = agent.judge is not None
-    return encoded(began_note(policy, counter, overhead, capabilities, judged=judged, remembered=remember))
+    mode = agent.model.mode if isinstance(agent.model, PromptedModel) else None
+    return encoded(
+        began_note(policy, counter, overhead, capabilities, mode=mode, judged=judged, remembered=remember)
+    )
 
 
 def first_policy(given: Policy | None, *, is_judged: bool) -> Policy:
@@ -249,14 +251,15 @@ def started(
     remember: Mapping[str, object] | None,
 ) -> tuple[Run, Program[Outcome]]:
     """Return the state of a run, and its program over its log, to be driven."""
+    policy = next_policy(agent.policy, found, is_judged=agent.judge is not None)
     replay = Replay(
         found,
-        policy=next_policy(agent.policy, found, is_judged=agent.judge is not None),
+        policy=writing(policy, agent.summarizer),
         repeatable=capabilities.repeatable,
         foresees=capabilities.foresees,
         remember=remember,
     )
-    run = Run(Meter(found.counter), found.overhead)
+    run = Run(found.meter, found.overhead)
     return run, replay.run(program(run))
 
 

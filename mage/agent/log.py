@@ -27,6 +27,7 @@ from typing import Any, Final, Literal, final, get_args, get_origin
 
 import attrs
 
+from mage.chat import sent_as
 from mage.effects import (
     ActionEffect,
     Capabilities,
@@ -35,6 +36,7 @@ from mage.effects import (
     EffectError,
     EffectFault,
     Metered,
+    Mode,
     NotRestored,
     Observed,
     Restored,
@@ -48,6 +50,7 @@ from mage.memory.journal import OBSERVED, RUN, BadEffect, Tally
 from mage.memory.outcomes import KindOfCall
 from mage.memory.policy import BadPolicy, Policy
 from mage.memory.requests import Uncertain
+from mage.render import Meter
 from mage.session import Entry, Noted
 from mage.tokens import ENCODINGS, EstimateCounter, ExactCounter, TokenCounter
 
@@ -169,6 +172,7 @@ class Began:
     counter: str
     overhead: int
     judged: bool
+    mode: Mode | None = None
     tools: tuple[Tool, ...] = ()
     manual: str = ""
     remembered: dict[str, Any] = attrs.field(factory=dict)
@@ -469,6 +473,7 @@ class RecordedRun:
         policy: that it was begun with.
         counter: counts its tokens.
         overhead: tokens of the system prompt and the tool schemas when it was begun.
+        mode: how its model replies, and so how a step is sent to it; None where the model does not say.
         judged: whether it was begun with a judge.
         introduced: what the model was told of the environment: its tools and its manual.
         remembered: what was kept for whoever resumes the run, when it was begun.
@@ -489,6 +494,14 @@ class RecordedRun:
     tally: Tally
     log: Sequence[RunNote | Entry]
     interrupted: str = ""
+    mode: Mode | None = None
+
+    @property
+    def meter(self) -> Meter:
+        """What counts the tokens of what is shown: each step as it is sent."""
+        if self.mode is None:
+            return Meter(self.counter)
+        return Meter(self.counter, sent_as(self.mode, self.introduced.tools))
 
     @property
     def last_policy(self) -> Policy:
@@ -571,6 +584,7 @@ def _found(
         tally,
         [note_of(each) if isinstance(each, Noted) else each for each in after if _counts(each)],
         _interrupted(before),
+        said.mode,
     )
 
 
@@ -611,11 +625,13 @@ def began_note(
     overhead: int,
     capabilities: Capabilities,
     *,
+    mode: Mode | None,
     judged: bool,
     remembered: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """Return the data of `began`."""
     said = {
+        "mode": mode,
         "remembered": dict(remembered or {}),
         "tools": [attrs.asdict(tool, recurse=False) for tool in capabilities.tools],
         "manual": capabilities.manual,

@@ -4,9 +4,9 @@
         look                                  others may have written, the policy may have changed
         place what is owed                    instructions that somebody came before           instructing
         settle what is pending or failed      Maintain's verdict, and what follows from it     maintaining
-        relieve a segment that is too long    the fallback Compress                            relief
         fold the oldest lines of C            where it takes too much (D19)                    chapters
         decide                                the model, seeing S and what it is told once
+        relieve a segment that is too long    the fallback Compress, of what it has just seen  relief
         act                                   one step for each action: Grow                   carrying_out
         compress, revise, look or finish      what the model does to its own state             going_back
 
@@ -20,18 +20,18 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 
 from mage.effects import RESET, Act, Action, Decision, EffectError, Finish, LookInto, Metered, Observed, Then
-from mage.engine import Active, Compress, Grow, Revise, State, Tree, Unverified
+from mage.engine import Accept, Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.chapters import fold_lines
-from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
+from mage.memory.compact import compress, has_passed, is_due, question, relieve, tell_of_mark
 from mage.memory.journal import UNCERTAIN, observed_meta
 from mage.memory.looking import look_as_asked
 from mage.memory.maintain import settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped
 from mage.memory.requests import End, IsDue, Look, Overtaken, Seen, Twice, Uncertain, act, begin, decide
 from mage.memory.revise import follow, owe, place_owed, revise_as_asked
-from mage.memory.state import Run, reached
+from mage.memory.state import Run, operated, reached
 
 _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action and nothing to do")
 
@@ -68,16 +68,10 @@ async def _turn(run: Run) -> Outcome | None:
     # what is owed is placed first: a late verdict, taken from the log, may have come at the mark as well as here
     await _open(run)
     ended = await settle(run, wait=False)
-    if ended is not None or not isinstance(run.state, Active | Unverified):
+    if ended is not None or not (isinstance(run.state, Active | Unverified) or run.is_awaiting):
         return ended
     await _open(run)
-    if await IsDue(is_due(run, run.shown())):
-        ended = await relieve(run)
-        if ended is not None or not isinstance(run.state, Active | Unverified):
-            return ended
-        await _open(run)
-    else:
-        await tell_of_mark(run, run.shown())
+    await tell_of_mark(run, run.shown())
     await fold_lines(run)
     return await _decided(run)
 
@@ -143,6 +137,9 @@ async def _open(run: Run) -> None:
 
 async def _decided(run: Run) -> Outcome | None:
     shown = run.shown()
+    if await IsDue(run.outgrows(shown)):
+        told = f"what is shown takes {run.whole(shown)} tokens, and the window is {run.policy.window}"
+        return await _too_long(run, EffectError("overflow", told))
     try:
         answer = await run.asked("model", decide(question(run, shown)), run.marked(shown))
         if not answer.value.actions and answer.value.then is None:
@@ -151,6 +148,7 @@ async def _decided(run: Run) -> Outcome | None:
         return await _no_decision(run, error)
     run.unusable = 0
     run.shortened = False
+    run.seen = run.state.tree.step_head
     run.told()
     return await carried_out(run, answer)
 
@@ -172,7 +170,9 @@ async def _no_decision(run: Run, error: EffectError) -> Outcome | None:
 
 
 async def _too_long(run: Run, error: EffectError) -> Outcome | None:
-    """Make the prompt shorter: by the open segment, then by what the model is to be told; each once at a place."""
+    """Make the prompt shorter: by the longest observations, the open segment, then by what the model is to be told."""
+    if run.shorten():
+        return None
     tree = run.state.tree
     if run.policy.compress and tree.step_head not in {tree.boundary, run.overflowed_at}:
         run.overflowed_at = tree.step_head
@@ -206,6 +206,10 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
         if held is not None:
             await _hold_back(run, decision, held)
             return stopped
+        if not place:
+            ended, goes_on = await _relieved(run, decision)
+            if not goes_on:
+                return ended
         try:
             ended = await _acted(run, action, meta)
         except Overtaken:
@@ -223,16 +227,56 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
     return await _then(run, decision.then, meta)
 
 
+async def _relieved(run: Run, decision: Decision) -> tuple[Outcome | None, bool]:
+    """Summarize the open segment where it is too long: the model has just seen all of it, and its actions come behind.
+
+    Returns:
+        How the run ends, None where it does not; and whether the decision is still to be carried out.
+    """
+    if not (await IsDue(is_due(run, run.shown()))):
+        return None, True
+    head = run.state.tree.step_head
+    try:
+        ended = await relieve(run)
+    except Overtaken:
+        await _hold_back(run, decision, 0)
+        raise
+    is_there = run.state.tree.step_head == head and isinstance(run.state, Active | Unverified)
+    if ended is None and is_there:
+        return None, True
+    await _hold_back(run, decision, 0)
+    return ended, False
+
+
 async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
     """Return from which action on a decision is not carried out, None where the next of them is performed."""
     if place and run.doubtful:  # the rest was decided for the case that the action succeeds
         return place
+    if await _insists_on_text(run):
+        return place
     if await _is_pointed_out(run, decision.actions[place]):
         return place + 1
-    if place and (await IsDue(is_due(run, run.shown()))):
+    if place and (await IsDue(has_passed(run, run.shown()), "rest")):
         await run.notice("tokens", "The open steps have passed the mark.")
         return place
     return None
+
+
+async def _insists_on_text(run: Run) -> bool:
+    """Tell whether a better text is still wanted of the model: once more; then the text that it has stays, openly."""
+    if not run.is_awaiting:
+        return False
+    summary = run.state.tree.head_summary
+    if run.insisted != summary.id:
+        run.insisted = summary.id
+        await run.notice(
+            "failed",
+            f"First call compress with a better text of [Step {summary.label}], or it stays as it is.",
+        )
+        return True
+    operated(await run.operate(Accept()))
+    await run.notice("failed", f"[Step {summary.label}] stays although it has failed: see its status.")
+    return False
 
 
 async def _hold_back(run: Run, decision: Decision, place: int) -> None:
@@ -366,5 +410,7 @@ async def _finish(run: Run, answer: str) -> Outcome | None:
         return ended
     if run.state.tree.summary_head != head:
         await run.notice("failed", "A summary has failed meanwhile, so the run goes on.")
+        return None
+    if await _insists_on_text(run):
         return None
     return RunFinished(answer, run.totals)

@@ -522,9 +522,16 @@ class Replay:
         await self._environment.bring_back()
         return attrs.evolve(seen, news=(*seen.news, *self._session.news()))
 
-    def _was_due(self, what: Literal["segment", "chapter"]) -> bool:
-        """Tell whether a chapter's text follows; of the segment, whether neither that nor decision nor action does."""
+    def _was_due(self, what: Literal["segment", "chapter", "rest"]) -> bool:
+        """Tell whether a chapter's text follows; of the segment, whether neither that nor decision nor action does.
+
+        The rest of a reply has waited where no action follows.
+        """
         each = self._cursor.peek()
+        if what == "rest":
+            return not isinstance(each, RunNote) or (
+                each.kind != "acting" and each.data.get("instead") != _ACT
+            )
         if what == "chapter":
             return isinstance(each, RunNote) and each.kind == what
         if not isinstance(each, RunNote):

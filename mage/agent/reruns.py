@@ -51,7 +51,6 @@ from mage.memory.requests import (
     Uncertain,
 )
 from mage.memory.state import Run
-from mage.render import Meter
 from mage.session import Entry, Session
 from mage.stores import JournalStore, open_store
 
@@ -185,7 +184,7 @@ def rerun_found(found: OpenRun, watching: Callable[[Replay], Watcher] | None = N
     recorded = found.recorded
     replay = Replay(recorded, policy=None, repeatable=True, live=False)
     watcher = None if watching is None else watching(replay)
-    run = Run(Meter(recorded.counter), recorded.overhead)
+    run = Run(recorded.meter, recorded.overhead)
     comparing = _Comparing(replay, recorded, watcher)
     wanted = ""
     outcome: Outcome | None

@@ -222,7 +222,15 @@ def _first_note(
     """Return what the new run begins with; it counts tokens as the old one did."""
     recorded = found.recorded
     overhead = recorded.counter.count(prompt) if prompt else recorded.overhead
-    return began_note(policy, recorded.counter, overhead, said, judged=recorded.judged, remembered=remembered)
+    return began_note(
+        policy,
+        recorded.counter,
+        overhead,
+        said,
+        mode=recorded.mode,
+        judged=recorded.judged,
+        remembered=remembered,
+    )
 
 
 def _begin(

@@ -3,6 +3,7 @@
 No client of any interface is imported here, and nothing is sent: `mage.llm` and the hosts do that.
 """
 
+from mage.chat.grounding import unfounded
 from mage.chat.messages import (
     Assistant,
     AssistantReply,
@@ -20,18 +21,20 @@ from mage.chat.messages import (
 from mage.chat.prompts import (
     ALL_PROMPTS,
     MODES,
-    Mode,
     Prompt,
     Steps,
     decide_messages,
     judge_messages,
     judge_prompt,
+    made_as,
     named_of,
+    sent_as,
     state_messages,
     summary_messages,
     summary_prompt,
     system_prompt,
 )
+from mage.chat.shortening import shorter
 from mage.chat.tools import (
     ACT,
     COMPRESS,
@@ -54,6 +57,7 @@ from mage.chat.tools import (
     verdict_schema,
     verdict_schema_of,
 )
+from mage.effects import Mode
 from mage.effects.environment import is_strict
 
 __all__ = [
@@ -88,6 +92,7 @@ __all__ = [
     "judge_messages",
     "judge_prompt",
     "looking",
+    "made_as",
     "misfit",
     "move_schema",
     "named_of",
@@ -96,10 +101,13 @@ __all__ = [
     "read_arguments",
     "read_reply",
     "sendable",
+    "sent_as",
+    "shorter",
     "state_messages",
     "summary_messages",
     "summary_prompt",
     "system_prompt",
+    "unfounded",
     "verdict_schema",
     "verdict_schema_of",
     "written",

@@ -364,12 +364,21 @@ class AsyncModel(Protocol):
         ...
 
 
+Mode: TypeAlias = Literal["tools", "text", "json"]
+"""How a model replies: by calling tools, by `Action[...]` and its like, or by a JSON object."""
+
+
 @runtime_checkable
 class PromptedModel(Protocol):
     """A model that knows the fixed text of its prompts. That of any other model counts as empty.
 
-    A run counts this text into its mark (`Policy.high_water`) once, at its beginning.
+    A run counts this text into its mark (`Policy.high_water`) once, at its beginning, and each step as it is sent.
     """
+
+    @property
+    def mode(self) -> Mode:
+        """How the model replies, and so how its steps are sent."""
+        ...
 
     def prompt_text(self, tools: tuple[Tool, ...], manual: str) -> str:
         """Return the fixed text that goes with every call in an environment with these tools and this manual."""
@@ -391,8 +400,10 @@ class SummaryRequest:
         earlier: the fallback summaries of the same subgoal, oldest first, from which the new text goes on.
         steps: the steps that it replaces, in execution order.
         limit: the most tokens that the text may have; None for no limit.
-        rejected: the text that a judge has failed and that the new one replaces (D16); None for a first one.
-        feedback: the judge's words on `rejected`.
+        rejected: the text that a judge has failed, or that was too long, and that the new one replaces (D16); None for
+            a first one.
+        feedback: what is wrong with `rejected`.
+        before: the lines of C above: what was finished before, which the text need not repeat.
     """
 
     task: str
@@ -403,6 +414,7 @@ class SummaryRequest:
     limit: int | None = None
     rejected: str | None = None
     feedback: str = ""
+    before: tuple[Line, ...] = ()
 
 
 @final

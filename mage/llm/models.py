@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, Generic, TypeVar, Unpack, final
 
@@ -11,6 +11,7 @@ import openai
 
 from mage.chat import (
     MODES,
+    ChatMessage,
     Mode,
     Prompt,
     canonical,
@@ -19,10 +20,12 @@ from mage.chat import (
     judge_prompt,
     move_schema,
     offered,
+    shorter,
     summary_messages,
     summary_prompt,
     system_prompt,
     verdict_schema,
+    written,
 )
 from mage.effects import (
     ChapterRequest,
@@ -46,6 +49,7 @@ from mage.render import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter, default_counter
 
 Answer = TypeVar("Answer")
+Asked = TypeVar("Asked", JudgeRequest | FoldRequest, SummaryRequest | ChapterRequest)
 
 _READERS: Final = {"tools": decide_by_calls, "text": decide_by_text, "json": decide_by_json}
 _TIMES: Final = 3
@@ -106,6 +110,11 @@ class _Model(Generic[Client]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._line.model!r}, mode={self._mode!r})"
+
+    @property
+    def mode(self) -> Mode:
+        """How the model replies."""
+        return self._mode
 
     def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
         """Return the fixed text that goes with every call: system prompt, and tools or schema as JSON.
@@ -186,13 +195,52 @@ def _charged(error: EffectError, spent: Usage) -> EffectError:
     return error
 
 
+class _Fitting(Generic[Asked]):
+    """A question, made shorter until it fits: into a window that is known beforehand, or as the server says.
+
+    Args:
+        request: the question.
+        messages: writes it as a chat.
+        window: tokens that the chat may take; None where that is unknown.
+        counter: counts them.
+    """
+
+    def __init__(
+        self,
+        request: Asked,
+        messages: Callable[[Asked], Sequence[ChatMessage]],
+        window: int | None,
+        counter: TokenCounter,
+    ) -> None:
+        self.request: Asked = request
+        while window is not None and _size(messages(self.request), counter) > window:
+            if not self.shorten():
+                break
+
+    def shorten(self) -> bool:
+        """Make it shorter; False where that is not possible."""
+        less = shorter(self.request)
+        self.request = self.request if less is None else less
+        return less is not None
+
+
+def _size(messages: Sequence[ChatMessage], counter: TokenCounter) -> int:
+    return sum(counter.count(canonical(message)) for message in written(messages, "chat"))
+
+
 async def _insist(
-    ask: Callable[[str], Program[Reply]], read: Callable[[Reply], Answer], *, model: str, prompt: str
+    ask: Callable[[str], Program[Reply]],
+    read: Callable[[Reply], Answer],
+    shorten: Callable[[], bool],
+    *,
+    model: str,
+    prompt: str,
 ) -> Metered[Answer]:
     """Ask until the reply can be used, at most `_TIMES` times, and count all calls.
 
     Args:
         ask: asks once; takes the fault of the last reply in words, empty at first.
+        shorten: makes the question shorter where it did not fit; that is none of the times.
         read: reads a reply; raises `EffectError` where it cannot be used.
         model: the model's name, where the reply does not give one.
         prompt: the hash of the wording.
@@ -208,7 +256,10 @@ async def _insist(
         try:
             reply = await ask(wrong)
         except EffectError as error:  # the client has already retried
-            raise _charged(error, spent) from None
+            if error.fault != "overflow" or not shorten():
+                raise _charged(error, spent) from None
+            spent, left = spent + error.usage, left + 1
+            continue
         spent += reply.usage
         try:
             return Metered(read(reply), spent, reply.model or model, prompt)
@@ -223,8 +274,19 @@ async def _insist(
 
 class _Judge(Generic[Client]):
     def __init__(
-        self, client: Client, model: str, *, longest: int | None = None, **sampling: Unpack[Sampling]
+        self,
+        client: Client,
+        model: str,
+        *,
+        criteria: str = "",
+        manual: str = "",
+        window: int | None = None,
+        longest: int | None = None,
+        **sampling: Unpack[Sampling],
     ) -> None:
+        self._criteria = criteria
+        self._manual = manual
+        self._window = window
         self._longest = longest
         self._line = Line(client, model, sampling)
         self._enforces: bool | None = None  # None until the server has shown whether it takes a schema
@@ -233,8 +295,10 @@ class _Judge(Generic[Client]):
         return f"{type(self).__name__}({self._line.model!r})"
 
     def _judge(self, request: JudgeRequest | FoldRequest) -> Program[Metered[Verdict]]:
+        fitting = _Fitting(request, self._messages, self._window, self._line.counter)
+
         def ask(wrong: str) -> Program[Reply]:
-            return self._ask(request, wrong)
+            return self._ask(fitting.request, wrong)
 
         def read(reply: Reply) -> Verdict:
             verdict = read_verdict(reply)
@@ -244,10 +308,14 @@ class _Judge(Generic[Client]):
                 return Failed(verdict.feedback, "summary")
             return verdict
 
-        return _insist(ask, read, model=self._line.model, prompt=judge_prompt(request).hash)
+        prompt = judge_prompt(request).hash
+        return _insist(ask, read, fitting.shorten, model=self._line.model, prompt=prompt)
+
+    def _messages(self, request: JudgeRequest | FoldRequest, wrong: str = "") -> tuple[ChatMessage, ...]:
+        return judge_messages(request, told=wrong, criteria=self._criteria, manual=self._manual)
 
     async def _ask(self, request: JudgeRequest | FoldRequest, wrong: str) -> Reply:
-        messages = judge_messages(request, told=wrong)
+        messages = self._messages(request, wrong)
         if self._enforces is not False:
             schema = verdict_schema(request, longest=self._longest)
             try:
@@ -274,6 +342,10 @@ class ChatJudge(_Judge[openai.OpenAI]):
     Args:
         client: the client; its `max_retries`, `timeout` and address are used.
         model: the model's name.
+        criteria: what you want judged besides, in your words: it stands behind the fixed prompt.
+        manual: the environment's words on itself, so that the judge reads the steps as the agent does.
+        window: tokens that a prompt may take; a longer question is made shorter before it is sent. Where it is not known,
+            the server's refusal says so: then it is made shorter, and asked again.
         longest: the most characters of each text, for servers that know `maxLength`.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
     """
@@ -305,17 +377,21 @@ class _Summarizer(Generic[Client]):
         client: Client,
         model: str,
         *,
+        window: int | None = None,
         counter: TokenCounter | None = None,
         **sampling: Unpack[Sampling],
     ) -> None:
+        self._window = window
         self._line = Line(client, model, sampling, default_counter() if counter is None else counter)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._line.model!r})"
 
     def _summarize(self, request: SummaryRequest | ChapterRequest) -> Program[Metered[str]]:
+        fitting = _Fitting(request, summary_messages, self._window, self._line.counter)
+
         async def ask(wrong: str) -> Reply:
-            return await Call(summary_messages(request, told=wrong))
+            return await Call(summary_messages(fitting.request, told=wrong))
 
         def read(reply: Reply) -> str:
             text, limit = read_text(reply), request.limit
@@ -324,7 +400,8 @@ class _Summarizer(Generic[Client]):
                 raise EffectError("wrong_schema", f"the text has about {tokens} tokens; it may have {limit}")
             return text
 
-        return _insist(ask, read, model=self._line.model, prompt=summary_prompt(request).hash)
+        prompt = summary_prompt(request).hash
+        return _insist(ask, read, fitting.shorten, model=self._line.model, prompt=prompt)
 
 
 @final
@@ -337,6 +414,7 @@ class ChatSummarizer(_Summarizer[openai.OpenAI]):
     Args:
         client: the client; its `max_retries`, `timeout` and address are used.
         model: the model's name.
+        window: tokens that a prompt may take; see `ChatJudge`.
         counter: counts a text against the limit of the request, and the tokens that a server does not count; None
             for an exact counter where one is installed.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.

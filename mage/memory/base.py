@@ -15,6 +15,7 @@ from mage.chat import (
     Style,
     canonical,
     declared,
+    made_as,
     state_messages,
     written,
 )
@@ -30,9 +31,9 @@ from mage.memory.exchange import (
     Take,
     Taken,
     forget_told,
-    grow,
     instruct,
     own_beside,
+    record,
     results_of,
     why_barred,
 )
@@ -72,7 +73,10 @@ class MemoryBase(Generic[S]):
         self._counter = counter
         self._own: tuple[Tool, ...] = OWN
         self._own_tokens = _tokens(OWN, counter)
-        self._run = Run(Meter(counter), self._own_tokens)
+        self._meters: dict[Steps, Meter] = {
+            steps: Meter(counter, made_as(steps)) for steps in get_args(Steps)
+        }
+        self._run = Run(self._meters["text"], self._own_tokens)
         self._policy = policy
         self._tally = Tally(is_lenient=True)
         self._head: Head | None = None
@@ -132,7 +136,8 @@ class MemoryBase(Generic[S]):
             raise BadAgent(
                 f"beside is what stands around S: a text, JSON, or a list of these ({error})"
             ) from None
-        self._run.overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
+        overhead = self._own_tokens + sum(map(self._counter.count, filter(None, counted)))
+        self._run.count_by(self._meters[steps], overhead)
 
     def _shown(self, request: Decide, form: Form, steps: Steps) -> list[dict[str, Any]]:
         self._told, self._begun = [len(request.notices)], None
@@ -178,7 +183,7 @@ class MemoryBase(Generic[S]):
         async def turn(run: Run) -> None:
             if self._told:
                 forget_told(run, self._told.pop())
-            await grow(run, action, observed, meta)
+            await record(run, action, observed, meta)
 
         return turn
 
@@ -203,6 +208,7 @@ class MemoryBase(Generic[S]):
             for place in range(first, len(parts)):
                 part = parts[place]
                 if not isinstance(part, str):
+                    run.seen = run.state.tree.step_head  # a reply answers a prompt with all that was there
                     self._taken(await self._taking(part.reply, part.results)(run))
                 elif part.strip() and (place or not goes_on(part, self._followed, run.state)):
                     await instruct(run, part, standing=False)

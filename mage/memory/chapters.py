@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from returns.result import Success
 
+from mage.chat.lengths import too_long
 from mage.effects import ChapterRequest, EffectError, Metered, Verdict
 from mage.engine import (
     Active,
@@ -127,9 +128,8 @@ async def _written(run: Run, lines: tuple[Line, ...]) -> tuple[FoldRequest, Mete
 
 def _request(run: Run, lines: tuple[Line, ...], text: str, limit: int) -> FoldRequest | str:
     """Return what a judge is asked, or in words why the text is no chapter's."""
-    tokens = run.meter.counter.count(text)
-    if tokens > limit:
-        return f"It has about {tokens} tokens, and may have {limit}: a longer text would not make the context smaller."
+    if wrong := too_long(text, limit, run.meter.counter):
+        return wrong
     if not isinstance(run.state, Active):
         raise AssertionError("lines are folded between subgoals")
     request = fold_request(run.state, lines[0].label, lines[-1].boundary, text)

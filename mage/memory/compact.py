@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from mage.chat import named_of
+from mage.chat.lengths import cut_to, too_long
 from mage.effects import Decide, EffectError, SummaryRequest
-from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
-from mage.memory.maintain import maintain, settle
+from mage.engine import Active, Compress, ExecutionState, Retext, Summary, Unverified, view
+from mage.memory.maintain import limit_of, maintain, parts_of, settle, text_within
 from mage.memory.outcomes import Outcome
-from mage.memory.requests import summarize
 from mage.memory.state import Run
 from mage.render.extract import extract
 
@@ -19,20 +19,31 @@ SHARE: Final = 4
 system prompt, task and instructions alone come near the mark, each single action would be summarized."""
 
 
-def is_due(run: Run, shown: ExecutionState) -> bool:
-    """Tell whether the open segment has passed the mark, and a fallback that failed has cooled down."""
-    if not run.policy.compress or not shown.raw or run.totals.steps < run.cool_until:
+def is_due(run: Run, shown: ExecutionState, coming: int = 0) -> bool:
+    """Tell whether the open segment is to be summarized now, before another step is made.
+
+    It has passed the mark, or would with the `coming` tokens of a step whose result is there already; the model has
+    seen all of it, as each step is to be shown raw at least once; and a fallback that failed has cooled down.
+    """
+    if run.seen != run.state.tree.step_head or run.totals.steps < run.cool_until:
+        return False
+    return has_passed(run, shown, coming)
+
+
+def has_passed(run: Run, shown: ExecutionState, coming: int = 0) -> bool:
+    """Tell whether the open segment has passed the mark, or would with so many more tokens."""
+    if not run.policy.compress or not shown.raw:
         return False
     left = room(run, shown)
-    return left is not None and left <= 0
+    return left is not None and left <= coming
 
 
 def room(run: Run, shown: ExecutionState) -> int | None:
     """Return the tokens that the open segment may still take before it is due; None where there is no mark.
 
     It is due at the mark, and not before it takes a quarter of the mark itself. So a call takes at most the
-    mark, or what no summary wins back and a quarter of the mark, whichever is more; and the summaries, and
-    the largest step.
+    mark, or what no summary wins back and a quarter of the mark, whichever is more; and C, and what the last reply
+    has brought, of which each observation takes at most the mark.
     """
     mark = run.policy.high_water
     if mark is None:
@@ -102,10 +113,13 @@ async def relieve(run: Run) -> Outcome | None:
 
 
 async def _text(run: Run, shown: ExecutionState) -> str | None:
-    limit = run.policy.summary_limit
-    request = SummaryRequest(shown.task, shown.instructions, "fallback", (), shown.raw, limit)
+    limit = limit_of(run, run.opened(run.shown()))
+    before, earlier = parts_of(shown.compressed)
+    request = SummaryRequest(
+        shown.task, shown.instructions, "fallback", earlier, shown.raw, limit, before=before
+    )
     try:
-        return (await run.asked("summarizer", summarize(request))).value
+        return await text_within(run, request)
     except EffectError as error:
         # a segment that does not fit into the summarizer's context would never fit again
         return extract(shown.raw) if error.fault == "overflow" else None
@@ -114,8 +128,13 @@ async def _text(run: Run, shown: ExecutionState) -> str | None:
 async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
     """Mark the subgoal complete, once what is pending is settled (Algorithm 1, Compress; D6, D12).
 
-    With nothing open and a subgoal pending, it gives this one a new text. An interim account is taken in instead.
+    With nothing open and a subgoal pending, it gives this one a new text. An interim account is taken in instead. A text
+    that is too long is refused, and the next one at this place is cut.
     """
+    within = await _fitting(run, text)
+    if within is None:
+        return None
+    text = within
     head = run.state.tree.head_summary
     is_bare = isinstance(run.state, Unverified) and not run.state.tree.segment()
     if run.is_awaiting or (is_bare and head.kind == "subgoal"):
@@ -131,6 +150,24 @@ async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome |
         return await maintain(run)
     await run.notice("refused", f"You cannot compress now: {result}")
     return None
+
+
+async def _fitting(run: Run, text: str) -> str | None:
+    """Return the model's text as it is taken; None where it is too long, and the model is asked for a shorter one."""
+    shown = view(run.state)
+    interim = [line for line in shown.compressed if isinstance(line, Summary) and line.kind == "fallback"]
+    limit = limit_of(run, run.opened(shown) + sum(map(run.meter.line, interim)))
+    wrong, head = too_long(text, limit, run.meter.counter), run.state.tree.step_head
+    if not wrong:
+        return text
+    if run.too_long_at != head:
+        run.too_long_at = head
+        await run.notice("refused", f"Your text was not taken. {wrong}")
+        return None
+    await run.notice(
+        "tokens", f"Your text was too long again: its middle was left out, {limit} tokens are kept."
+    )
+    return cut_to(text, limit, run.meter.counter)
 
 
 async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:

@@ -1,8 +1,9 @@
 """The two halves of a turn of anybody's loop: what the model is shown, and what becomes of its reply.
 
-    show      what others wrote is taken, a late verdict too; a segment that is too long is compacted; then S
-    take      what the environment did becomes steps, in the order of the calls; then what the model does to its
-              own state; each call once, also where the host hands the same reply in again after a crash
+    show      what others wrote is taken, a late verdict too; then S
+    take      a segment that is too long, and that the model has just seen, is compacted; what the environment did
+              becomes steps behind it, in the order of the calls; then what the model does to its own state; each
+              call once, also where the host hands the same reply in again after a crash
 
 They are programs over the same parts as the agent's loop (`mage.agent.loop`), which acts itself.
 """
@@ -61,7 +62,7 @@ class Stopped(MageError):
     """The policy stops the agent here; nothing is lost, and the same call may be made again.
 
     Attributes:
-        reason: `"judge_down"`, `"failed_verdict"`, `"exhausted"` or `"diverged"`.
+        reason: `"judge_down"`, `"failed_verdict"`, `"exhausted"`, `"diverged"` or `"window"`.
         detail: one line for people.
     """
 
@@ -137,6 +138,12 @@ def readable(call: ToolCall) -> Call | str:
     return made if made.name else "a call without the name of a tool"
 
 
+def _action(call: ToolCall) -> str:
+    """Return the action of a call's step, also where its arguments cannot be read."""
+    made = readable(call)
+    return f"{call.name} {call.arguments}" if isinstance(made, str) else made.action
+
+
 def own_beside(names: Container[str]) -> tuple[Tool, ...]:
     """Return the tools that a memory declares beside a host's of these names: ours named `look` gives way.
 
@@ -187,11 +194,14 @@ async def show(run: Run) -> Decide:
     if isinstance(run.state, Active | Unverified):
         await place_owed(run)
     _require_going_on(await settle(run, wait=False))
-    if isinstance(run.state, Active | Unverified) and is_due(run, run.shown()):
-        _require_going_on(await relieve(run))
-    else:
-        await tell_of_mark(run, run.shown())
+    await tell_of_mark(run, run.shown())
     await fold_lines(run)
+    if isinstance(run.state, Active | Unverified) and run.outgrows(run.shown()):
+        _require_going_on(await relieve(run))
+    if run.outgrows(run.shown()):
+        told = f"what is shown takes {run.whole(run.shown())} tokens, and the window is {run.policy.window}"
+        raise Stopped("window", told)
+    run.seen = run.state.tree.step_head
     return question(run, run.shown())
 
 
@@ -236,9 +246,13 @@ class Take:
         held: list[str] = []
         unread: list[str] = []
         fresh = list(self._fresh())
-        for place, call in fresh:
-            if not self._is_own(call):
-                held.extend(await self._step(run, place, call, held, unread))
+        steps = [(place, call) for place, call in fresh if not self._is_own(call)]
+        stopped, failure = await relieved(run, self._coming(run, steps)) if steps else (None, None)
+        if failure is not None and self.results is None:  # nothing is performed yet
+            raise failure
+        for place, call in steps:
+            held.extend(await self._step(run, place, call, held, unread))
+        require_relieved(stopped, failure)
         if unread:
             told = "A call of your last reply could not be read, and was not done:"
             await run.notice("unusable", told, *unread)
@@ -248,6 +262,15 @@ class Take:
             told = "Your last reply was the one before once more, with the ids of its calls: nothing was done again."
             await run.notice("refused", told)
         return Taken(await self._finishes(run), self.reply.text)
+
+    def _coming(self, run: Run, steps: Sequence[tuple[int, ToolCall]]) -> int:
+        """Return the tokens of the results that are there already."""
+        if self.results is None:
+            return 0
+        came = [(call, self.results[place]) for place, call in steps]
+        return sum(
+            run.meter.step(_action(call), observed.text) for call, observed in came if observed is not None
+        )
 
     def _is_own(self, call: ToolCall) -> bool:
         return any(own.name == call.name for own in self.own)
@@ -266,8 +289,7 @@ class Take:
         self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
     ) -> Sequence[str]:
         """Make a step of a call; return it where it was not carried out, and say why where it could not be read."""
-        made = readable(call)
-        action = f"{call.name} {call.arguments}" if isinstance(made, str) else made.action
+        made, action = readable(call), _action(call)
         observed = self.came.get(place) if self.results is None else self.results[place]
         if isinstance(made, str) and observed is None:
             unread.append(made)
@@ -374,6 +396,37 @@ async def _is_settled(run: Run) -> bool:
         return True
     await run.notice("failed", "A summary has failed meanwhile, so the task goes on.")
     return False
+
+
+async def relieved(run: Run, coming: int) -> tuple[Outcome | None, Exception | None]:
+    """Summarize the open segment where it is too long for the steps that come now, and the model has seen all of it.
+
+    Returns:
+        How the policy stops the agent, and what judge or summarizer raised: both are for after the steps, whose
+        results must not be lost.
+    """
+    if not isinstance(run.state, Active | Unverified) or not is_due(run, run.shown(), coming):
+        return None, None
+    try:
+        return await relieve(run), None
+    except Overtaken:
+        raise
+    except Exception as error:  # whatever the host's judge raises: it is passed on, behind the steps
+        return None, error
+
+
+def require_relieved(stopped: Outcome | None, failure: Exception | None) -> None:
+    """Raise what `relieved` returned."""
+    if failure is not None:
+        raise failure
+    _require_going_on(stopped)
+
+
+async def record(run: Run, action: str, observed: Observed, meta: Meta) -> None:
+    """Record a step for a host without tool calls, behind a fallback where the open segment has grown too long."""
+    stopped, failure = await relieved(run, run.meter.step(action, observed.text))
+    await grow(run, action, observed, meta)
+    require_relieved(stopped, failure)
 
 
 async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:

@@ -1,7 +1,7 @@
-"""A look into a line of C: what it stands for, verbatim from the tree, in pages (D19).
+"""A look into a line of C, or into the open part: what stands there, verbatim from the tree, in pages (D19).
 
-Every raw step is kept, and the model is shown none behind a summary. A look shows it them once; it changes nothing,
-records nothing, and costs no revise.
+Every raw step is kept, but the model is shown none behind a summary, and of a long observation only its two ends. A
+look shows what is left out, once; it changes nothing, records nothing, and costs no revise.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from returns.result import Success
 
 from mage.effects import Looked, LookInto
 from mage.engine import Inside, State, Step, inside
+from mage.engine.tree import trace
 from mage.memory.state import Run
 from mage.render.blocks import Block, inside_of, named_line_of, step_of
 from mage.tokens import TokenCounter
@@ -24,27 +25,43 @@ PAGE: Final = 1_500
 def look_into(state: State, asked: LookInto, counter: TokenCounter, *, page: int = PAGE) -> Looked | str:
     """Return a page of what a line stands for, or in words why there is none.
 
-    A summary stands for its steps, a chapter for the lines it replaced. With words only what holds all of them is
+    A summary stands for its steps, a chapter for the lines it replaced; the label at which the open part begins for its
+    steps. With words only what holds all of them is
     shown, whatever their case: of a chapter every line and step under it.
 
     Cost: O(steps and lines under the line, times a few).
     """
-    found = inside(state, asked.label, asked.boundary)
-    if not isinstance(found, Success):
-        return str(found.failure())
-    line = found.unwrap().line
     words = asked.words.casefold().split()
-    blocks = list(_holding(state, found.unwrap(), words) if words else inside_of(found.unwrap()))
-    named = f"[Step {line.label}..{line.boundary}]"
+    opened = _open_part(state, asked)
+    if opened:
+        named, what = f"[Step {asked.label}]", "the open steps"
+        blocks = list(_steps([step for step in opened if _holds(words, step.action, step.observation)]))
+    else:
+        found = inside(state, asked.label, asked.boundary)
+        if not isinstance(found, Success):
+            return str(found.failure())
+        line = found.unwrap().line
+        named, what = (
+            f"[Step {line.label}..{line.boundary}]",
+            "the parts" if found.unwrap().lines else "the steps",
+        )
+        blocks = list(_holding(state, found.unwrap(), words) if words else inside_of(found.unwrap()))
     if not blocks:
         return f"Nothing in {named} holds these words"
     pages = _pages([piece for block in blocks for piece in _pieces(block, counter, page)], counter, page)
     if not 1 <= asked.page <= len(pages):
         return f"{named} has {len(pages)} page{'s' * (len(pages) > 1)}, and no page {asked.page}"
-    what = "the parts" if found.unwrap().lines else "the steps"
     held = " that hold these words" if words else ""
     heading = f"Looked into {named}: {what}{held}, page {asked.page} of {len(pages)}\n"
     return Looked(asked, heading + pages[asked.page - 1])
+
+
+def _open_part(state: State, asked: LookInto) -> tuple[Step, ...]:
+    """Return the steps of the open segment, where these are asked for: by the boundary at which they begin."""
+    tree = state.tree
+    if asked.boundary is not None or asked.label != tree.boundary:
+        return ()
+    return tuple(trace(tree, tree.boundary, tree.step_head))
 
 
 def _holding(state: State, found: Inside, words: Sequence[str]) -> Iterator[Block]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
+from mage.chat import unfounded
+from mage.chat.lengths import SMALL, cut_to, too_long
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
 from mage.effects.program import Program
 from mage.engine import (
@@ -11,8 +15,10 @@ from mage.engine import (
     Active,
     ApplyVerdict,
     Digest,
+    Earlier,
     Failed,
     JudgeRequest,
+    Line,
     Rejected,
     Retext,
     Summary,
@@ -24,6 +30,7 @@ from mage.memory.outcomes import Outcome, RunStopped
 from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
 from mage.memory.revise import go_back, may_go_back
 from mage.memory.state import Run, operated
+from mage.render.extract import is_extract
 
 
 async def maintain(run: Run) -> Outcome | None:
@@ -77,7 +84,9 @@ async def _put(run: Run) -> Outcome | None:
     if not isinstance(state, Unverified):
         return None
     if not run.policy.maintain:
+        request = judge_request(state)
         operated(await run.operate(Accept()))
+        await _tell_unfounded(run, request)
         return None
     if run.verdict is not None and run.verdict[0] == state.digest:
         return await _recorded(run, state.digest, run.verdict[1])
@@ -87,6 +96,14 @@ async def _put(run: Run) -> Outcome | None:
     await BeginJudging(request)
     run.judging = state.digest
     return None
+
+
+async def _tell_unfounded(run: Run, request: JudgeRequest) -> None:
+    """Tell the model, where no judge is asked, which numbers and ids of the text occur nowhere."""
+    missing = () if is_extract(request.text) else unfounded(request)
+    if missing:
+        told = "No judge has read the last text. These numbers or ids stand in none of its steps: look whether they are right."
+        await run.notice("judge", told, ", ".join(missing))
 
 
 async def _looked_for(run: Run, digest: Digest, *, wait: bool) -> Outcome | None:
@@ -171,7 +188,7 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
         return await _accept_despite(run)
     if verdict.fault == "summary" or summary.kind == "fallback":
         if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
-            if run.rewrites or summary.kind == "fallback":
+            if run.policy.rewrite or summary.kind == "fallback":
                 return await _retext(run, state, verdict)
             await _ask_for_text(run, summary, verdict)
             return None
@@ -179,6 +196,9 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
     boundary = summary.label if verdict.boundary is None else verdict.boundary
     if run.counts.revisions.get(boundary, 0) >= run.policy.max_revisions:
         return await _give_up(run, "the agent has gone back there as often as allowed")
+    behind = sum(count for place, count in run.counts.revisions.items() if place >= summary.label)
+    if behind >= run.policy.max_subgoal_revisions:
+        return await _give_up(run, "the agent has gone back in this subgoal as often as allowed")
     if may_go_back(run, boundary) is not None:
         return await _give_up(run, "going back would leave behind what cannot be undone")
     return await go_back(run, boundary, verdict.feedback)
@@ -192,9 +212,8 @@ async def _ask_for_text(run: Run, summary: Summary, verdict: Failed) -> None:
 
 
 async def _retext(run: Run, state: Rejected, verdict: Failed) -> Outcome | None:
-    request = _rewriting(run, state, verdict)
     try:
-        text = (await run.asked("summarizer", summarize(request))).value
+        text = await text_within(run, _rewriting(run, state, verdict))
     except EffectError as error:
         return await _give_up(run, f"the summarizer gave no new text ({error.fault})")
     result = await run.operate(Retext(text))
@@ -206,16 +225,47 @@ async def _retext(run: Run, state: Rejected, verdict: Failed) -> Outcome | None:
 def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
     """Return the question for a new text: it sees what the judge saw (D16)."""
     asked = _as_judged(state)
+    before, interim = parts_of(asked.before)
+    steps = sum(run.meter.step(step.action, step.observation) for step in asked.steps)
     return SummaryRequest(
         asked.task,
         asked.instructions,
         asked.kind,
-        asked.earlier,
+        (*interim, *asked.earlier),
         asked.steps,
-        run.policy.summary_limit,
+        limit_of(run, steps),
         rejected=asked.text,
         feedback=verdict.feedback,
+        before=before,
     )
+
+
+def limit_of(run: Run, replaced: int) -> int:
+    """Return the tokens that a text may have in place of so many: what the policy says, and never more than it replaces."""
+    return min(run.policy.summary_limit, max(SMALL, replaced))
+
+
+def parts_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], tuple[Earlier, ...]]:
+    """Return the lines of finished subgoals, and the interim accounts of the one that is going on (I11)."""
+    interim = [line for line in lines if isinstance(line, Summary) and line.kind == "fallback"]
+    finished = tuple(lines[: len(lines) - len(interim)])
+    return finished, tuple([Earlier(line.label, line.boundary, line.text, line.verdict) for line in interim])
+
+
+async def text_within(run: Run, request: SummaryRequest) -> str:
+    """Return a summarizer's text within its limit: where it is longer, another one is asked for, and that is cut.
+
+    Raises:
+        EffectError: the summarizer gives no text.
+    """
+    text = (await run.asked("summarizer", summarize(request))).value
+    counter, limit = run.meter.counter, request.limit
+    wrong = "" if limit is None else too_long(text, limit, counter)
+    if limit is None or not wrong:
+        return text
+    feedback = f"{request.feedback}\n{wrong}".strip()
+    again = attrs.evolve(request, rejected=cut_to(text, 2 * limit, counter), feedback=feedback)
+    return cut_to((await run.asked("summarizer", summarize(again))).value, limit, counter)
 
 
 def _as_judged(state: Rejected) -> JudgeRequest:

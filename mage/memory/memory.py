@@ -73,7 +73,7 @@ from mage.memory.guards import (
     text_of,
     verdict_of,
 )
-from mage.memory.policy import Policy
+from mage.memory.policy import Policy, writing
 from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
 from mage.memory.state import Run
 from mage.memory.thinking import thought_about
@@ -107,14 +107,13 @@ class Memory(MemoryBase[Session]):
         counter: TokenCounter,
         hooks: tuple[AgentHook, ...],
         judge: Judge | None,
-        summarizer: Summarizer,
+        summarizer: Summarizer | None,
         restore: Restorer | None,
     ) -> None:
         """Use `Memory.open`."""
-        super().__init__(session, policy, counter, hooks)
+        super().__init__(session, writing(policy, summarizer), counter, hooks)
         self._judge = judge
-        self._summarizer = summarizer
-        self._run.rewrites = summarizer is not extracted
+        self._summarizer = summarizer or extracted
         self._restore = restore
         self._perform: Callable[[Call], Came] | None = None
         self._lock = RLock()
@@ -183,7 +182,7 @@ class Memory(MemoryBase[Session]):
             except OtherTask:  # somebody else was faster
                 session = begin()
         counting = counter or default_counter()
-        return cls(session, chosen, counting, hooks, judge, summarizer or extracted, restore)
+        return cls(session, chosen, counting, hooks, judge, summarizer, restore)
 
     def messages(
         self, form: Form = "chat", *, steps: Steps = "text", beside: object = ()
@@ -467,14 +466,13 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         counter: TokenCounter,
         hooks: tuple[AgentHook, ...],
         judge: AsyncJudge | None,
-        summarizer: AsyncSummarizer,
+        summarizer: AsyncSummarizer | None,
         restore: AsyncRestorer | None,
     ) -> None:
         """Use `AsyncMemory.open`."""
-        super().__init__(session, policy, counter, hooks)
+        super().__init__(session, writing(policy, summarizer), counter, hooks)
         self._judge = judge
-        self._summarizer = summarizer
-        self._run.rewrites = summarizer is not extracted_awaited
+        self._summarizer = summarizer or extracted_awaited
         self._restore = restore
         self._perform: Callable[[Call], Came | Awaitable[Came]] | None = None
         self._loop = asyncio.get_running_loop()
@@ -513,7 +511,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             except OtherTask:  # somebody else was faster
                 session = await begin()
         counting = counter or default_counter()
-        return cls(session, chosen, counting, hooks, judge, summarizer or extracted_awaited, restore)
+        return cls(session, chosen, counting, hooks, judge, summarizer, restore)
 
     async def messages(
         self, form: Form = "chat", *, steps: Steps = "text", beside: object = ()

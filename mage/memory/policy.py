@@ -22,9 +22,12 @@ class Policy:
     Attributes:
         wait: whether the agent waits for the judge after each compress, as in the paper, or goes on meanwhile
             (D6). A late fail revises to the label and leaves what was built on it.
-        high_water: tokens. When system prompt, tool schemas, task, instructions in force and open segment take
-            as many, and the open segment at least a quarter of it, the segment is summarized as a fallback (D12).
-            None for never.
+        high_water: tokens. When all that is sent but C takes as many (system prompt, tool schemas, task,
+            instructions in force, open segment and hints), and the open segment at least a quarter of it, the
+            segment is summarized as a fallback before the next step is made (D12). A single observation is shown with at
+            most as many, its middle left out. None for never.
+        window: tokens that a prompt may take in all, where the model's window is known. What is longer is
+            shortened before it is sent; a memory stops where that does not help. None where it is unknown.
         fold_at: tokens that C may take. Where it takes more, its oldest lines are folded into chapters, whose texts
             the summarizer writes and the judge passes (D19); without either it grows. None for never.
         summary_limit: tokens that a summarizer is asked to stay within.
@@ -32,7 +35,10 @@ class Policy:
         on_fail: after a failed verdict go back, accept the summary openly, or stop.
         judge_down: where the judge gives no answer: accept the summary openly, stop, or leave it pending and go on.
         max_revisions: how often to go back to one boundary (D13).
+        max_subgoal_revisions: how often to go back, in all, to where a subgoal begins or to a boundary behind that.
         max_retexts: how often to write the text of one summary anew (D13).
+        rewrite: whether the summarizer writes a text of the model anew that a judge found wrong; if not, and where
+            there is no summarizer, the model is asked for a better one (D16).
         exhausted: when it went wrong as often as that: accept openly, or stop.
         cross_irreversible: whether a revise may leave behind an action that its environment declares irreversible.
         point_out: whether an action that was tried at this very place, and left, is pointed out once before it is
@@ -51,13 +57,16 @@ class Policy:
 
     wait: bool = True
     high_water: int | None = 8_000
+    window: int | None = None
     fold_at: int | None = 4_000
     summary_limit: int = 400
     cool_down: int = 10
     on_fail: Literal["revise", "accept", "stop"] = "revise"
     judge_down: Literal["accept", "stop", "leave"] = "stop"
     max_revisions: int = 3
+    max_subgoal_revisions: int = 8
     max_retexts: int = 2
+    rewrite: bool = True
     exhausted: Literal["accept", "stop"] = "accept"
     cross_irreversible: bool = True
     point_out: bool = True
@@ -95,6 +104,11 @@ class Policy:
             raise BadPolicy(f"there is no {unknown[0]!r} in a policy; there are {', '.join(_DEFAULTS)}")
         given: dict[str, Any] = document  # each value is looked at when the policy is made
         return cls(**given)
+
+
+def writing(policy: Policy, summarizer: object | None) -> Policy:
+    """Return the policy where this, or nothing, writes texts: an extract never takes the place of the model's own text."""
+    return policy if summarizer is not None else attrs.evolve(policy, rewrite=False)
 
 
 def _problem(kind: str, value: object) -> str:

@@ -171,11 +171,12 @@ class IsDue(Ask[bool]):
 
     Attributes:
         now: what a count says.
-        what: the open segment, or lines of C, which a chapter is to replace.
+        what: the open segment; lines of C, which a chapter is to replace; or, with `"rest"`, whether the rest of a
+            reply waits, as the open segment has passed the mark.
     """
 
     now: bool
-    what: Literal["segment", "chapter"] = "segment"
+    what: Literal["segment", "chapter", "rest"] = "segment"
 
 
 @final

@@ -7,10 +7,12 @@ program is run again over the answers that were recorded, and so comes to the sa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import is_
 from typing import TypeVar, final
 
 import attrs
 
+from mage.chat.lengths import SMALL, cut_to
 from mage.effects import (
     ActionEffect,
     EffectError,
@@ -35,6 +37,7 @@ from mage.engine import (
     Retext,
     Revise,
     State,
+    Step,
     StepId,
     Summary,
     SummaryId,
@@ -97,14 +100,18 @@ class Run:
         idle: turns in a row in which nothing was done.
         cool_until: the number of steps from which on a fallback may be tried again.
         opening: what the environment showed first.
+        seen: the step head of the last prompt: what is open there was shown raw to the model.
         overflowed_at: the step head at which the last prompt that did not fit was made.
+        longest: tokens that one observation of the open segment may take in the prompts that are yet to be sent from
+            the present boundary, where one did not fit; None where none has failed to.
+        too_long_at: the step head at which the model was told that its text is too long.
         shortened: whether the notices were left out because a prompt did not fit.
         told_of_mark: whether the model was told that the mark cannot hold.
         doubtful: whether it is unknown if the last action was performed.
         owed: instructions that are not placed yet.
         given: by step, the instructions that the environment gave there.
-        rewrites: whether a summarizer writes a text anew that a judge found wrong; if not, the model is asked.
         awaiting: the failed summary for which the model was asked to write a better text.
+        insisted: the failed summary for which it was asked once more.
         resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown what
             of that was undone in the environment, and whether the model was told.
         found: the next step's id when the run began: earlier steps were made by other runs.
@@ -132,18 +139,24 @@ class Run:
         self.idle = 0
         self.cool_until = 0
         self.opening: Observed | None = None
+        self.seen: StepId | None = None
         self.overflowed_at: StepId | None = None
+        self.longest: tuple[StepId, int] | None = None
+        self.too_long_at: StepId | None = None
         self.shortened = False
         self.told_of_mark = False
         self.doubtful = False
         self.owed: list[Owed] = []
         self.given: dict[StepId, frozenset[Instruction]] = {}
-        self.rewrites = True
         self.awaiting: SummaryId | None = None
+        self.insisted: SummaryId | None = None
         self.resumed_from: State | None = None
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None
-        self._shown: tuple[State, bool, ExecutionState] | None = None  # of which state and setting
+        self._shown: tuple[State, tuple[bool, int | None], ExecutionState] | None = (
+            None  # of which state and setting
+        )
+        self._cut: dict[tuple[StepId, int], str] = {}  # observations that were too long, by step and limit
         self._legal: tuple[Summary, bool, tuple[StepId, ...]] | None = (
             None  # of which head, and whether it failed
         )
@@ -152,6 +165,12 @@ class Run:
         """Take what a look has shown."""
         self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
         self.effects = seen.effects
+
+    def count_by(self, meter: Meter, overhead: int) -> None:
+        """Count tokens by another meter from now on, and with another overhead."""
+        if meter is not self.meter:
+            self._counts_of = self._shown = None
+        self.meter, self.overhead = meter, overhead
 
     @property
     def is_awaiting(self) -> bool:
@@ -168,19 +187,61 @@ class Run:
     def shown(self) -> ExecutionState:
         """Return S as the model is to see it: without Compress, the steps in place of their summaries (D18).
 
+        An observation that cannot fit is cut in its middle, openly; `look` has the rest.
         Cost: O(what is shown), once for each state: a turn looks at it several times.
         """
-        compress = self.policy.compress
-        if self._shown is None or self._shown[0] is not self.state or self._shown[1] is not compress:
-            self._shown = (self.state, compress, self._derived())
+        setting = (self.policy.compress, self.longest_observation())
+        if self._shown is None or self._shown[0] is not self.state or self._shown[1] != setting:
+            self._shown = (self.state, setting, self._derived())
         return self._shown[2]
+
+    def longest_observation(self) -> int | None:
+        """Return the tokens that one observation may take in a prompt; None where there is no limit."""
+        known = [limit for limit in (self.policy.high_water, self.policy.window) if limit is not None]
+        if self.longest is not None and self.longest[0] == self.state.tree.boundary:
+            known.append(self.longest[1])
+        return max(1, min(known)) if known else None
+
+    def shorten(self) -> bool:
+        """Show the observations of the open segment shorter from now on: at most half of the longest; False where they are short."""
+        steps = view(self.state).raw
+        tokens = max([self.meter.counter.count(step.observation) for step in steps], default=0)
+        tokens = min(tokens, self.longest_observation() or tokens)
+        if tokens <= SMALL:
+            return False
+        self.longest = (self.state.tree.boundary, tokens // 2)
+        return True
 
     def _derived(self) -> ExecutionState:
         shown = view(self.state)
-        if self.policy.compress or not shown.compressed:
+        if not self.policy.compress and shown.compressed:
+            steps = tuple(trace(self.state.tree, ROOT_STEP, self.state.tree.step_head))
+            shown = attrs.evolve(shown, compressed=(), raw=steps)
+        longest = self.longest_observation()
+        if longest is None:
             return shown
-        steps = tuple(trace(self.state.tree, ROOT_STEP, self.state.tree.step_head))
-        return ExecutionState(shown.task, shown.instructions, (), steps, shown.hints)
+        fitting = self._cut_at(shown, longest)
+        while longest > SMALL and self.outgrows(fitting):
+            longest = max(SMALL, longest // 2)
+            fitting = self._cut_at(shown, longest)
+        return fitting
+
+    def outgrows(self, shown: ExecutionState) -> bool:
+        """Tell whether S and all that goes with it take more than the model's window; what is told once is left out."""
+        return self.policy.window is not None and self.whole(shown) > self.policy.window
+
+    def _cut_at(self, shown: ExecutionState, longest: int) -> ExecutionState:
+        """Return S with each observation of R that is longer cut in its middle; the same object where none is."""
+        raw = tuple([self._fitting(step, longest) for step in shown.raw])
+        same = all(map(is_, raw, shown.raw))
+        return shown if same else attrs.evolve(shown, raw=raw)
+
+    def _fitting(self, step: Step, longest: int) -> Step:
+        if self.meter.step(step.action, step.observation) <= longest:
+            return step
+        if (step.id, longest) not in self._cut:
+            self._cut[step.id, longest] = cut_to(step.observation, longest, self.meter.counter)
+        return attrs.evolve(step, observation=self._cut[step.id, longest])
 
     def legal_boundaries(self) -> tuple[StepId, ...]:
         """Return where a revise may go back to (D7). Cost: O(way), once for each summary head: grow changes nothing."""
@@ -194,12 +255,16 @@ class Run:
         self.notices.clear()
         self.looked = None
 
+    def whole(self, shown: ExecutionState) -> int:
+        """Return the tokens of S and of all that goes with it; what the model is told once is left out."""
+        return self.marked(shown) + sum(map(self.meter.line, shown.compressed))
+
     def marked(self, shown: ExecutionState) -> int:
-        """Return the tokens that count against the high-water mark: all but C and the hints (D12)."""
+        """Return the tokens that count against the high-water mark: all but C, which has a share of its own (D12, D19)."""
         return self.fixed(shown) + self.opened(shown)
 
     def fixed(self, shown: ExecutionState) -> int:
-        """Return those of them that no summary wins back: system prompt, tool schemas, task, instructions."""
+        """Return those of them that no summary wins back: system prompt, tool schemas, task, instructions, hints."""
         return self._counted(shown)[0]
 
     def opened(self, shown: ExecutionState) -> int:
@@ -209,7 +274,9 @@ class Run:
     def _counted(self, shown: ExecutionState) -> tuple[int, int]:
         """Return both counts; a turn asks for them several times. Cost: O(open segment), once for each state."""
         if self._counts_of is None or self._counts_of[0] is not shown:
-            frame = self.meter.frame(shown.task, shown.instructions, shown.boundary)
+            frame = self.meter.frame(shown.task, shown.instructions, shown.boundary) + self.meter.hints(
+                shown.hints
+            )
             steps = sum(self.meter.step(step.action, step.observation) for step in shown.raw)
             self._counts_of = (shown, frame, steps)
         return self.overhead + self._counts_of[1], self._counts_of[2]

@@ -3,10 +3,10 @@
 An agent that bought two products, tried a third, went back, and is two steps into another try is shown:
 
     Task: Buy a cake mix, a frosting and a topper. Spend at most $60.
-    Instruction: Product 3: the dearest topper that pairs with the frosting.
     [Step 0] Product 1 purchased: Carrot Cake Mix, $14.99.
     [Step 2] Product 2 purchased: Cream Cheese Frosting, red, $34.27.
     Status: accepted without a verdict
+    Instruction: Product 3: the dearest topper that pairs with the frosting.
     open since [Step 3]
     Action: search[gold topper]
     Observation: Two results:
@@ -82,7 +82,7 @@ def blocks(shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> tuple[str, ..
 
 
 def render_body(shown: ExecutionState) -> str:
-    """Return S without the hints: task, instructions in force, C and R. A grow that adds a step only adds to its end.
+    """Return S without the hints: task, C, instructions in force and R. A grow that adds a step only adds to its end.
 
     Cost: O(size of what is returned).
     """

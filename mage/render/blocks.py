@@ -1,10 +1,10 @@
 """The execution state as a sequence of blocks: words of ours, then content, then a line feed.
 
     Task: ...
-    Instruction: ...                              for each one in force
     [Step 24] ...                                 for each summary of C: its label and text
     [Step 0..24] ...                              for each chapter: its first label, its last boundary, its text
     Status: ...                                   where it is a fallback, or not all of it has passed
+    Instruction: ...                              for each one in force
     open since [Step 40]                          always: where R begins, the current boundary
     Action: ...
     Observation: ...                              for each step of R
@@ -15,12 +15,13 @@
     [... 12 more lessons, older] / [... 340 characters more]    what a cap leaves out
 
 Every block begins at the left margin with a letter or `[`; every further line of it is indented. The label
-is the paper's step id (D1); status and hints follow D6, D9, D12 and D16.
+is the paper's step id (D1); status and hints follow D6, D9, D12 and D16. What stays longest stands first, so a
+provider's cache of prefixes has most of each prompt: the task, C, which only grows, and what changes with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar, assert_never
 
 from mage.engine import (
@@ -102,19 +103,29 @@ def body_of(shown: ExecutionState) -> Iterator[Block]:
 
 
 def head_of(shown: ExecutionState) -> Iterator[Block]:
-    """Yield the task, the instructions in force, C, and where R begins."""
-    yield from asked_of(shown.task, shown.instructions)
-    for line in shown.compressed:
-        yield from line_of(line)
+    """Yield the task, C, the instructions in force, and where R begins."""
+    yield from task_of(shown.task)
+    yield from lines_of(shown.compressed)
+    yield from instructions_of(shown.instructions)
     yield opening_of(shown.boundary)
 
 
-def asked_of(task: str, instructions: Sequence[str]) -> Iterator[Block]:
-    """Yield the task, where it is not empty, and the instructions in force."""
+def task_of(task: str) -> Iterator[Block]:
+    """Yield the task, where it is not empty."""
     if task:
         yield Block("Task: ", task)
+
+
+def instructions_of(instructions: Sequence[str]) -> Iterator[Block]:
+    """Yield the instructions in force."""
     for instruction in instructions:
         yield Block("Instruction: ", instruction)
+
+
+def lines_of(lines: Iterable[Line]) -> Iterator[Block]:
+    """Yield lines of C."""
+    for line in lines:
+        yield from line_of(line)
 
 
 def opening_of(boundary: StepId) -> Block:

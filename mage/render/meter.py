@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
 import attrs
@@ -10,12 +10,13 @@ import attrs
 from mage.engine import ExecutionState, Hints, Line, StepId
 from mage.render.blocks import (
     Block,
-    asked_of,
     body_of,
     hints_of,
+    instructions_of,
     line_of,
     opening_of,
     step_of,
+    task_of,
 )
 from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter
@@ -33,9 +34,13 @@ class Meter:
 
     Attributes:
         counter: what counts a block.
+        sent: the blocks as which a step is sent, where that is not the text of R: as a call of a tool and its result,
+            for example.
     """
 
     counter: TokenCounter
+    sent: Callable[[str, str], Iterable[Block]] = step_of
+    _steps: dict[tuple[str, str], int] = attrs.field(init=False, factory=dict, repr=False)
     _counted: dict[Block, int] = attrs.field(init=False, factory=dict, repr=False)
 
     def count(self, shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> int:
@@ -44,7 +49,7 @@ class Meter:
 
     def frame(self, task: str, instructions: Sequence[str], boundary: StepId) -> int:
         """Return what the task, the instructions in force and the line where R begins take."""
-        return self._sum(asked_of(task, instructions)) + self._sum([opening_of(boundary)])
+        return self._sum([*task_of(task), *instructions_of(instructions), opening_of(boundary)])
 
     def line(self, line: Line) -> int:
         """Return what a line of C takes. Cost: O(length), O(1) when it was counted before."""
@@ -55,8 +60,11 @@ class Meter:
         return self._sum(hints_of(hints, caps))
 
     def step(self, action: str, observation: str) -> int:
-        """Return what a step takes in R. Cost: O(length), O(1) when it was counted before."""
-        return self._sum(step_of(action, observation))
+        """Return what a step takes as it is sent. Cost: O(length), O(1) when it was counted before."""
+        known = self._steps.get((action, observation))
+        if known is None:
+            known = self._steps[action, observation] = self._sum(self.sent(action, observation))
+        return known
 
     def _sum(self, blocks: Iterable[Block]) -> int:
         counted = self._counted

@@ -314,7 +314,7 @@ def test_a_redaction_changes_nothing_of_what_was_held_back(run: Running) -> None
     """A reply whose rest waited because of a long observation is followed after that was taken out."""
     store = MemoryStore()
     parts = Parts(
-        ScriptedModel(Decision.act("look", "look", "look"), EffectError("timeout", "late")),
+        ScriptedModel(Decision.act(*["look"] * 3), Decision.act("look"), EffectError("timeout", "late")),
         Dial(padding=" my secret" * 99),
         policy=Policy(high_water=200),
         judge=None,

@@ -6,7 +6,7 @@ import pytest
 
 from mage import Failed, Passed
 from mage.agent import Policy, RunFinished, RunStopped
-from mage.effects import EffectError, Metered, Usage
+from mage.effects import Decision, EffectError, Metered, Usage
 from mage.engine import (
     Accept,
     Accepted,
@@ -24,6 +24,7 @@ from mage.engine import (
     start,
 )
 from mage.engine import compress as compressed
+from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, lessons_of, revise, verdicts_of
 from tests.agent.toys import TASK
 
@@ -71,7 +72,7 @@ def test_a_fault_of_the_summary_gets_a_new_text() -> None:
     asked = played.summarized[0]
     assert (asked.rejected, asked.feedback) == ("did", VAGUE.feedback)
     assert [step.action for step in asked.steps] == ["a"]
-    assert asked.limit == Policy().summary_limit
+    assert asked.limit == 100
     assert played.decisions.asked[2].shown.compressed[0].text == "did a"
     assert outcome.totals.revisions == 0
 
@@ -362,12 +363,12 @@ def test_back_to_where_the_judge_says_that_it_began() -> None:
     for boundary in (0, 1, 2, None):
         verdict = Failed("It began there.") if boundary is None else wrong_since(boundary)
         played = Played(
-            *script, DONE, texts=["a", "did b", "did c"], policy=Policy(high_water=1),
-            verdicts=[*[Passed()] * 4, verdict],
+            *script, DONE, texts=["did b"], policy=Policy(high_water=1),
+            verdicts=[*[Passed()] * 2, verdict],
         )  # fmt: skip
         played.run()
         assert played.judged[-1].boundaries == (0, 1, 2)
-        assert [each.label for each in played.judged[-1].earlier] == [1, 2]
+        assert [each.label for each in played.judged[-1].earlier] == [1]
         assert Revise(1 if boundary is None else boundary, "It began there.") in played.commands
 
 
@@ -422,3 +423,66 @@ def test_without_compress_it_goes_back_to_the_same_boundaries() -> None:
         shown.append([(request.boundaries, request.may_compress) for request in played.decisions.asked])
     assert shown[0] == shown[1]
     assert shown[0][-1] == ((0, 1, 2), False)
+
+
+def test_a_subgoal_is_gone_back_in_only_so_often_in_all() -> None:
+    """Whatever the boundaries that the judge names, revisions behind the label count together (D13)."""
+    policy = Policy(max_revisions=9, max_subgoal_revisions=3)
+    script = [
+        acts(f"a{number}") if not place else compress("did a") for number in range(4) for place in range(2)
+    ]
+    played = Played(*script, DONE, verdicts=[BAD] * 4, policy=policy)
+    played.run()
+    assert kinds(played).count(Revise) == 3
+    assert Accept in kinds(played)
+
+
+def test_where_no_judge_reads_it_the_model_is_told_what_its_text_has_from_nowhere() -> None:
+    """A price or an id that stands in no step is pointed out once; a text whose numbers are found is left alone."""
+    for text, told in (("Bought it for $7,310.", ["judge"]), ("Bought it for $310 (C-11).", [])):
+        played = Played(
+            acts("buy[C-11]"), compress(text), DONE,
+            environment=ScriptedEnvironment("Bought for $310."), policy=Policy(maintain=False),
+        )  # fmt: skip
+        played.run()
+        assert played.told[2] == told
+        if told:
+            assert played.decisions.asked[2].notices[0].said == "7310"
+
+
+def test_without_a_summarizer_the_model_is_asked_for_a_better_text() -> None:
+    """Its own text is never replaced by an extract; where it gives none as often as allowed, its text stays (D16)."""
+    policy = Policy(rewrite=False, max_retexts=1)
+    played = Played(
+        acts("a"), compress("did it"), compress("did a"), DONE, verdicts=[VAGUE, Passed()], policy=policy
+    )
+    played.run()
+    assert played.summarized == []
+    assert played.state.tree.head_summary.text == "did a"
+    stubborn = Played(
+        acts("a"),
+        compress("did it"),
+        compress("did!"),
+        compress("did?"),
+        DONE,
+        verdicts=[VAGUE, VAGUE],
+        policy=policy,
+    )
+    stubborn.run()
+    assert stubborn.state.tree.head_summary.text == "did!"
+    assert isinstance(stubborn.state.tree.head_summary.verdict, Accepted)
+
+
+@pytest.mark.parametrize("move", [acts("b"), DONE])
+def test_a_model_that_gives_no_better_text_is_asked_once_more_and_then_goes_on(move: Decision) -> None:
+    """Nothing is performed above a failed text, nor does the run end, before the model has heard of it twice."""
+    played = Played(
+        acts("a"), compress("did it"), move, move, DONE, verdicts=[VAGUE], policy=Policy(rewrite=False)
+    )
+    assert isinstance(played.run(), RunFinished)
+    assert kinds(played)[:4] == [Grow, Compress, ApplyVerdict, Accept]
+    assert played.told[2] == ["failed"]
+    assert "failed" in played.told[3]
+    again = played.again()
+    again.run()
+    assert again.commands == played.commands

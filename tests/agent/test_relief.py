@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import attrs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mage import Failed, Passed
 from mage.agent import Asked, Policy, RunFailed, RunFinished
-from mage.effects import EffectError, Finish, Metered, Usage
-from mage.engine import Accept, ApplyVerdict, Compress, Grow, Retext, start
+from mage.chat import MODES, action_text, decide_messages, sent_as, system_prompt, written
+from mage.effects import Decide, Decision, EffectError, Finish, LookInto, Metered, Mode, Tool, Usage
+from mage.engine import Accept, ApplyVerdict, Compress, Grow, Retext, StepId, grow, start, view
 from mage.render import Meter
 from mage.testing import ScriptedEnvironment
 from mage.tokens import EstimateCounter
@@ -30,24 +35,130 @@ def played_long(*decisions: object, **named: object) -> Played:
 
 
 def test_a_long_segment_is_summarized_unasked() -> None:
-    """At the mark the segment becomes a fallback, judged for what it says; the subgoal goes on (D12)."""
-    played = played_long(
-        acts("a"), acts("b"), acts("c"), DONE, texts=["did a and b", "did c"], verdicts=[Passed(), Passed()]
-    )
+    """At the mark the segment becomes a fallback, once the model has seen it; the subgoal goes on (D12)."""
+    played = played_long(acts("a"), acts("b"), acts("c"), DONE, texts=["did a and b"], verdicts=[Passed()])
     played.run()
-    assert [type(command) for command in played.commands[:4]] == [Grow, Grow, Compress, ApplyVerdict]
+    assert [type(command) for command in played.commands] == [Grow, Grow, Compress, ApplyVerdict, Grow]
     assert played.commands[2] == Compress("did a and b", "fallback")
     asked = played.summarized[0]
-    assert (asked.kind, asked.rejected, asked.limit) == ("fallback", None, 400)
+    assert (asked.kind, asked.rejected) == ("fallback", None)
     assert [step.action for step in asked.steps] == ["a", "b"]
     assert played.judged[0].kind == "fallback"
-    assert played.decisions.asked[2].shown.raw == ()
+    shown = [[step.action for step in request.shown.raw] for request in played.decisions.asked]
+    assert shown == [[], ["a"], ["a", "b"], ["c"]]
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_each_step_is_shown_raw_before_it_is_summarized_unasked(data: st.DataObject) -> None:
+    """Whatever the mark, and however many results a reply brings: nothing is compressed that the model has not seen."""
+    mark = data.draw(st.integers(30, 400), "mark")
+    replies = data.draw(st.lists(st.integers(1, 4), min_size=2, max_size=8), "actions of each reply")
+    lengths = data.draw(st.lists(st.integers(0, 200), min_size=32, max_size=32), "words of each observation")
+    names = iter(range(99))
+    played = Played(
+        *[acts(*[f"a{next(names)}" for _ in range(count)]) for count in replies], DONE,
+        environment=ScriptedEnvironment(*["word " * length for length in lengths]),
+        texts=["did it"] * 40, verdicts=[Passed()] * 40, policy=Policy(high_water=mark),
+    )  # fmt: skip
+    played.run()
+    shown = {step.id: step for request in played.decisions.asked for step in request.shown.raw}
+    for request in played.summarized:
+        assert {step.id for step in request.steps} <= set(shown)
+    for step in shown.values():
+        assert EstimateCounter().count(step.observation) <= mark
+
+
+def test_an_observation_that_cannot_fit_is_shown_cut_and_can_be_looked_into() -> None:
+    """Its two ends are shown with how much is left out; `look` at where the open part begins has it word for word."""
+    text = f"{'begin ' * 200}the key is under the mat {'end ' * 200}"
+    played = Played(
+        acts("read"), Decision((), LookInto(StepId(0), words="key")), DONE,
+        environment=ScriptedEnvironment(text), policy=Policy(high_water=60),
+    )  # fmt: skip
+    played.run()
+    (step,) = played.decisions.asked[1].shown.raw
+    assert step.observation.startswith("begin begin")
+    assert "characters left out" in step.observation
+    assert step.observation.endswith("end end ")
+    assert "key" not in step.observation
+    looked = played.decisions.asked[2].looked
+    assert looked is not None
+    assert "the key is under the mat" in looked.text
+
+
+def test_a_prompt_that_does_not_fit_is_sent_with_shorter_observations() -> None:
+    """On overflow the longest observation is halved, as often as it helps, before anything is summarized."""
+    overflow = EffectError("overflow", "too long")
+    played = Played(acts("a"), overflow, overflow, DONE, environment=ScriptedEnvironment("word " * 1000))
+    assert isinstance(played.run(), RunFinished)
+    assert played.summarized == []
+    lengths = [
+        EstimateCounter().count(request.shown.raw[0].observation) for request in played.decisions.asked[1:]
+    ]
+    assert lengths[0] > 1000
+    assert lengths[1] <= 500
+    assert lengths[2] <= 250
+
+
+def test_a_window_is_kept_before_the_model_is_asked() -> None:
+    """With a known window no prompt is longer; what cannot be made to fit fails the run in words, unasked."""
+    played = Played(
+        acts("a"), acts("b"), DONE, environment=ScriptedEnvironment("word " * 1000, "more"),
+        texts=["did a"], verdicts=[Passed()], policy=Policy(high_water=None, window=400),
+    )  # fmt: skip
+    assert isinstance(played.run(), RunFinished)
+    for request in played.decisions.asked:
+        assert Meter(EstimateCounter()).count(request.shown) <= 400
+    told = Played(acts("a"), state=start("word " * 500), policy=Policy(window=400)).run()
+    assert isinstance(told, RunFailed)
+    assert "the window is 400" in str(told.detail)
+
+
+@pytest.mark.parametrize("length", [500, 3000])
+def test_a_text_that_is_too_long_is_asked_for_again_and_cut_last(length: int) -> None:
+    """A summarizer's: the second question says how long it may be; the second text is cut in its middle, openly."""
+    long = "fact " * length
+    played = played_long(acts("a"), acts("b"), acts("c"), DONE, texts=[long, long], verdicts=[Passed()])
+    played.run()
+    first, again = played.summarized
+    assert again.rejected is not None
+    assert f"may have {first.limit}" in again.feedback
+    made = played.commands[2]
+    assert isinstance(made, Compress)
+    assert "characters left out" in made.text
+    assert EstimateCounter().count(made.text) <= (first.limit or 0)
+
+
+def test_the_model_s_own_text_that_is_too_long_is_refused_and_then_cut() -> None:
+    """It is told how long it may be; if the next is too long as well, that one is taken, its middle left out."""
+    long = "fact " * 3000
+    played = Played(acts("a"), compress(long), compress(long), DONE, verdicts=[Passed()])
+    played.run()
+    assert played.told[2] == ["refused"]
+    assert "may have 100" in played.decisions.asked[2].notices[0].text
+    assert played.told[3] == ["tokens"]
+    made = played.commands[1]
+    assert isinstance(made, Compress)
+    assert EstimateCounter().count(made.text) <= 100
+
+
+def test_a_second_interim_account_goes_on_from_the_first() -> None:
+    """The summarizer sees the earlier accounts of the same subgoal, and what was finished before."""
+    played = played_long(
+        acts("z"), compress("did z"), *[acts(f"a{number}") for number in range(5)], DONE,
+        texts=["did a0 and a1", "did a2 and a3"], verdicts=[Passed()] * 3,
+    )  # fmt: skip
+    played.run()
+    _, second = played.summarized
+    assert [part.text for part in second.earlier] == ["did a0 and a1"]
+    assert [line.text for line in second.before] == ["did z"]
 
 
 @pytest.mark.parametrize("mark", [80, 100, 200])
 @pytest.mark.parametrize("batch", [1, 3, 7])
 def test_the_bound_holds(mark: int, batch: int) -> None:
-    """No call shows more than the mark, the summaries, and the largest single step, however many actions it brings."""
+    """No call shows more than the mark, C, and the largest single step, however many actions it brings."""
     count = 30
     script = [acts(*[f"a{number}"] * batch) for number in range(count)]
     played = Played(
@@ -59,10 +170,10 @@ def test_the_bound_holds(mark: int, batch: int) -> None:
     largest = meter.step("a10", LONG)
     for request in played.decisions.asked:
         shown = request.shown
-        summaries = sum(meter.line(line) for line in shown.compressed) + meter.hints(shown.hints)
+        summaries = sum(meter.line(line) for line in shown.compressed)
         assert meter.count(shown) <= mark + summaries + largest
     marked = [event.shown for event in played.events if isinstance(event, Asked) and event.who == "model"]
-    assert max(marked) < mark
+    assert max(marked) < mark + largest
 
 
 @pytest.mark.parametrize("text", [" ", EffectError("refusal", "no"), EffectError("timeout", "late")])
@@ -75,14 +186,19 @@ def test_a_fallback_that_failed_cools_down(text: str | Exception) -> None:
     played.run()
     assert len(played.texts.asked) == 2
     assert [len(asked.steps) for asked in played.summarized] == [2, 5]
-    assert played.told[2] == ["tokens"]
-    assert played.told[3] == []
+    assert played.told[3] == ["tokens"]
+    assert played.told[4] == []
 
 
 def test_a_segment_too_long_for_the_summarizer_is_extracted() -> None:
     """Where it does not fit the summarizer either, an extract takes its place: else it would never fit again."""
     played = played_long(
-        acts("a"), acts("b"), DONE, texts=[EffectError("overflow", "too long")], verdicts=[Passed()]
+        acts("a"),
+        acts("b"),
+        acts("c"),
+        DONE,
+        texts=[EffectError("overflow", "too long")],
+        verdicts=[Passed()],
     )
     played.run()
     made = played.commands[2]
@@ -91,17 +207,18 @@ def test_a_segment_too_long_for_the_summarizer_is_extracted() -> None:
 
 
 def test_compress_after_a_fallback_takes_it_in() -> None:
-    """With nothing open, the subgoal covers what the interim account covers, and C shows it alone (D12)."""
+    """The subgoal covers what the interim account covers too, and C shows it alone (D12)."""
     played = played_long(
         acts("a"),
         acts("b"),
+        acts("c"),
         compress("the subgoal"),
         DONE,
         texts=["did a and b"],
         verdicts=[Passed(), Passed()],
     )
     played.run()
-    assert played.decisions.asked[2].may_compress
+    assert played.decisions.asked[3].may_compress
     head = played.state.tree.head_summary
     assert (head.kind, head.text) == ("subgoal", "the subgoal")
     assert [asked.kind for asked in played.judged] == ["fallback", "subgoal"]
@@ -150,7 +267,7 @@ def test_a_pending_head_that_nobody_judges_is_accepted_at_the_mark() -> None:
 def test_a_judge_that_is_down_at_the_mark_stops_the_run() -> None:
     """Where the policy stops then, the run stops instead of relieving."""
     played = played_long(
-        acts("a"), compress("did a"), acts("b"), acts("c"),
+        acts("a"), compress("did a"), acts("b"), acts("c"), acts("d"),
         verdicts=[EffectError("server", "500")], policy=Policy(high_water=MARK, wait=False), late=9,
     )  # fmt: skip
     outcome = played.run()
@@ -161,15 +278,12 @@ def test_a_judge_that_is_down_at_the_mark_stops_the_run() -> None:
 def test_a_failed_fallback_gets_a_new_text_whatever_its_fault() -> None:
     """A fallback claims no subgoal, so what is wrong is its text (D12)."""
     played = played_long(
-        acts("a"), acts("b"), DONE, texts=["did a", "did a and b"], verdicts=[Failed("and b?"), Passed()]
-    )
+        acts("a"), acts("b"), acts("c"), DONE,
+        texts=["did a", "did a and b"], verdicts=[Failed("and b?"), Passed()],
+    )  # fmt: skip
     played.run()
-    assert [type(command) for command in played.commands[2:]] == [
-        Compress,
-        ApplyVerdict,
-        Retext,
-        ApplyVerdict,
-    ]
+    kinds = [type(command) for command in played.commands[2:]]
+    assert kinds == [Compress, ApplyVerdict, Retext, ApplyVerdict, Grow]
 
 
 def test_a_prompt_that_does_not_fit_is_relieved_and_asked_again_once() -> None:
@@ -226,6 +340,26 @@ def test_what_no_summary_wins_back(*, fixed: int, fallbacks: bool) -> None:
         assert raw < max(room, MARK - fixed + 20) + meter.step("a", "seen")
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_step_counts_as_much_as_it_is_sent_as(mode: Mode) -> None:
+    """In each mode the mark counts the texts of the messages, and calls as their JSON; so it does for a host's calls."""
+    tool = Tool.of("buy", "Buy it.", item={"type": "string"})
+    shown = view(grow(start("t"), action_text("buy", {"item": 'a "red" desk'}), "Bought:\nit is red."))
+    request = Decide(shown, ())
+    (step,) = shown.raw
+    count = EstimateCounter().count
+    chat = decide_messages(request, system=system_prompt(mode, tools=(tool,)), mode=mode, tools=(tool,))
+    sent = [
+        json.dumps(each["tool_calls"])
+        if "tool_calls" in each
+        else each["content"].replace("Your turn.\n", "")
+        for each in written(chat, "chat")[2:4]
+    ]
+    counted = Meter(EstimateCounter(), sent_as(mode, (tool,))).step(step.action, step.observation)
+    assert 0.8 * sum(map(count, sent)) <= counted <= 1.2 * sum(map(count, sent))
+    assert counted >= Meter(EstimateCounter()).step(step.action, step.observation)
+
+
 def test_without_a_mark_nothing_is_summarized_unasked() -> None:
     """No mark, or the ablation without Compress: there is no fallback."""
     for policy in (Policy(high_water=None), Policy(high_water=MARK, compress=False)):
@@ -239,18 +373,18 @@ def test_without_a_mark_nothing_is_summarized_unasked() -> None:
 def test_what_the_summarizer_took_counts() -> None:
     """Its tokens are in the totals."""
     texts = [Metered("did a and b", Usage(30, 5))]
-    outcome = played_long(acts("a"), acts("b"), finish(), texts=texts, verdicts=[Passed()]).run()
+    outcome = played_long(acts("a"), acts("b"), acts("c"), finish(), texts=texts, verdicts=[Passed()]).run()
     assert outcome.totals.tokens["summarizer"] == Usage(30, 5)
 
 
 def test_at_the_mark_the_rest_of_a_reply_waits() -> None:
     """Between two actions of one reply the mark is looked at: the rest is not performed, and that is told."""
     played = played_long(
-        attrs.evolve(acts("a", "b", "c", "d"), then=Finish("done")), DONE,
+        attrs.evolve(acts("a", "b", "c", "d"), then=Finish("done")), acts("c"), DONE,
         texts=["did a and b"], verdicts=[Passed()],
     )  # fmt: skip
     assert isinstance(played.run(), RunFinished)
-    assert [type(command) for command in played.commands] == [Grow, Grow, Compress, ApplyVerdict]
+    assert [type(command) for command in played.commands] == [Grow, Grow, Compress, ApplyVerdict, Grow]
     assert played.told[1] == ["tokens", "refused"]
     assert played.decisions.asked[1].notices[1].said == "c\nd\nfinish"
     again = played.again()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import pytest
@@ -258,7 +258,7 @@ def test_an_outcome_is_one_json_object(outcome: Outcome, said: dict[str, object]
 def test_the_prompt_counts_against_the_mark(run: Running) -> None:
     """What a model sends with every call counts against the high-water mark, from the run's beginning on."""
     for words, fallbacks in ((1, 0), (100, 1)):
-        model = Prompting(words, Decision.act("mutter"), Decision.finish())
+        model = Prompting(words, Decision.act("mutter"), Decision.act("mutter"), Decision.finish())
         store = MemoryStore()
         dial = Dial(padding=" And so on." * 20)
         parts = Parts(model, dial, judge=None, policy=Policy(high_water=200))
@@ -270,6 +270,8 @@ def test_the_prompt_counts_against_the_mark(run: Running) -> None:
 
 class Prompting:
     """A model that says what it sends with every call."""
+
+    mode: Final = "text"
 
     def __init__(self, words: int, *decisions: Decision) -> None:
         self._words = words

@@ -58,9 +58,10 @@ def _awaitable(call: Callable[[Request], Answer]) -> Callable[[Request], Awaitab
     async def awaited(request: Request) -> Answer:
         return call(request)
 
-    said = getattr(call, "prompt_text", None)
-    if said is not None:  # what a model says of itself
-        awaited.__dict__["prompt_text"] = said
+    for name in ("prompt_text", "mode"):  # what a model says of itself
+        said = getattr(call, name, None)
+        if said is not None:
+            awaited.__dict__[name] = said
     return awaited
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any, Final
 
@@ -56,12 +57,12 @@ HASHES: Final = {
     "as-tools": (1, "e3eb8bf5d28f"),
     "as-text": (2, "77f4c3354eeb"),
     "as-json": (1, "9ac351ea5719"),
-    "judge-subgoal": (2, "7735a99e2038"),
-    "judge-fallback": (2, "db1b3bb7053b"),
+    "judge-subgoal": (3, "042658669be9"),
+    "judge-fallback": (3, "afdd265be44f"),
     "judge-chapter": (1, "9d05906dcd4f"),
-    "summarize-subgoal": (1, "ff66182cb892"),
-    "summarize-fallback": (1, "860871e24a33"),
-    "summarize-again": (1, "bf755b376898"),
+    "summarize-subgoal": (2, "418244cb2803"),
+    "summarize-fallback": (2, "80de1c9d0400"),
+    "summarize-again": (2, "9292ff373a10"),
     "chapter": (1, "f6b31e750b28"),
 }
 OURS: Final = (
@@ -70,7 +71,7 @@ OURS: Final = (
     "You may revise to: ", "You may revise to any [Step N] that ", "Nothing is open: ", "The open part may still take ", "Your turn.", "Earlier part [Step ",
     "Summary to judge: ", "Rejected text: ", "Verdict: ", "At most ", "Your last reply could not be used: ",
     "Its subgoal is not over.", "Write the text.", "Looked into [Step ", "Finished before:", "Done since [Step ",
-    "Tried and undone:", "The mistake may have begun at: ", "Chapter to judge: ",
+    "Tried and undone:", "The mistake may have begun at: ", "Chapter to judge: ", "Found in none of the above: ",
 )  # fmt: skip
 SEARCH: Final = Tool.of("search", "Search.", query={"type": "string"})
 modes = st.sampled_from(MODES)
@@ -168,7 +169,12 @@ def test_only_words_of_ours_stand_at_the_margin_for_a_judge(
     request: JudgeRequest | FoldRequest, told: str
 ) -> None:
     """Nor what is judged, what came before it, and what was tried beside it."""
-    _check_margin(_shown(judge_messages(request, told=told)))
+    _check_margin(
+        [
+            re.sub(r"(?m)^Action [0-9]+: ", "Action: ", text)
+            for text in _shown(judge_messages(request, told=told))
+        ]
+    )
 
 
 @given(summary_requests | chapter_requests, hostile_texts)
@@ -326,7 +332,7 @@ def test_a_judge_sees_the_steps_before_the_summary(request: JudgeRequest) -> Non
     (system, user) = judge_messages(request)
     assert isinstance(system, System)
     lines = f"\n{user.text}"
-    assert lines.count("\nObservation: ") == lines.count("\nAction: ") == len(request.steps)
+    assert lines.count("\nObservation: ") == lines.count("\nAction ") == len(request.steps)
     assert lines.count("\nEarlier part [Step ") == len(request.earlier)
     assert ("\nFinished before:\n" in lines) == bool(request.before)
     assert lines.rindex("\nSummary to judge: ") > lines.rfind("\nObservation: ")
@@ -356,7 +362,13 @@ def test_each_part_of_a_long_subgoal_begins_where_it_is_named() -> None:
     (_, user) = judge_messages(request)
     assert isinstance(user, User)
     marks = [line for line in user.text.splitlines() if line.startswith(("Done since", "Action"))]
-    assert marks == ["Done since [Step 2]:", "Action: a3", "Done since [Step 3]:", "Action: a4", "Action: a5"]
+    assert marks == [
+        "Done since [Step 2]:",
+        "Action 3: a3",
+        "Done since [Step 3]:",
+        "Action 4: a4",
+        "Action 5: a5",
+    ]
 
 
 @given(summary_requests)

@@ -211,6 +211,7 @@ def test_what_is_awaited_must_be_awaitable(plain: str) -> None:
         async with await AsyncMemory.open(MemoryStore(), "m", task=TASK, policy=policy, **given) as kept:
             await kept.record("look", "A room.")
             await kept.messages()
+            await kept.record("look again", "A room.")
             await kept.take(reply(revise(0, "no")))
 
     with pytest.raises(NotAwaitable, match=f"the {plain} is awaited here, but this one returned a NoneType"):

@@ -140,7 +140,7 @@ def _read_status(summary: ParsedSummary | ParsedChapter, content: str) -> None:
 
 def _check_order(order: str) -> None:
     assert re.fullmatch(
-        r"(task )?(instruction )*((label|chapter) (status )?)*open( action observation)*"
+        r"(task )?((label|chapter) (status )?)*(instruction )*open( action observation)*"
         r"( hints( tried_action tried_observation)*( tried_label status)*( lesson)*)?",
         order,
     ), order

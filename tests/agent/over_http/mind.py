@@ -102,7 +102,7 @@ def _written(said: str) -> Raw:
 
 
 def _turned_in(steps: str) -> int:
-    return sum(_turned(line) for line in steps.splitlines() if line.startswith("Action: "))
+    return sum(_turned(line) for line in steps.splitlines() if re.match(r"Action( \d+)?: ", line))
 
 
 def _turned(text: str) -> int:

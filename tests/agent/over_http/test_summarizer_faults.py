@@ -52,34 +52,22 @@ def test_a_summarizer_that_stays_faulty(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", TEXTLESS)
-def test_a_fallback_that_fails_cools_down(case: Case) -> None:
-    """It is not tried again before the steps of the policy have passed; one that can never fit is an extract."""
+def test_a_fallback_that_fails_leaves_the_state_as_it_was(case: Case) -> None:
+    """Nothing is made of it, and it is not tried again at once; steps that can never fit have an extract."""
     faulty = Life(Fault("summarizer", case.answer), stream=case.stream)
-    if case.fault == "overflow":
-        check_there_are_extracts(faulty)
-        return
     ran = lived(faulty, policy=CROWDED)
     assert isinstance(ran.outcome, RunFinished)
     summaries = list(ran.left.state.tree.summaries())
-    assert {summary.kind for summary in summaries} == {"subgoal"}
-    vague = summaries[0].verdict
+    vague = next(summary for summary in summaries if summary.kind == "subgoal").verdict
     assert isinstance(vague, Accepted)
     assert vague.despite is not None  # nobody has written it anew
+    fallbacks = [summary for summary in summaries if summary.kind == "fallback"]
+    if case.fault == "overflow":
+        assert all(is_extract(summary.text) for summary in fallbacks)
+        return
+    assert fallbacks == []
     once = INSISTS if case.useless else 1
     assert ran.count("summarizer") == 2 * once  # the fallback, and that text
-    warmer = lived(faulty, policy=attrs.evolve(CROWDED, cool_down=2))
-    assert ran.count("summarizer") < warmer.count("summarizer") <= 4 * once
-
-
-def check_there_are_extracts(faulty: Life) -> None:
-    """Fail unless the fallbacks are extracts. They tell this model nothing, so that it goes on to the limit."""
-    ran = lived(faulty, policy=attrs.evolve(CROWDED, max_steps=8))
-    assert isinstance(ran.outcome, RunStopped)
-    assert ran.outcome.reason == "max_steps"
-    summaries = list(ran.left.state.tree.summaries())
-    assert summaries
-    assert all(summary.kind == "fallback" and is_extract(summary.text) for summary in summaries)
-    assert len(ran.seen[0]) <= 3 * 8
 
 
 def test_a_crowded_run_is_summarized_all_along() -> None:

@@ -1,0 +1,44 @@
+"""Numbers and ids of a summary that stand nowhere."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mage.chat import judge_messages, unfounded
+from tests.llm.requests import JUDGE
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("Bought Carrot Cake Mix, $14.99.", ()),
+        ("Bought 1 mix for 14.99 USD", ()),
+        ("Bought it for $15.99; order A-17", ("15.99", "a-17")),
+        ("Three of them, in 2 shops", ()),
+        ("at 12:45, id x9", ("12", "45", "x9")),
+    ],
+)
+def test_what_stands_nowhere_is_named(text: str, missing: tuple[str, ...]) -> None:
+    """A word with a digit that is in no step, task, part or hint; a single digit is a count of the text's own."""
+    assert unfounded(attrs.evolve(JUDGE, text=text)) == missing
+
+
+@given(st.text(max_size=60))
+def test_what_stands_in_the_steps_is_never_named(text: str) -> None:
+    """Whatever a step says may be said by its summary."""
+    step = attrs.evolve(JUDGE.steps[0], observation=f"so {text} it is")
+    assert unfounded(attrs.evolve(JUDGE, text=text, steps=(step,))) == ()
+
+
+def test_the_judge_is_told() -> None:
+    """Behind the summary, and only where there are any."""
+    assert "Found in none of the above: 15.99\n" in _asked("Bought it for $15.99.")
+    assert "none of the above:" not in _asked("Bought it for $14.99.").split("Summary to judge")[1]
+
+
+def _asked(text: str) -> str:
+    _, asked = judge_messages(attrs.evolve(JUDGE, text=text))
+    return str(getattr(asked, "text", ""))
