@@ -29,11 +29,10 @@ from returns.result import Failure, Result, Success
 from mage.codec.problems import DecodeError, Json, Problem
 from mage.codec.shapes import DIGEST, TEXT, WHOLE, Array, Leaf, Nullable, Object, header, header_problem
 from mage.codec.strict_json import read_json, write_json
-from mage.stores.checks import as_name, name_beside
 from mage.stores.doctor import Finding, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.errors import BadName, DamagedRecord, NameTaken, StoreError, UnknownJournal
 from mage.stores.folding import GROW, fold
-from mage.stores.protocol import JournalInfo, JournalStore
+from mage.stores.protocol import JournalInfo, JournalStore, as_name, name_beside
 from mage.stores.records import NOTHING, Head, Record, Redacted, read_parts, verify
 
 BUNDLE_FORMAT: Final = "mage-bundle"

@@ -10,7 +10,6 @@ from typing import Self, final
 
 import attrs
 
-from mage.stores.checks import as_name, beginning, following, payload_of, require_range, require_same
 from mage.stores.errors import (
     Conflict,
     HasForks,
@@ -20,10 +19,21 @@ from mage.stores.errors import (
     UnknownJournal,
     UnknownVersion,
 )
-from mage.stores.processes import Home
-from mage.stores.protocol import JournalInfo, Snapshot
-from mage.stores.records import Head, Record
-from mage.stores.sources import Clock, checked_clock, now
+from mage.stores.folding import GROW
+from mage.stores.protocol import (
+    Clock,
+    Home,
+    JournalInfo,
+    Snapshot,
+    as_name,
+    beginning,
+    checked_clock,
+    following,
+    now,
+    require_range,
+    require_same,
+)
+from mage.stores.records import Head, Record, write_parts
 
 
 @final
@@ -249,7 +259,6 @@ def _head(journal: _Journal) -> Head:
 
 
 def _info(journal: _Journal) -> JournalInfo:
-    size, grows = payload_of(journal.records)
     return JournalInfo(
         name=journal.name,
         head=_head(journal),
@@ -257,8 +266,8 @@ def _info(journal: _Journal) -> JournalInfo:
         forked_at=journal.forked_at,
         created=journal.created,
         changed=journal.changed,
-        payload=size,
-        grows=grows,
+        payload=sum(len(write_parts(record.parts)) for record in journal.records),
+        grows=sum(record.body == GROW for record in journal.records),
     )
 
 

@@ -21,8 +21,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeAlias, cast, final
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Generic, TypeAlias, TypeVar, cast, final
 
 import attrs
 
@@ -30,12 +31,69 @@ from mage.codec.problems import Problem
 from mage.codec.shapes import DIGEST
 from mage.codec.strict_json import read_json, write_json
 from mage.engine.text import as_text, is_blank
-from mage.stores.errors import DamagedRecord
-from mage.stores.sources import SALT, Salts, salt_of
+from mage.stores.errors import BadSource, DamagedRecord
 
+Salts: TypeAlias = Callable[[], str]
+"""Returns a new salt: 16 characters of ASCII that nobody can guess."""
+
+SALT: Final = 16
+"""Characters of a salt: always as many, so that salt and text cannot be told apart in two ways."""
 _SHORT: Final = 900
 """Bytes that nest no deeper than any parser can go."""
 _scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # as `raw_decode` calls it
+_Given = TypeVar("_Given")
+
+
+@final
+class Checked(Generic[_Given]):
+    """A clock or a source of salts, other people's code: each answer is checked before a store writes it.
+
+    Raises:
+        BadSource: an answer, of which the first is asked for at once and not used, has a problem.
+    """
+
+    def __init__(
+        self, word: str, source: Callable[[], _Given], problem_of: Callable[[object], str | None]
+    ) -> None:
+        if not callable(source):
+            raise BadSource(word, f"it is a {type(source).__name__}, which cannot be called")
+        self._word, self._source, self._problem_of = word, source, problem_of
+        self()
+
+    def __call__(self) -> _Given:
+        """Return the next answer."""
+        given = self._source()
+        problem = self._problem_of(given)
+        if problem is not None:
+            raise BadSource(self._word, problem)
+        return given
+
+
+def random_salt() -> str:
+    """Return 16 url-safe characters from the system's source of randomness (96 bits)."""
+    return secrets.token_urlsafe(12)
+
+
+def is_salt(value: object) -> bool:
+    """Tell whether a value is a salt: a plain string of 16 characters of ASCII."""
+    return type(value) is str and len(value) == SALT and value.isascii()
+
+
+def checked_salts(salts: Salts) -> Salts:
+    """Return a source that raises `BadSource` instead of a wrong salt. It asks `salts` once, here.
+
+    Raises:
+        BadSource: that first answer is no salt.
+    """
+    return salts if isinstance(salts, Checked) else Checked("salts", salts, _salt_problem)
+
+
+def _salt_problem(given: object) -> str | None:
+    if is_salt(given):
+        return None
+    # Its text is not repeated: it may be a secret that stands where a salt should.
+    what = f"{len(given)} characters" if isinstance(given, str) else f"a {type(given).__name__}"
+    return f"a salt is {SALT} characters of ASCII, and it gave {what}"
 
 
 @final
@@ -52,8 +110,6 @@ class Head:
     def __str__(self) -> str:
         return f"version {self.version} ({self.digest[:12]})"
 
-
-_sha256: Final = hashlib.sha256
 
 NOTHING: Final = Head(0, hashlib.sha256(b"mage-journal 1").hexdigest())
 """The head before the first record."""
@@ -75,7 +131,7 @@ class Plain:
     @property
     def digest(self) -> str:
         """The digest of salt and text. Cost: O(length), each time."""
-        return _sha256((self.salt + self.text).encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256((self.salt + self.text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @final
@@ -157,7 +213,7 @@ def seal(before: Head, draft: Draft, salts: Salts) -> Record:
     Raises:
         BadSource: what `salts` gives is no salt.
     """
-    parts = tuple([Plain(text, salt_of(salts)) for text in draft.texts])
+    parts = tuple([Plain(text, _salt_of(salts)) for text in draft.texts])
     version = before.version + 1
     record = Record(version, draft.body, parts, chained(before.digest, version, draft.body, parts))
     if all(as_text(text) is text for text in draft.texts):  # else it is no record that a store takes
@@ -165,15 +221,23 @@ def seal(before: Head, draft: Draft, salts: Salts) -> Record:
     return record
 
 
+def _salt_of(salts: Salts) -> str:
+    salt = salts()
+    problem = _salt_problem(salt)
+    if problem is not None:
+        raise BadSource("salts", problem)
+    return salt
+
+
 def chained(before: str, version: int, body: str, parts: Sequence[Part]) -> str:
     """Return the digest of a record, given the digest before it. Cost: O(length of its texts)."""
     lines = [before, str(version), body]
     for part in parts:  # as `Plain.digest` has it: to open a long journal is mostly this
         if type(part) is Plain:
-            lines.append(_sha256((part.salt + part.text).encode("utf-8", "surrogatepass")).hexdigest())
+            lines.append(hashlib.sha256((part.salt + part.text).encode("utf-8", "surrogatepass")).hexdigest())
         else:
             lines.append(part.digest)
-    return _sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def verify(before: Head, records: Iterable[Record], end: Head | None = None) -> Iterator[Record]:
@@ -287,7 +351,4 @@ def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
     if end != len(text) or type(flat) is not list or len(flat) % 2 or set(map(type, flat)) != {str}:
         return None
     salts = flat[::2]
-    for salt in salts:
-        if len(salt) != SALT:
-            return None
-    return tuple(map(Plain, flat[1::2], salts))
+    return tuple(map(Plain, flat[1::2], salts)) if set(map(len, salts)) <= {SALT} else None

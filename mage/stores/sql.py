@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias, final
 import attrs
 
 from mage.codec.problems import Problem, short
-from mage.stores.checks import as_name, beginning, following, require_range, require_same
 from mage.stores.errors import (
     Conflict,
     DamagedJournals,
@@ -27,9 +26,17 @@ from mage.stores.errors import (
     UnknownVersion,
 )
 from mage.stores.folding import GROW
-from mage.stores.protocol import JournalInfo, Snapshot
+from mage.stores.protocol import (
+    Clock,
+    JournalInfo,
+    Snapshot,
+    as_name,
+    beginning,
+    following,
+    require_range,
+    require_same,
+)
 from mage.stores.records import Head, Record, read_parts, write_parts
-from mage.stores.sources import Clock
 from mage.stores.transactions import Connection, Database, Transactions, migrate
 
 # -- statements ------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from mage.stores.errors import (
     UnknownSchema,
     WrongProcess,
 )
-from mage.stores.processes import Home
+from mage.stores.protocol import Home
 from mage.stores.transactions import Connection, words_of
 
 APPLICATION_ID: Final = 0x6D616765

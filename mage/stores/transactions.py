@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import attrs
 
 from mage.stores.errors import DamagedStore, StoreError, StoreUnavailable, UnknownSchema
-from mage.stores.processes import Home
+from mage.stores.protocol import Home
 
 Answer = TypeVar("Answer")
 

@@ -14,7 +14,6 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from mage.engine import State
-from mage.stores.checks import as_name
 from mage.stores.doctor.kept import (
     UNFINISHED,
     Carried,
@@ -35,9 +34,8 @@ from mage.stores.doctor.kept import (
 )
 from mage.stores.errors import BadName, DamagedRecord
 from mage.stores.folding import GROW, fold, meta_of
-from mage.stores.protocol import snapshot_digest
+from mage.stores.protocol import as_name, is_time, snapshot_digest
 from mage.stores.records import NOTHING, Head, Record
-from mage.stores.sources import is_time
 
 # -- one journal: is each record sound, in its place, chained, and a command that the engine takes? ----
 

@@ -33,8 +33,17 @@ from mage.codec.strict_json import write_json
 from mage.engine import Start, State
 from mage.stores.folding import draft
 from mage.stores.protocol import JournalStore
-from mage.stores.records import NOTHING, Head, Part, Record, chained, read_parts, seal, write_parts
-from mage.stores.sources import random_salt
+from mage.stores.records import (
+    NOTHING,
+    Head,
+    Part,
+    Record,
+    chained,
+    random_salt,
+    read_parts,
+    seal,
+    write_parts,
+)
 
 UNFINISHED: Final = "mage doctor: unfinished repair"
 """The name of the journal that stands in a database while a repair is written into it."""
