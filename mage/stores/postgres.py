@@ -24,42 +24,12 @@ from mage.stores.errors import (
     UnknownSchema,
 )
 from mage.stores.opening import without_password
-from mage.stores.transactions import Connection, Rows, words_of
+from mage.stores.transactions import Connection, Rows, schema, words_of
 
-MIGRATIONS: Final = (
-    (
-        """CREATE TABLE mage_journals (
-            id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-            name TEXT NOT NULL UNIQUE,
-            parent BIGINT REFERENCES mage_journals (id),
-            forked_at BIGINT NOT NULL,
-            head BIGINT NOT NULL,
-            digest BYTEA NOT NULL,
-            created BIGINT NOT NULL,
-            changed BIGINT NOT NULL,
-            payload BIGINT NOT NULL,
-            grows BIGINT NOT NULL
-        ) WITH (fillfactor = 50)""",  # the head moves with each append: room for it on the same page
-        "CREATE INDEX mage_forks ON mage_journals (parent) WHERE parent IS NOT NULL",
-        """CREATE TABLE mage_records (
-            journal BIGINT NOT NULL REFERENCES mage_journals (id),
-            version BIGINT NOT NULL,
-            body TEXT NOT NULL,
-            parts BYTEA NOT NULL,
-            digest BYTEA NOT NULL,
-            PRIMARY KEY (journal, version)
-        )""",
-    ),
-    (
-        """CREATE TABLE mage_snapshots (
-            journal BIGINT NOT NULL REFERENCES mage_journals (id),
-            version BIGINT NOT NULL,
-            data BYTEA NOT NULL,
-            digest TEXT NOT NULL,
-            PRIMARY KEY (journal, version)
-        )""",
-        "ALTER TABLE mage_journals ADD COLUMN redactions BIGINT NOT NULL DEFAULT 0",
-    ),
+MIGRATIONS: Final = schema(
+    key="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    data="BYTEA",
+    room=" WITH (fillfactor = 50)",  # the head moves with each append: room for it on the same page
 )
 _LOCK: Final = 0x6D616765
 """The advisory lock of those who migrate."""

@@ -163,43 +163,32 @@ class _Entered:
 
 @final
 class _Gate:
-    """Knows the transactions that are under way, and holds new ones up while the process forks.
-
-    One that an interrupt keeps from leaving is forgotten with it.
-    """
+    """Knows the transactions that are under way, and holds new ones up while the process forks."""
 
     def __init__(self) -> None:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._pools: WeakSet[_Pool] = WeakSet()
+        self._stores: WeakSet[Transactions] = WeakSet()
         self._process = os.getpid()
         self._free = Condition()
         self._inside: WeakKeyDictionary[_Entered, int] = WeakKeyDictionary()
         self._forking: set[int] = set()
 
-    def add(self, pool: _Pool) -> None:
-        """Let the idle connections of a pool be closed before this process forks."""
+    def add(self, store: Transactions) -> None:
+        """Let the idle connections of a store be closed before this process forks."""
         self.in_child()
-        self._pools.add(pool)
+        self._stores.add(store)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Carry out what is no transaction of `Transactions` inside, as a transaction is."""
-        entered = self.enter()
-        try:
-            yield
-        finally:
-            self.leave(entered)
-
-    def enter(self) -> _Entered:
-        """Begin a transaction, which is to `leave`: this process does not fork meanwhile, unless that takes too long.
+        """Carry out a transaction inside: this process does not fork meanwhile, unless that takes too long.
 
         It is noted before the forks are looked for, and a fork is noted before the transactions are: of two that
-        meet at least one sees the other. So no lock is taken where nothing forks.
+        meet at least one sees the other. So no lock is taken where nothing forks. A transaction that an interrupt
+        keeps from leaving is forgotten with its frame.
         """
-        if self._process != os.getpid():
-            self._begin_anew()
+        self.in_child()
         transaction, thread = _Entered(), get_ident()
         self._inside[transaction] = thread
         if self._forking and thread not in self._forking:
@@ -208,14 +197,13 @@ class _Gate:
                 self._free.notify_all()
                 self._free.wait_for(lambda: not self._forking)
                 self._inside[transaction] = thread
-        return transaction
-
-    def leave(self, transaction: _Entered) -> None:
-        """End a transaction."""
-        self._inside.pop(transaction, None)
-        if self._forking:
-            with self._free:
-                self._free.notify_all()
+        try:
+            yield
+        finally:
+            self._inside.pop(transaction, None)
+            if self._forking:
+                with self._free:
+                    self._free.notify_all()
 
     def before(self) -> None:
         """Wait for the transactions of other threads, and close what is idle. The lock is held until `after`."""
@@ -225,8 +213,8 @@ class _Gate:
         self._forking.add(thread)
         self._free.wait_for(lambda: all(other == thread for other in list(self._inside.values())), _LONGEST)
         if not self._inside:
-            for pool in list(self._pools):
-                pool.close_idle()
+            for store in list(self._stores):
+                store.close_idle()
 
     def after(self) -> None:
         """Let transactions begin again."""
@@ -237,13 +225,14 @@ class _Gate:
             self._free.release()
 
     def in_child(self) -> None:
-        """Begin anew in a child, once: those inside, whoever held the lock, and all pools are its parent's."""
+        """Begin anew in a child, once: its parent has those inside, the lock and all stores."""
         if self._process != os.getpid():
             self._begin_anew()
 
 
 _GATE: Final = _Gate()
 in_transaction: Final = _GATE.inside
+"""Carries out a block as a transaction: no fork comes between its lines."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_GATE.before, after_in_parent=_GATE.after, after_in_child=_GATE.in_child)
@@ -259,60 +248,14 @@ class _Lent:
 
     is_back = True
 
-    def __init__(self, pool: _Pool, connection: Connection) -> None:
-        self._pool = pool
+    def __init__(self, store: Transactions, connection: Connection) -> None:
+        self._store = store
         self.connection = connection
         self.is_back = False
 
     def __del__(self) -> None:
         if not self.is_back:
-            self._pool.drop(self)
-
-
-@final
-class _Pool:
-    """The connections of a store that nobody uses at this moment; the one that was used last is used next."""
-
-    def __init__(self, database: Database, home: Home) -> None:
-        self._database = database
-        self._home = home
-        self._idle: list[Connection] = []
-        _GATE.add(self)
-
-    def take(self) -> _Lent:
-        """Lend an idle connection, or a new one."""
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._database.connect()
-        return _Lent(self, connection)
-
-    def keep(self, lent: _Lent) -> None:
-        """Keep a connection for later, or close it where there are enough."""
-        if len(self._idle) >= _KEPT:
-            self.drop(lent)
-            return
-        lent.is_back = True  # at first: what is idle must not be closed
-        self._idle.append(lent.connection)
-
-    def drop(self, lent: _Lent) -> None:
-        """Close a connection, unless it is another process's.
-
-        Never raises: it runs where an answer or an error is on its way already.
-        """
-        lent.is_back = True
-        if self._home.is_here:
-            with suppress(self._database.errors):
-                lent.connection.close()
-
-    def close_idle(self) -> None:
-        """Close all that are idle."""
-        while self._idle:
-            try:
-                lent = _Lent(self, self._idle.pop())
-            except IndexError:  # another thread took the last
-                return
-            self.drop(lent)
+            self._store.drop(self)
 
 
 @final
@@ -327,20 +270,19 @@ class _Lost(Exception):
 class Transactions:
     """Carries out pieces of work on a database, each in a transaction of its own.
 
-    Every error of the database comes out as a `StoreError`.
-
-    Attributes:
-        database: the database.
+    Every error of the database comes out as a `StoreError`. A few connections that nobody uses are kept; the one
+    that was used last is used next.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._home = Home(f"the store {database.shown}")
-        self._pool = _Pool(database, self._home)
+        self._idle: list[Connection] = []
         self._open = True
+        _GATE.add(self)
 
     def read(self, work: Callable[[Connection], Answer]) -> Answer:
-        """Return what `work` reads. Where a connection is lost, it is asked once more on a new one."""
+        """Return what `work` reads. Where a connection is lost, `work` runs once more on a new one."""
         return self._twice(work, writes=False)
 
     def write(self, work: Callable[[Connection], Answer], was_written: Callable[[Answer], bool]) -> Answer:
@@ -371,7 +313,9 @@ class Transactions:
                 raise error from None
             if written:
                 return answers[0]
-            raise self._undoubted(error) from error
+            if isinstance(error.__cause__, self.database.errors):
+                raise self.database.fault_of(error.__cause__) from error
+            raise StoreUnavailable(error.reason) from error
 
     def repeat(self, work: Callable[[Connection], None]) -> None:
         """Carry out work that does no harm when it is done twice: where it is in doubt, do it again."""
@@ -394,13 +338,32 @@ class Transactions:
         self._open = False
         if self._home.is_here:
             with in_transaction():
-                self._pool.close_idle()
+                self.close_idle()
+
+    def close_idle(self) -> None:
+        """Close all connections that nobody uses."""
+        while self._idle:
+            try:
+                lent = _Lent(self, self._idle.pop())
+            except IndexError:  # another thread took the last
+                return
+            self.drop(lent)
+
+    def drop(self, lent: _Lent) -> None:
+        """Close a connection, unless it is another process's.
+
+        Never raises: it runs where an answer or an error is on its way already.
+        """
+        lent.is_back = True
+        if self._home.is_here:
+            with suppress(self.database.errors):
+                lent.connection.close()
 
     def _twice(self, work: Callable[[Connection], Answer], *, writes: bool) -> Answer:
         try:
             return self._once(work, writes)
         except _Lost:
-            self._pool.close_idle()  # the server that this one has lost the others have lost too
+            self.close_idle()  # the server that this one has lost the others have lost too
         try:
             return self._once(work, writes)
         except _Lost as lost:
@@ -409,76 +372,106 @@ class Transactions:
     def _once(self, work: Callable[[Connection], Answer], writes: bool | None) -> Answer:
         """Carry out work in a transaction that writes, in one that does not, or where `writes` is None in none."""
         self._home.require()
-        entered = _GATE.enter()
-        try:
+        with in_transaction():
             if not self._open:
                 raise StoreUnavailable("it was closed")
-            lent = self._connected()
+            lent: _Lent | None = None
+            committing = False
             try:
-                answer = self._carried_out(lent.connection, work, writes)
+                lent = self._taken()
+                if writes is not None:
+                    lent.connection.begin(writes=writes)
+                answer = work(lent.connection)
                 if writes:
-                    self._commit(lent.connection)
+                    self._home.require()  # a signal handler may have forked
+                    committing = True
+                    lent.connection.commit()
+                    self._require_place()
                 return answer
+            except self.database.errors as error:
+                lost = lent is not None and lent.connection.is_lost
+                fault = self.database.fault_of(error, committing=committing, lost=lost)
+                raise (_Lost(fault) if lost and not committing else fault) from error
+            except UnicodeDecodeError as error:  # a driver raises it where it quotes damaged words
+                raise DamagedStore(f"it holds names that are not UTF-8 ({error.reason})") from error
             finally:
-                if self._home.is_here:
+                if lent is not None and self._home.is_here:
                     self._release(lent)
-        finally:
-            _GATE.leave(entered)
 
-    def _connected(self) -> _Lent:
+    def _taken(self) -> _Lent:
         try:
-            return self._pool.take()
-        except self.database.errors as error:
-            raise self.database.fault_of(error) from error
-        except UnicodeDecodeError as error:
-            raise unreadable(error) from error
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self.database.connect()
+        return _Lent(self, connection)
 
-    def _carried_out(
-        self, connection: Connection, work: Callable[[Connection], Answer], writes: bool | None
-    ) -> Answer:
-        try:
-            if writes is not None:
-                connection.begin(writes=writes)
-            return work(connection)
-        except self.database.errors as error:
-            lost = connection.is_lost
-            fault = self.database.fault_of(error, lost=lost)
-            raise (_Lost(fault) if lost else fault) from error
-        except UnicodeDecodeError as error:
-            raise unreadable(error) from error
-
-    def _commit(self, connection: Connection) -> None:
-        """Commit, and look where it went: what nobody will find there is not acknowledged."""
-        self._home.require()  # a signal handler may have forked
-        try:
-            connection.commit()
-        except self.database.errors as error:
-            raise self.database.fault_of(error, committing=True, lost=connection.is_lost) from error
+    def _require_place(self) -> None:
+        """Look where a COMMIT went: what nobody will find there is not acknowledged."""
         try:
             self.database.require_place()
         except StoreUnavailable as elsewhere:
             raise StoreUnavailable(elsewhere.reason, in_doubt=True) from elsewhere
-
-    def _undoubted(self, error: StoreUnavailable) -> StoreError:
-        """Return what a COMMIT raised, now that it is known that nothing was written."""
-        cause = error.__cause__
-        if isinstance(cause, self.database.errors):
-            return self.database.fault_of(cause)
-        return StoreUnavailable(error.reason)
 
     def _release(self, lent: _Lent) -> None:
         """Take back what was not committed, and keep the connection if it can be used again. Never raises."""
         try:
             lent.connection.rollback()
         except self.database.errors:  # lost: there is nothing to take back
-            self._pool.drop(lent)
+            self.drop(lent)
             return
-        if self._open:
-            self._pool.keep(lent)
+        if self._open and len(self._idle) < _KEPT:
+            lent.is_back = True  # at first: what is idle must not be closed
+            self._idle.append(lent.connection)
         else:
-            self._pool.drop(lent)
+            self.drop(lent)
         if not self._open:  # it was closed meanwhile
-            self._pool.close_idle()
+            self.close_idle()
+
+
+# -- the schema ------------------------------------------------------------------------------------------
+
+
+def schema(*, key: str, data: str, room: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the statements of each schema version from 1, where a database has these types for a key and for bytes.
+
+    `room` is what the table of journals is made with. The table of records has a key of its own (in SQLite a rowid)
+    beside its primary key: rows longer than a fourth of a page would spill out of a table without.
+    """
+    return (
+        (
+            f"""CREATE TABLE mage_journals (
+                id {key},
+                name TEXT NOT NULL UNIQUE,
+                parent BIGINT REFERENCES mage_journals (id),
+                forked_at BIGINT NOT NULL,
+                head BIGINT NOT NULL,
+                digest {data} NOT NULL,
+                created BIGINT NOT NULL,
+                changed BIGINT NOT NULL,
+                payload BIGINT NOT NULL,
+                grows BIGINT NOT NULL
+            ){room}""",
+            "CREATE INDEX mage_forks ON mage_journals (parent) WHERE parent IS NOT NULL",
+            f"""CREATE TABLE mage_records (
+                journal BIGINT NOT NULL REFERENCES mage_journals (id),
+                version BIGINT NOT NULL,
+                body TEXT NOT NULL,
+                parts {data} NOT NULL,
+                digest {data} NOT NULL,
+                PRIMARY KEY (journal, version)
+            )""",
+        ),
+        (
+            f"""CREATE TABLE mage_snapshots (
+                journal BIGINT NOT NULL REFERENCES mage_journals (id),
+                version BIGINT NOT NULL,
+                data {data} NOT NULL,
+                digest TEXT NOT NULL,
+                PRIMARY KEY (journal, version)
+            )""",
+            "ALTER TABLE mage_journals ADD COLUMN redactions BIGINT NOT NULL DEFAULT 0",
+        ),
+    )
 
 
 def migrate(transactions: Transactions) -> None:
@@ -513,11 +506,6 @@ def migrate(transactions: Transactions) -> None:
         transactions.outside(database.settle)
     except DamagedStore as damaged:
         raise UnknownSchema(database.shown, f"it cannot be read: {damaged.reason}") from damaged
-
-
-def unreadable(error: UnicodeDecodeError) -> DamagedStore:
-    """Return the error of a store whose very words are damaged: a driver raises this where it quotes them."""
-    return DamagedStore(f"it holds names that are not UTF-8 ({error.reason})")
 
 
 def words_of(error: BaseException) -> str:
