@@ -7,6 +7,7 @@ an error of a conversion.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, TypeAlias, final
 
@@ -106,16 +107,8 @@ Row: TypeAlias = tuple[Any, Any, Any, Any]
 # -- which journals a journal reads through --------------------------------------------------------------
 
 
-@final
-@attrs.frozen
-class Piece:
-    """The records of one journal that belong to a lineage.
-
-    Attributes:
-        journal: its id.
-        after: the version before the first.
-        upto: the last.
-    """
+class Piece(NamedTuple):
+    """The records of a journal, given by its id, that belong to a lineage: those behind version `after`, up to `upto`."""
 
     journal: int
     after: int
@@ -125,14 +118,7 @@ class Piece:
 @final
 @attrs.frozen
 class Lineage:
-    """A journal and what it reads through.
-
-    Attributes:
-        name: its name.
-        head: where it ends.
-        pieces: newest first, its own before its parent's.
-        redactions: how often texts were taken out of it.
-    """
+    """A journal and what it reads through, the pieces newest first: its own before its parent's."""
 
     name: str
     head: Head
@@ -164,16 +150,10 @@ class Lineage:
 
 
 def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool = False) -> Lineage:
-    """Return the lineage of a journal; with `hold` nobody can delete it until the transaction ends.
+    """Return the lineage of a journal without the pieces that end at version `after` or before.
 
-    Args:
-        connection: in a transaction.
-        name: the journal.
-        after: what holds only earlier versions, and this one, is left out.
-        hold: whether it must stay.
-
-    Returns:
-        The lineage. Cost: O(forks between its head and the version behind `after`).
+    With `hold` nobody can delete the journal until the transaction ends. Cost: O(forks between its head and the version
+    behind `after`).
 
     Raises:
         UnknownJournal: there is no such journal.
@@ -209,12 +189,8 @@ def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool 
 def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> dict[int, int]:
     """Return for every journal that reads a changed record the first such version.
 
-    Args:
-        connection: in a transaction.
-        changed: the journal that holds a record, and its version, for each; all in the lineage of one journal.
-
-    Returns:
-        The versions by journal. Cost: O(forks that read behind the first such version).
+    Each changed record is given by the journal that holds it and its version, all in the lineage of one journal. Cost:
+    O(forks that read behind the first such version).
     """
     first: dict[int, int] = {}
     for journal, version in changed:
@@ -328,26 +304,12 @@ def _info_of(row: tuple[Any, ...], parent_name: object) -> JournalInfo:
     return JournalInfo(name, head, parent_name, forked_at, *others)
 
 
-def _size(rows: Iterable[Row]) -> tuple[int, int]:
+def _size(rows: Sequence[Row]) -> tuple[int, int]:
     """Return the bytes of the rows' texts, and how many of them add a step."""
-    payload = grows = 0
-    for _, body, parts, _ in rows:
-        payload += len(parts)
-        grows += body == GROW
-    return payload, grows
+    return sum(len(row[2]) for row in rows), sum(row[1] == GROW for row in rows)
 
 
 # -- writing ---------------------------------------------------------------------------------------------
-
-
-@final
-class _Origin(NamedTuple):
-    """What a journal begins with: the journal it reads through, up to which version, what it takes over, and when."""
-
-    parent: int | None
-    forked_at: int
-    redactions: int
-    time: int
 
 
 def _require_unforked(connection: Connection, name: str, journal: int) -> None:
@@ -361,26 +323,24 @@ def _require_unforked(connection: Connection, name: str, journal: int) -> None:
         raise HasForks(name, tuple(sorted(fork for (fork,) in forks)))
 
 
-def _add_journal(connection: Connection, name: str, head: Head, rows: Sequence[Row], origin: _Origin) -> int:
+def _add_journal(
+    connection: Connection,
+    name: str,
+    head: Head,
+    time: int,
+    *,
+    rows: Sequence[Row] = (),
+    reads: tuple[int | None, int, int] = (None, 0, 0),
+) -> int:
     """Add a journal and its records, and return its number.
+
+    `reads` is the journal that it reads through, up to which version, and how often texts were taken out of that.
 
     Raises:
         NameTaken: there is one of this name.
     """
-    added = connection.execute(
-        _ADD_JOURNAL,
-        (
-            name,
-            origin.parent,
-            origin.forked_at,
-            origin.redactions,
-            head.version,
-            bytes.fromhex(head.digest),
-            origin.time,
-            origin.time,
-            *_size(rows),
-        ),
-    ).fetchone()
+    values = (name, *reads, head.version, bytes.fromhex(head.digest), time, time, *_size(rows))
+    added = connection.execute(_ADD_JOURNAL, values).fetchone()
     if added is None:
         raise NameTaken(name)
     number: int = added[0]
@@ -415,12 +375,7 @@ def _replace_record(connection: Connection, journal: int, record: Record) -> Non
 
 
 def _forget(connection: Connection, readers: Mapping[int, int]) -> None:
-    """Drop the snapshots that saw a changed record, and count the change.
-
-    Args:
-        connection: in a transaction.
-        readers: each journal that reads a changed record, and the first such version.
-    """
+    """Drop the snapshots that saw a changed record, and count the change; `readers` are what `readers_of` returns."""
     if not readers:
         return
     # First counted, then dropped: who keeps a snapshot meanwhile is either seen here, or sees the count.
@@ -447,23 +402,20 @@ class SqlStore:
         self._database = database
         self._clock = clock
         self._transactions = Transactions(database)
-        opened = False
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._transactions.close)
             migrate(self._transactions)
-            opened = True
-        finally:
-            if not opened:
-                self._transactions.close()
+            undo.pop_all()
 
     def create(self, name: str, records: Iterable[Record]) -> Head:
         """See `JournalStore.create`."""
         name, checked = as_name(name), beginning(records)
         head = checked[-1].head
         rows = [row_of(record) for record in checked]
-        origin = _Origin(None, 0, 0, self._clock())  # other people's code, in no transaction
+        time = self._clock()  # other people's code, in no transaction
 
         def work(connection: Connection) -> Head:
-            _add_journal(connection, name, head, rows, origin)
+            _add_journal(connection, name, head, time, rows=rows)
             return head
 
         return self._transactions.write(work, lambda head: self._holds(name, head))
@@ -479,7 +431,7 @@ class SqlStore:
             if row is None:
                 raise DamagedRecord(at, "it is missing")
             head = head_of(at, row[3])
-            _add_journal(connection, name, head, [], _Origin(owner, at, lineage.redactions, time))
+            _add_journal(connection, name, head, time, reads=(owner, at, lineage.redactions))
             return head
 
         return self._transactions.write(work, lambda head: self._holds(name, head))
@@ -488,18 +440,14 @@ class SqlStore:
         """See `JournalStore.append`."""
         name, checked = as_name(name), following(expected, records)
         if not checked:
-            return self._unmoved(name, expected)
+            found = self.head(name)
+            if found != expected:
+                raise Conflict(expected, found)
+            return found
         head = checked[-1].head
         rows = [row_of(record) for record in checked]
-        moved = (
-            head.version,
-            rows[-1][3],
-            self._clock(),
-            *_size(rows),
-            name,
-            expected.version,
-            bytes.fromhex(expected.digest),
-        )
+        made = (head.version, rows[-1][3], self._clock(), *_size(rows))
+        moved = (*made, name, expected.version, bytes.fromhex(expected.digest))
 
         def work(connection: Connection) -> Head:
             journal = connection.execute(_MOVE_HEAD, moved).fetchone()
@@ -509,12 +457,6 @@ class SqlStore:
             return head
 
         return self._transactions.write(work, lambda head: self._holds(name, head))
-
-    def _unmoved(self, name: str, expected: Head) -> Head:
-        found = self.head(name)
-        if found != expected:
-            raise Conflict(expected, found)
-        return found
 
     def _holds(self, name: str, head: Head) -> bool:
         """Tell whether a journal has this very version, whatever was appended since."""
@@ -592,7 +534,7 @@ class SqlStore:
             lineage = lineage_of(connection, name)
             _hold_alone(connection, name, [lineage.journal])
             # a row that holds the name: whoever else wants it waits, and the name is refused where it is taken
-            held = _add_journal(connection, new, lineage.head, (), _Origin(None, 0, 0, time))
+            held = _add_journal(connection, new, lineage.head, time)
             _require_unforked(connection, name, lineage.journal)
             connection.execute("DELETE FROM mage_journals WHERE id = ?", (held,))
             connection.execute("UPDATE mage_journals SET name = ? WHERE id = ?", (new, lineage.journal))

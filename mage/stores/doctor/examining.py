@@ -30,7 +30,6 @@ from mage.codec.strict_json import write_json
 from mage.engine import Start, State
 from mage.stores.doctor.kept import (
     Chain,
-    Content,
     Finding,
     Judged,
     Kept,
@@ -232,15 +231,15 @@ class Walk:
             if self._chain.head is not None:
                 self.points[version] = Point((self._chain.head,), None)
             return self._spoil(version, "damaged record", content)
-        if content.digest is not None and content.digest == self._chain.said:
+        if content.digest and content.digest == self._chain.said:
             self._judge(self._chain.lose(version, None))
             return self._spoil(version, "doubled record", f"it is record {version - 1} once more")
         self._judge(self._chain.follow(content))
         self._payload += len(row[2]) if isinstance(row[2], bytes) else 0
         self._grows += content.body == GROW
-        self._carry_out(content.as_record())
+        self._carry_out(content)
         if version in noted:
-            said = None if content.digest is None else Head(version, content.digest)
+            said = content.head if content.digest else None
             heads = tuple([head for head in (self._chain.head, said) if head is not None])
             self.points[version] = Point(heads, self._state if self._is_sound else None)
         if self._is_sound and not self._chain.pending:
@@ -359,9 +358,9 @@ class Walk:
         """Carry out the proved commands behind a snapshot that is tied to a record behind the damage."""
         upto = since
         for content in contents(self._kept, self._row.id, None, self.first):
-            if isinstance(content, Content) and content.version > since:
+            if isinstance(content, Record) and content.version > since:
                 try:
-                    state = fold([content.as_record()], state)
+                    state = fold([content], state)
                 except DamagedRecord as damaged:
                     self._find(content.version, "refused command", damaged.reason)
                     break
@@ -615,8 +614,8 @@ def _records(kept: Kept, sound: Sound, before: Head) -> Iterator[Record]:
     """Yield the sound records that a journal has of its own, each with the digest that its content proves."""
     if sound.upto > sound.forked_at:
         for content in contents(kept, sound.id, before, sound.forked_at):
-            if isinstance(content, Content) and content.digest is not None:
-                yield content.as_record()
+            if isinstance(content, Record) and content.digest:
+                yield content
             if content.version >= sound.upto:
                 return
 
@@ -638,7 +637,7 @@ def rest_of(kept: Kept, examined: Examined) -> Iterator[bytes]:
                 yield write_json({"session": sound.name, **known}) + b"\n"
 
 
-def _document(sound: Sound, found: Content | Lost) -> dict[str, object]:
+def _document(sound: Sound, found: Record | Lost) -> dict[str, object]:
     if isinstance(found, Lost):
         _, body, parts, _ = found.row
         return {
@@ -649,7 +648,7 @@ def _document(sound: Sound, found: Content | Lost) -> dict[str, object]:
         }
     return {
         "proved": sound.proved_from is not None and found.version >= sound.proved_from,
-        "digest": found.digest,
+        "digest": found.digest or None,
         "body": found.body,
         "parts": json.loads(write_parts(found.parts)),
     }

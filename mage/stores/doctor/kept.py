@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, TypeAlias, final
 import attrs
 
 from mage.codec.problems import DecodeError, Problem
-from mage.stores.records import Head, Part, Record, chained, read_parts
+from mage.stores.records import Head, Record, chained, read_parts
 
 # -- values of any kind --------------------------------------------------------------------------------
 
@@ -116,25 +116,6 @@ class Kept(Protocol):
 
 @final
 @attrs.frozen
-class Content:
-    """The content of a record's row; `digest` is the one in its column, in hex, None where the column holds none."""
-
-    version: int
-    body: str
-    parts: tuple[Part, ...]
-    digest: str | None
-
-    def behind(self, digest: str) -> str:
-        """Return the digest that follows from this content behind a digest. Cost: O(length of its texts)."""
-        return chained(digest, self.version, self.body, self.parts)
-
-    def as_record(self) -> Record:
-        """Return the record of this content."""
-        return Record(self.version, self.body, self.parts, self.digest or "")
-
-
-@final
-@attrs.frozen
 class Lost:
     """A record whose content cannot be read, and the reason."""
 
@@ -143,8 +124,11 @@ class Lost:
     reason: str
 
 
-def content_of(row: Row) -> Content | str:
-    """Return the content of a row, or why it cannot be read. Cost: O(length of its texts)."""
+def content_of(row: Row) -> Record | str:
+    """Return the record of a row, or why it cannot be read. Cost: O(length of its texts).
+
+    Its digest is the one in the column, "" where the column holds none.
+    """
     version, body, parts, _ = row
     if isinstance(body, DecodeError):  # the bundle puts it there for a line that cannot be read
         return str(body)
@@ -153,7 +137,12 @@ def content_of(row: Row) -> Content | str:
     read = read_parts(parts)
     if isinstance(read, Problem):
         return f"its texts cannot be read: {read.as_error()}"
-    return Content(version, body, read, digest_in(row))
+    return Record(version, body, read, digest_in(row) or "")
+
+
+def _behind(digest: str, content: Record) -> str:
+    """Return the digest that follows from a content behind a digest. Cost: O(length of its texts)."""
+    return chained(digest, content.version, content.body, content.parts)
 
 
 def digest_in(row: Row) -> str | None:
@@ -168,10 +157,10 @@ def chosen(rows: Sequence[Row], before: Iterable[str | None]) -> Row:
     """
     if len(rows) == 1:
         return rows[0]
-    contents = [(row, content) for row in rows if isinstance(content := content_of(row), Content)]
+    contents = [(row, content) for row in rows if isinstance(content := content_of(row), Record)]
     for digest in before:
         for row, content in contents:
-            if digest is not None and content.behind(digest) == content.digest:
+            if digest is not None and _behind(digest, content) == content.digest:
                 return row
     return contents[0][0] if contents else rows[0]
 
@@ -211,16 +200,16 @@ class Chain:
         """The digests that the next record can be chained to, the likelier first."""
         return (None if self.head is None else self.head.digest, self.said)
 
-    def follow(self, content: Content) -> Judged:
+    def follow(self, content: Record) -> Judged:
         """Take the next record."""
-        version, said = content.version, content.digest
+        version, said = content.version, content.digest or None
         computed, column = self.before
         found, judged = said, Judged()
         if computed is None:  # nothing proves this content yet: the next record may
             self.begins = version + 1
-        elif (found := content.behind(computed)) == said:
+        elif (found := _behind(computed, content)) == said:
             judged = Judged(proved=self._settled())
-        elif column not in (None, computed) and content.behind(str(column)) == said:
+        elif column not in (None, computed) and _behind(str(column), content) == said:
             judged, found = Judged(broken=self._settled()), said
             self.begins = version
         else:
@@ -246,11 +235,11 @@ class Chain:
         return settled
 
 
-def contents(kept: Kept, journal: object, before: Head | None, after: int) -> Iterator[Content | Lost]:
+def contents(kept: Kept, journal: object, before: Head | None, after: int) -> Iterator[Record | Lost]:
     """Yield the content of each version behind `after` of which there is a row, of a journal with this id.
 
-    Its own records go on from the head `before`, None where it is not known. The digest is the one that follows from
-    the contents: that of a proved content is the one that was written.
+    Its own records go on from the head `before`, None where it is not known. The digest of each is the one that follows
+    from the contents: that of a proved content is the one that was written; "" where none follows.
     """
     chain = Chain(before, after + 1)
     last = after
@@ -267,4 +256,4 @@ def contents(kept: Kept, journal: object, before: Head | None, after: int) -> It
             yield Lost(version, row, content)
             continue
         chain.follow(content)
-        yield attrs.evolve(content, digest=None if chain.head is None else chain.head.digest)
+        yield attrs.evolve(content, digest="" if chain.head is None else chain.head.digest)
