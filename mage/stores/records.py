@@ -296,15 +296,17 @@ def redacted(record: Record, places: Iterable[int]) -> Record:
     return Record(record.version, record.body, tuple(parts), record.digest)
 
 
-def write_parts(parts: Iterable[Part]) -> bytes:
-    """Return parts in bytes: a JSON array of strings, two for each part.
-
-    A text stands behind its salt; where it was taken out, its digest stands behind an empty string.
-    """
+def flat_parts(parts: Iterable[Part]) -> list[str]:
+    """Return two strings for each part: salt and text, or "" and the digest of a text that was taken out."""
     flat: list[str] = []
     for part in parts:
         flat += (part.salt, part.text) if isinstance(part, Plain) else ("", part.digest)
-    return write_json(flat)
+    return flat
+
+
+def write_parts(parts: Iterable[Part]) -> bytes:
+    """Return parts in bytes: `flat_parts` as a JSON array."""
+    return write_json(flat_parts(parts))
 
 
 def read_parts(data: bytes) -> tuple[Part, ...] | Problem:

@@ -45,14 +45,7 @@ from mage.stores.doctor.kept import (
 from mage.stores.errors import BadName, DamagedRecord
 from mage.stores.folding import GROW, draft, fold, meta_of
 from mage.stores.protocol import JournalStore, as_name, is_time, snapshot_digest
-from mage.stores.records import (
-    NOTHING,
-    Head,
-    Record,
-    random_salt,
-    seal,
-    write_parts,
-)
+from mage.stores.records import NOTHING, Head, Record, flat_parts, random_salt, seal
 
 UNFINISHED: Final = "mage doctor: unfinished repair"
 """The name of the journal that stands in a database while a repair is written into it."""
@@ -650,5 +643,5 @@ def _document(sound: Sound, found: Record | Lost) -> dict[str, object]:
         "proved": sound.proved_from is not None and found.version >= sound.proved_from,
         "digest": found.digest or None,
         "body": found.body,
-        "parts": json.loads(write_parts(found.parts)),
+        "parts": flat_parts(found.parts),
     }
