@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from threading import RLock
-from types import TracebackType
-from typing import Self, final
+from typing import final
 
 import attrs
 
@@ -24,6 +23,7 @@ from mage.stores.protocol import (
     Clock,
     Home,
     JournalInfo,
+    JournalStore,
     Snapshot,
     as_name,
     beginning,
@@ -66,7 +66,7 @@ class _Journal:
 
 
 @final
-class MemoryStore:
+class MemoryStore(JournalStore):
     """The reference of `JournalStore`: the same promises, as far as memory can keep them."""
 
     def __init__(self, *, clock: Clock = now) -> None:
@@ -91,7 +91,6 @@ class MemoryStore:
 
     def _add(self, name: str, parent: _Journal | None, forked_at: int, records: list[Record]) -> _Journal:
         with self._alone():
-            self._require_open()
             if name in self._journals:
                 raise NameTaken(name)
             time = self._clock()
@@ -133,7 +132,6 @@ class MemoryStore:
     def journals(self) -> tuple[JournalInfo, ...]:
         """See `JournalStore.journals`. Cost: O(size)."""
         with self._alone():
-            self._require_open()
             return tuple(_info(self._journals[name]) for name in sorted(self._journals))
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
@@ -212,7 +210,7 @@ class MemoryStore:
     def reclaim(self) -> None:
         """See `JournalStore.reclaim`: memory has given everything back already."""
         with self._alone():
-            self._require_open()
+            return
 
     def close(self) -> None:
         """See `JournalStore.close`: here all journals are gone."""
@@ -221,28 +219,16 @@ class MemoryStore:
             with self._own:
                 self._journals.clear()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _alone(self) -> AbstractContextManager[object]:
-        """Return the lock, in the process where it is one: in another, nobody may ever let go of it."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock, in the process where it is one: in another, nobody may ever let go of it."""
         self._home.require()
-        return self._own
-
-    def _require_open(self) -> None:
-        if not self._open:
-            raise StoreUnavailable("it was closed")
+        with self._own:
+            if not self._open:
+                raise StoreUnavailable("it was closed")
+            yield
 
     def _find(self, name: str) -> _Journal:
-        self._require_open()
         journal = self._journals.get(as_name(name))
         if journal is None:
             raise UnknownJournal(name)

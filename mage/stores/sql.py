@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self, TypeAlias, final
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import attrs
 
@@ -30,6 +29,7 @@ from mage.stores.folding import GROW
 from mage.stores.protocol import (
     Clock,
     JournalInfo,
+    JournalStore,
     Snapshot,
     as_name,
     beginning,
@@ -389,7 +389,7 @@ def _forget(connection: Connection, readers: Mapping[int, int]) -> None:
 
 
 @final
-class SqlStore:
+class SqlStore(JournalStore):
     """A `JournalStore` in a SQL database. `open_store` opens one."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
@@ -615,14 +615,3 @@ class SqlStore:
     def close(self) -> None:
         """See `JournalStore.close`."""
         self._transactions.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        self.close()
