@@ -472,7 +472,6 @@ class KeptBundle:
             journal.rows.append((journal.last, error, None, None))
 
     def rows(self, journal: object) -> Iterator[Row]:
-        """See `Kept.rows`."""
         found = next(each for each in self._found if each.id == journal)
         yield from sorted(found.rows, key=lambda row: cast("int", row[0]))
 

@@ -77,12 +77,10 @@ class MemoryStore(JournalStore):
         self._open = True
 
     def create(self, name: str, records: Iterable[Record]) -> Head:
-        """See `JournalStore.create`."""
         checked = beginning(records)
         return self._add(as_name(name), None, 0, list(checked)).records[-1].head
 
     def fork(self, source: str, name: str, at: int) -> Head:
-        """See `JournalStore.fork`."""
         with self._alone():
             found = self._find(source)
             owner = self._owner(found, at)
@@ -98,7 +96,6 @@ class MemoryStore(JournalStore):
             return journal
 
     def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
-        """See `JournalStore.append`."""
         checked = following(expected, records)
         with self._alone():
             journal = self._find(name)
@@ -111,12 +108,10 @@ class MemoryStore(JournalStore):
             return _head(journal)
 
     def head(self, name: str) -> Head:
-        """See `JournalStore.head`."""
         with self._alone():
             return _head(self._find(name))
 
     def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
-        """See `JournalStore.read`."""
         with self._alone():
             journal = self._find(name)
             last = require_range(name, after, upto, journal.version)
@@ -135,7 +130,6 @@ class MemoryStore(JournalStore):
             return tuple(_info(self._journals[name]) for name in sorted(self._journals))
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
-        """See `JournalStore.delete`."""
         with self._alone():
             journal = self._find(name)
             if expected not in (None, found := _head(journal)):
@@ -144,7 +138,6 @@ class MemoryStore(JournalStore):
             del self._journals[name]
 
     def rename(self, name: str, new: str) -> None:
-        """See `JournalStore.rename`."""
         new = as_name(new)
         with self._alone():
             journal = self._find(name)
@@ -161,7 +154,6 @@ class MemoryStore(JournalStore):
             raise HasForks(journal.name, forks)
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
-        """See `JournalStore.replace_parts`."""
         with self._alone():
             journal = self._find(name)
             replaced = [(self._owner(journal, record.version), record) for record in records]
@@ -174,14 +166,12 @@ class MemoryStore(JournalStore):
                         _forget(reader, record.version)
 
     def redactions(self, name: str) -> int:
-        """See `JournalStore.redactions`."""
         with self._alone():
             return self._find(name).redactions
 
     def keep_snapshot(
         self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
     ) -> None:
-        """See `JournalStore.keep_snapshot`."""
         with self._alone():
             journal = self._find(name)
             owner = self._owner(journal, version)
@@ -190,7 +180,6 @@ class MemoryStore(JournalStore):
             owner.snapshots[version] = Snapshot(version, bytes(data), digest)
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
-        """See `JournalStore.snapshot`."""
         with self._alone():
             journal: _Journal | None = self._find(name)
             while journal is not None:
@@ -203,7 +192,6 @@ class MemoryStore(JournalStore):
             return None
 
     def drop_snapshots(self, name: str) -> None:
-        """See `JournalStore.drop_snapshots`."""
         with self._alone():
             self._find(name).snapshots.clear()
 

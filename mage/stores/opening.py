@@ -175,7 +175,7 @@ def _awaited(
 
 @final
 class InThread:
-    """An `AsyncJournalStore` of any `JournalStore`."""
+    """An `AsyncJournalStore` of any `JournalStore`, whose methods do what they do there."""
 
     def __init__(self, store: JournalStore, threads: Executor) -> None:
         """Use `in_thread`."""
@@ -203,14 +203,12 @@ class InThread:
     reclaim = _awaited(JournalStore.reclaim)
 
     async def read(self, name: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Record]:
-        """See `JournalStore.read`."""
         records = self.store.read(name, after, upto)
         while chunk := await self.over(lambda: list(islice(records, _AT_ONCE))):
             for record in chunk:
                 yield record
 
     async def close(self) -> None:
-        """See `JournalStore.close`."""
         if self._home.is_here:
             await self.over(self.store.close)
 

@@ -64,7 +64,6 @@ class PostgresConnection:
 
     @property
     def is_lost(self) -> bool:
-        """See `Connection.is_lost`."""
         return self.driver.closed
 
     def begin(self, *, writes: bool) -> None:
@@ -72,27 +71,21 @@ class PostgresConnection:
         self.driver.execute(self._writes if writes else self._reads)
 
     def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows:
-        """See `Connection.execute`."""
         return self.driver.execute(_spelled(statement), parameters or None)
 
     def executemany(self, statement: str, parameters: Sequence[Sequence[object]], /) -> None:
-        """See `Connection.executemany`."""
         self.driver.cursor().executemany(_spelled(statement), parameters)
 
     def select_held(self, statement: str, parameters: Sequence[object], *, shared: bool = False) -> Rows:
-        """See `Connection.select_held`."""
         return self.execute(statement + (" FOR KEY SHARE" if shared else " FOR UPDATE"), parameters)
 
     def commit(self) -> None:
-        """See `Connection.commit`."""
         self.driver.commit()
 
     def rollback(self) -> None:
-        """See `Connection.rollback`."""
         self.driver.rollback()
 
     def close(self) -> None:
-        """See `Connection.close`."""
         self.driver.close()
 
 
@@ -114,7 +107,6 @@ class Postgres:
     errors: type[Exception] = psycopg.Error
 
     def connect(self) -> PostgresConnection:
-        """See `Database.connect`."""
         try:
             driver = psycopg.connect(
                 **self.parameters,
@@ -138,7 +130,6 @@ class Postgres:
         )
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
-        """See `Database.fault_of`."""
         words = words_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return DamagedStore(f"its rows contradict each other: {words}")
@@ -153,11 +144,9 @@ class Postgres:
         """See `Database.require_place`: the server knows."""
 
     def lock_schema(self, connection: Connection) -> None:
-        """See `Database.lock_schema`."""
         connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
     def version(self, connection: Connection) -> int:
-        """See `Database.version`."""
         there = {name for (name,) in connection.execute(_TABLES).fetchall()}
         if not there:
             return 0
@@ -168,7 +157,6 @@ class Postgres:
         return int(connection.execute("SELECT max(version) FROM mage_schema").fetchone()[0] or 0)
 
     def set_version(self, connection: Connection, version: int) -> None:
-        """See `Database.set_version`."""
         connection.execute("CREATE TABLE IF NOT EXISTS mage_schema (version BIGINT PRIMARY KEY)")
         connection.execute("INSERT INTO mage_schema (version) VALUES (?)", (version,))
 

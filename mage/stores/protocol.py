@@ -94,7 +94,8 @@ class JournalStore(Protocol):
     """Where journals live. Every method may also raise `StoreUnavailable`, `StoreFull` or `DamagedStore`.
 
     A name is any text of 1 to 255 characters without NUL and lone surrogates, compared exactly; other names
-    are refused with `BadName`.
+    are refused with `BadName`. Where there is no journal of the name that a method reads or changes, it raises
+    `UnknownJournal`.
     """
 
     def create(self, name: str, records: Iterable[Record]) -> Head:
@@ -104,35 +105,25 @@ class JournalStore(Protocol):
             NameTaken: there is one of this name.
             DamagedRecord: the records are not sound from record 1 on, or there are none.
         """
-        ...
 
     def fork(self, source: str, name: str, at: int) -> Head:
         """Make a journal that starts at version `at` of `source`, and return its head. Cost: O(depth of forks).
 
         Raises:
-            UnknownJournal: there is no `source`.
             UnknownVersion: it has no version `at`.
             NameTaken: there is a journal `name` already.
         """
-        ...
 
     def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
         """Write records behind the head `expected`, all or none, and return the new head. Cost: O(n).
 
         Raises:
             Conflict: the head is another one, by version or digest. None at all is written.
-            UnknownJournal: there is no such journal.
             DamagedRecord: the records do not follow `expected`.
         """
-        ...
 
     def head(self, name: str) -> Head:
-        """Return where a journal ends. Cost: O(1).
-
-        Raises:
-            UnknownJournal: there is no such journal.
-        """
-        ...
+        """Return where a journal ends. Cost: O(1)."""
 
     def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """Yield the records after version `after`, up to `upto` (None: the head as it is now), in order.
@@ -141,11 +132,10 @@ class JournalStore(Protocol):
         kept: `verify` says whether they are sound. Cost: O(n + depth of forks).
 
         Raises:
-            UnknownJournal: there is no such journal, or it was deleted meanwhile.
+            UnknownJournal: it is not there, or was deleted meanwhile.
             UnknownVersion: it has no version `upto`, or `after` is negative or beyond its end.
             DamagedRecord: one cannot be read, or is not there.
         """
-        ...
 
     def journals(self) -> tuple[JournalInfo, ...]:
         """Return what is known of each journal, in order of names. Cost: O(number of journals).
@@ -153,31 +143,24 @@ class JournalStore(Protocol):
         Raises:
             DamagedJournals: of some it cannot be told; it has what is known of the others.
         """
-        ...
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
         """Delete a journal with its own records and snapshots. Cost: O(its own records).
 
-        Args:
-            name: the journal.
-            expected: where it ended when it was decided that nobody needs it; None: wherever it ends.
+        `expected` is where it ended when it was decided that nobody needs it; None: wherever it ends.
 
         Raises:
-            UnknownJournal: there is no such journal.
             Conflict: its head is not `expected`: somebody has written meanwhile. Nothing is deleted.
             HasForks: forks read through it, and which.
         """
-        ...
 
     def rename(self, name: str, new: str) -> None:
         """Give a journal, with its records and snapshots, another name. Cost: O(1).
 
         Raises:
-            UnknownJournal: there is no such journal.
             NameTaken: there is a journal `new` already, `name` itself too.
             HasForks: forks read through it, and which.
         """
-        ...
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
         """Put records in the place of themselves with texts redacted, in whichever journal each lies.
@@ -186,21 +169,15 @@ class JournalStore(Protocol):
         was taken out is overwritten where the medium allows; `reclaim` does the rest. Cost: O(n + journals).
 
         Raises:
-            UnknownJournal: there is no such journal.
             UnknownVersion: it has no record of that version.
             OtherRecord: one is not that record with texts redacted. None at all is replaced.
         """
-        ...
 
     def redactions(self, name: str) -> int:
         """Return how often texts were taken out of what this journal reads. Cost: O(1).
 
-        Whoever reads a journal to make snapshots of it asks first, and gives the number with each snapshot.
-
-        Raises:
-            UnknownJournal: there is no such journal.
+        Ask before you read a journal to make snapshots of it, and give the number with each snapshot.
         """
-        ...
 
     def keep_snapshot(
         self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
@@ -209,43 +186,31 @@ class JournalStore(Protocol):
 
         Args:
             name: the journal.
-            version: what it is a snapshot of.
+            version: the version.
             data: the snapshot.
             digest: `snapshot_digest` of the head at that version and of `data`.
             redactions: what `redactions` said before the journal was read. A process that still has texts in
                 memory would otherwise write down again what was taken out meanwhile; None: it cannot have.
 
         Raises:
-            UnknownJournal, UnknownVersion: there is no such journal or version.
+            UnknownVersion: it has no version `version`.
             OutdatedTexts: texts were taken out since. Nothing is kept.
         """
-        ...
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
         """Return the newest snapshot at or before `upto` (None: the head), also one of an ancestor's.
 
         None where there is none. Cost: O(its length + depth of forks).
-
-        Raises:
-            UnknownJournal: there is no such journal.
         """
-        ...
 
     def drop_snapshots(self, name: str) -> None:
-        """Forget the snapshots of a journal's own versions.
-
-        Raises:
-            UnknownJournal: there is no such journal.
-        """
-        ...
+        """Forget the snapshots of a journal's own versions."""
 
     def reclaim(self) -> None:
         """Give back the room of what was deleted, and overwrite what was redacted. Cost: O(size)."""
-        ...
 
     def close(self) -> None:
         """Let go of everything; using the store again is an error. Closing twice is none."""
-        ...
 
     def __enter__(self) -> Self:
         return self

@@ -408,7 +408,6 @@ class SqlStore(JournalStore):
             undo.pop_all()
 
     def create(self, name: str, records: Iterable[Record]) -> Head:
-        """See `JournalStore.create`."""
         name, checked = as_name(name), beginning(records)
         head = checked[-1].head
         rows = [row_of(record) for record in checked]
@@ -421,7 +420,6 @@ class SqlStore(JournalStore):
         return self._transactions.write(work, lambda head: self._holds(name, head))
 
     def fork(self, source: str, name: str, at: int) -> Head:
-        """See `JournalStore.fork`."""
         name, time = as_name(name), self._clock()
 
         def work(connection: Connection) -> Head:
@@ -437,7 +435,6 @@ class SqlStore(JournalStore):
         return self._transactions.write(work, lambda head: self._holds(name, head))
 
     def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
-        """See `JournalStore.append`."""
         name, checked = as_name(name), following(expected, records)
         if not checked:
             found = self.head(name)
@@ -467,13 +464,10 @@ class SqlStore(JournalStore):
         return [record.head for record in found] == [head]
 
     def head(self, name: str) -> Head:
-        """See `JournalStore.head`."""
         name = as_name(name)
         return self._transactions.read(lambda connection: _head_in(connection, name))
 
     def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
-        """See `JournalStore.read`."""
-
         def pieces(connection: Connection) -> list[Piece]:
             lineage = lineage_of(connection, name, after=max(0, after))
             last = require_range(name, after, upto, lineage.head.version)
@@ -508,12 +502,9 @@ class SqlStore(JournalStore):
         return DamagedRecord(version, "it is missing, and so are those after it")
 
     def journals(self) -> tuple[JournalInfo, ...]:
-        """See `JournalStore.journals`."""
         return _infos_of(self._rows(_JOURNALS))
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
-        """See `JournalStore.delete`."""
-
         def work(connection: Connection) -> None:
             journal = lineage_of(connection, name).journal
             _hold_alone(connection, name, [journal])
@@ -527,7 +518,6 @@ class SqlStore(JournalStore):
         self._transactions.write(work, lambda _: self._is_gone(name))
 
     def rename(self, name: str, new: str) -> None:
-        """See `JournalStore.rename`."""
         new, time = as_name(new), self._clock()
 
         def work(connection: Connection) -> Head:
@@ -550,7 +540,6 @@ class SqlStore(JournalStore):
         return False
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
-        """See `JournalStore.replace_parts`."""
         replacing = tuple(records)
 
         def work(connection: Connection) -> None:
@@ -566,14 +555,11 @@ class SqlStore(JournalStore):
         self._transactions.outside(self._database.forget_traces)
 
     def redactions(self, name: str) -> int:
-        """See `JournalStore.redactions`."""
         return self._transactions.read(lambda connection: lineage_of(connection, name).redactions)
 
     def keep_snapshot(
         self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
     ) -> None:
-        """See `JournalStore.keep_snapshot`."""
-
         def work(connection: Connection) -> None:
             _hold_alone(connection, name, [lineage_of(connection, name).journal])
             lineage = lineage_of(connection, name)  # as it is now that nobody can take out texts
@@ -586,8 +572,6 @@ class SqlStore(JournalStore):
         self._transactions.repeat(work)
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
-        """See `JournalStore.snapshot`."""
-
         def work(connection: Connection) -> Snapshot | None:
             lineage = lineage_of(connection, name)
             last = lineage.head.version if upto is None else max(0, upto)  # no database holds every number
@@ -600,8 +584,6 @@ class SqlStore(JournalStore):
         return self._transactions.read(work)
 
     def drop_snapshots(self, name: str) -> None:
-        """See `JournalStore.drop_snapshots`."""
-
         def work(connection: Connection) -> None:
             journal = lineage_of(connection, name).journal
             connection.execute("DELETE FROM mage_snapshots WHERE journal = ?", (journal,))
@@ -609,9 +591,7 @@ class SqlStore(JournalStore):
         self._transactions.repeat(work)
 
     def reclaim(self) -> None:
-        """See `JournalStore.reclaim`."""
         self._transactions.outside(self._database.reclaim)
 
     def close(self) -> None:
-        """See `JournalStore.close`."""
         self._transactions.close()

@@ -308,7 +308,6 @@ class Sqlite:
     errors: type[Exception] = sqlite3.Error
 
     def connect(self) -> Watched:
-        """See `Database.connect`."""
         how = "rw" if self.place.opened else "rwc"  # a file that was removed is not made anew
         connection = sqlite3.connect(
             _address(self.path, f"mode={how}"),
@@ -334,7 +333,6 @@ class Sqlite:
         return connection
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
-        """See `Database.fault_of`."""
         words = words_of(error)
         if isinstance(error, sqlite3.IntegrityError):
             return DamagedStore(f"its rows contradict each other: {words}")
@@ -355,7 +353,6 @@ class Sqlite:
         return StoreUnavailable(words, in_doubt=committing and primary == sqlite3.SQLITE_IOERR)
 
     def require_place(self) -> None:
-        """See `Database.require_place`."""
         self.place.require()
 
     def lock_schema(self, connection: Connection) -> None:
@@ -369,7 +366,6 @@ class Sqlite:
         connection.execute(f"PRAGMA user_version = {self.version(connection)}")
 
     def version(self, connection: Connection) -> int:
-        """See `Database.version`."""
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -378,7 +374,6 @@ class Sqlite:
         return int(version)
 
     def set_version(self, connection: Connection, version: int) -> None:
-        """See `Database.set_version`."""
         connection.execute(f"PRAGMA user_version = {version}")
 
     def settle(self, connection: Connection) -> None:
@@ -406,7 +401,6 @@ class Sqlite:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def reclaim(self, connection: Connection) -> None:
-        """See `Database.reclaim`."""
         self.place.require()
         connection.execute("VACUUM")
         self.forget_traces(connection)

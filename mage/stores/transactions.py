@@ -2,12 +2,12 @@
 
 When a connection is lost in the middle, `Transactions` finds out which of the two it was.
 
-Connections are kept here and not by a driver's own pool: `psycopg_pool` has threads, which a fork would have to
-wait for, and both databases need the same of it. Before a fork, transactions are waited for and idle
-connections closed, so that the child has none to share or to believe in: SQLite in the child would take the parent's
-locks for its own; a lock inside the library that another thread held would be held for ever; two processes would speak
-on one socket. Both processes open new ones when they need them. Hooks of the host, finalizers and signal handlers may
-use a store while its process forks, in the very thread that forks: that one is never held up.
+Connections are kept here and not by a driver's own pool: `psycopg_pool` has threads, which a fork would have to wait for,
+and both databases need the same. Before a fork, transactions are waited for and idle connections closed, so that the
+child shares none: SQLite in the child would take the parent's locks for its own; a lock inside the library that another
+thread held would be held for ever; two processes would speak on one socket. Both processes open new connections when they
+need them. Hooks of the host, finalizers and signal handlers may use a store while its process forks, in the very thread
+that forks: that thread is never held up.
 """
 
 from __future__ import annotations
@@ -33,54 +33,31 @@ _KEPT: Final = 5
 
 
 class Rows(Protocol):
-    """What a statement returns. A row has values of any type: `mage.stores.sql` looks before it believes one."""
+    """The rows of a statement, of values of any type: `mage.stores.sql` checks each before it believes it."""
 
-    def fetchone(self) -> Any:
-        """Return the next row, None where there is no more."""
-        ...
-
-    def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
-        ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
 
 
 class Connection(Protocol):
     """A connection to a database. In statements `?` stands for each parameter.
 
-    Attributes:
-        is_lost: whether the database cannot be reached by it any more.
+    `is_lost` tells that the database cannot be reached by it any more.
     """
 
     @property
-    def is_lost(self) -> bool: ...  # noqa: D102
+    def is_lost(self) -> bool: ...
+    def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows: ...
+    def executemany(self, statement: str, parameters: Sequence[Sequence[object]], /) -> object: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def close(self) -> None: ...
 
     def begin(self, *, writes: bool) -> None:
         """Begin a transaction, which reads as of one moment or, if it writes, what is newest."""
-        ...
-
-    def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows:
-        """Carry out a statement."""
-        ...
-
-    def executemany(self, statement: str, parameters: Sequence[Sequence[object]], /) -> object:
-        """Carry out a statement once for each of these parameters."""
-        ...
 
     def select_held(self, statement: str, parameters: Sequence[object], *, shared: bool = False) -> Rows:
         """Select rows that nobody else may change until the transaction ends; nor, if shared, delete."""
-        ...
-
-    def commit(self) -> None:
-        """End the transaction, what it wrote being durable."""
-        ...
-
-    def rollback(self) -> None:
-        """Take back what was not committed, if there is anything."""
-        ...
-
-    def close(self) -> None:
-        """Close it."""
-        ...
 
 
 class Database(Protocol):
@@ -93,25 +70,19 @@ class Database(Protocol):
     """
 
     @property
-    def shown(self) -> str: ...  # noqa: D102
+    def shown(self) -> str: ...
     @property
-    def errors(self) -> type[Exception]: ...  # noqa: D102
+    def errors(self) -> type[Exception]: ...
     @property
-    def migrations(self) -> Sequence[Sequence[str]]: ...  # noqa: D102
-
-    def connect(self) -> Connection:
-        """Return a new connection."""
-        ...
+    def migrations(self) -> Sequence[Sequence[str]]: ...
+    def connect(self) -> Connection: ...
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
-        """Return the error of a store that says what the driver raised.
+        """Return the error of a store that says what the driver raised, one of `errors`.
 
-        Args:
-            error: one of `errors`.
-            committing: whether COMMIT raised it, so that what was written may be there all the same.
-            lost: whether the connection was lost with it.
+        Where COMMIT raised it (`committing`), what was written may be there all the same. With `lost`, the
+        connection was lost with it.
         """
-        ...
 
     def require_place(self) -> None:
         """Ask, after a COMMIT, that what was written is where others will look for it.
@@ -119,11 +90,9 @@ class Database(Protocol):
         Raises:
             StoreUnavailable: it is not, or may not be.
         """
-        ...
 
     def lock_schema(self, connection: Connection) -> None:
         """Wait until no one else migrates; until the transaction ends no one else will."""
-        ...
 
     def version(self, connection: Connection) -> int:
         """Return the schema version, 0 where there is nothing yet.
@@ -131,27 +100,20 @@ class Database(Protocol):
         Raises:
             UnknownSchema: what is there is no store of mage.
         """
-        ...
 
-    def set_version(self, connection: Connection, version: int) -> None:
-        """Note the schema version."""
-        ...
+    def set_version(self, connection: Connection, version: int) -> None: ...
 
     def outlast_writers(self, connection: Connection) -> None:
         """Wait until every transaction that writes now has ended, also one whose connection was lost."""
-        ...
 
     def settle(self, connection: Connection) -> None:
         """Do, in no transaction, what is left to do once the tables are there."""
-        ...
 
     def forget_traces(self, connection: Connection) -> None:
         """Overwrite, in no transaction and where that is cheap, what was just replaced."""
-        ...
 
     def reclaim(self, connection: Connection) -> None:
         """Give back free room; in no transaction."""
-        ...
 
 
 @final

@@ -122,7 +122,6 @@ class _Database:
         self.findings.append(_of_store("damaged pages", reason))
 
     def rows(self, journal: object) -> Iterator[Row]:
-        """See `Kept.rows`."""
         if self._tables and self._whole:
             last = _BEFORE_ALL
             while rows := self._execute(_CHUNK, (journal, last)).fetchall():
@@ -138,7 +137,6 @@ class _Database:
                 yield from found[version]  # several where an index and its table disagree
 
     def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
-        """See `Kept.snapshots`."""
         if "mage_snapshots" in self._tables:
             try:
                 for row in self._each(_SNAPSHOTS, journal):
@@ -148,7 +146,6 @@ class _Database:
                     self._damaged(f"snapshots cannot be read: {error}")
 
     def strays(self) -> Sequence[Stray]:
-        """See `Kept.strays`."""
         counts: list[Any] = []
         with suppress(*self._tolerated):
             counts = self._execute(_COUNTS).fetchall() if self._tables else []
