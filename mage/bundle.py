@@ -476,9 +476,9 @@ class KeptBundle:
         yield from sorted(found.rows, key=lambda row: cast("int", row[0]))
 
     def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
-        """See `Kept.snapshots`: a bundle has none."""
+        """Yield nothing: a bundle has no snapshots."""
         yield from ()
 
     def strays(self) -> Sequence[Stray]:
-        """See `Kept.strays`: each record stands below its journal."""
+        """Return nothing: each record stands below its journal."""
         return ()

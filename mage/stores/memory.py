@@ -125,7 +125,7 @@ class MemoryStore(JournalStore):
         yield from records
 
     def journals(self) -> tuple[JournalInfo, ...]:
-        """See `JournalStore.journals`. Cost: O(size)."""
+        """Return what is known of each journal. Cost: O(size)."""
         with self._alone():
             return tuple(_info(self._journals[name]) for name in sorted(self._journals))
 
@@ -196,12 +196,12 @@ class MemoryStore(JournalStore):
             self._find(name).snapshots.clear()
 
     def reclaim(self) -> None:
-        """See `JournalStore.reclaim`: memory has given everything back already."""
+        """Do nothing: memory has given everything back already."""
         with self._alone():
             return
 
     def close(self) -> None:
-        """See `JournalStore.close`: here all journals are gone."""
+        """Let go of all journals: they are gone."""
         self._open = False
         if self._home.is_here:
             with self._own:

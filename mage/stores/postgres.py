@@ -67,7 +67,7 @@ class PostgresConnection:
         return self.driver.closed
 
     def begin(self, *, writes: bool) -> None:
-        """See `Connection.begin`: whatever the server's default is, a writer sees what was committed last."""
+        """Begin a transaction; a writer sees what was committed last, whatever the server's default is."""
         self.driver.execute(self._writes if writes else self._reads)
 
     def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows:
@@ -141,7 +141,7 @@ class Postgres:
         return StoreUnavailable(words, in_doubt=committing and lost)
 
     def require_place(self) -> None:
-        """See `Database.require_place`: the server knows."""
+        """Do nothing: the server keeps the place."""
 
     def lock_schema(self, connection: Connection) -> None:
         connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -161,17 +161,17 @@ class Postgres:
         connection.execute("INSERT INTO mage_schema (version) VALUES (?)", (version,))
 
     def outlast_writers(self, connection: Connection) -> None:
-        """See `Database.outlast_writers`: whoever writes has changed a row of this table."""
+        # every writer has changed a row of this table
         connection.execute("LOCK TABLE mage_journals IN SHARE ROW EXCLUSIVE MODE")
 
     def settle(self, connection: Connection) -> None:
-        """See `Database.settle`: nothing is left."""
+        """Do nothing: nothing is left to do."""
 
     def forget_traces(self, connection: Connection) -> None:
-        """See `Database.forget_traces`: old rows stay until they are vacuumed; `reclaim` writes the tables anew."""
+        """Do nothing: old rows stay until they are vacuumed; `reclaim` writes the tables anew."""
 
     def reclaim(self, connection: Connection) -> None:
-        """See `Database.reclaim`. It locks each table for as long as it takes to write it anew.
+        """Write each table anew, and lock it meanwhile.
 
         CLUSTER does what VACUUM FULL does, and inside a transaction, where the limit to waiting holds.
         """

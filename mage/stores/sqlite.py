@@ -22,7 +22,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from stat import S_IFREG
@@ -56,7 +56,7 @@ BESIDE: Final = ("-wal", "-shm", "-journal")
 """How the names of the files end that SQLite keeps beside a database."""
 
 Identity: TypeAlias = tuple[int, int] | None
-"""Device and inode of a file; None where there is none of the name."""
+"""Device and inode of a file; None where there is no file of the name."""
 
 _MOVED: Final = "the file was moved or replaced since it was opened: move it back, or open the store anew"
 _LOG_GONE: Final = (
@@ -75,7 +75,7 @@ _MOST_OF_A_PATH: Final = 512
 
 @final
 class Watched(sqlite3.Connection):
-    """A connection to a file whose place is watched.
+    """A `Connection` to a file whose place is watched.
 
     Closing the last one of a file, SQLite copies its log into the file. Where these are not the ones that were
     opened, that would overwrite what others have written: such a connection is never closed.
@@ -87,16 +87,14 @@ class Watched(sqlite3.Connection):
     is_lost = False
 
     def begin(self, *, writes: bool) -> None:
-        """See `Connection.begin`: who writes is alone from now on."""
-        self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")  # a writer is alone from now on
         if self.place is not None:
             self.place.require()
 
     def select_held(
         self, statement: str, parameters: Sequence[object], *, shared: bool = False
     ) -> sqlite3.Cursor:
-        """See `Connection.select_held`: who writes is alone already."""
-        return self.execute(statement, parameters)
+        return self.execute(statement, parameters)  # a writer is alone already
 
     def close(self) -> None:
         """Close it, or leave it as it is for as long as the process lives. Closing twice is no error."""
@@ -227,9 +225,8 @@ class Place:
             return
         with _LOCK[0]:
             used = _USED.setdefault(self.opened, _InUse())
-            if (
-                self.is_lost
-            ):  # it stays noted: closed once more it is kept once more, and no child uses the file
+            if self.is_lost:
+                # it stays noted: closed once more it is kept once more, and no child uses the file
                 used.lost = True
                 _keep_for_ever(connection)
                 return
@@ -310,26 +307,23 @@ class Sqlite:
     def connect(self) -> Watched:
         how = "rw" if self.place.opened else "rwc"  # a file that was removed is not made anew
         connection = sqlite3.connect(
-            _address(self.path, f"mode={how}"),
+            address(self.path, f"mode={how}"),
             uri=True,
             timeout=self.patience,
             isolation_level=None,  # transactions begin where `begin` says
             check_same_thread=False,  # one thread uses it at a time, whichever that is
             factory=Watched,
         )
-        adopted = False
-        try:
+        with ExitStack() as undo:
+            undo.callback(connection.close)
             self.place.adopt(connection)
-            connection.text_factory = _lenient
+            connection.text_factory = lenient
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")  # what is redacted is overwritten
             connection.execute("PRAGMA user_version").fetchone()  # it reads: now the log is open, and locked
             self.place.note_log(connection)
-            adopted = True
-        finally:
-            if not adopted:
-                connection.close()
+            undo.pop_all()
         return connection
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
@@ -356,12 +350,12 @@ class Sqlite:
         self.place.require()
 
     def lock_schema(self, connection: Connection) -> None:
-        """See `Database.lock_schema`: an immediate transaction is alone already."""
+        """Do nothing: an immediate transaction is alone already."""
 
     def outlast_writers(self, connection: Connection) -> None:
-        """See `Database.outlast_writers`: an immediate transaction begins when the others have ended.
+        """Write something, in a transaction that began when the others had ended.
 
-        It writes something: of a COMMIT that failed, what stands in the log unread would be found after a crash.
+        Without it, what a failed COMMIT left in the log would be found after a crash.
         """
         connection.execute(f"PRAGMA user_version = {self.version(connection)}")
 
@@ -377,10 +371,7 @@ class Sqlite:
         connection.execute(f"PRAGMA user_version = {version}")
 
     def settle(self, connection: Connection) -> None:
-        """See `Database.settle`: from now on the file keeps a write-ahead log.
-
-        Where others write at this moment SQLite refuses that at once: we queue behind them and ask again.
-        """
+        """Let the file keep a write-ahead log. Where others write now SQLite refuses at once: wait for them, ask again."""
         for _ in range(_TRIES - 1):
             try:
                 return self._use_log(connection)
@@ -396,7 +387,7 @@ class Sqlite:
         self.place.require()
 
     def forget_traces(self, connection: Connection) -> None:
-        """See `Database.forget_traces`: the log that holds the old texts is emptied, unless somebody reads."""
+        """Empty the log, which holds the old texts, unless somebody reads."""
         self.place.require()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -423,7 +414,7 @@ def _code(error: BaseException) -> int:
     return code if isinstance(code, int) else sqlite3.SQLITE_ERROR
 
 
-def _lenient(data: bytes) -> str:
+def lenient(data: bytes) -> str:
     """Return text as it can be read; what is not UTF-8 shows as surrogates, and then as a damaged record."""
     return data.decode(errors="surrogateescape")
 
@@ -562,7 +553,7 @@ def _first_page(path: Path) -> tuple[int, int, int]:
 
     SQLite reads it as a file that nobody writes: it takes no lock, makes no file, and takes nothing back.
     """
-    with closing(sqlite3.connect(_address(path, "mode=ro&immutable=1"), uri=True)) as connection:
+    with closing(sqlite3.connect(address(path, "mode=ro&immutable=1"), uri=True)) as connection:
         names = ("application_id", "user_version", "page_size")
         application, version, page_size = [
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names
@@ -570,6 +561,6 @@ def _first_page(path: Path) -> tuple[int, int, int]:
     return application, version, page_size
 
 
-def _address(path: Path, how: str) -> str:
+def address(path: Path, how: str) -> str:
     """Return a file's name as SQLite reads it where it is told how to open it."""
     return f"file:{quote(os.fsencode(path))}?{how}"

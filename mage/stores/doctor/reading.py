@@ -20,12 +20,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
-from urllib.parse import quote
 
 from mage.stores.doctor.kept import Finding, Kept, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.errors import BadAddress, DamagedStore, StoreUnavailable, UnknownSchema
 from mage.stores.opening import database_at, without_password
-from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS
+from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS, address, lenient
 from mage.stores.transactions import Connection, Database, Rows
 
 # -- a database ----------------------------------------------------------------------------------------
@@ -254,7 +253,7 @@ def _kept_in_file(path: Path) -> Iterator[Kept]:
 @contextmanager
 def _connected(name: str) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(name, uri=True, isolation_level=None)) as connection:
-        connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+        connection.text_factory = lenient
         yield connection
 
 
@@ -502,7 +501,7 @@ def _said(copy: Path, how: str) -> _Said | None:
     """Return the sessions of a database, None where they cannot be read, for which there is another finding."""
     try:
         # read only: the log is not taken into the copy
-        with _connected(f"file:{quote(str(copy))}?{how}") as connection:
+        with _connected(address(copy, how)) as connection:
             rows = connection.execute("SELECT id, name, created FROM mage_journals").fetchall()
             asked = "SELECT seq FROM sqlite_sequence WHERE name = 'mage_journals'"
             newest = connection.execute(asked).fetchone()
