@@ -10,9 +10,9 @@ last; then the digest of all bytes before it.
     {"end":"03be..."}
 
 Records go with their salts and digests, and no name is in a record's digest: an imported session, under any name
-and in any store, has the digests of the exported one. Reading is strict and total: any bytes give a
-`Bundle` with a verified chain, or a `DecodeError` with the place. Of a damaged file `KeptBundle` reads every line that
-is whole: each record carries its version and digest, so the doctor says what the chain still proves.
+and in any store, has the digests of the exported one. Reading is strict and total: any bytes give a `Bundle` with a
+verified chain, or a `DecodeError` with the place. `KeptBundle` reads every whole line of a damaged file: each record has
+its version and digest, so the doctor says what the chain still proves.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Bundled:
 @final
 @attrs.frozen
 class Bundle:
-    """An exported session, the last of the journals; before it the journals that it reads through, oldest first."""
+    """An exported session, the last of the journals; before it the journals that it reads through, each a fork of the one before."""
 
     journals: tuple[Bundled, ...]
 
@@ -83,20 +83,11 @@ class Bundle:
     def flat(self) -> Bundle:
         """The same session as one journal that is no fork. Cost: O(records)."""
         records: list[Record] = []
-        for journal in self.lineage:
+        for journal in self.journals:
             del records[journal.forked_at :]
             records += journal.records
         session = self.session
         return Bundle((Bundled(session.name, None, 0, tuple(records), session.head),))
-
-    @property
-    def lineage(self) -> tuple[Bundled, ...]:
-        """The session and the journals that it reads through, oldest first. Cost: O(journals)."""
-        named = {journal.name: journal for journal in self.journals}
-        line = [self.session]
-        while line[-1].parent is not None:
-            line.append(named[line[-1].parent])
-        return tuple(reversed(line))
 
 
 def pack(store: JournalStore, name: str, *, lineage: bool = False) -> Bundle:
@@ -150,7 +141,7 @@ def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
     """Make the session of a bundle in a store, as `name`, and the journals that it reads through, as `names_for` says.
 
     Where the store has such a journal already, with the same records up to the fork, the session becomes a fork
-    of that. After a failure the journals made so far are deleted, but for those that others have written on.
+    of that. After a failure the journals made so far are deleted, but for one that has been written on meanwhile.
 
     Returns:
         The session's head: that of the bundle. Cost: O(records), and some calls of the store a journal.
@@ -190,7 +181,7 @@ def names_for(bundle: Bundle, name: str) -> dict[str, str]:
 def _with_shared(bundle: Bundle) -> Iterator[tuple[Bundled, Head | None]]:
     """Yield each journal, a parent before its fork, with the head up to which the fork reads it; None for the session."""
     heads: list[Head] = []
-    for journal, fork in pairwise(bundle.lineage):
+    for journal, fork in pairwise(bundle.journals):
         del heads[journal.forked_at :]
         heads += [record.head for record in journal.records]
         yield journal, heads[fork.forked_at - 1]

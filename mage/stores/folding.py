@@ -179,7 +179,7 @@ def _containers(outer: _Container) -> list[_Container]:
 _Container: TypeAlias = dict[str, object] | list[object] | tuple[object, ...]
 
 _DEEPEST: Final = 100
-"""So deep meta can be nested: whoever reads it, on whichever stack, can read that."""
+"""Levels of nesting of meta: so many can be read on any stack."""
 _SPELLER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
 

@@ -43,13 +43,13 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
             working directory, `sqlite:////var/lib/work.db` one anywhere; a path with a `.` or a `/` in it and no
             `:`, such as `work.db`, is such a file too. `postgresql://user@host/database`
             goes on as PostgreSQL has it.
-        clock: gives the times of creation and change; it is asked once more than that, to see that it does.
+        clock: returns the times of creation and change; it is called once more than that, to check it.
         patience: seconds to wait for another writer before giving up with `StoreUnavailable`; up to 24 days.
 
     Raises:
         BadAddress: the URL says no store, or has parameters for a SQLite file, or its directory is not there.
         MissingExtra: what this kind of store needs is not installed.
-        BadSource: what `clock` gives is no time, or `patience` is no number of seconds; nothing is made then.
+        BadSource: `clock` returns no time, or `patience` is no number of seconds; nothing is made then.
         UnknownSchema: what is there is no store of mage, or one of a newer mage; it was left as it is.
         StoreUnavailable: it cannot be reached.
         StoreFull: there is no room to make it.
@@ -71,7 +71,7 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         raise BadAddress(without_password(url), f"unknown kind; known are {KNOWN_URLS}")
     if scheme == "sqlite" and _QUERY.search(rest):
         raise BadAddress(url, "a SQLite store takes no parameters: end the URL with the file's name")
-    from mage.stores.sql import SqlStore  # noqa: PLC0415  # a database is loaded by those who use it
+    from mage.stores.sql import SqlStore  # noqa: PLC0415  # a database is loaded where one is used
     from mage.stores.transactions import in_transaction  # noqa: PLC0415
 
     checked = checked_clock(clock)
@@ -98,9 +98,9 @@ def database_at(url: str, *, patience: float) -> Database:
 
 
 def without_password(url: str) -> str:
-    """Return a URL that can be shown: what stands between a user's name and the host is left out, and passwords among the parameters.
+    """Return a URL that can be shown, without the text between a user's name and the host, and passwords among the parameters.
 
-    Rather too much is left out than too little: a password may hold any character, a slash too.
+    It leaves out too much rather than too little: a password may hold any character, a slash too.
     """
     shown = re.sub(r"(?i)([?&](?:ssl)?password=)[^&]*", r"\1***", url)
     return re.sub(r"(?s)(://[^/:]*):.*@", r"\1:***@", shown)
@@ -129,7 +129,7 @@ async def to_its_end(work: Coroutine[object, object, Answer]) -> Answer:
     if cancelled is None:
         return running.result()
     if not running.cancelled():
-        running.exception()  # seen: asyncio would otherwise complain of an error that nobody asked for
+        running.exception()  # asyncio would complain of an error that was not looked at
     raise cancelled
 
 

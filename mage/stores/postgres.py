@@ -1,8 +1,8 @@
 """PostgreSQL, through psycopg 3: many machines, one store. Tables stand in the first schema of the search path.
 
-Nothing is asked of a session that outlives its transaction, so a pooler such as PgBouncer may stand between, which hands
-each transaction to another session: limits are set for a transaction (`SET LOCAL`), the lock of those who migrate belongs
-to one, no statement is prepared on the server, and no parameter is given when a connection starts.
+No state of the server's session outlives a transaction, so a pooler such as PgBouncer may stand between, which gives
+each transaction another session: limits are set for a transaction (`SET LOCAL`), the lock for a migration belongs to one,
+no statement is prepared on the server, and no parameter is given when a connection starts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MIGRATIONS: Final = schema(
     room=" WITH (fillfactor = 50)",  # the head moves with each append: room for it on the same page
 )
 _LOCK: Final = 0x6D616765
-"""The advisory lock of those who migrate."""
+"""The advisory lock for a migration."""
 _UNREADABLE: Final = "it cannot be read as postgresql://user@host:port/database"
 _FULL: Final = "53100"
 """The SQLSTATE of a full disk."""

@@ -62,11 +62,15 @@ class Checked(Generic[_Given]):
 
     def __call__(self) -> _Given:
         """Return the next answer."""
-        given = self._source()
-        problem = self._problem_of(given)
-        if problem is not None:
-            raise BadSource(self._word, problem)
-        return given
+        return _answer(self._word, self._source, self._problem_of)
+
+
+def _answer(word: str, source: Callable[[], _Given], problem_of: Callable[[object], str | None]) -> _Given:
+    given = source()
+    problem = problem_of(given)
+    if problem is not None:
+        raise BadSource(word, problem)
+    return given
 
 
 def random_salt() -> str:
@@ -118,12 +122,7 @@ NOTHING: Final = Head(0, hashlib.sha256(b"mage-journal 1").hexdigest())
 @final
 @attrs.frozen(weakref_slot=False)
 class Plain:
-    """A text of a record.
-
-    Attributes:
-        text: any string whose surrogate pairs are joined (D15).
-        salt: 16 random characters, which keep the digest from telling the text.
-    """
+    """A text of a record, any string whose surrogate pairs are joined (D15), and the salt that hides it in the digest."""
 
     text: str
     salt: str
@@ -137,11 +136,7 @@ class Plain:
 @final
 @attrs.frozen(weakref_slot=False)
 class Redacted:
-    """A text that was taken out: its digest is left, and a marker where it was.
-
-    Attributes:
-        digest: of the salt and the text that are gone.
-    """
+    """A text that was taken out: the digest of salt and text is left, and a marker where the text was."""
 
     digest: str
 
@@ -160,7 +155,7 @@ _MARKER: Final = re.compile(r"\[redacted [0-9a-f]{12}\]")
 
 
 def is_marker(text: str) -> bool:
-    """Tell whether a text is what stands where one was taken out."""
+    """Tell whether a text is the marker of a text that was taken out."""
     return _MARKER.fullmatch(text) is not None
 
 
@@ -177,8 +172,8 @@ class Record:
         body: the command without its texts, in canonical JSON (see `mage.stores.folding`).
         parts: the texts in order, then what goes with the record (meta, a JSON object).
         digest: the chain up to here.
-        sealed_behind: the digest that `seal` computed this one from; None for a record that was read or made otherwise.
-            A store need not compute it again: no attribute of a record can be changed.
+        sealed_behind: the digest that `seal` computed this one from, so that a store need not compute it again; None
+            for a record that was read or made otherwise.
     """
 
     version: int
@@ -196,12 +191,7 @@ class Record:
 @final
 @attrs.frozen
 class Draft:
-    """A record that has no place yet.
-
-    Attributes:
-        body: as in `Record`.
-        texts: as the record's parts, without salts.
-    """
+    """A record that has no place yet: its body, and the texts of its parts."""
 
     body: str
     texts: tuple[str, ...]
@@ -213,20 +203,12 @@ def seal(before: Head, draft: Draft, salts: Salts) -> Record:
     Raises:
         BadSource: what `salts` gives is no salt.
     """
-    parts = tuple([Plain(text, _salt_of(salts)) for text in draft.texts])
+    parts = tuple([Plain(text, _answer("salts", salts, _salt_problem)) for text in draft.texts])
     version = before.version + 1
     record = Record(version, draft.body, parts, chained(before.digest, version, draft.body, parts))
     if all(as_text(text) is text for text in draft.texts):  # else it is no record that a store takes
         object.__setattr__(record, "sealed_behind", before.digest)
     return record
-
-
-def _salt_of(salts: Salts) -> str:
-    salt = salts()
-    problem = _salt_problem(salt)
-    if problem is not None:
-        raise BadSource("salts", problem)
-    return salt
 
 
 def chained(before: str, version: int, body: str, parts: Sequence[Part]) -> str:
@@ -285,8 +267,8 @@ def _wrong_end(found: Head, end: Head) -> DamagedRecord:
 def redacted(record: Record, places: Iterable[int]) -> Record:
     """Return the record with the texts at these places of its parts taken out. Its digest stays.
 
-    A blank text stays as it is: that nothing was said is no secret, and whether it is blank decides what a
-    command does. So does what is redacted already.
+    A blank text stays as it is: that it is blank is no secret, and decides what a command does. A redacted text stays,
+    too.
     """
     parts = list(record.parts)
     for place in places:
@@ -339,9 +321,9 @@ def _any_parts(data: bytes) -> tuple[Part, ...] | Problem:
 
 
 def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
-    """Return parts as nearly all are: short, none redacted, no character escaped but quotes. None for all others.
+    """Return what `_any_parts` does, faster, for the usual parts: short, none redacted, only quotes escaped. None for others.
 
-    It says nothing else than `_any_parts`, faster: a fourth of the time to open a long journal is spent here.
+    A fourth of the time to open a long journal is spent here.
     """
     if len(data) > _SHORT or data.count(b"\\") != data.count(b'\\"'):
         return None

@@ -1,6 +1,6 @@
 """The store of journals in a SQL database: one implementation for SQLite and PostgreSQL.
 
-What a row says is looked at before it is believed, so that a damaged file shows as a damaged record and never as
+Each column of a row is checked before it is believed, so that a damaged file shows as a damaged record and never as
 an error of a conversion.
 """
 
@@ -55,9 +55,10 @@ _ANCESTORS: Final = """
         WHERE above.id = found.parent AND above.forked_at < found.forked_at AND found.forked_at > ?
     )
     SELECT id, parent, forked_at FROM found ORDER BY forked_at DESC"""
-"""A journal by its id, and those that it reads versions behind a given one through: newest first, all in one
-statement, for chains of forks can be hundreds long. It goes to smaller versions only, so that it ends whatever a damaged
-row says; and no further than to the journal that holds the version behind the given one."""
+"""A journal by its id, and the journals through which it reads the versions behind a given one, newest first.
+
+It is one statement, because chains of forks can be hundreds long. It goes to smaller versions only, so that it ends
+whatever a damaged row says; and no further than to the journal that holds the version behind the given one."""
 _READERS: Final = """
     WITH RECURSIVE found (id, parent, forked_at) AS (
         SELECT id, parent, forked_at FROM mage_journals WHERE parent = ? AND forked_at >= ?
@@ -66,21 +67,21 @@ _READERS: Final = """
         WHERE below.parent = found.id AND below.forked_at >= ?
     )
     SELECT id, parent, forked_at FROM found ORDER BY id"""
-"""The journals that read, through whatever forks, a version from a given one on of a given journal: parents first; each
-once, so that it ends whatever a row says."""
+"""The journals that read, through any forks, a version of a given journal from a given one on: parents first, and
+each once, so that it ends whatever a row says."""
 _BY_ID: Final = "SELECT id FROM mage_journals WHERE id = ?"
 _ADD_JOURNAL: Final = (
     "INSERT INTO mage_journals"
     " (name, parent, forked_at, redactions, head, digest, created, changed, payload, grows)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id"
 )
-"""Says the id; nothing where the name is taken."""
+"""Returns the id; nothing where the name is taken."""
 _ADD_RECORD: Final = "INSERT INTO mage_records (journal, version, body, parts, digest) VALUES (?, ?, ?, ?, ?)"
 _MOVE_HEAD: Final = (
     "UPDATE mage_journals SET head = ?, digest = ?, changed = ?, payload = payload + ?, grows = grows + ?"
     " WHERE name = ? AND head = ? AND digest = ? RETURNING id"
 )
-"""Compare and swap: moves the head if it is the expected one, and says whose it was."""
+"""Compare and swap: moves the head if it is the expected one, and returns the journal's id."""
 _RECORD: Final = "SELECT version, body, parts, digest FROM mage_records WHERE journal = ? AND version = ?"
 _CHUNK: Final = (
     "SELECT version, body, parts, digest FROM mage_records"
@@ -101,7 +102,7 @@ _ROOMY: Final = 1 << 20
 """Records that one query reads: as many as make about a megabyte, within these bounds."""
 
 Row: TypeAlias = tuple[Any, Any, Any, Any]
-"""Version, body, parts and digest, as a database gives them: of any type, so `record_of` looks."""
+"""Version, body, parts and digest, as a database gives them: of any type, so `record_of` checks them."""
 
 
 # -- which journals a journal reads through --------------------------------------------------------------
@@ -207,14 +208,10 @@ def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> di
 
 
 def _hold_alone(connection: Connection, name: str, owners: Iterable[int]) -> None:
-    """Wait until nobody else writes, forks or deletes these journals; until the transaction ends nobody will.
-
-    Raises:
-        UnknownJournal: one of them was deleted, so the journal `name` that read it was too.
-    """
+    """Wait until no other transaction writes, forks or deletes these journals; none will until this one ends."""
     for owner in sorted(set(owners)):
         if connection.select_held(_BY_ID, (owner,)).fetchone() is None:
-            raise UnknownJournal(name)
+            raise UnknownJournal(name)  # it was deleted, so the journal `name` that read it was too
 
 
 def _is_whole(value: object, upto: int) -> bool:
@@ -259,11 +256,6 @@ def head_of(version: object, digest: object) -> Head:
 
 
 def _head_in(connection: Connection, name: str) -> Head:
-    """Return the head of a journal.
-
-    Raises:
-        UnknownJournal: there is none of this name.
-    """
     row = connection.execute(_HEAD, (name,)).fetchone()
     if row is None:
         raise UnknownJournal(name)
@@ -271,11 +263,7 @@ def _head_in(connection: Connection, name: str) -> Head:
 
 
 def _infos_of(rows: Sequence[tuple[Any, ...]]) -> tuple[JournalInfo, ...]:
-    """Return what all rows say of their journals, in order of names.
-
-    Raises:
-        DamagedJournals: one makes no sense; it has what the others say.
-    """
+    """Return what all rows say of their journals, in order of names; raise `DamagedJournals` where one makes no sense."""
     names = {row[0]: row[1] for row in rows}
     sound: list[JournalInfo] = []
     damaged: list[str] = []
@@ -313,11 +301,6 @@ def _size(rows: Sequence[Row]) -> tuple[int, int]:
 
 
 def _require_unforked(connection: Connection, name: str, journal: int) -> None:
-    """Do nothing where no fork reads through a journal.
-
-    Raises:
-        HasForks: some do.
-    """
     forks = connection.execute("SELECT name FROM mage_journals WHERE parent = ?", (journal,)).fetchall()
     if forks:
         raise HasForks(name, tuple(sorted(fork for (fork,) in forks)))
@@ -332,12 +315,9 @@ def _add_journal(
     rows: Sequence[Row] = (),
     reads: tuple[int | None, int, int] = (None, 0, 0),
 ) -> int:
-    """Add a journal and its records, and return its number.
+    """Add a journal and its records, and return its id.
 
-    `reads` is the journal that it reads through, up to which version, and how often texts were taken out of that.
-
-    Raises:
-        NameTaken: there is one of this name.
+    `reads` is the id of the journal that it reads through, up to which version, and how often texts were taken out of that.
     """
     values = (name, *reads, head.version, bytes.fromhex(head.digest), time, time, *_size(rows))
     added = connection.execute(_ADD_JOURNAL, values).fetchone()
@@ -356,12 +336,7 @@ def _add_records(connection: Connection, journal: int, rows: Sequence[Row]) -> N
 
 
 def _replace_record(connection: Connection, journal: int, record: Record) -> None:
-    """Put a record in the place of itself with texts redacted.
-
-    Raises:
-        OtherRecord: it is not that.
-        DamagedRecord: the one that is there cannot be read.
-    """
+    """Put a record in the place of itself, of which it is a redaction."""
     place = (journal, record.version)
     row = connection.select_held(_RECORD, place).fetchone()
     if row is None:
@@ -378,7 +353,7 @@ def _forget(connection: Connection, readers: Mapping[int, int]) -> None:
     """Drop the snapshots that saw a changed record, and count the change; `readers` are what `readers_of` returns."""
     if not readers:
         return
-    # First counted, then dropped: who keeps a snapshot meanwhile is either seen here, or sees the count.
+    # First counted, then dropped: a snapshot that is kept meanwhile is either dropped here, or its writer sees the count.
     connection.executemany(
         "UPDATE mage_journals SET redactions = redactions + 1 WHERE id = ?",
         [(journal,) for journal in sorted(readers)],
@@ -393,12 +368,7 @@ class SqlStore(JournalStore):
     """A `JournalStore` in a SQL database. `open_store` opens one."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
-        """Open it, its tables made and of the newest schema.
-
-        Raises:
-            UnknownSchema: it is no store of mage, or one of a newer mage, or it cannot be read.
-            StoreUnavailable: it cannot be reached.
-        """
+        """Open it, and bring its tables to the newest schema; raises as `migrate` does."""
         self._database = database
         self._clock = clock
         self._transactions = Transactions(database)
@@ -477,7 +447,7 @@ class SqlStore(JournalStore):
             yield from self._piece(name, piece)
 
     def _piece(self, name: str, piece: Piece) -> Iterator[Record]:
-        """Yield records of one journal, a query for each run of them: nobody waits for a slow reader."""
+        """Yield records of one journal, a query for each run of them, so that no writer waits for a slow reader."""
         last, at_most = piece.after, _FEWEST
         while last < piece.upto:
             rows = self._rows(_CHUNK, piece.journal, last, piece.upto, at_most)
@@ -523,7 +493,7 @@ class SqlStore(JournalStore):
         def work(connection: Connection) -> Head:
             lineage = lineage_of(connection, name)
             _hold_alone(connection, name, [lineage.journal])
-            # a row that holds the name: whoever else wants it waits, and the name is refused where it is taken
+            # a row that holds the name: another transaction that wants it waits, and a name that is taken is refused
             held = _add_journal(connection, new, lineage.head, time)
             _require_unforked(connection, name, lineage.journal)
             connection.execute("DELETE FROM mage_journals WHERE id = ?", (held,))
@@ -562,7 +532,7 @@ class SqlStore(JournalStore):
     ) -> None:
         def work(connection: Connection) -> None:
             _hold_alone(connection, name, [lineage_of(connection, name).journal])
-            lineage = lineage_of(connection, name)  # as it is now that nobody can take out texts
+            lineage = lineage_of(connection, name)  # read again: from now on no text can be taken out
             owner = lineage.owner(version)
             if redactions not in (None, lineage.redactions):
                 raise OutdatedTexts(name)

@@ -7,7 +7,7 @@ file that takes the name. Therefore:
 - Nothing in mage opens a database file but SQLite itself, which keeps count of its descriptors (`_first_page`
   asks it for what stands in the header).
 - At the begin of each transaction, and after each COMMIT before it is acknowledged, the file, its write-ahead
-  log and the log's index must be the ones that were opened: what goes into others nobody will ever read. A
+  log and the log's index must be the ones that were opened: what is written into others is never read. A
   process that has lost the log cannot use the file any more, since SQLite goes on sharing the old index there.
 - A child may not open a file that was in use while its process forked (`mage.stores.transactions` sees to it that
   this is rare), and it closes no connection of its parent's.
@@ -77,8 +77,8 @@ _MOST_OF_A_PATH: Final = 512
 class Watched(sqlite3.Connection):
     """A `Connection` to a file whose place is watched.
 
-    Closing the last one of a file, SQLite copies its log into the file. Where these are not the ones that were
-    opened, that would overwrite what others have written: such a connection is never closed.
+    When the last connection to a file is closed, SQLite copies the log into the file. Where log and file are not the
+    ones that were opened, that would overwrite what others have written: such a connection is never closed.
     """
 
     place: Place | None = None
@@ -116,8 +116,8 @@ class _InUse:
 
     Attributes:
         beside: its log and the log's index, once they are there; `forget` says how long that holds.
-        connections: those that are open.
-        lost: whether one had to be left open: its log is not the file's any more.
+        connections: the open ones.
+        lost: whether one had to be left open, because its log is not the file's any more.
     """
 
     beside: tuple[Identity, Identity] | None = None
@@ -125,10 +125,10 @@ class _InUse:
     lost: bool = False
 
     def forget(self) -> None:
-        """Forget the log where no connection has it open: the last one that closed has removed it, as SQLite does.
+        """Forget the log where no connection has it open: SQLite removed it when the last one was closed.
 
-        One that was opened and has not read yet does not count, for it keeps nobody from removing the log. Nor does
-        one that an interrupt kept from being noted as closed.
+        A connection that has not read yet does not count, because the log can be removed beside it. Nor does one
+        that was closed without a note of it, because of an interrupt.
         """
         if not self.lost and not any(connection.has_log for connection in list(self.connections)):
             self.beside = None

@@ -27,7 +27,7 @@ from mage.stores.protocol import Home
 Answer = TypeVar("Answer")
 
 _LONGEST: Final = 2.0
-"""Seconds that a fork waits for transactions; some wait for others who hold the database."""
+"""Seconds that a fork waits for transactions, of which some wait for another process that holds the database."""
 _KEPT: Final = 5
 """Idle connections that are kept for later."""
 
@@ -202,10 +202,10 @@ if hasattr(os, "register_at_fork"):
 
 @final
 class _Lent:
-    """A connection that is in use. One that an interrupt keeps from coming back is closed with this.
+    """A connection that is in use. If an interrupt keeps it from coming back, it is closed with this object.
 
-    Python itself frees a connection of SQLite late, since it is part of a cycle, and would keep its transaction until then:
-    nobody else could write.
+    Python itself frees a connection of SQLite late, since it is part of a cycle, and no other connection could write
+    until then.
     """
 
     is_back = True
@@ -232,8 +232,8 @@ class _Lost(Exception):
 class Transactions:
     """Carries out pieces of work on a database, each in a transaction of its own.
 
-    Every error of the database comes out as a `StoreError`. A few connections that nobody uses are kept; the one
-    that was used last is used next.
+    Every error of the database comes out as a `StoreError`. A few idle connections are kept; the one that was used
+    last is used next.
     """
 
     def __init__(self, database: Database) -> None:
@@ -296,14 +296,14 @@ class Transactions:
             raise lost.fault from lost
 
     def close(self) -> None:
-        """Close every connection that nobody uses; in a fork of the process they are not ours to close."""
+        """Close every idle connection; in a fork of the process they are not ours to close."""
         self._open = False
         if self._home.is_here:
             with in_transaction():
                 self.close_idle()
 
     def close_idle(self) -> None:
-        """Close all connections that nobody uses."""
+        """Close all idle connections."""
         while self._idle:
             try:
                 lent = _Lent(self, self._idle.pop())
@@ -325,7 +325,7 @@ class Transactions:
         try:
             return self._once(work, writes)
         except _Lost:
-            self.close_idle()  # the server that this one has lost the others have lost too
+            self.close_idle()  # the others have lost the server too
         try:
             return self._once(work, writes)
         except _Lost as lost:
@@ -451,7 +451,7 @@ def migrate(transactions: Transactions) -> None:
     def step(connection: Connection) -> int:
         database.lock_schema(connection)
         version = database.version(connection)
-        if version < newest:  # else somebody else has done it meanwhile
+        if version < newest:  # else another process has done it meanwhile
             for statement in database.migrations[version]:
                 connection.execute(statement)
             version += 1
