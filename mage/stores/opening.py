@@ -14,13 +14,20 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import wraps
 from itertools import islice
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
 from weakref import WeakKeyDictionary
 
 from mage.stores.errors import BadAddress, MissingExtra
 from mage.stores.memory import MemoryStore
-from mage.stores.protocol import Clock, Home, JournalStore, checked_clock, checked_patience, now
+from mage.stores.protocol import (
+    AsyncJournalStore,
+    Clock,
+    Home,
+    JournalStore,
+    checked_clock,
+    checked_patience,
+    now,
+)
 from mage.stores.records import Record
 
 if TYPE_CHECKING:
@@ -174,7 +181,7 @@ def _awaited(
 
 
 @final
-class InThread:
+class InThread(AsyncJournalStore):
     """An `AsyncJournalStore` of any `JournalStore`, whose methods do what they do there."""
 
     def __init__(self, store: JournalStore, threads: Executor) -> None:
@@ -211,17 +218,6 @@ class InThread:
     async def close(self) -> None:
         if self._home.is_here:
             await self.over(self.store.close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        await self.close()
 
 
 def in_thread(store: JournalStore) -> InThread:

@@ -47,7 +47,7 @@ class JournalInfo:
             version that its source had from its own parent, that parent.
         forked_at: the last version that it has from its parent; 0 for one that is no fork.
         created: when it was made, in microseconds since 1970.
-        changed: when something was last appended to it.
+        changed: when records were last appended to it.
         payload: bytes of the texts of its own records, as they are kept.
         grows: how many of its own records add a step.
     """
@@ -70,12 +70,9 @@ class JournalInfo:
 @final
 @attrs.frozen
 class Snapshot:
-    """A cache of what the records up to a version lead to. Losing one loses nothing.
+    """A cache of what the records up to a version lead to: losing one loses nothing.
 
-    Attributes:
-        version: the version.
-        data: whatever its maker needs.
-        digest: `snapshot_digest` of the head at that version and of `data`: a reader checks it.
+    A reader checks the digest, which is `snapshot_digest` of the head at that version and of the data.
     """
 
     version: int
@@ -244,10 +241,14 @@ class AsyncJournalStore(Protocol):
     async def drop_snapshots(self, name: str) -> None: ...
     async def reclaim(self) -> None: ...
     async def close(self) -> None: ...
-    async def __aenter__(self) -> Self: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        await self.close()
 
 
 # -- checks ----------------------------------------------------------------------------------------------
