@@ -10,9 +10,9 @@ last; then the digest of all bytes before it.
     {"end":"03be..."}
 
 Records go with their salts and digests, and no name is in a record's digest: an imported session, under any name
-and in any store, has the digests of the exported one. Reading is strict and total: any bytes give a
-`Bundle` with a verified chain, or a `DecodeError` with the place. Of a damaged file `KeptBundle` reads every line that
-is whole: each record carries its version and digest, so the doctor says what the chain still proves.
+and in any store, has the digests of the exported one. Reading is strict and total: any bytes give a `Bundle` with a
+verified chain, or a `DecodeError` with the place. `KeptBundle` reads every whole line of a damaged file: each record has
+its version and digest, so the doctor says what the chain still proves.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Final, cast, final
+from typing import Any, Final, cast, final
 
 import attrs
 from returns.result import Failure, Result, Success
@@ -29,12 +29,11 @@ from returns.result import Failure, Result, Success
 from mage.codec.problems import DecodeError, Json, Problem
 from mage.codec.shapes import DIGEST, TEXT, WHOLE, Array, Leaf, Nullable, Object, header, header_problem
 from mage.codec.strict_json import read_json, write_json
-from mage.stores.checks import as_name, name_beside
 from mage.stores.doctor import Finding, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.errors import BadName, DamagedRecord, NameTaken, StoreError, UnknownJournal
 from mage.stores.folding import GROW, fold
-from mage.stores.protocol import JournalInfo, JournalStore
-from mage.stores.records import NOTHING, Head, Record, Redacted, read_parts, verify
+from mage.stores.protocol import JournalInfo, JournalStore, as_name, name_beside
+from mage.stores.records import NOTHING, Head, Record, flat_parts, read_parts, verify
 
 BUNDLE_FORMAT: Final = "mage-bundle"
 _VERSION: Final = 1
@@ -56,14 +55,9 @@ _END: Final = Object({"end": DIGEST})
 @final
 @attrs.frozen
 class Bundled:
-    """A journal of a bundle.
+    """A journal of a bundle, with the name that it had where it was exported; see `JournalInfo`.
 
-    Attributes:
-        name: its name where it was exported.
-        parent: the name of the journal of the bundle that it reads through; None where it is no fork.
-        forked_at: the last version that it has from its parent; 0 where it is no fork.
-        records: its own records, in order.
-        head: its last version.
+    Its parent is a journal of the bundle, and the records are its own.
     """
 
     name: str
@@ -76,11 +70,7 @@ class Bundled:
 @final
 @attrs.frozen
 class Bundle:
-    """An exported session, and the journals that it reads through, where they were exported, too.
-
-    Attributes:
-        journals: a parent before its forks, the session last.
-    """
+    """An exported session, the last of the journals; before it the journals that it reads through, each a fork of the one before."""
 
     journals: tuple[Bundled, ...]
 
@@ -93,20 +83,11 @@ class Bundle:
     def flat(self) -> Bundle:
         """The same session as one journal that is no fork. Cost: O(records)."""
         records: list[Record] = []
-        for journal in self.lineage:
+        for journal in self.journals:
             del records[journal.forked_at :]
             records += journal.records
         session = self.session
         return Bundle((Bundled(session.name, None, 0, tuple(records), session.head),))
-
-    @property
-    def lineage(self) -> tuple[Bundled, ...]:
-        """The session and the journals that it reads through, oldest first. Cost: O(journals)."""
-        named = {journal.name: journal for journal in self.journals}
-        line = [self.session]
-        while line[-1].parent is not None:
-            line.append(named[line[-1].parent])
-        return tuple(reversed(line))
 
 
 def pack(store: JournalStore, name: str, *, lineage: bool = False) -> Bundle:
@@ -160,7 +141,7 @@ def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
     """Make the session of a bundle in a store, as `name`, and the journals that it reads through, as `names_for` says.
 
     Where the store has such a journal already, with the same records up to the fork, the session becomes a fork
-    of that. After a failure the journals made so far are deleted, but for those that others have written on.
+    of that. After a failure the journals made so far are deleted, but for one that has been written on meanwhile.
 
     Returns:
         The session's head: that of the bundle. Cost: O(records), and some calls of the store a journal.
@@ -200,7 +181,7 @@ def names_for(bundle: Bundle, name: str) -> dict[str, str]:
 def _with_shared(bundle: Bundle) -> Iterator[tuple[Bundled, Head | None]]:
     """Yield each journal, a parent before its fork, with the head up to which the fork reads it; None for the session."""
     heads: list[Head] = []
-    for journal, fork in pairwise(bundle.lineage):
+    for journal, fork in pairwise(bundle.journals):
         del heads[journal.forked_at :]
         heads += [record.head for record in journal.records]
         yield journal, heads[fork.forked_at - 1]
@@ -241,23 +222,12 @@ def encode_bundle(bundle: Bundle) -> Iterator[bytes]:
 def _lines(bundle: Bundle) -> Iterator[bytes]:
     yield _line({"format": BUNDLE_FORMAT, "version": _VERSION, "journals": len(bundle.journals)})
     for journal in bundle.journals:
+        place = {"journal": journal.name, "parent": journal.parent, "forked_at": journal.forked_at}
         head = {"version": journal.head.version, "digest": journal.head.digest}
-        yield _line(
-            {
-                "journal": journal.name,
-                "parent": journal.parent,
-                "forked_at": journal.forked_at,
-                "head": head,
-            }
-        )
+        yield _line({**place, "head": head})
         for record in journal.records:
-            parts = [
-                text
-                for part in record.parts
-                for text in (("", part.digest) if isinstance(part, Redacted) else (part.salt, part.text))
-            ]
-            body = read_json(record.body.encode())
-            yield _line({"record": record.version, "body": body, "parts": parts, "digest": record.digest})
+            said = {"body": read_json(record.body.encode()), "parts": flat_parts(record.parts)}
+            yield _line({"record": record.version, **said, "digest": record.digest})
 
 
 def _line(document: object) -> bytes:
@@ -310,13 +280,12 @@ class _Reader:
         problem = header_problem(first, BUNDLE_FORMAT) or _HEADER.problem(first)
         if problem is not None:
             raise _Wrong(problem)
-        count = cast("int", cast("dict[str, Json]", first)["journals"])
+        count = cast("dict[str, Any]", first)["journals"]
         if count == 0:
             raise _wrong("a bundle has at least one journal")
         journals = tuple([self._journal() for _ in range(count)])
         before = self._start
-        end = self._shaped(_END)["end"]
-        if end != hashlib.sha256(self._data[:before]).hexdigest():
+        if self._shaped(_END)["end"] != hashlib.sha256(self._data[:before]).hexdigest():
             raise _wrong("some byte before this line is not the one that was written")
         if self._start != len(self._data):
             raise _wrong("something follows the end")
@@ -324,10 +293,8 @@ class _Reader:
 
     def _journal(self) -> Bundled:
         document = self._shaped(JOURNAL)
-        name, parent = cast("str", document["journal"]), cast("str | None", document["parent"])
-        forked_at = cast("int", document["forked_at"])
-        said = cast("dict[str, Json]", document["head"])
-        head = Head(cast("int", said["version"]), cast("str", said["digest"]))
+        name, parent, forked_at = document["journal"], document["parent"], document["forked_at"]
+        head = Head(document["head"]["version"], document["head"]["digest"])
         try:
             as_name(name)
         except BadName as bad:
@@ -337,15 +304,14 @@ class _Reader:
         before = self._fork_point(parent, forked_at)
         if head.version < max(1, forked_at):
             raise _wrong("its head is before its beginning")
-        records: list[Record] = []
         try:
-            records.extend(verify(before, self._records(head.version - forked_at), head))
+            records = tuple(verify(before, self._records(head.version - forked_at), head))
         except DamagedRecord as damaged:
             raise _wrong(str(damaged)) from damaged
         del self._heads[forked_at:]
         self._heads += [record.head for record in records]
         self._names[name] = None
-        return Bundled(name, parent, forked_at, tuple(records), head)
+        return Bundled(name, parent, forked_at, records, head)
 
     def _fork_point(self, parent: str | None, forked_at: int) -> Head:
         if parent is not None and parent not in self._names:
@@ -367,15 +333,14 @@ class _Reader:
             if isinstance(parts, Problem):
                 raise _Wrong(parts.below(".parts"))
             body = write_json(document["body"]).decode()
-            version, digest = cast("int", document["record"]), cast("str", document["digest"])
-            yield Record(version, body, parts, digest)
+            yield Record(document["record"], body, parts, document["digest"])
 
-    def _shaped(self, shape: Object) -> dict[str, Json]:
+    def _shaped(self, shape: Object) -> dict[str, Any]:
         document = self._document()
         problem = shape.problem(document)
         if problem is not None:
             raise _Wrong(problem)
-        return cast("dict[str, Json]", document)
+        return cast("dict[str, Any]", document)
 
     def _document(self) -> Json:
         self.line += 1
@@ -411,15 +376,10 @@ class _Journal:
     name: object = None
     parent: object = None
     forked_at: int | None = None
-    head: object = None
-    digest: object = None
+    head: int | None = None
+    digest: bytes | None = None
     rows: list[Row] = attrs.field(factory=list)
     last: int = 0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the record was read that the journal's line calls the last."""
-        return isinstance(self.head, int) and self.last >= self.head
 
     def kept(self) -> KeptJournal:
         """Return its row, with values that raise no finding where a bundle has none."""
@@ -458,45 +418,33 @@ class KeptBundle:
 
     def _read(self, number: int, line: bytes) -> None:
         document = read_json(line)
-        if isinstance(document, Problem):
-            problem: Problem | None = document
-        elif isinstance(document, dict) and JOURNAL.problem(document) is None:
-            return self._begin(document)
+        if not isinstance(document, Problem) and JOURNAL.problem(document) is None:
+            self._begin(cast("dict[str, Any]", document))
         elif isinstance(document, dict) and "end" in document:
             self._ends = True
-            return None
         else:
-            problem = RECORD.problem(document)
-        if problem is None:
-            return self._add(cast("dict[str, Json]", document))
-        if number > 1:  # the other lines say all that the first one does
-            self._lose(problem, number)
-        return None
+            problem = document if isinstance(document, Problem) else RECORD.problem(document)
+            if problem is None:
+                self._add(cast("dict[str, Any]", document))
+            elif number > 1:  # the other lines say all that the first one does
+                self._lose(problem, number)
 
-    def _begin(self, document: dict[str, Json]) -> None:
-        said = cast("dict[str, Json]", document["head"])
-        name, parent = document["journal"], document["parent"]
-        journal = _Journal(
-            id=len(self._found),
-            name=name,
-            parent=parent if parent is None else self._ids.get(parent, parent),
-            forked_at=cast("int", document["forked_at"]),
-            head=said["version"],
-            digest=bytes.fromhex(cast("str", said["digest"])),
-            last=cast("int", document["forked_at"]),
-        )
-        self._ids[name] = journal.id
-        self._found.append(journal)
+    def _begin(self, document: dict[str, Any]) -> None:
+        name, parent, forked_at = document["journal"], document["parent"], document["forked_at"]
+        through = parent if parent is None else self._ids.get(parent, parent)
+        head, digest = document["head"]["version"], bytes.fromhex(document["head"]["digest"])
+        self._ids[name] = len(self._found)
+        self._found.append(_Journal(len(self._found), name, through, forked_at, head, digest, last=forked_at))
 
-    def _add(self, document: dict[str, Json]) -> None:
+    def _add(self, document: dict[str, Any]) -> None:
         journal = self._found[-1] if self._found else self._unnamed()
-        version = cast("int", document["record"])
+        version: int = document["record"]
         if journal.forked_at is None:  # its own line was lost: its records go on from those above
             journal.forked_at = max(version - 1, 0) if journal.parent is not None else 0
         journal.last = max(version, journal.last)
         body = write_json(document["body"]).decode(errors="surrogatepass")
-        digest = bytes.fromhex(cast("str", document["digest"]))
-        journal.rows.append((version, body, write_json(document["parts"]), digest))
+        parts, digest = write_json(document["parts"]), bytes.fromhex(document["digest"])
+        journal.rows.append((version, body, parts, digest))
 
     def _unnamed(self) -> _Journal:
         parent = self._found[-1].id if self._found else None
@@ -505,28 +453,23 @@ class KeptBundle:
 
     def _lose(self, problem: Problem, number: int) -> None:
         """Note a line that cannot be read: the line of a journal where one is due, else that of a record."""
-        error: DecodeError = problem.at_line(number, 0)
-        if not self._found or self._found[-1].is_complete:
+        error = problem.at_line(number, 0)
+        journal = self._found[-1] if self._found else None
+        if journal is None or (journal.head is not None and journal.last >= journal.head):
             self.findings.append(Finding(None, None, "damaged line", str(error)))
             self._unnamed()
-            return
-        journal = self._found[-1]
-        journal.last += 1
-        journal.rows.append((journal.last, error, None, None))
+        else:
+            journal.last += 1
+            journal.rows.append((journal.last, error, None, None))
 
     def rows(self, journal: object) -> Iterator[Row]:
-        """See `Kept.rows`."""
         found = next(each for each in self._found if each.id == journal)
-        yield from sorted(found.rows, key=_version)
+        yield from sorted(found.rows, key=lambda row: cast("int", row[0]))
 
     def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
-        """See `Kept.snapshots`: a bundle has none."""
+        """Yield nothing: a bundle has no snapshots."""
         yield from ()
 
     def strays(self) -> Sequence[Stray]:
-        """See `Kept.strays`: each record stands below its journal."""
+        """Return nothing: each record stands below its journal."""
         return ()
-
-
-def _version(row: Row) -> int:
-    return cast("int", row[0])

@@ -31,7 +31,7 @@ from mage.stores import (
     seal,
     verify,
 )
-from mage.stores.checks import name_beside
+from mage.stores.protocol import name_beside
 from mage.testing import journals
 from mage.testing.stores import chain, following, recorded, salts, state_of
 

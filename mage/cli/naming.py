@@ -26,7 +26,7 @@ import attrs
 from mage.cli.files import exists
 from mage.cli.output import Refused
 from mage.render.text import printable
-from mage.stores import checks
+from mage.stores import protocol
 from mage.stores.errors import BadName
 from mage.stores.opening import without_password
 
@@ -191,7 +191,7 @@ def checked_name(name: str) -> str:
         Refused: none can have it, and why.
     """
     try:
-        return checks.as_name(name)
+        return protocol.as_name(name)
     except BadName as error:
         raise Refused(str(error)) from None
 

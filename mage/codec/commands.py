@@ -159,7 +159,7 @@ def read_command(data: bytes) -> Command | Problem:
     document = read_json(data)
     if isinstance(document, Problem):
         return document
-    return COMMAND.problem(document) or _command_of(cast("CommandDocument", document))
+    return COMMAND.problem(document) or command_from(cast("CommandDocument", document))
 
 
 def command_document(command: Command) -> CommandDocument:
@@ -195,7 +195,7 @@ def command_document(command: Command) -> CommandDocument:
             assert_never(command)
 
 
-def _command_of(document: CommandDocument) -> Command:
+def command_from(document: CommandDocument) -> Command:
     """Return the command that fits the shape `COMMAND`."""
     match document["op"]:
         case "start":

@@ -50,7 +50,7 @@ from mage.render import Meter
 from mage.session import Entry
 from mage.session.reading import Readable
 from mage.stores import Head
-from mage.stores.processes import Home
+from mage.stores.protocol import Home
 from mage.tokens import TokenCounter
 
 S = TypeVar("S", bound=Readable)

@@ -50,8 +50,8 @@ from mage.stores import (
     open_store,
     random_salt,
 )
-from mage.stores.processes import Home
-from mage.stores.threads import opened_in_thread, to_its_end
+from mage.stores.opening import opened_in_thread, to_its_end
+from mage.stores.protocol import Home
 
 Answer = TypeVar("Answer")
 

@@ -68,7 +68,7 @@ from mage.stores import (
     seal,
     snapshot_digest,
 )
-from mage.stores.checks import as_name
+from mage.stores.protocol import as_name
 
 Answer = TypeVar("Answer")
 _Verdict: TypeAlias = Verdict | Metered[Verdict]

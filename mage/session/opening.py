@@ -14,8 +14,8 @@ from mage.session.asks import Create, HeadOf, Tell
 from mage.session.errors import OtherTask
 from mage.session.loading import Loaded, Slot, has_task, load, require_end
 from mage.stores import NOTHING, BadMeta, Clock, Head, NameTaken, Salts, UnknownJournal, draft, seal
-from mage.stores.checks import as_name
-from mage.stores.sources import checked_clock, checked_salts
+from mage.stores.protocol import as_name, checked_clock
+from mage.stores.records import checked_salts
 
 Meta: TypeAlias = Mapping[str, object]
 """What a host keeps beside a command: a JSON object."""

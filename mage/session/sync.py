@@ -38,7 +38,7 @@ from mage.session.opening import SNAPSHOT_EVERY, Meta, Settings, beginning
 from mage.session.reading import Moment, Readable
 from mage.session.telling import Hook, as_hooks, tell
 from mage.stores import Clock, Head, JournalStore, Note, Salts, now, open_store, random_salt
-from mage.stores.processes import Home
+from mage.stores.protocol import Home
 
 Answer = TypeVar("Answer")
 

@@ -36,8 +36,16 @@ from mage.stores.errors import (
 )
 from mage.stores.folding import NOTE, Note, command_of, draft, fold, meta_of, operation_of, text_names
 from mage.stores.memory import MemoryStore
-from mage.stores.opening import open_store
-from mage.stores.protocol import AsyncJournalStore, JournalInfo, JournalStore, Snapshot, snapshot_digest
+from mage.stores.opening import InThread, in_thread, open_store
+from mage.stores.protocol import (
+    AsyncJournalStore,
+    Clock,
+    JournalInfo,
+    JournalStore,
+    Snapshot,
+    now,
+    snapshot_digest,
+)
 from mage.stores.records import (
     NOTHING,
     Draft,
@@ -46,14 +54,14 @@ from mage.stores.records import (
     Plain,
     Record,
     Redacted,
+    Salts,
+    random_salt,
     read_parts,
     redacted,
     seal,
     verify,
     write_parts,
 )
-from mage.stores.sources import Clock, Salts, now, random_salt
-from mage.stores.threads import InThread, in_thread
 
 __all__ = [
     "NOTE",

@@ -1,4 +1,7 @@
-"""What a store can refuse, and what can go wrong below it. Each says what to do; all are `MageError`s."""
+"""What a store refuses, and what can go wrong below it. Each message says what to do; all are `MageError`s.
+
+A store that is shown as `url` is shown without its password.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,11 @@ if TYPE_CHECKING:
     from mage.stores.records import Head
 
 
+def _shown(name: str) -> str:
+    """Spell a name in quotes on one line, as far as one reads."""
+    return ascii(short(name, 80)) if not name.isprintable() else repr(short(name, 80))
+
+
 class StoreError(MageError):
     """The root of everything that a store raises on purpose."""
 
@@ -21,12 +29,7 @@ class StoreError(MageError):
 @final
 @attrs.define
 class BadName(StoreError, ValueError):
-    """A journal cannot have this name.
-
-    Attributes:
-        name: what was given.
-        reason: what is wrong with it.
-    """
+    """A journal cannot have this name."""
 
     name: str
     reason: str
@@ -60,13 +63,7 @@ class UnknownJournal(StoreError, LookupError):
 @final
 @attrs.define
 class UnknownVersion(StoreError, LookupError):
-    """A journal does not have this version.
-
-    Attributes:
-        name: the journal.
-        version: what was asked for.
-        head: its last version; the first is 1.
-    """
+    """A journal, whose versions are 1 to `head`, does not have this `version`."""
 
     name: str
     version: int
@@ -99,12 +96,7 @@ class Conflict(StoreError):
 @final
 @attrs.define
 class HasForks(StoreError):
-    """A journal cannot be deleted while forks read through it.
-
-    Attributes:
-        name: the journal.
-        forks: the journals that start at a version of it.
-    """
+    """A journal cannot be deleted or renamed while these `forks` read through it."""
 
     name: str
     forks: tuple[str, ...]
@@ -117,12 +109,7 @@ class HasForks(StoreError):
 @final
 @attrs.define
 class DamagedRecord(StoreError):
-    """A record is not what was written, or not where it was written.
-
-    Attributes:
-        version: of the record, or of the one that is missing.
-        reason: what is wrong.
-    """
+    """The record of this `version` is not what was written, not where it was written, or missing."""
 
     version: int
     reason: str
@@ -149,11 +136,7 @@ class OtherRecord(StoreError, ValueError):
 @final
 @attrs.define
 class OutdatedTexts(StoreError):
-    """Texts were taken out of a journal since the state was read that a snapshot was made of. It is not kept.
-
-    Attributes:
-        name: the journal.
-    """
+    """Texts were taken out of a journal since the state of a snapshot was read. The snapshot is not kept."""
 
     name: str
 
@@ -167,7 +150,7 @@ class OutdatedTexts(StoreError):
 @final
 @attrs.define
 class BadMeta(StoreError, ValueError):
-    """What should go with a record is no JSON object."""
+    """The meta of a record is no JSON object."""
 
     reason: str
 
@@ -192,12 +175,7 @@ class BadNote(StoreError, ValueError):
 @final
 @attrs.define
 class BadSource(StoreError, ValueError):
-    """What should give times or salts gave something else, or a patience is none. Nothing was written.
-
-    Attributes:
-        source: `"clock"`, `"salts"` or `"patience"`.
-        reason: what it should give, and what it gave.
-    """
+    """A `source`, which is `"clock"`, `"salts"` or `"patience"`, gave something else. Nothing was written."""
 
     source: str
     reason: str
@@ -209,12 +187,7 @@ class BadSource(StoreError, ValueError):
 @final
 @attrs.define
 class BadAddress(StoreError, ValueError):
-    """A store's URL says no store.
-
-    Attributes:
-        url: what was given, without any password.
-        reason: what is wrong with it.
-    """
+    """A store's URL says no store."""
 
     url: str
     reason: str
@@ -226,12 +199,7 @@ class BadAddress(StoreError, ValueError):
 @final
 @attrs.define
 class MissingExtra(StoreError, ImportError):
-    """A store needs a package that is not installed.
-
-    Attributes:
-        what: the kind of store.
-        extra: the extra that brings what it needs.
-    """
+    """A store, of the kind `what`, needs a package that is not installed; `extra` brings it."""
 
     what: str
     extra: str
@@ -243,12 +211,7 @@ class MissingExtra(StoreError, ImportError):
 @final
 @attrs.define
 class UnknownSchema(StoreError):
-    """A file or a database is no store of mage, or one of a newer mage. It was left as it is.
-
-    Attributes:
-        url: which, without any password.
-        reason: what was found.
-    """
+    """A file or a database is no store of mage, or one of a newer mage. It was left as it is."""
 
     url: str
     reason: str
@@ -259,11 +222,7 @@ class UnknownSchema(StoreError):
 
 @attrs.define
 class DamagedStore(StoreError):
-    """The database itself cannot be read where it should be: its file was torn or overwritten.
-
-    Attributes:
-        reason: what the database says.
-    """
+    """The database itself cannot be read where it should be: its file was torn or overwritten."""
 
     reason: str
 
@@ -279,7 +238,7 @@ class DamagedJournals(DamagedStore):
 
     Attributes:
         sound: the others, in order of names.
-        damaged: for each damaged one which it is, and what is wrong.
+        damaged: for each damaged one its name and what is wrong.
     """
 
     def __init__(self, sound: tuple[JournalInfo, ...], damaged: tuple[str, ...]) -> None:
@@ -287,17 +246,17 @@ class DamagedJournals(DamagedStore):
         self.damaged = damaged
         more = f", and {len(damaged) - _NAMED} more" if len(damaged) > _NAMED else ""
         super().__init__("; ".join(damaged[:_NAMED]) + more)
-        self.args = (sound, damaged)  # what makes it again, where it is copied or pickled
+        self.args = (sound, damaged)  # a copy, and an unpickled one, is made of these
+
+
+_NAMED: Final = 5
+"""Damaged journals that a message names."""
 
 
 @final
 @attrs.define
 class StoreFull(StoreError):
-    """There is no room to write. Nothing of the operation was written; make room and try again.
-
-    Attributes:
-        reason: what the database says.
-    """
+    """There is no room to write. Nothing of the operation was written; make room and try again."""
 
     reason: str
 
@@ -310,10 +269,8 @@ class StoreFull(StoreError):
 class StoreUnavailable(StoreError):
     """The store cannot be reached or written now.
 
-    Attributes:
-        reason: what happened.
-        in_doubt: whether it may have been written all the same: read the head and compare. Where False,
-            nothing was written.
+    Where `in_doubt` is True, the operation may have been written all the same: read the head and compare. Where
+    it is False, nothing was written.
     """
 
     reason: str
@@ -328,12 +285,12 @@ class StoreUnavailable(StoreError):
 @final
 @attrs.define
 class WrongProcess(StoreError):
-    """Something is used in a fork of the process that it was opened in, which has none of its locks. Nothing was done.
+    """A child that was forked off uses `what` its parent opened, and has none of its locks. Nothing was done.
 
     Attributes:
-        what: was opened.
-        opened_in: the process that it was opened in.
-        used_in: the process that it is used in.
+        what: what was opened.
+        opened_in: the number of the process that opened it.
+        used_in: the number of the process that uses it.
         advice: what to do.
     """
 
@@ -347,12 +304,3 @@ class WrongProcess(StoreError):
             f"{self.what} was opened in process {self.opened_in}, and this is process {self.used_in}, a fork"
             f" of it: {self.advice}"
         )
-
-
-_NAMED: Final = 5
-"""Damaged journals that a message names."""
-
-
-def _shown(name: str) -> str:
-    """Spell a name in quotes on one line, as far as one reads."""
-    return ascii(short(name, 80)) if not name.isprintable() else repr(short(name, 80))

@@ -15,6 +15,7 @@ The body of a record is one of these, in this spelling and no other:
     {"op":"fold","first":0,"last":3}    text
     {"op":"note","kind":"decided"}      note
 
+Such a body is a command in the spelling of `mage.codec`, without its texts and its digest, and of a verdict the verdict.
 A note folds to no change: an agent's run keeps its answers and intents so, in order with its commands.
 A grow that is merged stores no payload again. A verdict or a fold stores no digest of its question: the writer held the
 very head that the verdict was recorded on, which says more; folding takes the state's own digest. So a text
@@ -25,34 +26,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final, TypeAlias, assert_never, cast, final
+from typing import Any, Final, TypeAlias, cast, final
 
 import attrs
 from returns.result import Success
 
+from mage.codec.commands import command_document, command_from
 from mage.codec.problems import Problem
 from mage.codec.shapes import FLAG, WHOLE, Leaf, Nullable, name, tagged
 from mage.codec.strict_json import read_json, write_json
-from mage.engine.errors import MageError, require_id
+from mage.codec.verdicts import verdict_of
+from mage.engine.errors import MageError
 from mage.engine.folding import fold_request
 from mage.engine.ids import StepId
-from mage.engine.journal import (
-    Accept,
-    ApplyVerdict,
-    Command,
-    Compress,
-    Fold,
-    Grow,
-    Instruct,
-    Retext,
-    Revise,
-    Start,
-    apply,
-)
+from mage.engine.journal import ApplyVerdict, Command, Fold, Grow, apply
 from mage.engine.machine import Active, State, Unverified
-from mage.engine.nodes import FAULTS, KINDS, Failed, Fault, Kind, Passed, Verdict, as_fault, as_kind
+from mage.engine.nodes import FAULTS, KINDS
 from mage.engine.text import as_text
 from mage.stores.errors import BadMeta, BadNote, DamagedRecord
 from mage.stores.records import Draft, Record, Redacted
@@ -130,52 +121,28 @@ def draft(state: State | None, command: Command | Note, meta: Mapping[str, objec
         BadNote: the note's kind is none.
         BadMeta: `meta` is no JSON object, or one nested more than 100 deep.
     """
-    body, texts = _spelled_note(command) if isinstance(command, Note) else _spelled(state, command)
-    return Draft(write_json(body).decode(), (*[as_text(text) for text in texts], _meta(meta)))
+    body = _spelled_note(command) if isinstance(command, Note) else _spelled(state, command)
+    texts = [cast("str", body.pop(name)) for name in _TEXTS.get(str(body["op"]), ())]
+    return Draft(write_json(body).decode(), (*texts, _meta(meta)))
 
 
-def _spelled_note(note: Note) -> tuple[dict[str, object], tuple[str, ...]]:
+def _spelled_note(note: Note) -> dict[str, object]:
     if not _is_note_kind(note.kind):
         raise BadNote(str(note.kind))
-    return {"op": "note", "kind": note.kind}, (note.text,)
+    return {"op": "note", "kind": note.kind, "note": as_text(note.text)}
 
 
-def _spelled(state: State | None, command: Command) -> tuple[dict[str, object], tuple[str, ...]]:
-    match command:
-        case Start(task=task):
-            return {"op": "start"}, (task,)
-        case Instruct(text=text, standing=standing):
-            return {"op": "instruct", "standing": bool(standing)}, (text,)
-        case Grow():
-            return _spelled_grow(state, command)
-        case Compress(text=text, kind=kind):
-            return {"op": "compress", "kind": as_kind(kind)}, (text,)
-        case Retext(text=text):
-            return {"op": "retext"}, (text,)
-        case ApplyVerdict(verdict=verdict):
-            return _spelled_verdict(verdict)
-        case Accept():
-            return {"op": "accept"}, ()
-        case Revise(boundary=boundary, lesson=lesson):
-            return {"op": "revise", "boundary": require_id(boundary)}, (lesson,)
-        case Fold(first=first, last=last, text=text):
-            return {"op": "fold", "first": require_id(first), "last": require_id(last)}, (text,)
-        case _:
-            assert_never(command)
-
-
-def _spelled_grow(state: State | None, grow: Grow) -> tuple[dict[str, object], tuple[str, ...]]:
-    known = _known_child(state, as_text(grow.action), as_text(grow.observation))
-    if known is not None:
-        return {"op": "walk", "step": known}, ()
-    return {"op": "grow"}, (grow.action, grow.observation)
-
-
-def _spelled_verdict(verdict: Verdict) -> tuple[dict[str, object], tuple[str, ...]]:
-    if isinstance(verdict, Passed):
-        return {"op": "pass"}, ()
-    boundary = None if verdict.boundary is None else require_id(verdict.boundary)
-    return {"op": "fail", "fault": as_fault(verdict.fault), "boundary": boundary}, (verdict.feedback,)
+def _spelled(state: State | None, command: Command) -> dict[str, object]:
+    """Return the body of a command, its texts in it."""
+    body = cast("dict[str, object]", command_document(command))
+    if isinstance(command, Grow):
+        known = _known_child(state, str(body["action"]), str(body["observation"]))
+        return body if known is None else {"op": "walk", "step": known}
+    if isinstance(command, ApplyVerdict):
+        verdict = cast("dict[str, object]", body["verdict"])
+        return {"op": "pass" if verdict.pop("type") == "passed" else "fail", **verdict}
+    body.pop("digest", None)
+    return body
 
 
 def _known_child(state: State | None, action: str, observation: str) -> StepId | None:
@@ -212,7 +179,7 @@ def _containers(outer: _Container) -> list[_Container]:
 _Container: TypeAlias = dict[str, object] | list[object] | tuple[object, ...]
 
 _DEEPEST: Final = 100
-"""So deep meta can be nested: whoever reads it, on whichever stack, can read that."""
+"""Levels of nesting of meta: so many can be read on any stack."""
 _SPELLER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -238,25 +205,15 @@ def meta_of(record: Record) -> dict[str, object]:
     return cast("dict[str, object]", meta)
 
 
-_Build: TypeAlias = Callable[[State | None, tuple[str, ...]], Command | Note | str]
-
-
 @final
 @attrs.frozen
 class _Body:
-    """What a body says.
-
-    Attributes:
-        op: its operation.
-        texts: the names of the texts that it takes.
-        kind: of a note, its kind; else empty.
-        build: makes the command of the state before it and of the texts; a string says why there is none.
-    """
+    """A body: its operation, the fields beside it, the names of the texts that it takes; of a note its kind, else ""."""
 
     op: str
+    fields: dict[str, Any]
     texts: tuple[str, ...]
     kind: str
-    build: _Build
 
 
 @lru_cache(maxsize=4096)
@@ -265,50 +222,38 @@ def _read_body(body: str) -> _Body | Problem:
     problem = document if isinstance(document, Problem) else _BODY.problem(document)
     if problem is not None:
         return problem
-    fields = cast("dict[str, str | int | None]", document)
-    op = cast("str", fields["op"])
-    if write_json({key: fields[key] for key in _BODY.cases[op].fields}).decode() != body:
+    fields = cast("dict[str, Any]", document)
+    op = fields.pop("op")
+    ordered = {"op": op, **{key: fields[key] for key in _BODY.cases[op].fields if key != "op"}}
+    if write_json(ordered).decode() != body:
         return Problem("", "not in the spelling that mage writes")
-    kind = cast("str", fields["kind"]) if op == "note" else ""
-    build = _noting(kind) if kind else _builder(op, fields)
-    return _Body(op, _TEXTS.get(op, ()), kind, build)
+    return _Body(op, fields, _TEXTS.get(op, ()), fields["kind"] if op == "note" else "")
 
 
-_PLAIN: Final[Mapping[str, Callable[..., Command]]] = {"start": Start, "retext": Retext, "accept": Accept}
-"""Operations that nothing but their texts is said of."""
-
-
-def _builder(op: str, fields: Mapping[str, str | int | None]) -> _Build:
-    """Return what makes the command of a body that says these `fields`."""
-    if op in _PLAIN:
-        plain, count = _PLAIN[op], len(_TEXTS.get(op, ()))
-        return lambda _, texts: plain(*texts[:count])
-    match op:
-        case "instruct":
-            return lambda _, texts: Instruct(texts[0], bool(fields["standing"]))
+def _command_in(state: State | None, body: _Body, texts: tuple[str, ...]) -> Command | Note | str:
+    """Return the command that a body and its texts say in the state before it; a string says why there is none."""
+    match body.op:
         case "grow":
-            return _growing
+            known = _known_child(state, texts[0], texts[1])
+            if known is not None:
+                return f"it says that it adds a step, but step {known} has the same content"
+            return Grow(texts[0], texts[1])
         case "walk":
-            return lambda state, _: _walking(state, StepId(cast("int", fields["step"])))
-        case "compress":
-            return lambda _, texts: Compress(texts[0], cast("Kind", fields["kind"]))
-        case "pass":
-            return lambda state, _: _judging(state, Passed())
-        case "fail":
-            fault, origin = cast("Fault", fields["fault"]), cast("StepId | None", fields["boundary"])
-            return lambda state, texts: _judging(state, Failed(texts[0], fault, origin))
+            return _walking(state, StepId(body.fields["step"]))
+        case "note":
+            return (
+                "it is a note, and the journal has not begun" if state is None else Note(body.kind, texts[0])
+            )
+        case "pass" | "fail":
+            if not isinstance(state, Unverified):
+                return "it is a verdict, but no summary is pending"
+            said = {"type": f"{body.op}ed", **body.fields, **dict(zip(body.texts, texts, strict=True))}
+            return ApplyVerdict(verdict_of(cast("Any", said)), state.digest)
         case "fold":
-            first, last = StepId(cast("int", fields["first"])), StepId(cast("int", fields["last"]))
-            return lambda state, texts: _folding(state, first, last, texts[0])
+            return _folding(state, StepId(body.fields["first"]), StepId(body.fields["last"]), texts[0])
         case _:
-            return lambda _, texts: Revise(StepId(cast("int", fields["boundary"])), texts[0])
-
-
-def _growing(state: State | None, texts: tuple[str, ...]) -> Command | str:
-    known = _known_child(state, texts[0], texts[1])
-    if known is not None:
-        return f"it says that it adds a step, but step {known} has the same content"
-    return Grow(texts[0], texts[1])
+            said = {"op": body.op, **body.fields, **dict(zip(body.texts, texts, strict=True))}
+            return command_from(cast("Any", said))
 
 
 def _walking(state: State | None, step: StepId) -> Command | str:
@@ -317,27 +262,12 @@ def _walking(state: State | None, step: StepId) -> Command | str:
     return Grow(*state.tree.step(step).content)
 
 
-def _judging(state: State | None, verdict: Passed | Failed) -> Command | str:
-    if not isinstance(state, Unverified):
-        return "it is a verdict, but no summary is pending"
-    return ApplyVerdict(verdict, state.digest)
-
-
 def _folding(state: State | None, first: StepId, last: StepId, text: str) -> Command | str:
     if not isinstance(state, Active):
         return "it is a fold, and the summary head is not trusted"
     request = fold_request(state, first, last, text)
     asked = request.value_or(None)
     return str(request.failure()) if asked is None else Fold(first, last, text, asked.digest)
-
-
-def _noting(kind: str) -> _Build:
-    """Return what makes a note of this kind."""
-
-    def build(state: State | None, texts: tuple[str, ...]) -> Note | str:
-        return "it is a note, and the journal has not begun" if state is None else Note(kind, texts[0])
-
-    return build
 
 
 def _body_of(record: Record) -> _Body:
@@ -376,7 +306,7 @@ def command_of(state: State | None, record: Record) -> Command | Note:
     """
     body = _body_of(record)
     texts = record.parts[: len(body.texts)]  # the last part is its meta
-    command = body.build(state, tuple([part.text for part in texts]))
+    command = _command_in(state, body, tuple([part.text for part in texts]))
     if isinstance(command, str):
         raise DamagedRecord(record.version, command)
     return command

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from threading import RLock
-from types import TracebackType
-from typing import Self, final
+from typing import final
 
 import attrs
 
-from mage.stores.checks import as_name, beginning, following, payload_of, require_range, require_same
 from mage.stores.errors import (
     Conflict,
     HasForks,
@@ -20,10 +18,22 @@ from mage.stores.errors import (
     UnknownJournal,
     UnknownVersion,
 )
-from mage.stores.processes import Home
-from mage.stores.protocol import JournalInfo, Snapshot
-from mage.stores.records import Head, Record
-from mage.stores.sources import Clock, checked_clock, now
+from mage.stores.folding import GROW
+from mage.stores.protocol import (
+    Clock,
+    Home,
+    JournalInfo,
+    JournalStore,
+    Snapshot,
+    as_name,
+    beginning,
+    checked_clock,
+    following,
+    now,
+    require_range,
+    require_same,
+)
+from mage.stores.records import Head, Record, write_parts
 
 
 @final
@@ -56,7 +66,7 @@ class _Journal:
 
 
 @final
-class MemoryStore:
+class MemoryStore(JournalStore):
     """The reference of `JournalStore`: the same promises, as far as memory can keep them."""
 
     def __init__(self, *, clock: Clock = now) -> None:
@@ -67,12 +77,10 @@ class MemoryStore:
         self._open = True
 
     def create(self, name: str, records: Iterable[Record]) -> Head:
-        """See `JournalStore.create`."""
         checked = beginning(records)
         return self._add(as_name(name), None, 0, list(checked)).records[-1].head
 
     def fork(self, source: str, name: str, at: int) -> Head:
-        """See `JournalStore.fork`."""
         with self._alone():
             found = self._find(source)
             owner = self._owner(found, at)
@@ -81,7 +89,6 @@ class MemoryStore:
 
     def _add(self, name: str, parent: _Journal | None, forked_at: int, records: list[Record]) -> _Journal:
         with self._alone():
-            self._require_open()
             if name in self._journals:
                 raise NameTaken(name)
             time = self._clock()
@@ -89,7 +96,6 @@ class MemoryStore:
             return journal
 
     def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
-        """See `JournalStore.append`."""
         checked = following(expected, records)
         with self._alone():
             journal = self._find(name)
@@ -102,12 +108,10 @@ class MemoryStore:
             return _head(journal)
 
     def head(self, name: str) -> Head:
-        """See `JournalStore.head`."""
         with self._alone():
             return _head(self._find(name))
 
     def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
-        """See `JournalStore.read`."""
         with self._alone():
             journal = self._find(name)
             last = require_range(name, after, upto, journal.version)
@@ -121,13 +125,11 @@ class MemoryStore:
         yield from records
 
     def journals(self) -> tuple[JournalInfo, ...]:
-        """See `JournalStore.journals`. Cost: O(size)."""
+        """Return what is known of each journal. Cost: O(size)."""
         with self._alone():
-            self._require_open()
             return tuple(_info(self._journals[name]) for name in sorted(self._journals))
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
-        """See `JournalStore.delete`."""
         with self._alone():
             journal = self._find(name)
             if expected not in (None, found := _head(journal)):
@@ -136,7 +138,6 @@ class MemoryStore:
             del self._journals[name]
 
     def rename(self, name: str, new: str) -> None:
-        """See `JournalStore.rename`."""
         new = as_name(new)
         with self._alone():
             journal = self._find(name)
@@ -153,7 +154,6 @@ class MemoryStore:
             raise HasForks(journal.name, forks)
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
-        """See `JournalStore.replace_parts`."""
         with self._alone():
             journal = self._find(name)
             replaced = [(self._owner(journal, record.version), record) for record in records]
@@ -166,14 +166,12 @@ class MemoryStore:
                         _forget(reader, record.version)
 
     def redactions(self, name: str) -> int:
-        """See `JournalStore.redactions`."""
         with self._alone():
             return self._find(name).redactions
 
     def keep_snapshot(
         self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
     ) -> None:
-        """See `JournalStore.keep_snapshot`."""
         with self._alone():
             journal = self._find(name)
             owner = self._owner(journal, version)
@@ -182,7 +180,6 @@ class MemoryStore:
             owner.snapshots[version] = Snapshot(version, bytes(data), digest)
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
-        """See `JournalStore.snapshot`."""
         with self._alone():
             journal: _Journal | None = self._find(name)
             while journal is not None:
@@ -195,44 +192,31 @@ class MemoryStore:
             return None
 
     def drop_snapshots(self, name: str) -> None:
-        """See `JournalStore.drop_snapshots`."""
         with self._alone():
             self._find(name).snapshots.clear()
 
     def reclaim(self) -> None:
-        """See `JournalStore.reclaim`: memory has given everything back already."""
+        """Do nothing: memory has given everything back already."""
         with self._alone():
-            self._require_open()
+            return
 
     def close(self) -> None:
-        """See `JournalStore.close`: here all journals are gone."""
+        """Let go of all journals: they are gone."""
         self._open = False
         if self._home.is_here:
             with self._own:
                 self._journals.clear()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _alone(self) -> AbstractContextManager[object]:
-        """Return the lock, in the process where it is one: in another, nobody may ever let go of it."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock, in the process where it is one: in another, nobody may ever let go of it."""
         self._home.require()
-        return self._own
-
-    def _require_open(self) -> None:
-        if not self._open:
-            raise StoreUnavailable("it was closed")
+        with self._own:
+            if not self._open:
+                raise StoreUnavailable("it was closed")
+            yield
 
     def _find(self, name: str) -> _Journal:
-        self._require_open()
         journal = self._journals.get(as_name(name))
         if journal is None:
             raise UnknownJournal(name)
@@ -249,7 +233,6 @@ def _head(journal: _Journal) -> Head:
 
 
 def _info(journal: _Journal) -> JournalInfo:
-    size, grows = payload_of(journal.records)
     return JournalInfo(
         name=journal.name,
         head=_head(journal),
@@ -257,8 +240,8 @@ def _info(journal: _Journal) -> JournalInfo:
         forked_at=journal.forked_at,
         created=journal.created,
         changed=journal.changed,
-        payload=size,
-        grows=grows,
+        payload=sum(len(write_parts(record.parts)) for record in journal.records),
+        grows=sum(record.body == GROW for record in journal.records),
     )
 
 

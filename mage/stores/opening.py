@@ -1,17 +1,40 @@
-"""Stores by URL: `memory:`, `sqlite:///work.db`, `postgresql://host/database`."""
+"""Stores by URL: `memory:`, `sqlite:///work.db`, `postgresql://host/database`; and the awaitable twin of any store.
+
+The twin runs each operation in a thread, and the operation is over before its await is. The threads are the store's own:
+in those of the event loop a program runs its tools, and tools that wait for the store would keep it from being asked.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import wraps
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
+from weakref import WeakKeyDictionary
 
 from mage.stores.errors import BadAddress, MissingExtra
 from mage.stores.memory import MemoryStore
-from mage.stores.protocol import JournalStore
-from mage.stores.sources import Clock, checked_clock, checked_patience, now
+from mage.stores.protocol import (
+    AsyncJournalStore,
+    Clock,
+    Home,
+    JournalStore,
+    checked_clock,
+    checked_patience,
+    now,
+)
+from mage.stores.records import Record
 
 if TYPE_CHECKING:
     from mage.stores.transactions import Database
+
+Answer = TypeVar("Answer")
+_Arguments = ParamSpec("_Arguments")
 
 KNOWN_URLS: Final = "memory:, sqlite:///work.db, sqlite:////var/lib/work.db, postgresql://user@host/database"
 """One URL of each kind, for messages."""
@@ -27,13 +50,13 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
             working directory, `sqlite:////var/lib/work.db` one anywhere; a path with a `.` or a `/` in it and no
             `:`, such as `work.db`, is such a file too. `postgresql://user@host/database`
             goes on as PostgreSQL has it.
-        clock: gives the times of creation and change; it is asked once more than that, to see that it does.
+        clock: returns the times of creation and change; it is called once more than that, to check it.
         patience: seconds to wait for another writer before giving up with `StoreUnavailable`; up to 24 days.
 
     Raises:
         BadAddress: the URL says no store, or has parameters for a SQLite file, or its directory is not there.
         MissingExtra: what this kind of store needs is not installed.
-        BadSource: what `clock` gives is no time, or `patience` is no number of seconds; nothing is made then.
+        BadSource: `clock` returns no time, or `patience` is no number of seconds; nothing is made then.
         UnknownSchema: what is there is no store of mage, or one of a newer mage; it was left as it is.
         StoreUnavailable: it cannot be reached.
         StoreFull: there is no room to make it.
@@ -55,7 +78,7 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         raise BadAddress(without_password(url), f"unknown kind; known are {KNOWN_URLS}")
     if scheme == "sqlite" and _QUERY.search(rest):
         raise BadAddress(url, "a SQLite store takes no parameters: end the URL with the file's name")
-    from mage.stores.sql import SqlStore  # noqa: PLC0415  # a database is loaded by those who use it
+    from mage.stores.sql import SqlStore  # noqa: PLC0415  # a database is loaded where one is used
     from mage.stores.transactions import in_transaction  # noqa: PLC0415
 
     checked = checked_clock(clock)
@@ -82,9 +105,136 @@ def database_at(url: str, *, patience: float) -> Database:
 
 
 def without_password(url: str) -> str:
-    """Return a URL that can be shown: what stands between a user's name and the host is left out, and passwords among the parameters.
+    """Return a URL that can be shown, without the text between a user's name and the host, and passwords among the parameters.
 
-    Rather too much is left out than too little: a password may hold any character, a slash too.
+    It leaves out too much rather than too little: a password may hold any character, a slash too.
     """
     shown = re.sub(r"(?i)([?&](?:ssl)?password=)[^&]*", r"\1***", url)
     return re.sub(r"(?s)(://[^/:]*):.*@", r"\1:***@", shown)
+
+
+# -- the awaitable twin --------------------------------------------------------------------------------
+
+
+_AT_ONCE: Final = 256
+"""Records that are read for each change of thread."""
+_MOST: Final = 8
+"""Threads of one store; as many as are asked at once are started."""
+_THREADS: Final[WeakKeyDictionary[JournalStore, Executor]] = WeakKeyDictionary()
+"""Those of each store that is used by several awaitable twins. They end when it is freed."""
+
+
+async def to_its_end(work: Coroutine[object, object, Answer]) -> Answer:
+    """Await `work` to its end: a cancellation arrives after it, so that nothing is in doubt when it does."""
+    running = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return running.result()
+    if not running.cancelled():
+        running.exception()  # asyncio would complain of an error that was not looked at
+    raise cancelled
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_THREADS.clear)  # a child has the threads of its parent in name only
+
+
+def _threads() -> Executor:
+    return ThreadPoolExecutor(_MOST, thread_name_prefix="mage-store")
+
+
+async def _over(threads: Executor, work: Callable[[], Answer]) -> Answer:
+    """Carry out `work` in one of the threads, to its end, with the context variables of the task that awaits it."""
+    context = copy_context()
+
+    async def in_one() -> Answer:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(threads, lambda: context.run(_raising_no_stop, work))
+
+    return await to_its_end(in_one())
+
+
+def _raising_no_stop(work: Callable[[], Answer]) -> Answer:
+    """Carry out `work`. No future takes a `StopIteration`: one from a clock that ran out would never arrive."""
+    try:
+        return work()
+    except StopIteration as error:
+        raise RuntimeError("what a store ran raised StopIteration") from error
+
+
+def _awaited(
+    method: Callable[Concatenate[JournalStore, _Arguments], Answer],
+) -> Callable[Concatenate[InThread, _Arguments], Coroutine[Any, Any, Answer]]:
+    """Return the awaitable twin of a method of `JournalStore`."""
+
+    @wraps(method)
+    async def over(self: InThread, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Answer:
+        asked = getattr(self.store, method.__name__)
+        return await self.over(lambda: asked(*args, **kwargs))
+
+    return over
+
+
+@final
+class InThread(AsyncJournalStore):
+    """An `AsyncJournalStore` of any `JournalStore`, whose methods do what they do there."""
+
+    def __init__(self, store: JournalStore, threads: Executor) -> None:
+        """Use `in_thread`."""
+        self.store = store
+        self._threads = threads
+        self._home = Home("this store")
+
+    async def over(self, work: Callable[[], Answer]) -> Answer:
+        """Carry out work in one of the store's threads."""
+        self._home.require()  # in a fork of the process the threads are none: nothing would ever be carried out
+        return await _over(self._threads, work)
+
+    create = _awaited(JournalStore.create)
+    fork = _awaited(JournalStore.fork)
+    append = _awaited(JournalStore.append)
+    head = _awaited(JournalStore.head)
+    journals = _awaited(JournalStore.journals)
+    delete = _awaited(JournalStore.delete)
+    rename = _awaited(JournalStore.rename)
+    replace_parts = _awaited(JournalStore.replace_parts)
+    redactions = _awaited(JournalStore.redactions)
+    keep_snapshot = _awaited(JournalStore.keep_snapshot)
+    snapshot = _awaited(JournalStore.snapshot)
+    drop_snapshots = _awaited(JournalStore.drop_snapshots)
+    reclaim = _awaited(JournalStore.reclaim)
+
+    async def read(self, name: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Record]:
+        records = self.store.read(name, after, upto)
+        while chunk := await self.over(lambda: list(islice(records, _AT_ONCE))):
+            for record in chunk:
+                yield record
+
+    async def close(self) -> None:
+        if self._home.is_here:
+            await self.over(self.store.close)
+
+
+def in_thread(store: JournalStore) -> InThread:
+    """Return the awaitable twin of `store`, to be used instead of it. Closing it closes the store.
+
+    Each operation costs one change of thread more. Where an await is cancelled, the cancellation arrives once
+    the operation is over: it was carried out as a whole or not at all, and `head` says which. It may be used
+    in several event loops.
+    """
+    try:
+        threads = _THREADS.setdefault(store, _threads())
+    except TypeError:  # a store that cannot be referred to weakly
+        threads = _threads()
+    return InThread(store, threads)
+
+
+async def opened_in_thread(opening: Callable[[], JournalStore]) -> InThread:
+    """Open a store in one of its threads, and return its awaitable twin."""
+    threads = _threads()
+    return InThread(await _over(threads, opening), threads)

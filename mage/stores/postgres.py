@@ -1,8 +1,8 @@
 """PostgreSQL, through psycopg 3: many machines, one store. Tables stand in the first schema of the search path.
 
-Nothing is asked of a session that outlives its transaction, so a pooler such as PgBouncer may stand between, which hands
-each transaction to another session: limits are set for a transaction (`SET LOCAL`), the lock of those who migrate belongs
-to one, no statement is prepared on the server, and no parameter is given when a connection starts.
+No state of the server's session outlives a transaction, so a pooler such as PgBouncer may stand between, which gives
+each transaction another session: limits are set for a transaction (`SET LOCAL`), the lock for a migration belongs to one,
+no statement is prepared on the server, and no parameter is given when a connection starts.
 """
 
 from __future__ import annotations
@@ -24,45 +24,15 @@ from mage.stores.errors import (
     UnknownSchema,
 )
 from mage.stores.opening import without_password
-from mage.stores.transactions import Connection, Rows, words_of
+from mage.stores.transactions import Connection, Rows, schema, words_of
 
-MIGRATIONS: Final = (
-    (
-        """CREATE TABLE mage_journals (
-            id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-            name TEXT NOT NULL UNIQUE,
-            parent BIGINT REFERENCES mage_journals (id),
-            forked_at BIGINT NOT NULL,
-            head BIGINT NOT NULL,
-            digest BYTEA NOT NULL,
-            created BIGINT NOT NULL,
-            changed BIGINT NOT NULL,
-            payload BIGINT NOT NULL,
-            grows BIGINT NOT NULL
-        ) WITH (fillfactor = 50)""",  # the head moves with each append: room for it on the same page
-        "CREATE INDEX mage_forks ON mage_journals (parent) WHERE parent IS NOT NULL",
-        """CREATE TABLE mage_records (
-            journal BIGINT NOT NULL REFERENCES mage_journals (id),
-            version BIGINT NOT NULL,
-            body TEXT NOT NULL,
-            parts BYTEA NOT NULL,
-            digest BYTEA NOT NULL,
-            PRIMARY KEY (journal, version)
-        )""",
-    ),
-    (
-        """CREATE TABLE mage_snapshots (
-            journal BIGINT NOT NULL REFERENCES mage_journals (id),
-            version BIGINT NOT NULL,
-            data BYTEA NOT NULL,
-            digest TEXT NOT NULL,
-            PRIMARY KEY (journal, version)
-        )""",
-        "ALTER TABLE mage_journals ADD COLUMN redactions BIGINT NOT NULL DEFAULT 0",
-    ),
+MIGRATIONS: Final = schema(
+    key="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    data="BYTEA",
+    room=" WITH (fillfactor = 50)",  # the head moves with each append: room for it on the same page
 )
 _LOCK: Final = 0x6D616765
-"""The advisory lock of those who migrate."""
+"""The advisory lock for a migration."""
 _UNREADABLE: Final = "it cannot be read as postgresql://user@host:port/database"
 _FULL: Final = "53100"
 """The SQLSTATE of a full disk."""
@@ -94,35 +64,28 @@ class PostgresConnection:
 
     @property
     def is_lost(self) -> bool:
-        """See `Connection.is_lost`."""
         return self.driver.closed
 
     def begin(self, *, writes: bool) -> None:
-        """See `Connection.begin`: whatever the server's default is, a writer sees what was committed last."""
+        """Begin a transaction; a writer sees what was committed last, whatever the server's default is."""
         self.driver.execute(self._writes if writes else self._reads)
 
     def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows:
-        """See `Connection.execute`."""
         return self.driver.execute(_spelled(statement), parameters or None)
 
     def executemany(self, statement: str, parameters: Sequence[Sequence[object]], /) -> None:
-        """See `Connection.executemany`."""
         self.driver.cursor().executemany(_spelled(statement), parameters)
 
     def select_held(self, statement: str, parameters: Sequence[object], *, shared: bool = False) -> Rows:
-        """See `Connection.select_held`."""
         return self.execute(statement + (" FOR KEY SHARE" if shared else " FOR UPDATE"), parameters)
 
     def commit(self) -> None:
-        """See `Connection.commit`."""
         self.driver.commit()
 
     def rollback(self) -> None:
-        """See `Connection.rollback`."""
         self.driver.rollback()
 
     def close(self) -> None:
-        """See `Connection.close`."""
         self.driver.close()
 
 
@@ -144,7 +107,6 @@ class Postgres:
     errors: type[Exception] = psycopg.Error
 
     def connect(self) -> PostgresConnection:
-        """See `Database.connect`."""
         try:
             driver = psycopg.connect(
                 **self.parameters,
@@ -168,7 +130,6 @@ class Postgres:
         )
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
-        """See `Database.fault_of`."""
         words = words_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return DamagedStore(f"its rows contradict each other: {words}")
@@ -180,14 +141,12 @@ class Postgres:
         return StoreUnavailable(words, in_doubt=committing and lost)
 
     def require_place(self) -> None:
-        """See `Database.require_place`: the server knows."""
+        """Do nothing: the server keeps the place."""
 
     def lock_schema(self, connection: Connection) -> None:
-        """See `Database.lock_schema`."""
         connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
     def version(self, connection: Connection) -> int:
-        """See `Database.version`."""
         there = {name for (name,) in connection.execute(_TABLES).fetchall()}
         if not there:
             return 0
@@ -198,22 +157,21 @@ class Postgres:
         return int(connection.execute("SELECT max(version) FROM mage_schema").fetchone()[0] or 0)
 
     def set_version(self, connection: Connection, version: int) -> None:
-        """See `Database.set_version`."""
         connection.execute("CREATE TABLE IF NOT EXISTS mage_schema (version BIGINT PRIMARY KEY)")
         connection.execute("INSERT INTO mage_schema (version) VALUES (?)", (version,))
 
     def outlast_writers(self, connection: Connection) -> None:
-        """See `Database.outlast_writers`: whoever writes has changed a row of this table."""
+        # every writer has changed a row of this table
         connection.execute("LOCK TABLE mage_journals IN SHARE ROW EXCLUSIVE MODE")
 
     def settle(self, connection: Connection) -> None:
-        """See `Database.settle`: nothing is left."""
+        """Do nothing: nothing is left to do."""
 
     def forget_traces(self, connection: Connection) -> None:
-        """See `Database.forget_traces`: old rows stay until they are vacuumed; `reclaim` writes the tables anew."""
+        """Do nothing: old rows stay until they are vacuumed; `reclaim` writes the tables anew."""
 
     def reclaim(self, connection: Connection) -> None:
-        """See `Database.reclaim`. It locks each table for as long as it takes to write it anew.
+        """Write each table anew, and lock it meanwhile.
 
         CLUSTER does what VACUUM FULL does, and inside a transaction, where the limit to waiting holds.
         """

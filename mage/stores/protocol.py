@@ -1,4 +1,7 @@
-"""What a store of journals promises. Anyone's store that keeps it can stand in (`mage.testing.stores` asks).
+"""What a store of journals promises, and the checks that every store makes before it writes.
+
+Anyone's store that keeps the promises can stand in (`mage.testing.stores` tests them); with these checks its answers
+are those of the other stores.
 
 A *journal* has a name, and records 1 to n; its *head* is n and the digest of record n. A *fork* is a journal
 that starts at a version of another: it copies nothing and reads through its parent, forks of forks through
@@ -17,13 +20,19 @@ Costs name `n` for the records that are written or read, and leave out their len
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Iterable, Iterator
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator
+from itertools import chain, count
 from types import TracebackType
-from typing import Protocol, Self, final
+from typing import Final, Protocol, Self, TypeAlias, final
 
 import attrs
 
-from mage.stores.records import Head, Record
+from mage.codec.shapes import DIGEST
+from mage.engine.text import as_text
+from mage.stores.errors import BadName, BadSource, DamagedRecord, OtherRecord, UnknownVersion, WrongProcess
+from mage.stores.records import NOTHING, Checked, Head, Plain, Record, is_salt, verify
 
 
 @final
@@ -38,7 +47,7 @@ class JournalInfo:
             version that its source had from its own parent, that parent.
         forked_at: the last version that it has from its parent; 0 for one that is no fork.
         created: when it was made, in microseconds since 1970.
-        changed: when something was last appended to it.
+        changed: when records were last appended to it.
         payload: bytes of the texts of its own records, as they are kept.
         grows: how many of its own records add a step.
     """
@@ -61,12 +70,9 @@ class JournalInfo:
 @final
 @attrs.frozen
 class Snapshot:
-    """A cache of what the records up to a version lead to. Losing one loses nothing.
+    """A cache of what the records up to a version lead to: losing one loses nothing.
 
-    Attributes:
-        version: the version.
-        data: whatever its maker needs.
-        digest: `snapshot_digest` of the head at that version and of `data`: a reader checks it.
+    A reader checks the digest, which is `snapshot_digest` of the head at that version and of the data.
     """
 
     version: int
@@ -85,7 +91,8 @@ class JournalStore(Protocol):
     """Where journals live. Every method may also raise `StoreUnavailable`, `StoreFull` or `DamagedStore`.
 
     A name is any text of 1 to 255 characters without NUL and lone surrogates, compared exactly; other names
-    are refused with `BadName`.
+    are refused with `BadName`. Where there is no journal of the name that a method reads or changes, it raises
+    `UnknownJournal`.
     """
 
     def create(self, name: str, records: Iterable[Record]) -> Head:
@@ -95,35 +102,25 @@ class JournalStore(Protocol):
             NameTaken: there is one of this name.
             DamagedRecord: the records are not sound from record 1 on, or there are none.
         """
-        ...
 
     def fork(self, source: str, name: str, at: int) -> Head:
         """Make a journal that starts at version `at` of `source`, and return its head. Cost: O(depth of forks).
 
         Raises:
-            UnknownJournal: there is no `source`.
             UnknownVersion: it has no version `at`.
             NameTaken: there is a journal `name` already.
         """
-        ...
 
     def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
         """Write records behind the head `expected`, all or none, and return the new head. Cost: O(n).
 
         Raises:
             Conflict: the head is another one, by version or digest. None at all is written.
-            UnknownJournal: there is no such journal.
             DamagedRecord: the records do not follow `expected`.
         """
-        ...
 
     def head(self, name: str) -> Head:
-        """Return where a journal ends. Cost: O(1).
-
-        Raises:
-            UnknownJournal: there is no such journal.
-        """
-        ...
+        """Return where a journal ends. Cost: O(1)."""
 
     def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """Yield the records after version `after`, up to `upto` (None: the head as it is now), in order.
@@ -132,11 +129,10 @@ class JournalStore(Protocol):
         kept: `verify` says whether they are sound. Cost: O(n + depth of forks).
 
         Raises:
-            UnknownJournal: there is no such journal, or it was deleted meanwhile.
+            UnknownJournal: it is not there, or was deleted meanwhile.
             UnknownVersion: it has no version `upto`, or `after` is negative or beyond its end.
             DamagedRecord: one cannot be read, or is not there.
         """
-        ...
 
     def journals(self) -> tuple[JournalInfo, ...]:
         """Return what is known of each journal, in order of names. Cost: O(number of journals).
@@ -144,31 +140,24 @@ class JournalStore(Protocol):
         Raises:
             DamagedJournals: of some it cannot be told; it has what is known of the others.
         """
-        ...
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
         """Delete a journal with its own records and snapshots. Cost: O(its own records).
 
-        Args:
-            name: the journal.
-            expected: where it ended when it was decided that nobody needs it; None: wherever it ends.
+        `expected` is where it ended when it was decided that nobody needs it; None: wherever it ends.
 
         Raises:
-            UnknownJournal: there is no such journal.
             Conflict: its head is not `expected`: somebody has written meanwhile. Nothing is deleted.
             HasForks: forks read through it, and which.
         """
-        ...
 
     def rename(self, name: str, new: str) -> None:
         """Give a journal, with its records and snapshots, another name. Cost: O(1).
 
         Raises:
-            UnknownJournal: there is no such journal.
             NameTaken: there is a journal `new` already, `name` itself too.
             HasForks: forks read through it, and which.
         """
-        ...
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
         """Put records in the place of themselves with texts redacted, in whichever journal each lies.
@@ -177,21 +166,15 @@ class JournalStore(Protocol):
         was taken out is overwritten where the medium allows; `reclaim` does the rest. Cost: O(n + journals).
 
         Raises:
-            UnknownJournal: there is no such journal.
             UnknownVersion: it has no record of that version.
             OtherRecord: one is not that record with texts redacted. None at all is replaced.
         """
-        ...
 
     def redactions(self, name: str) -> int:
         """Return how often texts were taken out of what this journal reads. Cost: O(1).
 
-        Whoever reads a journal to make snapshots of it asks first, and gives the number with each snapshot.
-
-        Raises:
-            UnknownJournal: there is no such journal.
+        Ask before you read a journal to make snapshots of it, and give the number with each snapshot.
         """
-        ...
 
     def keep_snapshot(
         self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
@@ -200,52 +183,39 @@ class JournalStore(Protocol):
 
         Args:
             name: the journal.
-            version: what it is a snapshot of.
+            version: the version.
             data: the snapshot.
             digest: `snapshot_digest` of the head at that version and of `data`.
             redactions: what `redactions` said before the journal was read. A process that still has texts in
                 memory would otherwise write down again what was taken out meanwhile; None: it cannot have.
 
         Raises:
-            UnknownJournal, UnknownVersion: there is no such journal or version.
+            UnknownVersion: it has no version `version`.
             OutdatedTexts: texts were taken out since. Nothing is kept.
         """
-        ...
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
         """Return the newest snapshot at or before `upto` (None: the head), also one of an ancestor's.
 
         None where there is none. Cost: O(its length + depth of forks).
-
-        Raises:
-            UnknownJournal: there is no such journal.
         """
-        ...
 
     def drop_snapshots(self, name: str) -> None:
-        """Forget the snapshots of a journal's own versions.
-
-        Raises:
-            UnknownJournal: there is no such journal.
-        """
-        ...
+        """Forget the snapshots of a journal's own versions."""
 
     def reclaim(self) -> None:
         """Give back the room of what was deleted, and overwrite what was redacted. Cost: O(size)."""
-        ...
 
     def close(self) -> None:
         """Let go of everything; using the store again is an error. Closing twice is none."""
-        ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None: ...
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class AsyncJournalStore(Protocol):
@@ -254,73 +224,235 @@ class AsyncJournalStore(Protocol):
     An operation whose await is cancelled is over, done or not done, when the cancellation arrives.
     """
 
-    async def create(self, name: str, records: Iterable[Record]) -> Head:
-        """See `JournalStore.create`."""
-        ...
-
-    async def fork(self, source: str, name: str, at: int) -> Head:
-        """See `JournalStore.fork`."""
-        ...
-
-    async def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
-        """See `JournalStore.append`."""
-        ...
-
-    async def head(self, name: str) -> Head:
-        """See `JournalStore.head`."""
-        ...
-
-    def read(self, name: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Record]:
-        """See `JournalStore.read`."""
-        ...
-
-    async def journals(self) -> tuple[JournalInfo, ...]:
-        """See `JournalStore.journals`."""
-        ...
-
-    async def delete(self, name: str, *, expected: Head | None = None) -> None:
-        """See `JournalStore.delete`."""
-        ...
-
-    async def rename(self, name: str, new: str) -> None:
-        """See `JournalStore.rename`."""
-        ...
-
-    async def replace_parts(self, name: str, records: Iterable[Record]) -> None:
-        """See `JournalStore.replace_parts`."""
-        ...
-
-    async def redactions(self, name: str) -> int:
-        """See `JournalStore.redactions`."""
-        ...
-
+    async def create(self, name: str, records: Iterable[Record]) -> Head: ...
+    async def fork(self, source: str, name: str, at: int) -> Head: ...
+    async def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head: ...
+    async def head(self, name: str) -> Head: ...
+    def read(self, name: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Record]: ...
+    async def journals(self) -> tuple[JournalInfo, ...]: ...
+    async def delete(self, name: str, *, expected: Head | None = None) -> None: ...
+    async def rename(self, name: str, new: str) -> None: ...
+    async def replace_parts(self, name: str, records: Iterable[Record]) -> None: ...
+    async def redactions(self, name: str) -> int: ...
     async def keep_snapshot(
         self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
-    ) -> None:
-        """See `JournalStore.keep_snapshot`."""
-        ...
+    ) -> None: ...
+    async def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None: ...
+    async def drop_snapshots(self, name: str) -> None: ...
+    async def reclaim(self) -> None: ...
+    async def close(self) -> None: ...
 
-    async def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
-        """See `JournalStore.snapshot`."""
-        ...
-
-    async def drop_snapshots(self, name: str) -> None:
-        """See `JournalStore.drop_snapshots`."""
-        ...
-
-    async def reclaim(self) -> None:
-        """See `JournalStore.reclaim`."""
-        ...
-
-    async def close(self) -> None:
-        """See `JournalStore.close`."""
-        ...
-
-    async def __aenter__(self) -> Self: ...
+    async def __aenter__(self) -> Self:
+        return self
 
     async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None: ...
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+# -- checks ----------------------------------------------------------------------------------------------
+
+LONGEST_NAME: Final = 255
+"""Characters of the longest name."""
+
+
+def as_name(name: str) -> str:
+    """Return `name`, a plain string that can name a journal.
+
+    Raises:
+        BadName: it cannot, and why.
+    """
+    if not isinstance(name, str):
+        raise BadName(str(name), "a name is text")
+    if not name:
+        raise BadName(name, "it is empty")
+    if len(name) > LONGEST_NAME:
+        raise BadName(name, f"it has {len(name)} characters, more than {LONGEST_NAME}")
+    if "\0" in name:
+        raise BadName(name, "it holds a NUL, which databases cannot keep")
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise BadName(name, "it holds half of a surrogate pair, which UTF-8 cannot spell") from error
+    return str.__str__(name)
+
+
+def name_beside(name: str, taken: Container[str]) -> str:
+    """Return the first of `monday.parent`, `monday.parent2`, ... that is not taken, where `name` is `monday`.
+
+    A name that is too long for that is cut.
+    """
+    numbers = chain([""], map(str, count(2)))
+    return next(
+        free
+        for ending in (f".parent{number}" for number in numbers)
+        if (free := name[: LONGEST_NAME - len(ending)] + ending) not in taken
+    )
+
+
+def beginning(records: Iterable[Record]) -> tuple[Record, ...]:
+    """Return the records of a new journal, verified.
+
+    Raises:
+        DamagedRecord: one is not sound, or there is none.
+    """
+    checked = following(NOTHING, records)
+    if not checked:
+        raise DamagedRecord(1, "a journal has at least its start")
+    return checked
+
+
+def following(expected: Head, records: Iterable[Record]) -> tuple[Record, ...]:
+    """Return records that are to follow `expected`, verified; there may be none.
+
+    The digest of a record that `seal` made behind the one before it is known; the others are computed.
+
+    Raises:
+        DamagedRecord: one is not sound, or not chained to the one before.
+    """
+    checked: list[Record] = []
+    before = expected
+    for record in records:
+        if record.sealed_behind != before.digest or record.version != before.version + 1:
+            checked += map(_readable, verify(before, [record]))
+        else:
+            checked.append(record)
+        before = record.head
+    return tuple(checked)
+
+
+def _readable(record: Record) -> Record:
+    """Return a record that can be read back as it is.
+
+    Raises:
+        DamagedRecord: it cannot: a part of it is none.
+    """
+    for part in record.parts:
+        if isinstance(part, Plain):
+            if not is_salt(part.salt):
+                raise DamagedRecord(record.version, "a salt of it is not 16 characters of ASCII")
+            if type(part.text) is not str or as_text(part.text) != part.text:
+                raise DamagedRecord(
+                    record.version, "a text of it is no plain string with joined surrogate pairs"
+                )
+        elif not DIGEST.fits(part.digest):
+            raise DamagedRecord(record.version, "the digest of a text taken out is none")
+    return record
+
+
+def require_range(name: str, after: int, upto: int | None, head: int) -> int:
+    """Return the last version to be read of a journal with this head.
+
+    Raises:
+        UnknownVersion: the range does not lie in the journal.
+    """
+    last = head if upto is None else upto
+    for version in (last, after):
+        if not 0 <= version <= head:
+            raise UnknownVersion(name, version, head)
+    return last
+
+
+def require_same(old: Record, new: Record) -> None:
+    """Ask that `new` is `old` with none or some of its texts redacted. Cost: O(length of its texts).
+
+    Raises:
+        OtherRecord: it is not.
+    """
+    is_same = (old.version, old.body, old.digest) == (new.version, new.body, new.digest)
+    if not is_same or len(old.parts) != len(new.parts):
+        raise OtherRecord(new.version)
+    for before, after in zip(old.parts, new.parts, strict=True):
+        if after != before and (isinstance(after, Plain) or after.digest != before.digest):
+            raise OtherRecord(new.version)
+
+
+# -- the time, patience and the process --------------------------------------------------------------------
+
+Clock: TypeAlias = Callable[[], int]
+"""Returns the time: microseconds since 1970 in UTC. Nothing is ordered by it (D15)."""
+
+_END: Final = 253_402_300_800_000_000
+"""The end of the year 9999 in microseconds: a later number cannot be shown as a date, and is no time."""
+_LONGEST_WAIT: Final = 24 * 86_400.0
+"""Seconds that a store waits at most: both databases count milliseconds, in 31 bits."""
+
+
+def now() -> int:
+    """Return the time of this machine's clock, in microseconds since 1970, UTC."""
+    return time.time_ns() // 1000
+
+
+def is_time(value: object) -> bool:
+    """Tell whether a value is a time: whole microseconds from 1970 to the end of the year 9999."""
+    return type(value) is int and 0 <= value < _END
+
+
+def checked_clock(clock: Clock) -> Clock:
+    """Return a clock that raises `BadSource` instead of a wrong time. It asks `clock` once, here.
+
+    Raises:
+        BadSource: that first answer is no time.
+    """
+    return clock if isinstance(clock, Checked) else Checked("clock", clock, _time_problem)
+
+
+def _time_problem(given: object) -> str | None:
+    if is_time(given):
+        return None
+    return f"it gives whole microseconds since 1970, up to the year 9999, and gave {_in_words(given)}"
+
+
+def checked_patience(patience: float) -> float:
+    """Return seconds that both databases can wait: at most 24 days, also where more was given.
+
+    Raises:
+        BadSource: it is no number of seconds.
+    """
+    given: object = patience
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
+        raise BadSource("patience", f"it is a number of seconds from 0 on, and this is {_in_words(given)}")
+    return float(min(given, _LONGEST_WAIT))
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 128:  # Python spells no number of any length
+        return f"a number of {value.bit_length()} bits"
+    return repr(value) if isinstance(value, int | float) else f"a {type(value).__name__}"
+
+
+_FORKS: Final = [0]
+"""How many forks lead from the process that loaded this module to this one."""
+
+
+def _count() -> None:
+    _FORKS[0] += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count)
+
+
+@final
+class Home:
+    """The process in which something was opened: a forked child has its locks and connections only in name."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._process = os.getpid()
+        self._forks = _FORKS[0]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is that process, and no later one that got its number. Cost: one system call."""
+        return os.getpid() == self._process and _FORKS[0] == self._forks
+
+    def require(self) -> None:
+        """Refuse another process, before a lock is taken that a thread of that one may hold for ever.
+
+        Raises:
+            WrongProcess: this is another process.
+        """
+        if not self.is_here:
+            raise WrongProcess(self._what, self._process, os.getpid())

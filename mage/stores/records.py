@@ -21,8 +21,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeAlias, cast, final
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Generic, TypeAlias, TypeVar, cast, final
 
 import attrs
 
@@ -30,12 +31,73 @@ from mage.codec.problems import Problem
 from mage.codec.shapes import DIGEST
 from mage.codec.strict_json import read_json, write_json
 from mage.engine.text import as_text, is_blank
-from mage.stores.errors import DamagedRecord
-from mage.stores.sources import SALT, Salts, salt_of
+from mage.stores.errors import BadSource, DamagedRecord
 
+Salts: TypeAlias = Callable[[], str]
+"""Returns a new salt: 16 characters of ASCII that nobody can guess."""
+
+SALT: Final = 16
+"""Characters of a salt: always as many, so that salt and text cannot be told apart in two ways."""
 _SHORT: Final = 900
 """Bytes that nest no deeper than any parser can go."""
 _scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # as `raw_decode` calls it
+_Given = TypeVar("_Given")
+
+
+@final
+class Checked(Generic[_Given]):
+    """A clock or a source of salts, other people's code: each answer is checked before a store writes it.
+
+    Raises:
+        BadSource: an answer, of which the first is asked for at once and not used, has a problem.
+    """
+
+    def __init__(
+        self, word: str, source: Callable[[], _Given], problem_of: Callable[[object], str | None]
+    ) -> None:
+        if not callable(source):
+            raise BadSource(word, f"it is a {type(source).__name__}, which cannot be called")
+        self._word, self._source, self._problem_of = word, source, problem_of
+        self()
+
+    def __call__(self) -> _Given:
+        """Return the next answer."""
+        return _answer(self._word, self._source, self._problem_of)
+
+
+def _answer(word: str, source: Callable[[], _Given], problem_of: Callable[[object], str | None]) -> _Given:
+    given = source()
+    problem = problem_of(given)
+    if problem is not None:
+        raise BadSource(word, problem)
+    return given
+
+
+def random_salt() -> str:
+    """Return 16 url-safe characters from the system's source of randomness (96 bits)."""
+    return secrets.token_urlsafe(12)
+
+
+def is_salt(value: object) -> bool:
+    """Tell whether a value is a salt: a plain string of 16 characters of ASCII."""
+    return type(value) is str and len(value) == SALT and value.isascii()
+
+
+def checked_salts(salts: Salts) -> Salts:
+    """Return a source that raises `BadSource` instead of a wrong salt. It asks `salts` once, here.
+
+    Raises:
+        BadSource: that first answer is no salt.
+    """
+    return salts if isinstance(salts, Checked) else Checked("salts", salts, _salt_problem)
+
+
+def _salt_problem(given: object) -> str | None:
+    if is_salt(given):
+        return None
+    # Its text is not repeated: it may be a secret that stands where a salt should.
+    what = f"{len(given)} characters" if isinstance(given, str) else f"a {type(given).__name__}"
+    return f"a salt is {SALT} characters of ASCII, and it gave {what}"
 
 
 @final
@@ -53,8 +115,6 @@ class Head:
         return f"version {self.version} ({self.digest[:12]})"
 
 
-_sha256: Final = hashlib.sha256
-
 NOTHING: Final = Head(0, hashlib.sha256(b"mage-journal 1").hexdigest())
 """The head before the first record."""
 
@@ -62,12 +122,7 @@ NOTHING: Final = Head(0, hashlib.sha256(b"mage-journal 1").hexdigest())
 @final
 @attrs.frozen(weakref_slot=False)
 class Plain:
-    """A text of a record.
-
-    Attributes:
-        text: any string whose surrogate pairs are joined (D15).
-        salt: 16 random characters, which keep the digest from telling the text.
-    """
+    """A text of a record, any string whose surrogate pairs are joined (D15), and the salt that hides it in the digest."""
 
     text: str
     salt: str
@@ -75,17 +130,13 @@ class Plain:
     @property
     def digest(self) -> str:
         """The digest of salt and text. Cost: O(length), each time."""
-        return _sha256((self.salt + self.text).encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256((self.salt + self.text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @final
 @attrs.frozen(weakref_slot=False)
 class Redacted:
-    """A text that was taken out: its digest is left, and a marker where it was.
-
-    Attributes:
-        digest: of the salt and the text that are gone.
-    """
+    """A text that was taken out: the digest of salt and text is left, and a marker where the text was."""
 
     digest: str
 
@@ -104,7 +155,7 @@ _MARKER: Final = re.compile(r"\[redacted [0-9a-f]{12}\]")
 
 
 def is_marker(text: str) -> bool:
-    """Tell whether a text is what stands where one was taken out."""
+    """Tell whether a text is the marker of a text that was taken out."""
     return _MARKER.fullmatch(text) is not None
 
 
@@ -121,8 +172,8 @@ class Record:
         body: the command without its texts, in canonical JSON (see `mage.stores.folding`).
         parts: the texts in order, then what goes with the record (meta, a JSON object).
         digest: the chain up to here.
-        sealed_behind: the digest that `seal` computed this one from; None for a record that was read or made otherwise.
-            A store need not compute it again: no attribute of a record can be changed.
+        sealed_behind: the digest that `seal` computed this one from, so that a store need not compute it again; None
+            for a record that was read or made otherwise.
     """
 
     version: int
@@ -140,12 +191,7 @@ class Record:
 @final
 @attrs.frozen
 class Draft:
-    """A record that has no place yet.
-
-    Attributes:
-        body: as in `Record`.
-        texts: as the record's parts, without salts.
-    """
+    """A record that has no place yet: its body, and the texts of its parts."""
 
     body: str
     texts: tuple[str, ...]
@@ -157,7 +203,7 @@ def seal(before: Head, draft: Draft, salts: Salts) -> Record:
     Raises:
         BadSource: what `salts` gives is no salt.
     """
-    parts = tuple([Plain(text, salt_of(salts)) for text in draft.texts])
+    parts = tuple([Plain(text, _answer("salts", salts, _salt_problem)) for text in draft.texts])
     version = before.version + 1
     record = Record(version, draft.body, parts, chained(before.digest, version, draft.body, parts))
     if all(as_text(text) is text for text in draft.texts):  # else it is no record that a store takes
@@ -170,10 +216,10 @@ def chained(before: str, version: int, body: str, parts: Sequence[Part]) -> str:
     lines = [before, str(version), body]
     for part in parts:  # as `Plain.digest` has it: to open a long journal is mostly this
         if type(part) is Plain:
-            lines.append(_sha256((part.salt + part.text).encode("utf-8", "surrogatepass")).hexdigest())
+            lines.append(hashlib.sha256((part.salt + part.text).encode("utf-8", "surrogatepass")).hexdigest())
         else:
             lines.append(part.digest)
-    return _sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def verify(before: Head, records: Iterable[Record], end: Head | None = None) -> Iterator[Record]:
@@ -221,8 +267,8 @@ def _wrong_end(found: Head, end: Head) -> DamagedRecord:
 def redacted(record: Record, places: Iterable[int]) -> Record:
     """Return the record with the texts at these places of its parts taken out. Its digest stays.
 
-    A blank text stays as it is: that nothing was said is no secret, and whether it is blank decides what a
-    command does. So does what is redacted already.
+    A blank text stays as it is: that it is blank is no secret, and decides what a command does. A redacted text stays,
+    too.
     """
     parts = list(record.parts)
     for place in places:
@@ -232,15 +278,17 @@ def redacted(record: Record, places: Iterable[int]) -> Record:
     return Record(record.version, record.body, tuple(parts), record.digest)
 
 
-def write_parts(parts: Iterable[Part]) -> bytes:
-    """Return parts in bytes: a JSON array of strings, two for each part.
-
-    A text stands behind its salt; where it was taken out, its digest stands behind an empty string.
-    """
+def flat_parts(parts: Iterable[Part]) -> list[str]:
+    """Return two strings for each part: salt and text, or "" and the digest of a text that was taken out."""
     flat: list[str] = []
     for part in parts:
         flat += (part.salt, part.text) if isinstance(part, Plain) else ("", part.digest)
-    return write_json(flat)
+    return flat
+
+
+def write_parts(parts: Iterable[Part]) -> bytes:
+    """Return parts in bytes: `flat_parts` as a JSON array."""
+    return write_json(flat_parts(parts))
 
 
 def read_parts(data: bytes) -> tuple[Part, ...] | Problem:
@@ -273,9 +321,9 @@ def _any_parts(data: bytes) -> tuple[Part, ...] | Problem:
 
 
 def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
-    """Return parts as nearly all are: short, none redacted, no character escaped but quotes. None for all others.
+    """Return what `_any_parts` does, faster, for the usual parts: short, none redacted, only quotes escaped. None for others.
 
-    It says nothing else than `_any_parts`, faster: a fourth of the time to open a long journal is spent here.
+    A fourth of the time to open a long journal is spent here.
     """
     if len(data) > _SHORT or data.count(b"\\") != data.count(b'\\"'):
         return None
@@ -287,7 +335,4 @@ def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
     if end != len(text) or type(flat) is not list or len(flat) % 2 or set(map(type, flat)) != {str}:
         return None
     salts = flat[::2]
-    for salt in salts:
-        if len(salt) != SALT:
-            return None
-    return tuple(map(Plain, flat[1::2], salts))
+    return tuple(map(Plain, flat[1::2], salts)) if set(map(len, salts)) <= {SALT} else None

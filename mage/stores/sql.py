@@ -1,19 +1,18 @@
 """The store of journals in a SQL database: one implementation for SQLite and PostgreSQL.
 
-What a row says is looked at before it is believed, so that a damaged file shows as a damaged record and never as
+Each column of a row is checked before it is believed, so that a damaged file shows as a damaged record and never as
 an error of a conversion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self, TypeAlias, final
+from contextlib import ExitStack
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import attrs
 
 from mage.codec.problems import Problem, short
-from mage.stores.checks import as_name, beginning, following, require_range, require_same
 from mage.stores.errors import (
     Conflict,
     DamagedJournals,
@@ -27,9 +26,18 @@ from mage.stores.errors import (
     UnknownVersion,
 )
 from mage.stores.folding import GROW
-from mage.stores.protocol import JournalInfo, Snapshot
+from mage.stores.protocol import (
+    Clock,
+    JournalInfo,
+    JournalStore,
+    Snapshot,
+    as_name,
+    beginning,
+    following,
+    require_range,
+    require_same,
+)
 from mage.stores.records import Head, Record, read_parts, write_parts
-from mage.stores.sources import Clock
 from mage.stores.transactions import Connection, Database, Transactions, migrate
 
 # -- statements ------------------------------------------------------------------------------------------
@@ -47,9 +55,10 @@ _ANCESTORS: Final = """
         WHERE above.id = found.parent AND above.forked_at < found.forked_at AND found.forked_at > ?
     )
     SELECT id, parent, forked_at FROM found ORDER BY forked_at DESC"""
-"""A journal by its id, and those that it reads versions behind a given one through: newest first, all in one
-statement, for chains of forks can be hundreds long. It goes to smaller versions only, so that it ends whatever a damaged
-row says; and no further than to the journal that holds the version behind the given one."""
+"""A journal by its id, and the journals through which it reads the versions behind a given one, newest first.
+
+It is one statement, because chains of forks can be hundreds long. It goes to smaller versions only, so that it ends
+whatever a damaged row says; and no further than to the journal that holds the version behind the given one."""
 _READERS: Final = """
     WITH RECURSIVE found (id, parent, forked_at) AS (
         SELECT id, parent, forked_at FROM mage_journals WHERE parent = ? AND forked_at >= ?
@@ -58,21 +67,21 @@ _READERS: Final = """
         WHERE below.parent = found.id AND below.forked_at >= ?
     )
     SELECT id, parent, forked_at FROM found ORDER BY id"""
-"""The journals that read, through whatever forks, a version from a given one on of a given journal: parents first; each
-once, so that it ends whatever a row says."""
+"""The journals that read, through any forks, a version of a given journal from a given one on: parents first, and
+each once, so that it ends whatever a row says."""
 _BY_ID: Final = "SELECT id FROM mage_journals WHERE id = ?"
 _ADD_JOURNAL: Final = (
     "INSERT INTO mage_journals"
     " (name, parent, forked_at, redactions, head, digest, created, changed, payload, grows)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id"
 )
-"""Says the id; nothing where the name is taken."""
+"""Returns the id; nothing where the name is taken."""
 _ADD_RECORD: Final = "INSERT INTO mage_records (journal, version, body, parts, digest) VALUES (?, ?, ?, ?, ?)"
 _MOVE_HEAD: Final = (
     "UPDATE mage_journals SET head = ?, digest = ?, changed = ?, payload = payload + ?, grows = grows + ?"
     " WHERE name = ? AND head = ? AND digest = ? RETURNING id"
 )
-"""Compare and swap: moves the head if it is the expected one, and says whose it was."""
+"""Compare and swap: moves the head if it is the expected one, and returns the journal's id."""
 _RECORD: Final = "SELECT version, body, parts, digest FROM mage_records WHERE journal = ? AND version = ?"
 _CHUNK: Final = (
     "SELECT version, body, parts, digest FROM mage_records"
@@ -93,22 +102,14 @@ _ROOMY: Final = 1 << 20
 """Records that one query reads: as many as make about a megabyte, within these bounds."""
 
 Row: TypeAlias = tuple[Any, Any, Any, Any]
-"""Version, body, parts and digest, as a database gives them: of any type, so `record_of` looks."""
+"""Version, body, parts and digest, as a database gives them: of any type, so `record_of` checks them."""
 
 
 # -- which journals a journal reads through --------------------------------------------------------------
 
 
-@final
-@attrs.frozen
-class Piece:
-    """The records of one journal that belong to a lineage.
-
-    Attributes:
-        journal: its id.
-        after: the version before the first.
-        upto: the last.
-    """
+class Piece(NamedTuple):
+    """The records of a journal, given by its id, that belong to a lineage: those behind version `after`, up to `upto`."""
 
     journal: int
     after: int
@@ -118,14 +119,7 @@ class Piece:
 @final
 @attrs.frozen
 class Lineage:
-    """A journal and what it reads through.
-
-    Attributes:
-        name: its name.
-        head: where it ends.
-        pieces: newest first, its own before its parent's.
-        redactions: how often texts were taken out of it.
-    """
+    """A journal and what it reads through, the pieces newest first: its own before its parent's."""
 
     name: str
     head: Head
@@ -157,16 +151,10 @@ class Lineage:
 
 
 def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool = False) -> Lineage:
-    """Return the lineage of a journal; with `hold` nobody can delete it until the transaction ends.
+    """Return the lineage of a journal without the pieces that end at version `after` or before.
 
-    Args:
-        connection: in a transaction.
-        name: the journal.
-        after: what holds only earlier versions, and this one, is left out.
-        hold: whether it must stay.
-
-    Returns:
-        The lineage. Cost: O(forks between its head and the version behind `after`).
+    With `hold` nobody can delete the journal until the transaction ends. Cost: O(forks between its head and the version
+    behind `after`).
 
     Raises:
         UnknownJournal: there is no such journal.
@@ -202,12 +190,8 @@ def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool 
 def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> dict[int, int]:
     """Return for every journal that reads a changed record the first such version.
 
-    Args:
-        connection: in a transaction.
-        changed: the journal that holds a record, and its version, for each; all in the lineage of one journal.
-
-    Returns:
-        The versions by journal. Cost: O(forks that read behind the first such version).
+    Each changed record is given by the journal that holds it and its version, all in the lineage of one journal. Cost:
+    O(forks that read behind the first such version).
     """
     first: dict[int, int] = {}
     for journal, version in changed:
@@ -224,14 +208,10 @@ def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> di
 
 
 def _hold_alone(connection: Connection, name: str, owners: Iterable[int]) -> None:
-    """Wait until nobody else writes, forks or deletes these journals; until the transaction ends nobody will.
-
-    Raises:
-        UnknownJournal: one of them was deleted, so the journal `name` that read it was too.
-    """
+    """Wait until no other transaction writes, forks or deletes these journals; none will until this one ends."""
     for owner in sorted(set(owners)):
         if connection.select_held(_BY_ID, (owner,)).fetchone() is None:
-            raise UnknownJournal(name)
+            raise UnknownJournal(name)  # it was deleted, so the journal `name` that read it was too
 
 
 def _is_whole(value: object, upto: int) -> bool:
@@ -276,11 +256,6 @@ def head_of(version: object, digest: object) -> Head:
 
 
 def _head_in(connection: Connection, name: str) -> Head:
-    """Return the head of a journal.
-
-    Raises:
-        UnknownJournal: there is none of this name.
-    """
     row = connection.execute(_HEAD, (name,)).fetchone()
     if row is None:
         raise UnknownJournal(name)
@@ -288,11 +263,7 @@ def _head_in(connection: Connection, name: str) -> Head:
 
 
 def _infos_of(rows: Sequence[tuple[Any, ...]]) -> tuple[JournalInfo, ...]:
-    """Return what all rows say of their journals, in order of names.
-
-    Raises:
-        DamagedJournals: one makes no sense; it has what the others say.
-    """
+    """Return what all rows say of their journals, in order of names; raise `DamagedJournals` where one makes no sense."""
     names = {row[0]: row[1] for row in rows}
     sound: list[JournalInfo] = []
     damaged: list[str] = []
@@ -321,59 +292,35 @@ def _info_of(row: tuple[Any, ...], parent_name: object) -> JournalInfo:
     return JournalInfo(name, head, parent_name, forked_at, *others)
 
 
-def _size(rows: Iterable[Row]) -> tuple[int, int]:
+def _size(rows: Sequence[Row]) -> tuple[int, int]:
     """Return the bytes of the rows' texts, and how many of them add a step."""
-    payload = grows = 0
-    for _, body, parts, _ in rows:
-        payload += len(parts)
-        grows += body == GROW
-    return payload, grows
+    return sum(len(row[2]) for row in rows), sum(row[1] == GROW for row in rows)
 
 
 # -- writing ---------------------------------------------------------------------------------------------
 
 
-@final
-class _Origin(NamedTuple):
-    """What a journal begins with: the journal it reads through, up to which version, what it takes over, and when."""
-
-    parent: int | None
-    forked_at: int
-    redactions: int
-    time: int
-
-
 def _require_unforked(connection: Connection, name: str, journal: int) -> None:
-    """Do nothing where no fork reads through a journal.
-
-    Raises:
-        HasForks: some do.
-    """
     forks = connection.execute("SELECT name FROM mage_journals WHERE parent = ?", (journal,)).fetchall()
     if forks:
         raise HasForks(name, tuple(sorted(fork for (fork,) in forks)))
 
 
-def _add_journal(connection: Connection, name: str, head: Head, rows: Sequence[Row], origin: _Origin) -> int:
-    """Add a journal and its records, and return its number.
+def _add_journal(
+    connection: Connection,
+    name: str,
+    head: Head,
+    time: int,
+    *,
+    rows: Sequence[Row] = (),
+    reads: tuple[int | None, int, int] = (None, 0, 0),
+) -> int:
+    """Add a journal and its records, and return its id.
 
-    Raises:
-        NameTaken: there is one of this name.
+    `reads` is the id of the journal that it reads through, up to which version, and how often texts were taken out of that.
     """
-    added = connection.execute(
-        _ADD_JOURNAL,
-        (
-            name,
-            origin.parent,
-            origin.forked_at,
-            origin.redactions,
-            head.version,
-            bytes.fromhex(head.digest),
-            origin.time,
-            origin.time,
-            *_size(rows),
-        ),
-    ).fetchone()
+    values = (name, *reads, head.version, bytes.fromhex(head.digest), time, time, *_size(rows))
+    added = connection.execute(_ADD_JOURNAL, values).fetchone()
     if added is None:
         raise NameTaken(name)
     number: int = added[0]
@@ -389,12 +336,7 @@ def _add_records(connection: Connection, journal: int, rows: Sequence[Row]) -> N
 
 
 def _replace_record(connection: Connection, journal: int, record: Record) -> None:
-    """Put a record in the place of itself with texts redacted.
-
-    Raises:
-        OtherRecord: it is not that.
-        DamagedRecord: the one that is there cannot be read.
-    """
+    """Put a record in the place of itself, of which it is a redaction."""
     place = (journal, record.version)
     row = connection.select_held(_RECORD, place).fetchone()
     if row is None:
@@ -408,15 +350,10 @@ def _replace_record(connection: Connection, journal: int, record: Record) -> Non
 
 
 def _forget(connection: Connection, readers: Mapping[int, int]) -> None:
-    """Drop the snapshots that saw a changed record, and count the change.
-
-    Args:
-        connection: in a transaction.
-        readers: each journal that reads a changed record, and the first such version.
-    """
+    """Drop the snapshots that saw a changed record, and count the change; `readers` are what `readers_of` returns."""
     if not readers:
         return
-    # First counted, then dropped: who keeps a snapshot meanwhile is either seen here, or sees the count.
+    # First counted, then dropped: a snapshot that is kept meanwhile is either dropped here, or its writer sees the count.
     connection.executemany(
         "UPDATE mage_journals SET redactions = redactions + 1 WHERE id = ?",
         [(journal,) for journal in sorted(readers)],
@@ -427,42 +364,32 @@ def _forget(connection: Connection, readers: Mapping[int, int]) -> None:
 
 
 @final
-class SqlStore:
+class SqlStore(JournalStore):
     """A `JournalStore` in a SQL database. `open_store` opens one."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
-        """Open it, its tables made and of the newest schema.
-
-        Raises:
-            UnknownSchema: it is no store of mage, or one of a newer mage, or it cannot be read.
-            StoreUnavailable: it cannot be reached.
-        """
+        """Open it, and bring its tables to the newest schema; raises as `migrate` does."""
         self._database = database
         self._clock = clock
         self._transactions = Transactions(database)
-        opened = False
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._transactions.close)
             migrate(self._transactions)
-            opened = True
-        finally:
-            if not opened:
-                self._transactions.close()
+            undo.pop_all()
 
     def create(self, name: str, records: Iterable[Record]) -> Head:
-        """See `JournalStore.create`."""
         name, checked = as_name(name), beginning(records)
         head = checked[-1].head
         rows = [row_of(record) for record in checked]
-        origin = _Origin(None, 0, 0, self._clock())  # other people's code, in no transaction
+        time = self._clock()  # other people's code, in no transaction
 
         def work(connection: Connection) -> Head:
-            _add_journal(connection, name, head, rows, origin)
+            _add_journal(connection, name, head, time, rows=rows)
             return head
 
         return self._transactions.write(work, lambda head: self._holds(name, head))
 
     def fork(self, source: str, name: str, at: int) -> Head:
-        """See `JournalStore.fork`."""
         name, time = as_name(name), self._clock()
 
         def work(connection: Connection) -> Head:
@@ -472,27 +399,22 @@ class SqlStore:
             if row is None:
                 raise DamagedRecord(at, "it is missing")
             head = head_of(at, row[3])
-            _add_journal(connection, name, head, [], _Origin(owner, at, lineage.redactions, time))
+            _add_journal(connection, name, head, time, reads=(owner, at, lineage.redactions))
             return head
 
         return self._transactions.write(work, lambda head: self._holds(name, head))
 
     def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
-        """See `JournalStore.append`."""
         name, checked = as_name(name), following(expected, records)
         if not checked:
-            return self._unmoved(name, expected)
+            found = self.head(name)
+            if found != expected:
+                raise Conflict(expected, found)
+            return found
         head = checked[-1].head
         rows = [row_of(record) for record in checked]
-        moved = (
-            head.version,
-            rows[-1][3],
-            self._clock(),
-            *_size(rows),
-            name,
-            expected.version,
-            bytes.fromhex(expected.digest),
-        )
+        made = (head.version, rows[-1][3], self._clock(), *_size(rows))
+        moved = (*made, name, expected.version, bytes.fromhex(expected.digest))
 
         def work(connection: Connection) -> Head:
             journal = connection.execute(_MOVE_HEAD, moved).fetchone()
@@ -503,12 +425,6 @@ class SqlStore:
 
         return self._transactions.write(work, lambda head: self._holds(name, head))
 
-    def _unmoved(self, name: str, expected: Head) -> Head:
-        found = self.head(name)
-        if found != expected:
-            raise Conflict(expected, found)
-        return found
-
     def _holds(self, name: str, head: Head) -> bool:
         """Tell whether a journal has this very version, whatever was appended since."""
         try:
@@ -518,13 +434,10 @@ class SqlStore:
         return [record.head for record in found] == [head]
 
     def head(self, name: str) -> Head:
-        """See `JournalStore.head`."""
         name = as_name(name)
         return self._transactions.read(lambda connection: _head_in(connection, name))
 
     def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
-        """See `JournalStore.read`."""
-
         def pieces(connection: Connection) -> list[Piece]:
             lineage = lineage_of(connection, name, after=max(0, after))
             last = require_range(name, after, upto, lineage.head.version)
@@ -534,7 +447,7 @@ class SqlStore:
             yield from self._piece(name, piece)
 
     def _piece(self, name: str, piece: Piece) -> Iterator[Record]:
-        """Yield records of one journal, a query for each run of them: nobody waits for a slow reader."""
+        """Yield records of one journal, a query for each run of them, so that no writer waits for a slow reader."""
         last, at_most = piece.after, _FEWEST
         while last < piece.upto:
             rows = self._rows(_CHUNK, piece.journal, last, piece.upto, at_most)
@@ -559,12 +472,9 @@ class SqlStore:
         return DamagedRecord(version, "it is missing, and so are those after it")
 
     def journals(self) -> tuple[JournalInfo, ...]:
-        """See `JournalStore.journals`."""
         return _infos_of(self._rows(_JOURNALS))
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
-        """See `JournalStore.delete`."""
-
         def work(connection: Connection) -> None:
             journal = lineage_of(connection, name).journal
             _hold_alone(connection, name, [journal])
@@ -578,14 +488,13 @@ class SqlStore:
         self._transactions.write(work, lambda _: self._is_gone(name))
 
     def rename(self, name: str, new: str) -> None:
-        """See `JournalStore.rename`."""
         new, time = as_name(new), self._clock()
 
         def work(connection: Connection) -> Head:
             lineage = lineage_of(connection, name)
             _hold_alone(connection, name, [lineage.journal])
-            # a row that holds the name: whoever else wants it waits, and the name is refused where it is taken
-            held = _add_journal(connection, new, lineage.head, (), _Origin(None, 0, 0, time))
+            # a row that holds the name: another transaction that wants it waits, and a name that is taken is refused
+            held = _add_journal(connection, new, lineage.head, time)
             _require_unforked(connection, name, lineage.journal)
             connection.execute("DELETE FROM mage_journals WHERE id = ?", (held,))
             connection.execute("UPDATE mage_journals SET name = ? WHERE id = ?", (new, lineage.journal))
@@ -601,7 +510,6 @@ class SqlStore:
         return False
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
-        """See `JournalStore.replace_parts`."""
         replacing = tuple(records)
 
         def work(connection: Connection) -> None:
@@ -617,17 +525,14 @@ class SqlStore:
         self._transactions.outside(self._database.forget_traces)
 
     def redactions(self, name: str) -> int:
-        """See `JournalStore.redactions`."""
         return self._transactions.read(lambda connection: lineage_of(connection, name).redactions)
 
     def keep_snapshot(
         self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
     ) -> None:
-        """See `JournalStore.keep_snapshot`."""
-
         def work(connection: Connection) -> None:
             _hold_alone(connection, name, [lineage_of(connection, name).journal])
-            lineage = lineage_of(connection, name)  # as it is now that nobody can take out texts
+            lineage = lineage_of(connection, name)  # read again: from now on no text can be taken out
             owner = lineage.owner(version)
             if redactions not in (None, lineage.redactions):
                 raise OutdatedTexts(name)
@@ -637,8 +542,6 @@ class SqlStore:
         self._transactions.repeat(work)
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
-        """See `JournalStore.snapshot`."""
-
         def work(connection: Connection) -> Snapshot | None:
             lineage = lineage_of(connection, name)
             last = lineage.head.version if upto is None else max(0, upto)  # no database holds every number
@@ -651,8 +554,6 @@ class SqlStore:
         return self._transactions.read(work)
 
     def drop_snapshots(self, name: str) -> None:
-        """See `JournalStore.drop_snapshots`."""
-
         def work(connection: Connection) -> None:
             journal = lineage_of(connection, name).journal
             connection.execute("DELETE FROM mage_snapshots WHERE journal = ?", (journal,))
@@ -660,20 +561,7 @@ class SqlStore:
         self._transactions.repeat(work)
 
     def reclaim(self) -> None:
-        """See `JournalStore.reclaim`."""
         self._transactions.outside(self._database.reclaim)
 
     def close(self) -> None:
-        """See `JournalStore.close`."""
         self._transactions.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        self.close()

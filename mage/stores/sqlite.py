@@ -4,10 +4,10 @@ SQLite locks a file by `fcntl`. Such a lock belongs to a process and a file, so 
 closes *any* descriptor of the file, it does not pass to a child that is forked, and it says nothing of another
 file that takes the name. Therefore:
 
-- Nothing in mage opens a database file but SQLite itself, which keeps count of its descriptors (`first_page`
-  reads what a look at the header needs).
+- Nothing in mage opens a database file but SQLite itself, which keeps count of its descriptors (`_first_page`
+  asks it for what stands in the header).
 - At the begin of each transaction, and after each COMMIT before it is acknowledged, the file, its write-ahead
-  log and the log's index must be the ones that were opened: what goes into others nobody will ever read. A
+  log and the log's index must be the ones that were opened: what is written into others is never read. A
   process that has lost the log cannot use the file any more, since SQLite goes on sharing the old index there.
 - A child may not open a file that was in use while its process forked (`mage.stores.transactions` sees to it that
   this is rare), and it closes no connection of its parent's.
@@ -22,7 +22,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from stat import S_IFREG
@@ -43,55 +43,20 @@ from mage.stores.errors import (
     UnknownSchema,
     WrongProcess,
 )
-from mage.stores.processes import Home
-from mage.stores.transactions import Connection, words_of
+from mage.stores.protocol import Home
+from mage.stores.transactions import Connection, schema, words_of
 
 APPLICATION_ID: Final = 0x6D616765
 """The letters "mage", in the header of the file: `file` and others know it by that."""
 
-MIGRATIONS: Final = (
-    (
-        """CREATE TABLE mage_journals (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            name TEXT NOT NULL UNIQUE,
-            parent INTEGER REFERENCES mage_journals (id),
-            forked_at INTEGER NOT NULL,
-            head INTEGER NOT NULL,
-            digest BLOB NOT NULL,
-            created INTEGER NOT NULL,
-            changed INTEGER NOT NULL,
-            payload INTEGER NOT NULL,
-            grows INTEGER NOT NULL
-        )""",
-        "CREATE INDEX mage_forks ON mage_journals (parent) WHERE parent IS NOT NULL",
-        # With a rowid: rows longer than a fourth of a page would spill out of a table without.
-        """CREATE TABLE mage_records (
-            journal INTEGER NOT NULL REFERENCES mage_journals (id),
-            version INTEGER NOT NULL,
-            body TEXT NOT NULL,
-            parts BLOB NOT NULL,
-            digest BLOB NOT NULL,
-            PRIMARY KEY (journal, version)
-        )""",
-        f"PRAGMA application_id = {APPLICATION_ID}",
-    ),
-    (
-        """CREATE TABLE mage_snapshots (
-            journal INTEGER NOT NULL REFERENCES mage_journals (id),
-            version INTEGER NOT NULL,
-            data BLOB NOT NULL,
-            digest TEXT NOT NULL,
-            PRIMARY KEY (journal, version)
-        )""",
-        "ALTER TABLE mage_journals ADD COLUMN redactions INTEGER NOT NULL DEFAULT 0",
-    ),
-)
+_FIRST, _SECOND = schema(key="INTEGER PRIMARY KEY AUTOINCREMENT", data="BLOB")
+MIGRATIONS: Final = ((*_FIRST, f"PRAGMA application_id = {APPLICATION_ID}"), _SECOND)
 
 BESIDE: Final = ("-wal", "-shm", "-journal")
 """How the names of the files end that SQLite keeps beside a database."""
 
 Identity: TypeAlias = tuple[int, int] | None
-"""Device and inode of a file; None where there is none of the name."""
+"""Device and inode of a file; None where there is no file of the name."""
 
 _MOVED: Final = "the file was moved or replaced since it was opened: move it back, or open the store anew"
 _LOG_GONE: Final = (
@@ -110,10 +75,10 @@ _MOST_OF_A_PATH: Final = 512
 
 @final
 class Watched(sqlite3.Connection):
-    """A connection to a file whose place is watched.
+    """A `Connection` to a file whose place is watched.
 
-    Closing the last one of a file, SQLite copies its log into the file. Where these are not the ones that were
-    opened, that would overwrite what others have written: such a connection is never closed.
+    When the last connection to a file is closed, SQLite copies the log into the file. Where log and file are not the
+    ones that were opened, that would overwrite what others have written: such a connection is never closed.
     """
 
     place: Place | None = None
@@ -122,16 +87,14 @@ class Watched(sqlite3.Connection):
     is_lost = False
 
     def begin(self, *, writes: bool) -> None:
-        """See `Connection.begin`: who writes is alone from now on."""
-        self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")  # a writer is alone from now on
         if self.place is not None:
             self.place.require()
 
     def select_held(
         self, statement: str, parameters: Sequence[object], *, shared: bool = False
     ) -> sqlite3.Cursor:
-        """See `Connection.select_held`: who writes is alone already."""
-        return self.execute(statement, parameters)
+        return self.execute(statement, parameters)  # a writer is alone already
 
     def close(self) -> None:
         """Close it, or leave it as it is for as long as the process lives. Closing twice is no error."""
@@ -153,8 +116,8 @@ class _InUse:
 
     Attributes:
         beside: its log and the log's index, once they are there; `forget` says how long that holds.
-        connections: those that are open.
-        lost: whether one had to be left open: its log is not the file's any more.
+        connections: the open ones.
+        lost: whether one had to be left open, because its log is not the file's any more.
     """
 
     beside: tuple[Identity, Identity] | None = None
@@ -162,10 +125,10 @@ class _InUse:
     lost: bool = False
 
     def forget(self) -> None:
-        """Forget the log where no connection has it open: the last one that closed has removed it, as SQLite does.
+        """Forget the log where no connection has it open: SQLite removed it when the last one was closed.
 
-        One that was opened and has not read yet does not count, for it keeps nobody from removing the log. Nor does
-        one that an interrupt kept from being noted as closed.
+        A connection that has not read yet does not count, because the log can be removed beside it. Nor does one
+        that was closed without a note of it, because of an interrupt.
         """
         if not self.lost and not any(connection.has_log for connection in list(self.connections)):
             self.beside = None
@@ -182,7 +145,7 @@ _INHERITED: Final[dict[Identity, int]] = {}
 
 @final
 class Place:
-    """Where a file is, and which one was opened there."""
+    """Where a file is, and which one was `opened` there; None before a connection was."""
 
     def __init__(self, path: Path) -> None:
         """Look whether this process may open it.
@@ -193,7 +156,7 @@ class Place:
         """
         self._path = os.fspath(path)
         self._beside = (f"{path}-wal", f"{path}-shm")
-        self._opened: Identity = None
+        self.opened: Identity = None
         self._home = Home(f"the file {str(path)!r}")
         _inherit()
         parent = _INHERITED.get(_identity(self._path))
@@ -204,11 +167,6 @@ class Place:
         if used is not None and used.lost:
             raise StoreUnavailable(_LOG_GONE)
 
-    @property
-    def was_opened(self) -> bool:
-        """Whether there was a connection to the file."""
-        return self._opened is not None
-
     def adopt(self, connection: Watched) -> None:
         """Take a new connection.
 
@@ -217,9 +175,9 @@ class Place:
         """
         with _LOCK[0]:
             found = _identity(self._path)
-            if found is None or found != (self._opened or found):
+            if found is None or found != (self.opened or found):
                 raise StoreUnavailable(_MOVED)
-            self._opened = found
+            self.opened = found
             used = _USED.setdefault(found, _InUse())
             used.forget()
             used.connections.add(connection)
@@ -228,7 +186,7 @@ class Place:
     def note_log(self, connection: Watched) -> None:
         """Note that a connection has read, so that it has the log open that is there."""
         with _LOCK[0]:
-            _USED[self._opened].forget()  # the others may have closed while it opened
+            _USED[self.opened].forget()  # the others may have closed while it opened
             connection.has_log = True
 
     def require(self) -> None:
@@ -238,13 +196,13 @@ class Place:
             StoreUnavailable: they are not.
         """
         there = _identity(self._path)
-        if there is None or there != self._opened:
+        if there is None or there != self.opened:
             raise StoreUnavailable(_MOVED)
         if not self._has_its_log():
             raise StoreUnavailable(_LOG_GONE)
 
     def _has_its_log(self) -> bool:
-        used = _USED.get(self._opened)
+        used = _USED.get(self.opened)
         if used is None:
             return False
         found = _identity(self._beside[0]), _identity(self._beside[1])
@@ -266,10 +224,9 @@ class Place:
             _keep_for_ever(connection)
             return
         with _LOCK[0]:
-            used = _USED.setdefault(self._opened, _InUse())
-            if (
-                self.is_lost
-            ):  # it stays noted: closed once more it is kept once more, and no child uses the file
+            used = _USED.setdefault(self.opened, _InUse())
+            if self.is_lost:
+                # it stays noted: closed once more it is kept once more, and no child uses the file
                 used.lost = True
                 _keep_for_ever(connection)
                 return
@@ -279,11 +236,7 @@ class Place:
             used.connections.discard(connection)
             used.forget()
             if not used.connections and not used.lost:
-                del _USED[self._opened]
-
-    def inherit(self) -> None:
-        """Note, in a child, that the file was in use when it was forked off."""
-        _INHERITED[self._opened] = _PROCESS[0]
+                del _USED[self.opened]
 
 
 def _identity(path: str) -> Identity:
@@ -317,7 +270,7 @@ def _inherit() -> None:
             if _is_closed(connection):  # and an interrupt kept that from being noted
                 continue
             if connection.place is not None:
-                connection.place.inherit()
+                _INHERITED[connection.place.opened] = _PROCESS[0]
             _keep_for_ever(connection)
     _USED.clear()
     _PROCESS[0] = os.getpid()
@@ -352,33 +305,28 @@ class Sqlite:
     errors: type[Exception] = sqlite3.Error
 
     def connect(self) -> Watched:
-        """See `Database.connect`."""
-        how = "rw" if self.place.was_opened else "rwc"  # a file that was removed is not made anew
+        how = "rw" if self.place.opened else "rwc"  # a file that was removed is not made anew
         connection = sqlite3.connect(
-            _address(self.path, f"mode={how}"),
+            address(self.path, f"mode={how}"),
             uri=True,
             timeout=self.patience,
             isolation_level=None,  # transactions begin where `begin` says
             check_same_thread=False,  # one thread uses it at a time, whichever that is
             factory=Watched,
         )
-        adopted = False
-        try:
+        with ExitStack() as undo:
+            undo.callback(connection.close)
             self.place.adopt(connection)
-            connection.text_factory = _lenient
+            connection.text_factory = lenient
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")  # what is redacted is overwritten
             connection.execute("PRAGMA user_version").fetchone()  # it reads: now the log is open, and locked
             self.place.note_log(connection)
-            adopted = True
-        finally:
-            if not adopted:
-                connection.close()
+            undo.pop_all()
         return connection
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
-        """See `Database.fault_of`."""
         words = words_of(error)
         if isinstance(error, sqlite3.IntegrityError):
             return DamagedStore(f"its rows contradict each other: {words}")
@@ -399,21 +347,19 @@ class Sqlite:
         return StoreUnavailable(words, in_doubt=committing and primary == sqlite3.SQLITE_IOERR)
 
     def require_place(self) -> None:
-        """See `Database.require_place`."""
         self.place.require()
 
     def lock_schema(self, connection: Connection) -> None:
-        """See `Database.lock_schema`: an immediate transaction is alone already."""
+        """Do nothing: an immediate transaction is alone already."""
 
     def outlast_writers(self, connection: Connection) -> None:
-        """See `Database.outlast_writers`: an immediate transaction begins when the others have ended.
+        """Write something, in a transaction that began when the others had ended.
 
-        It writes something: of a COMMIT that failed, what stands in the log unread would be found after a crash.
+        Without it, what a failed COMMIT left in the log would be found after a crash.
         """
         connection.execute(f"PRAGMA user_version = {self.version(connection)}")
 
     def version(self, connection: Connection) -> int:
-        """See `Database.version`."""
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -422,14 +368,10 @@ class Sqlite:
         return int(version)
 
     def set_version(self, connection: Connection, version: int) -> None:
-        """See `Database.set_version`."""
         connection.execute(f"PRAGMA user_version = {version}")
 
     def settle(self, connection: Connection) -> None:
-        """See `Database.settle`: from now on the file keeps a write-ahead log.
-
-        Where others write at this moment SQLite refuses that at once: we queue behind them and ask again.
-        """
+        """Let the file keep a write-ahead log. Where others write now SQLite refuses at once: wait for them, ask again."""
         for _ in range(_TRIES - 1):
             try:
                 return self._use_log(connection)
@@ -445,12 +387,11 @@ class Sqlite:
         self.place.require()
 
     def forget_traces(self, connection: Connection) -> None:
-        """See `Database.forget_traces`: the log that holds the old texts is emptied, unless somebody reads."""
+        """Empty the log, which holds the old texts, unless somebody reads."""
         self.place.require()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def reclaim(self, connection: Connection) -> None:
-        """See `Database.reclaim`."""
         self.place.require()
         connection.execute("VACUUM")
         self.forget_traces(connection)
@@ -473,7 +414,7 @@ def _code(error: BaseException) -> int:
     return code if isinstance(code, int) else sqlite3.SQLITE_ERROR
 
 
-def _lenient(data: bytes) -> str:
+def lenient(data: bytes) -> str:
     """Return text as it can be read; what is not UTF-8 shows as surrogates, and then as a damaged record."""
     return data.decode(errors="surrogateescape")
 
@@ -543,7 +484,7 @@ def _path_of(url: str) -> Path:
     if not path.parent.is_dir():
         raise BadAddress(url, f"there is no directory {str(path.parent)!r}: make it first")
     _require_room_for_names(url, path)
-    if (names := _stat(path)[0]) > 1:
+    if path.exists() and (names := path.stat().st_nlink) > 1:
         raise BadAddress(
             url,
             f"the file has {names} names (hard links), and SQLite keeps a log for each, so that what is written under"
@@ -572,77 +513,54 @@ def _refusal(path: Path) -> str | None:
 
     A transaction that was cut short (a journal file tells) is first to be taken back, by SQLite.
     """
-    if _size(path) == 0 or _reason(path) is None or _beside(path, "-journal"):
+    if _size(path) == 0 or _reason(path) is None or _size(path, "-journal"):
         return None
     return _reason(path)  # asked again: the transaction may have ended while we looked
 
 
-def _stat(path: Path) -> tuple[int, int]:
-    """Return how many names a file has, and its bytes; zeros where there is none."""
+def _size(path: Path, ending: str = "") -> int:
+    """Return the bytes of a file, or of the one beside it with this ending; 0 where there is none."""
     try:
-        found = path.stat()
+        return os.stat(f"{path}{ending}").st_size
     except OSError:
-        return 0, 0
-    return found.st_nlink, found.st_size
-
-
-def _size(path: Path) -> int:
-    return _stat(path)[1]
+        return 0
 
 
 def _reason(path: Path) -> str | None:
     if not os.access(path, os.R_OK):
         raise BadAddress(f"sqlite:///{path}", "it cannot be read: permission denied")
     try:
-        page = first_page(path)
+        application, version, page_size = _first_page(path)
     except sqlite3.Error as error:
         if _code(error) & 0xFF == sqlite3.SQLITE_NOTADB:
             return "it is no SQLite database"
-        if _beside(path, "-wal"):  # the log may have what is missing
+        if _size(path, "-wal"):  # the log may have what is missing
             return None
         return f"it was cut, or cannot be read ({error}): mage doctor says what is left"
-    if page.application != APPLICATION_ID:
+    if application != APPLICATION_ID:
         return "it is a SQLite database, but no store of mage"
-    if page.version > len(MIGRATIONS):
-        return f"its schema has version {page.version}, and this mage reads up to {len(MIGRATIONS)}: use a newer mage"
-    if _size(path) % page.page_size and not _beside(path, "-wal"):
-        return f"it was cut: its {_size(path)} bytes are no whole pages of {page.page_size}"
+    if version > len(MIGRATIONS):
+        return (
+            f"its schema has version {version}, and this mage reads up to {len(MIGRATIONS)}: use a newer mage"
+        )
+    if _size(path) % page_size and not _size(path, "-wal"):
+        return f"it was cut: its {_size(path)} bytes are no whole pages of {page_size}"
     return None
 
 
-def _beside(path: Path, ending: str) -> bool:
-    return _size(path.with_name(path.name + ending)) > 0
-
-
-@final
-@attrs.frozen
-class FirstPage:
-    """What a database file says of itself.
-
-    Attributes:
-        application: whose it is.
-        version: of its schema.
-        page_size: in bytes: the file has whole pages.
-    """
-
-    application: int
-    version: int
-    page_size: int
-
-
-def first_page(path: Path) -> FirstPage:
-    """Return what the file itself says, whatever its log says. Cost: O(1).
+def _first_page(path: Path) -> tuple[int, int, int]:
+    """Return the application id, the schema version and the bytes of a page that the file itself says.
 
     SQLite reads it as a file that nobody writes: it takes no lock, makes no file, and takes nothing back.
-
-    Raises:
-        sqlite3.DatabaseError: it is no database, it is shorter than it says, or it cannot be read.
     """
-    with closing(sqlite3.connect(_address(path, "mode=ro&immutable=1"), uri=True)) as connection:
+    with closing(sqlite3.connect(address(path, "mode=ro&immutable=1"), uri=True)) as connection:
         names = ("application_id", "user_version", "page_size")
-        return FirstPage(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names))
+        application, version, page_size = [
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names
+        ]
+    return application, version, page_size
 
 
-def _address(path: Path, how: str) -> str:
+def address(path: Path, how: str) -> str:
     """Return a file's name as SQLite reads it where it is told how to open it."""
     return f"file:{quote(os.fsencode(path))}?{how}"

@@ -2,12 +2,12 @@
 
 When a connection is lost in the middle, `Transactions` finds out which of the two it was.
 
-Connections are kept here and not by a driver's own pool: `psycopg_pool` has threads, which a fork would have to
-wait for, and both databases need the same of it. Before a fork, transactions are waited for and idle
-connections closed, so that the child has none to share or to believe in: SQLite in the child would take the parent's
-locks for its own; a lock inside the library that another thread held would be held for ever; two processes would speak
-on one socket. Both processes open new ones when they need them. Hooks of the host, finalizers and signal handlers may
-use a store while its process forks, in the very thread that forks: that one is never held up.
+Connections are kept here and not by a driver's own pool: `psycopg_pool` has threads, which a fork would have to wait for,
+and both databases need the same. Before a fork, transactions are waited for and idle connections closed, so that the
+child shares none: SQLite in the child would take the parent's locks for its own; a lock inside the library that another
+thread held would be held for ever; two processes would speak on one socket. Both processes open new connections when they
+need them. Hooks of the host, finalizers and signal handlers may use a store while its process forks, in the very thread
+that forks: that thread is never held up.
 """
 
 from __future__ import annotations
@@ -22,65 +22,42 @@ from weakref import WeakKeyDictionary, WeakSet
 import attrs
 
 from mage.stores.errors import DamagedStore, StoreError, StoreUnavailable, UnknownSchema
-from mage.stores.processes import Home
+from mage.stores.protocol import Home
 
 Answer = TypeVar("Answer")
 
 _LONGEST: Final = 2.0
-"""Seconds that a fork waits for transactions; some wait for others who hold the database."""
+"""Seconds that a fork waits for transactions, of which some wait for another process that holds the database."""
 _KEPT: Final = 5
 """Idle connections that are kept for later."""
 
 
 class Rows(Protocol):
-    """What a statement returns. A row has values of any type: `mage.stores.sql` looks before it believes one."""
+    """The rows of a statement, of values of any type: `mage.stores.sql` checks each before it believes it."""
 
-    def fetchone(self) -> Any:
-        """Return the next row, None where there is no more."""
-        ...
-
-    def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
-        ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
 
 
 class Connection(Protocol):
     """A connection to a database. In statements `?` stands for each parameter.
 
-    Attributes:
-        is_lost: whether the database cannot be reached by it any more.
+    `is_lost` tells that the database cannot be reached by it any more.
     """
 
     @property
-    def is_lost(self) -> bool: ...  # noqa: D102
+    def is_lost(self) -> bool: ...
+    def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows: ...
+    def executemany(self, statement: str, parameters: Sequence[Sequence[object]], /) -> object: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def close(self) -> None: ...
 
     def begin(self, *, writes: bool) -> None:
         """Begin a transaction, which reads as of one moment or, if it writes, what is newest."""
-        ...
-
-    def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows:
-        """Carry out a statement."""
-        ...
-
-    def executemany(self, statement: str, parameters: Sequence[Sequence[object]], /) -> object:
-        """Carry out a statement once for each of these parameters."""
-        ...
 
     def select_held(self, statement: str, parameters: Sequence[object], *, shared: bool = False) -> Rows:
         """Select rows that nobody else may change until the transaction ends; nor, if shared, delete."""
-        ...
-
-    def commit(self) -> None:
-        """End the transaction, what it wrote being durable."""
-        ...
-
-    def rollback(self) -> None:
-        """Take back what was not committed, if there is anything."""
-        ...
-
-    def close(self) -> None:
-        """Close it."""
-        ...
 
 
 class Database(Protocol):
@@ -93,25 +70,19 @@ class Database(Protocol):
     """
 
     @property
-    def shown(self) -> str: ...  # noqa: D102
+    def shown(self) -> str: ...
     @property
-    def errors(self) -> type[Exception]: ...  # noqa: D102
+    def errors(self) -> type[Exception]: ...
     @property
-    def migrations(self) -> Sequence[Sequence[str]]: ...  # noqa: D102
-
-    def connect(self) -> Connection:
-        """Return a new connection."""
-        ...
+    def migrations(self) -> Sequence[Sequence[str]]: ...
+    def connect(self) -> Connection: ...
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
-        """Return the error of a store that says what the driver raised.
+        """Return the error of a store that says what the driver raised, one of `errors`.
 
-        Args:
-            error: one of `errors`.
-            committing: whether COMMIT raised it, so that what was written may be there all the same.
-            lost: whether the connection was lost with it.
+        Where COMMIT raised it (`committing`), what was written may be there all the same. With `lost`, the
+        connection was lost with it.
         """
-        ...
 
     def require_place(self) -> None:
         """Ask, after a COMMIT, that what was written is where others will look for it.
@@ -119,11 +90,9 @@ class Database(Protocol):
         Raises:
             StoreUnavailable: it is not, or may not be.
         """
-        ...
 
     def lock_schema(self, connection: Connection) -> None:
         """Wait until no one else migrates; until the transaction ends no one else will."""
-        ...
 
     def version(self, connection: Connection) -> int:
         """Return the schema version, 0 where there is nothing yet.
@@ -131,27 +100,20 @@ class Database(Protocol):
         Raises:
             UnknownSchema: what is there is no store of mage.
         """
-        ...
 
-    def set_version(self, connection: Connection, version: int) -> None:
-        """Note the schema version."""
-        ...
+    def set_version(self, connection: Connection, version: int) -> None: ...
 
     def outlast_writers(self, connection: Connection) -> None:
         """Wait until every transaction that writes now has ended, also one whose connection was lost."""
-        ...
 
     def settle(self, connection: Connection) -> None:
         """Do, in no transaction, what is left to do once the tables are there."""
-        ...
 
     def forget_traces(self, connection: Connection) -> None:
         """Overwrite, in no transaction and where that is cheap, what was just replaced."""
-        ...
 
     def reclaim(self, connection: Connection) -> None:
         """Give back free room; in no transaction."""
-        ...
 
 
 @final
@@ -163,43 +125,32 @@ class _Entered:
 
 @final
 class _Gate:
-    """Knows the transactions that are under way, and holds new ones up while the process forks.
-
-    One that an interrupt keeps from leaving is forgotten with it.
-    """
+    """Knows the transactions that are under way, and holds new ones up while the process forks."""
 
     def __init__(self) -> None:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._pools: WeakSet[_Pool] = WeakSet()
+        self._stores: WeakSet[Transactions] = WeakSet()
         self._process = os.getpid()
         self._free = Condition()
         self._inside: WeakKeyDictionary[_Entered, int] = WeakKeyDictionary()
         self._forking: set[int] = set()
 
-    def add(self, pool: _Pool) -> None:
-        """Let the idle connections of a pool be closed before this process forks."""
+    def add(self, store: Transactions) -> None:
+        """Let the idle connections of a store be closed before this process forks."""
         self.in_child()
-        self._pools.add(pool)
+        self._stores.add(store)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Carry out what is no transaction of `Transactions` inside, as a transaction is."""
-        entered = self.enter()
-        try:
-            yield
-        finally:
-            self.leave(entered)
-
-    def enter(self) -> _Entered:
-        """Begin a transaction, which is to `leave`: this process does not fork meanwhile, unless that takes too long.
+        """Carry out a transaction inside: this process does not fork meanwhile, unless that takes too long.
 
         It is noted before the forks are looked for, and a fork is noted before the transactions are: of two that
-        meet at least one sees the other. So no lock is taken where nothing forks.
+        meet at least one sees the other. So no lock is taken where nothing forks. A transaction that an interrupt
+        keeps from leaving is forgotten with its frame.
         """
-        if self._process != os.getpid():
-            self._begin_anew()
+        self.in_child()
         transaction, thread = _Entered(), get_ident()
         self._inside[transaction] = thread
         if self._forking and thread not in self._forking:
@@ -208,14 +159,13 @@ class _Gate:
                 self._free.notify_all()
                 self._free.wait_for(lambda: not self._forking)
                 self._inside[transaction] = thread
-        return transaction
-
-    def leave(self, transaction: _Entered) -> None:
-        """End a transaction."""
-        self._inside.pop(transaction, None)
-        if self._forking:
-            with self._free:
-                self._free.notify_all()
+        try:
+            yield
+        finally:
+            self._inside.pop(transaction, None)
+            if self._forking:
+                with self._free:
+                    self._free.notify_all()
 
     def before(self) -> None:
         """Wait for the transactions of other threads, and close what is idle. The lock is held until `after`."""
@@ -225,8 +175,8 @@ class _Gate:
         self._forking.add(thread)
         self._free.wait_for(lambda: all(other == thread for other in list(self._inside.values())), _LONGEST)
         if not self._inside:
-            for pool in list(self._pools):
-                pool.close_idle()
+            for store in list(self._stores):
+                store.close_idle()
 
     def after(self) -> None:
         """Let transactions begin again."""
@@ -237,13 +187,14 @@ class _Gate:
             self._free.release()
 
     def in_child(self) -> None:
-        """Begin anew in a child, once: those inside, whoever held the lock, and all pools are its parent's."""
+        """Begin anew in a child, once: its parent has those inside, the lock and all stores."""
         if self._process != os.getpid():
             self._begin_anew()
 
 
 _GATE: Final = _Gate()
 in_transaction: Final = _GATE.inside
+"""Carries out a block as a transaction: no fork comes between its lines."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_GATE.before, after_in_parent=_GATE.after, after_in_child=_GATE.in_child)
@@ -251,68 +202,22 @@ if hasattr(os, "register_at_fork"):
 
 @final
 class _Lent:
-    """A connection that is in use. One that an interrupt keeps from coming back is closed with this.
+    """A connection that is in use. If an interrupt keeps it from coming back, it is closed with this object.
 
-    Python itself frees a connection of SQLite late, since it is part of a cycle, and would keep its transaction until then:
-    nobody else could write.
+    Python itself frees a connection of SQLite late, since it is part of a cycle, and no other connection could write
+    until then.
     """
 
     is_back = True
 
-    def __init__(self, pool: _Pool, connection: Connection) -> None:
-        self._pool = pool
+    def __init__(self, store: Transactions, connection: Connection) -> None:
+        self._store = store
         self.connection = connection
         self.is_back = False
 
     def __del__(self) -> None:
         if not self.is_back:
-            self._pool.drop(self)
-
-
-@final
-class _Pool:
-    """The connections of a store that nobody uses at this moment; the one that was used last is used next."""
-
-    def __init__(self, database: Database, home: Home) -> None:
-        self._database = database
-        self._home = home
-        self._idle: list[Connection] = []
-        _GATE.add(self)
-
-    def take(self) -> _Lent:
-        """Lend an idle connection, or a new one."""
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._database.connect()
-        return _Lent(self, connection)
-
-    def keep(self, lent: _Lent) -> None:
-        """Keep a connection for later, or close it where there are enough."""
-        if len(self._idle) >= _KEPT:
-            self.drop(lent)
-            return
-        lent.is_back = True  # at first: what is idle must not be closed
-        self._idle.append(lent.connection)
-
-    def drop(self, lent: _Lent) -> None:
-        """Close a connection, unless it is another process's.
-
-        Never raises: it runs where an answer or an error is on its way already.
-        """
-        lent.is_back = True
-        if self._home.is_here:
-            with suppress(self._database.errors):
-                lent.connection.close()
-
-    def close_idle(self) -> None:
-        """Close all that are idle."""
-        while self._idle:
-            try:
-                lent = _Lent(self, self._idle.pop())
-            except IndexError:  # another thread took the last
-                return
-            self.drop(lent)
+            self._store.drop(self)
 
 
 @final
@@ -327,20 +232,19 @@ class _Lost(Exception):
 class Transactions:
     """Carries out pieces of work on a database, each in a transaction of its own.
 
-    Every error of the database comes out as a `StoreError`.
-
-    Attributes:
-        database: the database.
+    Every error of the database comes out as a `StoreError`. A few idle connections are kept; the one that was used
+    last is used next.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._home = Home(f"the store {database.shown}")
-        self._pool = _Pool(database, self._home)
+        self._idle: list[Connection] = []
         self._open = True
+        _GATE.add(self)
 
     def read(self, work: Callable[[Connection], Answer]) -> Answer:
-        """Return what `work` reads. Where a connection is lost, it is asked once more on a new one."""
+        """Return what `work` reads. Where a connection is lost, `work` runs once more on a new one."""
         return self._twice(work, writes=False)
 
     def write(self, work: Callable[[Connection], Answer], was_written: Callable[[Answer], bool]) -> Answer:
@@ -371,7 +275,9 @@ class Transactions:
                 raise error from None
             if written:
                 return answers[0]
-            raise self._undoubted(error) from error
+            if isinstance(error.__cause__, self.database.errors):
+                raise self.database.fault_of(error.__cause__) from error
+            raise StoreUnavailable(error.reason) from error
 
     def repeat(self, work: Callable[[Connection], None]) -> None:
         """Carry out work that does no harm when it is done twice: where it is in doubt, do it again."""
@@ -390,17 +296,36 @@ class Transactions:
             raise lost.fault from lost
 
     def close(self) -> None:
-        """Close every connection that nobody uses; in a fork of the process they are not ours to close."""
+        """Close every idle connection; in a fork of the process they are not ours to close."""
         self._open = False
         if self._home.is_here:
             with in_transaction():
-                self._pool.close_idle()
+                self.close_idle()
+
+    def close_idle(self) -> None:
+        """Close all idle connections."""
+        while self._idle:
+            try:
+                lent = _Lent(self, self._idle.pop())
+            except IndexError:  # another thread took the last
+                return
+            self.drop(lent)
+
+    def drop(self, lent: _Lent) -> None:
+        """Close a connection, unless it is another process's.
+
+        Never raises: it runs where an answer or an error is on its way already.
+        """
+        lent.is_back = True
+        if self._home.is_here:
+            with suppress(self.database.errors):
+                lent.connection.close()
 
     def _twice(self, work: Callable[[Connection], Answer], *, writes: bool) -> Answer:
         try:
             return self._once(work, writes)
         except _Lost:
-            self._pool.close_idle()  # the server that this one has lost the others have lost too
+            self.close_idle()  # the others have lost the server too
         try:
             return self._once(work, writes)
         except _Lost as lost:
@@ -409,76 +334,106 @@ class Transactions:
     def _once(self, work: Callable[[Connection], Answer], writes: bool | None) -> Answer:
         """Carry out work in a transaction that writes, in one that does not, or where `writes` is None in none."""
         self._home.require()
-        entered = _GATE.enter()
-        try:
+        with in_transaction():
             if not self._open:
                 raise StoreUnavailable("it was closed")
-            lent = self._connected()
+            lent: _Lent | None = None
+            committing = False
             try:
-                answer = self._carried_out(lent.connection, work, writes)
+                lent = self._taken()
+                if writes is not None:
+                    lent.connection.begin(writes=writes)
+                answer = work(lent.connection)
                 if writes:
-                    self._commit(lent.connection)
+                    self._home.require()  # a signal handler may have forked
+                    committing = True
+                    lent.connection.commit()
+                    self._require_place()
                 return answer
+            except self.database.errors as error:
+                lost = lent is not None and lent.connection.is_lost
+                fault = self.database.fault_of(error, committing=committing, lost=lost)
+                raise (_Lost(fault) if lost and not committing else fault) from error
+            except UnicodeDecodeError as error:  # a driver raises it where it quotes damaged words
+                raise DamagedStore(f"it holds names that are not UTF-8 ({error.reason})") from error
             finally:
-                if self._home.is_here:
+                if lent is not None and self._home.is_here:
                     self._release(lent)
-        finally:
-            _GATE.leave(entered)
 
-    def _connected(self) -> _Lent:
+    def _taken(self) -> _Lent:
         try:
-            return self._pool.take()
-        except self.database.errors as error:
-            raise self.database.fault_of(error) from error
-        except UnicodeDecodeError as error:
-            raise unreadable(error) from error
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self.database.connect()
+        return _Lent(self, connection)
 
-    def _carried_out(
-        self, connection: Connection, work: Callable[[Connection], Answer], writes: bool | None
-    ) -> Answer:
-        try:
-            if writes is not None:
-                connection.begin(writes=writes)
-            return work(connection)
-        except self.database.errors as error:
-            lost = connection.is_lost
-            fault = self.database.fault_of(error, lost=lost)
-            raise (_Lost(fault) if lost else fault) from error
-        except UnicodeDecodeError as error:
-            raise unreadable(error) from error
-
-    def _commit(self, connection: Connection) -> None:
-        """Commit, and look where it went: what nobody will find there is not acknowledged."""
-        self._home.require()  # a signal handler may have forked
-        try:
-            connection.commit()
-        except self.database.errors as error:
-            raise self.database.fault_of(error, committing=True, lost=connection.is_lost) from error
+    def _require_place(self) -> None:
+        """Look where a COMMIT went: what nobody will find there is not acknowledged."""
         try:
             self.database.require_place()
         except StoreUnavailable as elsewhere:
             raise StoreUnavailable(elsewhere.reason, in_doubt=True) from elsewhere
-
-    def _undoubted(self, error: StoreUnavailable) -> StoreError:
-        """Return what a COMMIT raised, now that it is known that nothing was written."""
-        cause = error.__cause__
-        if isinstance(cause, self.database.errors):
-            return self.database.fault_of(cause)
-        return StoreUnavailable(error.reason)
 
     def _release(self, lent: _Lent) -> None:
         """Take back what was not committed, and keep the connection if it can be used again. Never raises."""
         try:
             lent.connection.rollback()
         except self.database.errors:  # lost: there is nothing to take back
-            self._pool.drop(lent)
+            self.drop(lent)
             return
-        if self._open:
-            self._pool.keep(lent)
+        if self._open and len(self._idle) < _KEPT:
+            lent.is_back = True  # at first: what is idle must not be closed
+            self._idle.append(lent.connection)
         else:
-            self._pool.drop(lent)
+            self.drop(lent)
         if not self._open:  # it was closed meanwhile
-            self._pool.close_idle()
+            self.close_idle()
+
+
+# -- the schema ------------------------------------------------------------------------------------------
+
+
+def schema(*, key: str, data: str, room: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the statements of each schema version from 1, where a database has these types for a key and for bytes.
+
+    `room` is what the table of journals is made with. The table of records has a key of its own (in SQLite a rowid)
+    beside its primary key: rows longer than a fourth of a page would spill out of a table without.
+    """
+    return (
+        (
+            f"""CREATE TABLE mage_journals (
+                id {key},
+                name TEXT NOT NULL UNIQUE,
+                parent BIGINT REFERENCES mage_journals (id),
+                forked_at BIGINT NOT NULL,
+                head BIGINT NOT NULL,
+                digest {data} NOT NULL,
+                created BIGINT NOT NULL,
+                changed BIGINT NOT NULL,
+                payload BIGINT NOT NULL,
+                grows BIGINT NOT NULL
+            ){room}""",
+            "CREATE INDEX mage_forks ON mage_journals (parent) WHERE parent IS NOT NULL",
+            f"""CREATE TABLE mage_records (
+                journal BIGINT NOT NULL REFERENCES mage_journals (id),
+                version BIGINT NOT NULL,
+                body TEXT NOT NULL,
+                parts {data} NOT NULL,
+                digest {data} NOT NULL,
+                PRIMARY KEY (journal, version)
+            )""",
+        ),
+        (
+            f"""CREATE TABLE mage_snapshots (
+                journal BIGINT NOT NULL REFERENCES mage_journals (id),
+                version BIGINT NOT NULL,
+                data {data} NOT NULL,
+                digest TEXT NOT NULL,
+                PRIMARY KEY (journal, version)
+            )""",
+            "ALTER TABLE mage_journals ADD COLUMN redactions BIGINT NOT NULL DEFAULT 0",
+        ),
+    )
 
 
 def migrate(transactions: Transactions) -> None:
@@ -496,7 +451,7 @@ def migrate(transactions: Transactions) -> None:
     def step(connection: Connection) -> int:
         database.lock_schema(connection)
         version = database.version(connection)
-        if version < newest:  # else somebody else has done it meanwhile
+        if version < newest:  # else another process has done it meanwhile
             for statement in database.migrations[version]:
                 connection.execute(statement)
             version += 1
@@ -513,11 +468,6 @@ def migrate(transactions: Transactions) -> None:
         transactions.outside(database.settle)
     except DamagedStore as damaged:
         raise UnknownSchema(database.shown, f"it cannot be read: {damaged.reason}") from damaged
-
-
-def unreadable(error: UnicodeDecodeError) -> DamagedStore:
-    """Return the error of a store whose very words are damaged: a driver raises this where it quotes them."""
-    return DamagedStore(f"it holds names that are not UTF-8 ({error.reason})")
 
 
 def words_of(error: BaseException) -> str:

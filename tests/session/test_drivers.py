@@ -15,7 +15,7 @@ from mage.session.asks import AskJudge, HeadOf, Tell
 from mage.session.drivers import answer, answer_awaited
 from mage.session.events import Refreshed
 from mage.stores import Head, MemoryStore, UnknownJournal, in_thread
-from mage.stores.threads import to_its_end
+from mage.stores.opening import to_its_end
 
 
 async def looking(said: list[str]) -> str:

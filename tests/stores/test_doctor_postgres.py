@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from mage.stores import NOTHING, fold, open_store, verify
-from mage.stores.doctor import kept
+from mage.stores.doctor import examining
 from tests.cli.runner import mage
 from tests.stores.corrupted import acknowledged, write
 from tests.stores.postgres import Cluster
@@ -143,7 +143,7 @@ def test_a_repair_into_a_database_that_is_cut_short_is_known(
     """Until all is written a journal says so: the doctor names it, and no second repair goes into it."""
     out = server.room("doctor_cut_short")
     with monkeypatch.context() as patched:
-        patched.setattr(kept, "_write", _interrupted)
+        patched.setattr(examining, "_write", _interrupted)
         assert mage("doctor", place, "--repair", out).status == 130
     ran = mage("doctor", out)
     assert (ran.status, "unfinished repair" in ran.out) == (1, True)

@@ -21,7 +21,7 @@ from mage.stores import (
     open_store,
 )
 from mage.stores.opening import without_password
-from mage.stores.sources import checked_patience
+from mage.stores.protocol import checked_patience
 from mage.testing.stores import chain
 
 

@@ -28,7 +28,7 @@ from mage.stores import (
     verify,
     write_parts,
 )
-from mage.stores.checks import following
+from mage.stores.protocol import following
 from mage.stores.records import _any_parts, _usual_parts
 from mage.testing import texts
 from mage.testing.stores import chain, salts

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.stores import NOTHING, BadSource, Draft, MemoryStore, open_store, random_salt, seal
-from mage.stores.sources import checked_clock, checked_salts, is_salt, is_time
+from mage.stores.protocol import checked_clock, is_time
+from mage.stores.records import checked_salts, is_salt
 from mage.testing.stores import chain, following
 from tests.cli.runner import mage
 from tests.session.twins import Twin, both

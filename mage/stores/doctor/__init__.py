@@ -9,21 +9,8 @@
 It reads a copy of a SQLite file, and a PostgreSQL database in a transaction that cannot write.
 """
 
-from mage.stores.doctor.examining import examine
-from mage.stores.doctor.kept import (
-    UNFINISHED,
-    Examined,
-    Finding,
-    Kept,
-    KeptJournal,
-    KeptSnapshot,
-    LeftOut,
-    Row,
-    Sound,
-    Stray,
-    repair,
-    rest_of,
-)
+from mage.stores.doctor.examining import UNFINISHED, Examined, LeftOut, Sound, examine, repair, rest_of
+from mage.stores.doctor.kept import Finding, Kept, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.doctor.reading import kept_at, private_folder
 
 __all__ = [

@@ -1,59 +1,151 @@
-"""The examination of a store: every record's chain and command, every head, fork and snapshot.
+r"""The examination of a store, the repaired copy of it, and the rest that no copy can hold.
 
-It only reads. A fault in one record hides no other: behind it the chain goes on from the record's own digest, so that
-each finding is one fault.
+The examination looks at every record's chain and command, every head, fork and snapshot. A fault in one record hides no
+other: behind it the chain goes on from the record's own digest, so that each finding is one fault.
+
+A repair writes the sound part of a store into another store. No session can hold the records behind a damage, nor the
+states that a snapshot carries across it: `rest_of` yields one JSON object for each such record, and one for each
+journal whose state is known behind the damage:
+
+    {"session":"main","record":13,"proved":true,"digest":"9a1e...","body":"{\"op\":\"grow\"}","parts":[...]}
+    {"session":"main","record":12,"proved":false,"reason":"its texts cannot be read: ...","body":"...","parts_hex":"..."}
+    {"session":"main","version":66,"from_snapshot":51,"tree":{"format":"mage-tree",...}}
+
+A record is proved where the chain leads from it to the session's head without a gap: its content is the one that was
+written. The others are merely there.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import chain, count, groupby
+from itertools import chain, count, groupby, islice
 from operator import itemgetter
 from typing import Final, TypeAlias, final
 
 import attrs
 
-from mage.engine import State
-from mage.stores.checks import as_name
+from mage.codec import encode_tree
+from mage.codec.strict_json import write_json
+from mage.engine import Start, State
 from mage.stores.doctor.kept import (
-    UNFINISHED,
-    Carried,
     Chain,
-    Content,
-    Examined,
     Finding,
     Judged,
     Kept,
     KeptJournal,
     KeptSnapshot,
+    Lost,
     Row,
-    Sound,
     chosen,
     content_of,
     contents,
     digest_in,
 )
 from mage.stores.errors import BadName, DamagedRecord
-from mage.stores.folding import GROW, fold, meta_of
-from mage.stores.protocol import snapshot_digest
-from mage.stores.records import NOTHING, Head, Record
-from mage.stores.sources import is_time
+from mage.stores.folding import GROW, draft, fold, meta_of
+from mage.stores.protocol import JournalStore, as_name, is_time, snapshot_digest
+from mage.stores.records import NOTHING, Head, Record, flat_parts, random_salt, seal
 
-# -- one journal: is each record sound, in its place, chained, and a command that the engine takes? ----
+UNFINISHED: Final = "mage doctor: unfinished repair"
+"""The name of the journal that stands in a database while a repair is written into it."""
+_AT_ONCE: Final = 1000
+_MOST: Final = 50
+"""Findings of one journal that are listed one by one."""
 
 Unpack: TypeAlias = Callable[[bytes], State | str | None]
 """Returns the state in a snapshot, or why it holds none; None where the form of the snapshot is unknown."""
 
-_MOST: Final = 50
-"""Findings of one journal that are listed one by one."""
+# -- what an examination says ----------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Carried:
+    """The states behind a damage, which a sound snapshot carries across it.
+
+    Attributes:
+        since: the version of the snapshot.
+        upto: the last version whose command could be carried out behind the snapshot.
+        state: the state of that version.
+    """
+
+    since: int
+    upto: int
+    state: State
+
+
+@final
+@attrs.frozen
+class Sound:
+    """The sound part of a journal: its records up to a version, read through the lineage.
+
+    Attributes:
+        id: the id of its row.
+        name: its name, or a stand-in where its own cannot be used.
+        parent: the name of the journal that it reads through; None for no fork.
+        forked_at: the last version that it has from its parent, as far as the parent is sound.
+        upto: the last version up to which everything is sound; 0 where nothing is.
+        ends: the last version that its row or a record names.
+        proved_from: behind a damage, the first version from which the chain leads to the head without a gap: these
+            contents are as they were written, though no journal can hold them without those before. None for none.
+        carried: the states behind a damage that a snapshot of such a version has; None for none.
+        first: the version that its own records go on from, as its row says it.
+    """
+
+    id: object
+    name: str
+    parent: str | None
+    forked_at: int
+    upto: int
+    ends: int
+    proved_from: int | None = None
+    carried: Carried | None = None
+    first: int = 0
+
+    def __str__(self) -> str:
+        said = [f"records 1 to {self.upto} are sound" if self.upto else "no record is sound from the start"]
+        if self.proved_from is not None:
+            said.append(
+                f"{self.proved_from} to {self.ends} stand behind the damage and are proved: the chain leads from them"
+                " to the head"
+            )
+        else:
+            said.append("what is there of the others is not proved")
+        if self.carried is not None:
+            since, upto = self.carried.since, self.carried.upto
+            said.append(
+                f"the states of versions {since} to {upto} are proved by the snapshot of version {since}"
+            )
+        return f"session {self.name!r}: {'; '.join(said)}"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every record up to `ends` is sound."""
+        return self.upto >= self.ends
+
+
+@final
+@attrs.frozen
+class Examined:
+    """Each fault of a store, none where all is as it was written; and its sound part, a parent before its forks."""
+
+    findings: tuple[Finding, ...]
+    sound: tuple[Sound, ...]
+
+
+# -- one journal: is each record sound, in its place, chained, and a command that the engine takes? ------
 
 
 @final
 @attrs.frozen
 class Point:
-    """A version that forks go on from: its head, and its state; None where a record before it is not sound."""
+    """A version: the heads that its content and its column say, the likelier first, and its state.
 
-    head: Head
+    The state is None where a record before it is not sound.
+    """
+
+    heads: tuple[Head, ...]
     state: State | None
 
 
@@ -62,70 +154,62 @@ class Walk:
     """One walk over one journal.
 
     Attributes:
-        points: head and state at each of the versions that forks begin at.
+        points: each version that a fork begins at, and that is sound or proved.
+        first: the version that its own records go on from.
         upto: the last version up to which everything is sound.
         ends: the last version that its row or a record names.
         proved_from: behind a damage, the first version from which the chain leads to the head; None for none.
         carried: the states behind a damage, where the snapshot of a proved version has them.
         starts_sound: whether the records before its own are sound.
+        findings: its faults.
     """
 
-    def __init__(
-        self,
-        row: KeptJournal,
-        start: Point | None,
-        wanted: Collection[object],
-        name: str,
-        unpack: Unpack | None,
-    ) -> None:
+    def __init__(self, kept: Kept, row: KeptJournal, start: Point | None, name: str) -> None:
+        self._kept = kept
         self._row = row
-        self._unpack = unpack
         self._name = name
-        self._wanted = wanted
-        self._findings: list[Finding] = []
+        self.findings: list[Finding] = []
         self._more = 0
-        self._first = row.forked_at if type(row.forked_at) is int else 0
-        self._chain = Chain(None if start is None else start.head, self._first + 1)
+        self.first = row.forked_at if type(row.forked_at) is int else 0
+        self._chain = Chain(None if start is None else start.heads[0], self.first + 1)
         self._state = None if start is None else start.state
-        self._is_sound = start is not None and (start.state is not None or start.head == NOTHING)
+        self._is_sound = start is not None and (start.state is not None or start.heads[0] == NOTHING)
         self.starts_sound = self._is_sound
-        self._refused: int | None = None
-        self._refusal = ""
-        self._last = self._first
-        self._heads: dict[int, tuple[Head, ...]] = {} if start is None else {self._first: (start.head,)}
-        self._states: dict[int, State] = {}
+        self._refused: tuple[int, str] | None = None
+        self._last = self.first
         self._payload = self._grows = 0
         self._readable = True
-        self._fitting: tuple[int, State] | None = None
-        self.points: dict[int, Point] = {}
-        self.upto = self._first if self._is_sound else 0
-        self.ends = self._first
+        self.points: dict[int, Point] = {} if start is None else {self.first: start}
+        self.upto = self.first if self._is_sound else 0
+        self.ends = self.first
         self.proved_from: int | None = None
         self.carried: Carried | None = None
 
-    def through(self, kept: Kept) -> list[Finding]:
-        """Walk over all records and snapshots of the journal, and return its faults."""
-        noted = {snapshot.version for snapshot in kept.snapshots(self._row.id)} | {self._row.head}
-        for version, rows in groupby(kept.rows(self._row.id), key=itemgetter(0)):
+    def through(self, forked_at: Collection[object], unpack: Unpack | None) -> None:
+        """Walk over all records and snapshots of the journal, from which forks begin at these versions."""
+        snapshots = {snapshot.version for snapshot in self._kept.snapshots(self._row.id)}
+        noted = {*snapshots, self._row.head, *forked_at}
+        for version, rows in groupby(self._kept.rows(self._row.id), key=itemgetter(0)):
             self._look_at(version, list(rows), noted)
         self.ends = max(self._last, self._row.head if type(self._row.head) is int else 0)
         self._look_at_end()
         self._look_at_head()
         self._look_at_sums()
-        self._look_at_times()
-        for snapshot in kept.snapshots(self._row.id):
-            self._look_at_snapshot(snapshot)
-        if self._fitting is not None:
-            self._carry(kept, *self._fitting)
+        for word, time in (("made", self._row.created), ("changed", self._row.changed)):
+            if not is_time(time):
+                self._find(None, "time", f"its row says that it was {word} at {time!r}, which is no time")
+        for snapshot in self._kept.snapshots(self._row.id):
+            self._look_at_snapshot(snapshot, unpack)
+        begins = self.ends + 1 if self.proved_from is None else self.proved_from
+        self.points = {at: point for at, point in self.points.items() if at <= self.upto or at >= begins}
         if self._more:
-            self._findings.append(Finding(self._name, None, "more", f"{self._more} more findings"))
-        return self._findings
+            self.findings.append(Finding(self._name, None, "more", f"{self._more} more findings"))
 
     def _look_at(self, version: object, rows: list[Row], noted: Collection[object]) -> None:
         if type(version) is not int or version < 1:
             return self._find(None, "version", f"a record says that it is version {version!r}")
-        if version <= self._first:
-            reason = f"it stands before the fork point, version {self._first}, where nothing reads it"
+        if version <= self.first:
+            reason = f"it stands before the fork point, version {self.first}, where nothing reads it"
             return self._find(version, "hidden record", reason)
         if version <= self._last:
             return self._find(version, "doubled record", "it is there twice")
@@ -138,32 +222,22 @@ class Walk:
         if isinstance(content, str):
             self._judge(self._chain.lose(version, digest_in(row)))
             if self._chain.head is not None:
-                self._heads[version] = (self._chain.head,)
+                self.points[version] = Point((self._chain.head,), None)
             return self._spoil(version, "damaged record", content)
-        if content.digest is not None and content.digest == self._chain.said:
+        if content.digest and content.digest == self._chain.said:
             self._judge(self._chain.lose(version, None))
             return self._spoil(version, "doubled record", f"it is record {version - 1} once more")
         self._judge(self._chain.follow(content))
         self._payload += len(row[2]) if isinstance(row[2], bytes) else 0
         self._grows += content.body == GROW
-        record = content.as_record(content.digest or "")
-        self._carry_out(record)
-        self._look_at_meta(record)
-        self._note(content, noted)
-        return None
-
-    def _note(self, content: Content, noted: Collection[object]) -> None:
-        """Note the head and state of a version that a fork, a snapshot or the row names, and how far all is sound."""
-        version, head, said = content.version, self._chain.head, content.digest
+        self._carry_out(content)
         if version in noted:
-            heads = (head, None if said is None else Head(version, said))
-            self._heads[version] = tuple([each for each in heads if each is not None])
-            if self._is_sound and self._state is not None:
-                self._states[version] = self._state
-        if version in self._wanted and head is not None:
-            self.points[version] = Point(head, self._state if self._is_sound else None)
+            said = content.head if content.digest else None
+            heads = tuple([head for head in (self._chain.head, said) if head is not None])
+            self.points[version] = Point(heads, self._state if self._is_sound else None)
         if self._is_sound and not self._chain.pending:
             self.upto = version
+        return None
 
     def _skip(self, version: int) -> None:
         """Note the records that are missing before this one."""
@@ -172,9 +246,8 @@ class Walk:
         if version > expected:
             missing = f"{expected}" if version == expected + 1 else f"{expected} to {version - 1}"
             self._judge(self._chain.lose(version - 1, None))
-            self._spoil(
-                expected, "missing record", f"after {expected - 1} comes {version}, without {missing}"
-            )
+            reason = f"after {expected - 1} comes {version}, without {missing}"
+            self._spoil(expected, "missing record", reason)
 
     def _judge(self, judged: Judged) -> None:
         """Note what is proved of records whose column did not fit their content."""
@@ -186,31 +259,27 @@ class Walk:
                 "its content does not match its digest, or it does not belong behind the record before it"
             )
             self._spoil(version, "damaged record", reason)
-        if judged.broken:
-            self.points = {version: at for version, at in self.points.items() if version < judged.broken[0]}
-            self._states = {version: at for version, at in self._states.items() if version < judged.broken[0]}
-        elif judged.proved and self._refused is not None:
-            self._spoil(self._refused, "refused command", self._refusal)
-            self.upto = self._refused - 1
+        if judged.proved and self._refused is not None:
+            refused, reason = self._refused
+            self._spoil(refused, "refused command", reason)
+            self.upto = refused - 1
         elif judged.proved and self._is_sound:
             self.upto = judged.proved[-1]
         if judged.proved or judged.broken:
             self._refused = None
 
     def _carry_out(self, record: Record) -> None:
-        if not self._is_sound:
-            return None
-        try:
-            self._state = fold([record], self._state)
-        except DamagedRecord as damaged:
-            if not self._chain.pending:
-                return self._spoil(record.version, "refused command", damaged.reason)
-            self._is_sound = False  # this may not be the command that was written: the records behind it tell
-            self._refused, self._refusal = record.version, damaged.reason
-        return None
-
-    def _look_at_meta(self, record: Record) -> None:
-        """Look at the metadata of a record. They lead to no state, so the records behind are still sound."""
+        """Carry out the command of a record, and look at its meta, which leads to no state: what follows stays sound."""
+        if self._is_sound:
+            try:
+                self._state = fold([record], self._state)
+            except DamagedRecord as damaged:
+                if (
+                    self._chain.pending
+                ):  # it may not be the command that was written: the records behind it tell
+                    self._is_sound, self._refused = False, (record.version, damaged.reason)
+                else:
+                    self._spoil(record.version, "refused command", damaged.reason)
         if not record.parts:  # the engine has refused such a command
             return
         try:
@@ -232,11 +301,6 @@ class Walk:
         leads = at is not None and (at.version, at.digest) == (version, said)
         if leads and self.upto < self._last and begins <= self._last:
             self.proved_from = begins
-        self.points = {
-            version: point
-            for version, point in self.points.items()
-            if version <= self.upto or (self.proved_from is not None and version >= self.proved_from)
-        }
 
     def _look_at_head(self) -> None:
         version, digest = self._row.head, self._row.digest
@@ -248,11 +312,10 @@ class Walk:
         if version < self._last:
             reason = f"the head says version {version}, but records up to {self._last} are there"
             self._find(version + 1, "records behind the head", reason)
-        found = self._heads.get(version)
-        if found is not None and digest.hex() not in {head.digest for head in found}:
-            reason = "the head's digest is not that of its record"
-            self._find(version, "head", reason)
-        elif version < max(1, self._first):
+        found = self.points.get(version)
+        if found is not None and digest.hex() not in {head.digest for head in found.heads}:
+            self._find(version, "head", "the head's digest is not that of its record")
+        elif version < max(1, self.first):
             self._find(None, "head", f"the head says version {version}, before its beginning")
         return None
 
@@ -263,46 +326,39 @@ class Walk:
             reason = f"its row counts {said[0]!r} bytes and {said[1]!r} steps, its records have {found[0]} and {found[1]}"
             self._find(None, "sums", reason)
 
-    def _look_at_times(self) -> None:
-        for word, time in (("made", self._row.created), ("changed", self._row.changed)):
-            if not is_time(time):
-                self._find(None, "time", f"its row says that it was {word} at {time!r}, which is no time")
-
-    def _look_at_snapshot(self, snapshot: KeptSnapshot) -> None:
+    def _look_at_snapshot(self, snapshot: KeptSnapshot, unpack: Unpack | None) -> None:
         version, data, digest = snapshot.version, snapshot.data, snapshot.digest
         if type(version) is not int or not isinstance(data, bytes) or not isinstance(digest, str):
             return self._find(None, "snapshot", "a column of it holds something of another kind")
-        heads = self._heads.get(version)
-        if heads is None:
-            return self._find(
-                version, "snapshot", "it is of a version that the journal does not have of its own"
-            )
-        if all(snapshot_digest(head, data) != digest for head in heads):
+        point = self.points.get(version)
+        if point is None:
+            reason = "it is of a version that the journal does not have of its own"
+            return self._find(version, "snapshot", reason)
+        if all(snapshot_digest(head, data) != digest for head in point.heads):
             return self._find(version, "snapshot", "it does not fit its record, or its content was changed")
-        packed = None if self._unpack is None else self._unpack(data)
+        packed = None if unpack is None else unpack(data)
         if isinstance(packed, str):
             return self._find(version, "snapshot", f"it is tied to its record, and holds no state: {packed}")
         if packed is None:
             return None
-        if version in self._states and packed != self._states[version]:
+        if version <= self.upto and point.state is not None and packed != point.state:
             self._find(version, "snapshot", "it leads to another state than the records do")
-        elif self._fitting is None and self.proved_from is not None and version >= self.proved_from - 1:
-            self._fitting = (version, packed)
+        elif self.carried is None and self.proved_from is not None and version >= self.proved_from - 1:
+            self.carried = self._carried(version, packed)
         return None
 
-    def _carry(self, kept: Kept, since: int, state: State) -> None:
+    def _carried(self, since: int, state: State) -> Carried:
         """Carry out the proved commands behind a snapshot that is tied to a record behind the damage."""
         upto = since
-        for content in contents(kept, self._row.id, None, self._first):
-            if not isinstance(content, Content) or content.version <= since:
-                continue
-            try:
-                state = fold([content.as_record("")], state)
-            except DamagedRecord as damaged:
-                self._find(content.version, "refused command", damaged.reason)
-                break
-            upto = content.version
-        self.carried = Carried(since, upto, state)
+        for content in contents(self._kept, self._row.id, None, self.first):
+            if isinstance(content, Record) and content.version > since:
+                try:
+                    state = fold([content], state)
+                except DamagedRecord as damaged:
+                    self._find(content.version, "refused command", damaged.reason)
+                    break
+                upto = content.version
+        return Carried(since, upto, state)
 
     def _spoil(self, version: int, fault: str, reason: str) -> None:
         """Note a fault that ends the sound part."""
@@ -311,15 +367,14 @@ class Walk:
         self._find(version, fault, reason)
 
     def _find(self, version: int | None, fault: str, reason: str) -> None:
-        if len(self._findings) < _MOST:
-            self._findings.append(Finding(self._name, version, fault, reason))
+        if len(self.findings) < _MOST:
+            self.findings.append(Finding(self._name, version, fault, reason))
         else:
             self._more += 1
 
 
-# -- all journals --------------------------------------------------------------------------------------
+# -- all journals ----------------------------------------------------------------------------------------
 
-_FORKS_OF_NOTHING: Final = "orphan fork"
 _Forks: TypeAlias = Mapping[object, Sequence[KeptJournal]]
 """The forks of each journal, by its id."""
 
@@ -340,22 +395,24 @@ def examine(kept: Kept, *, unpack: Unpack | None = None) -> Examined:
 
 @final
 class _Examination:
-    """An examination under way: its findings, and the points of the journals that forks read through."""
+    """An examination under way: its findings, and the walks over the journals that forks read through."""
 
     def __init__(self, kept: Kept, unpack: Unpack | None) -> None:
         self._kept = kept
         self._unpack = unpack
         self._findings: list[Finding] = []
         self._sound: dict[object, Sound] = {}
-        self._points: dict[tuple[object, int], Point] = {}
-        self._spans: dict[object, tuple[int, int]] = {}
+        self._walks: dict[object, Walk] = {}
         self._broken: set[object] = set()
         self._rows = {row.id: row for row in kept.journals}
         self._names = _usable_names(kept.journals)
 
     def carry_out(self) -> Examined:
         self._look_at_names()
-        forks = self._forks()
+        forks: dict[object, list[KeptJournal]] = {}
+        for row in self._kept.journals:
+            if row.parent is not None:
+                forks.setdefault(row.parent, []).append(row)
         roots = [row for row in self._kept.journals if self._is_root(row)]
         for row in chain(roots, self._lost_roots()):  # lazily: a circle is what no root has reached
             self._examine_family(row, forks)
@@ -380,20 +437,18 @@ class _Examination:
 
     def _circle(self, row: KeptJournal) -> list[KeptJournal]:
         """Return the circle that a journal's parents lead into; each of these journals has a parent in the store."""
-        seen: dict[object, int] = {}
-        line: list[KeptJournal] = []
-        while row.id not in seen:
-            seen[row.id] = len(line)
-            line.append(row)
+        line: dict[object, KeptJournal] = {}
+        while row.id not in line:
+            line[row.id] = row
             row = self._rows[row.parent]
-        return line[seen[row.id] :]
+        return list(line.values())[list(line).index(row.id) :]
 
     def _examine_family(self, root: KeptJournal, forks: _Forks) -> None:
         """Examine a journal and all forks below it, a parent before its forks."""
         todo = [root]
         for row in todo:  # grows while it is walked
             if row.id not in self._sound:
-                self._examine(row, forks.get(row.id, ()))
+                self._examine(row, {fork.forked_at for fork in forks.get(row.id, ())})
                 todo.extend(fork for fork in forks.get(row.id, ()) if fork.id not in self._sound)
 
     def _look_at_names(self) -> None:
@@ -420,64 +475,52 @@ class _Examination:
             reason = f"the journal with id {row.parent!r}, which it reads through, is not there"
         else:
             return False
-        self._find(row, None, _FORKS_OF_NOTHING, reason)
+        self._find(row, None, "orphan fork", reason)
         self._broken.add(row.id)
         return row.parent is None
 
-    def _forks(self) -> _Forks:
-        forks: dict[object, list[KeptJournal]] = {}
-        for row in self._kept.journals:
-            if row.parent is not None:
-                forks.setdefault(row.parent, []).append(row)
-        return forks
-
-    def _examine(self, row: KeptJournal, forks: Sequence[KeptJournal]) -> None:
-        start = self._start(row)
-        walk = Walk(row, start, {fork.forked_at for fork in forks}, self._names[row.id], self._unpack)
-        self._findings.extend(walk.through(self._kept))
-        for version, point in walk.points.items():
-            self._points[row.id, version] = point
-        forked_at = row.forked_at if type(row.forked_at) is int else 0
-        self._spans[row.id] = (forked_at, walk.ends)
+    def _examine(self, row: KeptJournal, forked_at: Collection[object]) -> None:
+        start, name = self._start(row), self._names[row.id]
+        walk = self._walks[row.id] = Walk(self._kept, row, start, name)
+        walk.through(forked_at, self._unpack)
+        self._findings += walk.findings
         parent = None if row.id in self._broken or row.parent is None else self._sound[row.parent]
-        upto = walk.upto
+        first, upto = walk.first, walk.upto
         if parent is not None and not walk.starts_sound:  # only the sound part of the parent is believed
             reads = self._is_in(row.parent, row.forked_at)
-            upto = forked_at = min(parent.upto, forked_at) if reads else 0
-        name = None if parent is None else parent.name
-        first = row.forked_at if type(row.forked_at) is int else 0
-        known = (walk.proved_from, walk.carried, first)
-        self._sound[row.id] = Sound(row.id, self._names[row.id], name, forked_at, upto, walk.ends, *known)
+            upto = first = min(parent.upto, first) if reads else 0
+        through = None if parent is None else parent.name
+        known = (walk.ends, walk.proved_from, walk.carried, walk.first)
+        self._sound[row.id] = Sound(row.id, name, through, first, upto, *known)
 
     def _start(self, row: KeptJournal) -> Point | None:
-        """Return the point that a journal's own records go on from; None where it is not known."""
+        """Return the point that a journal's own records go on from; None where it is not known.
+
+        It has no state where the parent is not sound up to there.
+        """
         if row.id in self._broken:
             return None
-        return Point(NOTHING, None) if row.parent is None else self._fork_point(row)
-
-    def _is_in(self, journal: object, version: object) -> bool:
-        """Tell whether a version is among a journal's own, damaged or not."""
-        first, last = self._spans[journal]
-        return type(version) is int and first < version <= last
-
-    def _fork_point(self, row: KeptJournal) -> Point | None:
-        """Return the point that a fork begins at: without a state where its parent is not sound up to there."""
-        point = self._points.get((row.parent, row.forked_at)) if type(row.forked_at) is int else None
-        if point is not None and point.state is not None:
-            return point
-        parent = self._sound[row.parent]
+        if row.parent is None:
+            return Point((NOTHING,), None)
+        walk, parent = self._walks[row.parent], self._sound[row.parent]
         if not self._is_in(row.parent, row.forked_at):
-            first, last = self._spans[row.parent]
             reason = (
                 f"it begins at version {row.forked_at!r} of {parent.name!r},"
-                f" which has of its own {first + 1} to {last}"
+                f" which has of its own {walk.first + 1} to {walk.ends}"
             )
             self._find(row, None, "fork point", reason)
             return None
-        sound = f"sound up to {parent.upto} only" if parent.upto else "not sound"
-        reason = f"its first {row.forked_at} records are read from {parent.name!r}, which is {sound}"
-        self._find(row, parent.upto + 1, "damaged parent", reason)
-        return point
+        point = walk.points.get(row.forked_at) if isinstance(row.forked_at, int) else None
+        if point is None or point.state is None:
+            sound = f"sound up to {parent.upto} only" if parent.upto else "not sound"
+            reason = f"its first {row.forked_at} records are read from {parent.name!r}, which is {sound}"
+            self._find(row, parent.upto + 1, "damaged parent", reason)
+        return point if point is not None and point.heads else None
+
+    def _is_in(self, journal: object, version: object) -> bool:
+        """Tell whether a version is among a journal's own, damaged or not."""
+        walk = self._walks[journal]
+        return type(version) is int and walk.first < version <= walk.ends
 
     def _find(self, row: KeptJournal, version: int | None, fault: str, reason: str) -> None:
         self._findings.append(Finding(self._names[row.id], version, fault, reason))
@@ -499,17 +542,106 @@ def _usable_names(journals: Sequence[KeptJournal]) -> dict[object, str]:
     names: dict[object, str] = {}
     used: set[str] = set()
     for row in journals:
-        name = row.name if isinstance(row.name, str) and _name_problem(row.name) is None else ""
-        if not name or name in used:
-            name = next(each for each in _numbered(row.id) if each not in used and each not in taken)
+        name = row.name
+        if not isinstance(name, str) or _name_problem(name) is not None or name in used:
+            stand_in = f"journal {row.id!r}"[:200]
+            numbered = chain([stand_in], (f"{stand_in} ({number})" for number in count(2)))
+            name = next(each for each in numbered if each not in used and each not in taken)
         used.add(name)
         names[row.id] = name
     return names
 
 
-def _numbered(journal: object) -> Iterator[str]:
-    """Yield stand-ins for a journal's name, without end."""
-    name = f"journal {journal!r}"[:200]
-    yield name
-    for number in count(2):
-        yield f"{name} ({number})"
+# -- the repaired copy -----------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class LeftOut:
+    """Records that are not in the repaired copy: those of a journal from the version `first` to `last`."""
+
+    journal: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        which = f"record {self.first}" if self.first == self.last else f"records {self.first} to {self.last}"
+        return f"session {self.journal!r}: {which} left out"
+
+
+def repair(kept: Kept, examined: Examined, into: JournalStore) -> tuple[LeftOut, ...]:
+    """Write the sound beginning of every journal into an empty store, and return the records that are left out.
+
+    Until all is written the store has a journal called `UNFINISHED`, which an examination reports. Records behind
+    a damage cannot be written, because a journal has no gap; `rest_of` yields them. Snapshots are not written: they
+    are caches. Cost: O(size).
+
+    Raises:
+        NameTaken: another repair writes into this store, or a repair into it was cut short.
+    """
+    into.create(UNFINISHED, [seal(NOTHING, draft(None, Start(UNFINISHED), {}), random_salt)])
+    left: list[LeftOut] = []
+    for sound in examined.sound:
+        if sound.name == UNFINISHED:  # left in the examined store by a repair into that one
+            continue
+        if sound.upto:
+            _write(kept, sound, into)
+        if not sound.is_whole:
+            left.append(LeftOut(sound.name, sound.upto + 1, sound.ends))
+    into.delete(UNFINISHED)
+    return tuple(left)
+
+
+def _write(kept: Kept, sound: Sound, into: JournalStore) -> None:
+    if sound.parent is None:
+        records = _records(kept, sound, NOTHING)
+        head = into.create(sound.name, list(islice(records, _AT_ONCE)))
+    else:
+        head = into.fork(sound.parent, sound.name, sound.forked_at)
+        records = _records(kept, sound, head)
+    while chunk := list(islice(records, _AT_ONCE)):
+        head = into.append(sound.name, head, chunk)
+
+
+def _records(kept: Kept, sound: Sound, before: Head) -> Iterator[Record]:
+    """Yield the sound records that a journal has of its own, each with the digest that its content proves."""
+    if sound.upto > sound.forked_at:
+        for content in contents(kept, sound.id, before, sound.forked_at):
+            if isinstance(content, Record) and content.digest:
+                yield content
+            if content.version >= sound.upto:
+                return
+
+
+def rest_of(kept: Kept, examined: Examined) -> Iterator[bytes]:
+    """Yield lines of JSON, each with its newline: the records of every journal behind its sound part.
+
+    Cost: O(size), lazily; for a state O(size of its tree).
+    """
+    for sound in examined.sound:
+        if not sound.is_whole:
+            for found in contents(kept, sound.id, None if sound.forked_at else NOTHING, sound.first):
+                if found.version > sound.upto:
+                    place = {"session": sound.name, "record": found.version}
+                    yield write_json({**place, **_document(sound, found)}) + b"\n"
+            if sound.carried is not None:
+                carried, tree = sound.carried, json.loads(encode_tree(sound.carried.state))
+                known = {"version": carried.upto, "from_snapshot": carried.since, "tree": tree}
+                yield write_json({"session": sound.name, **known}) + b"\n"
+
+
+def _document(sound: Sound, found: Record | Lost) -> dict[str, object]:
+    if isinstance(found, Lost):
+        _, body, parts, _ = found.row
+        return {
+            "proved": False,
+            "reason": found.reason,
+            "body": body if isinstance(body, str) else None,
+            "parts_hex": parts.hex() if isinstance(parts, bytes) else None,
+        }
+    return {
+        "proved": sound.proved_from is not None and found.version >= sound.proved_from,
+        "digest": found.digest or None,
+        "body": found.body,
+        "parts": flat_parts(found.parts),
+    }

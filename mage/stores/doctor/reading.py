@@ -1,9 +1,10 @@
-"""How the doctor reads a store: in a copy of a SQLite file, or in a database, by a transaction that cannot write.
+"""How the doctor reads a store, changing nothing of it.
 
-SQLite would write beside a file that it opens, and take a log back or in. So the file, its log and its
-rollback journal are copied first, at a moment in which none of them changes, and the doctor reads the copy. The copy
-lies in a private folder, which is gone when the doctor ends, and is removed by the next doctor if this one was killed:
-a lock on a file in the folder tells, since the system releases the lock when the process ends, however it ends.
+A database is read by a transaction that cannot write, a SQLite file in a copy: SQLite would write beside a file that it
+opens, and take a log back or in. So the file, its log and its rollback journal are copied first, at a moment in which
+none of them changes. The copy lies in a private folder, which is gone when the doctor ends, and is removed by the next
+doctor if this one was killed: a lock on a file in the folder tells, since the system releases the lock when the process
+ends, however it ends.
 """
 
 from __future__ import annotations
@@ -15,21 +16,19 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, final
-from urllib.parse import quote
-
-import attrs
+from typing import Any, Final, TypeAlias, final
 
 from mage.stores.doctor.kept import Finding, Kept, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.errors import BadAddress, DamagedStore, StoreUnavailable, UnknownSchema
 from mage.stores.opening import database_at, without_password
-from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS
-from mage.stores.transactions import Connection, Database
+from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS, address, lenient
+from mage.stores.transactions import Connection, Database, Rows
 
-_SQLITE: Final = "sqlite:///"
+# -- a database ----------------------------------------------------------------------------------------
+
 _JOURNALS: Final = (
     "SELECT id, name, parent, forked_at, head, digest, payload, grows, created, changed"
     " FROM mage_journals ORDER BY id"
@@ -38,18 +37,18 @@ _SNAPSHOTS: Final = (
     "SELECT journal, version, data, digest FROM mage_snapshots WHERE journal = ? ORDER BY version"
 )
 _COUNTS: Final = "SELECT journal, count(*) FROM mage_records GROUP BY journal ORDER BY journal"
-_RECORDS: Final = (
-    "SELECT version, body, parts, digest FROM mage_records WHERE journal = ? AND version > ?"
-    " ORDER BY version LIMIT 1000"
-)
+_RECORDS: Final = "SELECT version, body, parts, digest FROM mage_records "
+_CHUNK: Final = f"{_RECORDS}WHERE journal = ? AND version > ? ORDER BY version LIMIT 1000"
 _WAYS: Final = (
-    "WHERE journal = ? ORDER BY version",
-    "WHERE journal = ? ORDER BY version DESC",
-    "NOT INDEXED WHERE journal = ? ORDER BY rowid",
-    "NOT INDEXED WHERE journal = ? ORDER BY rowid DESC",
+    f"{_RECORDS}WHERE journal = ? ORDER BY version",
+    f"{_RECORDS}WHERE journal = ? ORDER BY version DESC",
+    f"{_RECORDS}NOT INDEXED WHERE journal = ? ORDER BY rowid",
+    f"{_RECORDS}NOT INDEXED WHERE journal = ? ORDER BY rowid DESC",
 )
 """The ways to the records of a journal: a damaged page of the index or the table stops each at another place."""
 _BEFORE_ALL: Final = -(1 << 63)
+_TABLES: Final = ("mage_journals", "mage_records", "mage_snapshots")
+"""The first two are those of the first schema version."""
 
 
 @contextmanager
@@ -61,20 +60,100 @@ def kept_at(url: str, *, patience: float = 10.0) -> Iterator[Kept]:
         MissingExtra: PostgreSQL's driver is not installed.
         StoreUnavailable: the store cannot be reached or read.
     """
-    if url.startswith(_SQLITE):
-        name = url.removeprefix(_SQLITE)
+    if url.startswith("sqlite:///"):
+        name = url.removeprefix("sqlite:///")
         if not name or "\0" in name:
             raise BadAddress(url, "three slashes and a path name the file: sqlite:///work.db")
         path = Path(name)
         if path.exists() and not path.is_file():  # a device may have no end, and the doctor copies
             raise BadAddress(url, "this is a directory, a pipe or a device: name a file")
-        with kept_in_file(path) as kept:
+        with _kept_in_file(path) as kept:
             yield kept
     elif url.startswith("postgresql:"):
-        with _kept_in_database(database_at(url, patience=patience)) as database:
-            yield database
+        with _kept_in_database(database_at(url, patience=patience)) as kept:
+            yield kept
     else:
         raise BadAddress(without_password(url), "a doctor looks at sqlite:/// and postgresql:// stores")
+
+
+@final
+class _Database:
+    """A `Kept` of a database: a server's, or a copy of a SQLite file.
+
+    Where pages of a file are damaged, its driver raises one of the `tolerated` errors, and rows are looked for in several
+    ways. A server has none that are tolerated.
+    """
+
+    def __init__(
+        self,
+        execute: Callable[..., Rows],
+        tables: Collection[str],
+        findings: list[Finding],
+        *,
+        whole: bool = True,
+        tolerated: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self._execute = execute
+        self._tables = tables
+        self.findings = findings
+        self._whole = whole
+        self._tolerated = tolerated
+        self.journals: Sequence[KeptJournal] = self._journals() if tables else ()
+
+    def _journals(self) -> Sequence[KeptJournal]:
+        rows: dict[object, KeptJournal] = {}
+        for order in ("", " DESC"):  # a damaged page stops both, each at another side of it
+            try:
+                for row in self._each(_JOURNALS + order):
+                    rows.setdefault(row[0], KeptJournal(*row))
+            except self._tolerated as error:
+                if self._whole:
+                    self._damaged(f"not every journal can be read: {error}")
+                    self._whole = False
+            else:
+                break
+        return [rows[key] for key in sorted(rows, key=lambda key: (str(type(key)), key))]
+
+    def _each(self, statement: str, *parameters: object) -> Iterator[Any]:
+        return iter(self._execute(statement, parameters).fetchone, None)
+
+    def _damaged(self, reason: str) -> None:
+        self.findings.append(_of_store("damaged pages", reason))
+
+    def rows(self, journal: object) -> Iterator[Row]:
+        if self._tables and self._whole:
+            last = _BEFORE_ALL
+            while rows := self._execute(_CHUNK, (journal, last)).fetchall():
+                yield from rows
+                last = rows[-1][0]
+        elif self._tables:
+            found: dict[object, dict[Row, None]] = {}
+            for way in _WAYS:
+                with suppress(*self._tolerated):  # the examination finds each record that is missing
+                    for row in self._each(way, journal):
+                        found.setdefault(row[0], {})[row] = None
+            for version in sorted(version for version in found if type(version) is int):
+                yield from found[version]  # several where an index and its table disagree
+
+    def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
+        if "mage_snapshots" in self._tables:
+            try:
+                for row in self._each(_SNAPSHOTS, journal):
+                    yield KeptSnapshot(*row)
+            except self._tolerated as error:
+                if self._whole:
+                    self._damaged(f"snapshots cannot be read: {error}")
+
+    def strays(self) -> Sequence[Stray]:
+        counts: list[Any] = []
+        with suppress(*self._tolerated):
+            counts = self._execute(_COUNTS).fetchall() if self._tables else []
+        known = {row.id for row in self.journals}
+        return [Stray(journal, count) for journal, count in counts if journal not in known]
+
+
+def _of_store(fault: str, reason: str) -> Finding:
+    return Finding(None, None, fault, reason)
 
 
 @contextmanager
@@ -88,65 +167,34 @@ def _kept_in_database(database: Database) -> Iterator[Kept]:
         connection = database.connect()
         try:
             connection.begin(writes=False)
-            yield _DatabaseKept(database, connection)
+            findings: list[Finding] = []
+            tables = _tables_of_server(database, connection, findings)
+            yield _Database(connection.execute, tables, findings)
         finally:
             connection.close()
     except database.errors as error:
         raise database.fault_of(error) from error
 
 
-@final
-class _DatabaseKept:
-    """A `Kept` of a server's database."""
-
-    def __init__(self, database: Database, connection: Connection) -> None:
-        self._connection = connection
-        self.findings: list[Finding] = []
-        self._version = self._known_version(database)
-        rows = connection.execute(_JOURNALS).fetchall() if self._version else ()
-        self.journals: Sequence[KeptJournal] = [KeptJournal(*row) for row in rows]
-
-    def _known_version(self, database: Database) -> int:
-        """Return the schema version, 0 where there is none that can be read."""
-        newest = len(database.migrations)
-        try:
-            version = database.version(self._connection)
-        except (UnknownSchema, DamagedStore) as error:
-            self._note("unknown schema", error.reason)
-            return 0
-        if version > newest:
-            reason = f"its schema has version {version}, and this mage reads up to {newest}"
-            self._note("unknown schema", f"{reason}: use a newer mage")
-            return 0
-        if version == 0:
-            self._note("no store", "there are no tables of mage in it")
-        return version
-
-    def _note(self, fault: str, reason: str) -> None:
-        self.findings.append(Finding(None, None, fault, reason))
-
-    def rows(self, journal: object) -> Iterator[Row]:
-        """See `Kept.rows`."""
-        last = _BEFORE_ALL
-        while rows := self._connection.execute(_RECORDS, (journal, last)).fetchall():
-            yield from rows
-            last = rows[-1][0]
-
-    def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
-        """See `Kept.snapshots`."""
-        if self._version >= 2:
-            for row in self._connection.execute(_SNAPSHOTS, (journal,)).fetchall():
-                yield KeptSnapshot(*row)
-
-    def strays(self) -> Sequence[Stray]:
-        """See `Kept.strays`."""
-        rows = self._connection.execute(_COUNTS).fetchall() if self._version else ()
-        return _strays(rows, self.journals)
+def _tables_of_server(database: Database, connection: Connection, findings: list[Finding]) -> Collection[str]:
+    """Return the tables of mage, none where they cannot be read."""
+    try:
+        version = database.version(connection)
+    except (UnknownSchema, DamagedStore) as error:
+        findings.append(_of_store("unknown schema", error.reason))
+        return ()
+    if version == 0:
+        findings.append(_of_store("no store", "there are no tables of mage in it"))
+        return ()
+    newer = _newer(version, len(database.migrations))
+    findings.extend(newer)
+    return () if newer else _TABLES[: version + 1]
 
 
-def _strays(counts: Iterable[Sequence[Any]], journals: Sequence[KeptJournal]) -> Sequence[Stray]:
-    known = {row.id for row in journals}
-    return [Stray(journal, count) for journal, count in counts if journal not in known]
+def _newer(version: int, newest: int) -> list[Finding]:
+    """Return a finding where a schema version is newer than the newest that is known."""
+    reason = f"its schema has version {version}, and this mage reads up to {newest}: use a newer mage"
+    return [_of_store("unknown schema", reason)] if version > newest else []
 
 
 # -- a SQLite file -------------------------------------------------------------------------------------
@@ -169,7 +217,7 @@ _LINES: Final = 20
 
 
 @contextmanager
-def kept_in_file(path: Path) -> Iterator[SqliteKept]:
+def _kept_in_file(path: Path) -> Iterator[Kept]:
     """Copy a store's file, and yield the content of the copy.
 
     Raises:
@@ -178,8 +226,12 @@ def kept_in_file(path: Path) -> Iterator[SqliteKept]:
     """
     with private_folder("mage-doctor-") as folder:
         copy = Path(folder, "copy.db")
+        findings: list[Finding] = []
         try:
-            findings = list(_name_findings(path))
+            names = path.stat().st_nlink
+            if names > 1:  # a log belongs to one name alone
+                reason = f"the file has {names} names; what was written under another, and is in the log beside that, is not seen"
+                findings.append(_of_store("hard links", reason))
             _copy_quietly(path, copy)
         except OSError as problem:
             raise StoreUnavailable(
@@ -187,10 +239,22 @@ def kept_in_file(path: Path) -> Iterator[SqliteKept]:
             ) from problem
         findings += _header_findings(copy)
         try:
-            with closing(_connection(copy)) as connection:
-                yield SqliteKept(connection, findings)
+            with _connected(str(copy)) as connection:
+                tables = _tables_of_file(connection, findings)
+                damaged = _damaged_pages(connection) if tables else []
+                findings += damaged
+                yield _Database(
+                    connection.execute, tables, findings, whole=not damaged, tolerated=(sqlite3.Error,)
+                )
         except sqlite3.Error as error:
             raise DamagedStore(str(error)) from error
+
+
+@contextmanager
+def _connected(name: str) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(name, uri=True, isolation_level=None)) as connection:
+        connection.text_factory = lenient
+        yield connection
 
 
 def _copy_quietly(path: Path, copy: Path) -> None:
@@ -240,14 +304,6 @@ def _stamps(path: Path) -> list[tuple[int, int] | None]:
     return stamps
 
 
-def _name_findings(path: Path) -> Iterator[Finding]:
-    """Yield a finding where the file has several names: a log belongs to one name alone."""
-    names = path.stat().st_nlink
-    if names > 1:
-        reason = f"the file has {names} names; what was written under another, and is in the log beside that, is not seen"
-        yield _of_store("hard links", reason)
-
-
 def _header_findings(copy: Path) -> Iterator[Finding]:
     """Yield the faults in the first bytes of file and log."""
     with copy.open("rb") as file:
@@ -272,130 +328,36 @@ def _header_findings(copy: Path) -> Iterator[Finding]:
         yield _of_store("foreign log", foreign)
 
 
-def _of_store(fault: str, reason: str) -> Finding:
-    return Finding(None, None, fault, reason)
+def _tables_of_file(connection: sqlite3.Connection, findings: list[Finding]) -> Collection[str]:
+    """Return the tables of mage, none where they cannot be read."""
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except sqlite3.Error as error:
+        findings.append(_of_store("no database", f"nothing can be read of it: {error}"))
+        return ()
+    if application != APPLICATION_ID:
+        reason = f"its application id is {application:#x}, not {APPLICATION_ID:#x}"
+        findings.append(_of_store("no store", reason))
+    if newer := _newer(version, len(MIGRATIONS)):
+        findings += newer
+        return ()
+    tables = {name for (name,) in rows if name in _TABLES}
+    for table in _TABLES[: 3 if version >= 2 else 2]:
+        if table not in tables:
+            reason = f"there is no table {table}, as schema version {version} has it"
+            findings.append(_of_store("missing table", reason))
+    return tables if tables.issuperset(_TABLES[:2]) else ()
 
 
-def _connection(copy: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(copy, isolation_level=None)
-    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
-    return connection
-
-
-@final
-class SqliteKept:
-    """A `Kept` of a copy of a SQLite file. Where pages are damaged, it looks for rows in several ways."""
-
-    def __init__(self, connection: sqlite3.Connection, findings: list[Finding]) -> None:
-        self._connection = connection
-        self.findings: list[Finding] = findings
-        self._tables = self._known_tables()
-        self._look_at_pages()
-        self.journals: Sequence[KeptJournal] = self._journals()
-
-    def _known_tables(self) -> set[str]:
-        try:
-            application = self._number("PRAGMA application_id")
-            version = self._number("PRAGMA user_version")
-            rows = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        except sqlite3.Error as error:
-            self._note("no database", f"nothing can be read of it: {error}")
-            return set()
-        tables = {str(name) for (name,) in rows if str(name).startswith("mage_")}
-        if application != APPLICATION_ID:
-            self._note("no store", f"its application id is {application:#x}, not {APPLICATION_ID:#x}")
-        if version > len(MIGRATIONS):
-            reason = f"its schema has version {version}, and this mage reads up to {len(MIGRATIONS)}: use a newer mage"
-            self._note("unknown schema", reason)
-            return set()
-        wanted = ["mage_journals", "mage_records", *["mage_snapshots"] * (version >= 2)]
-        for table in wanted:
-            if table not in tables:
-                self._note("missing table", f"there is no table {table}, as schema version {version} has it")
-        return tables if {"mage_journals", "mage_records"} <= tables else set()
-
-    def _number(self, statement: str) -> int:
-        return int(self._connection.execute(statement).fetchone()[0])
-
-    def _look_at_pages(self) -> None:
-        self._whole = True
-        if not self._tables:
-            return
-        try:
-            lines = [
-                str(line)
-                for (line,) in self._connection.execute(f"PRAGMA integrity_check({_LINES})").fetchall()
-            ]
-        except sqlite3.Error as error:
-            lines = [str(error)]
-        if lines != ["ok"]:
-            self._whole = False
-            for line in lines:
-                self._note("damaged pages", " ".join(line.split()))
-
-    def _note(self, fault: str, reason: str) -> None:
-        self.findings.append(_of_store(fault, reason))
-
-    def _journals(self) -> Sequence[KeptJournal]:
-        if not self._tables:
-            return ()
-        rows: dict[object, KeptJournal] = {}
-        for order in ("", " DESC"):  # a damaged page stops both, each at another side of it
-            try:
-                for row in self._connection.execute(_JOURNALS + order):
-                    rows.setdefault(row[0], KeptJournal(*row))
-            except sqlite3.Error as error:
-                if self._whole:
-                    self._note("damaged pages", f"not every journal can be read: {error}")
-                    self._whole = False
-            else:
-                break
-        return [rows[key] for key in sorted(rows, key=lambda key: (str(type(key)), key))]
-
-    def rows(self, journal: object) -> Iterator[Row]:
-        """See `Kept.rows`."""
-        if not self._tables:
-            return
-        if self._whole:
-            yield from self._select(_WAYS[0], journal)
-            return
-        found: dict[object, dict[Row, None]] = {}
-        for way in _WAYS:
-            self._gather(found, way, journal)
-        for version in sorted(version for version in found if type(version) is int):
-            yield from found[version]  # several where an index and its table disagree
-
-    def _gather(self, found: dict[object, dict[Row, None]], way: str, journal: object) -> None:
-        try:
-            for row in self._select(way, journal):
-                found.setdefault(row[0], {})[row] = None
-        except sqlite3.Error:
-            return  # `findings` has the damaged pages; the examination finds each record that is missing
-
-    def _select(self, way: str, journal: object) -> Iterator[Row]:
-        statement = f"SELECT version, body, parts, digest FROM mage_records {way}"  # noqa: S608  # ours alone
-        yield from self._connection.execute(statement, (journal,))
-
-    def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
-        """See `Kept.snapshots`."""
-        if "mage_snapshots" not in self._tables:
-            return
-        try:
-            for row in self._connection.execute(_SNAPSHOTS, (journal,)):
-                yield KeptSnapshot(*row)
-        except sqlite3.Error as error:
-            if self._whole:
-                self._note("damaged pages", f"snapshots cannot be read: {error}")
-
-    def strays(self) -> Sequence[Stray]:
-        """See `Kept.strays`."""
-        if not self._tables:
-            return ()
-        try:
-            rows = self._connection.execute(_COUNTS).fetchall()
-        except sqlite3.Error:
-            return ()  # `findings` has the damaged pages
-        return _strays(rows, self.journals)
+def _damaged_pages(connection: sqlite3.Connection) -> list[Finding]:
+    """Return what SQLite's own check finds."""
+    try:
+        lines = [str(line) for (line,) in connection.execute(f"PRAGMA integrity_check({_LINES})")]
+    except sqlite3.Error as error:
+        lines = [str(error)]
+    return [_of_store("damaged pages", " ".join(line.split())) for line in lines if lines != ["ok"]]
 
 
 # -- the write-ahead log ---------------------------------------------------------------------------------
@@ -474,18 +436,8 @@ _PAGE_SIZE: Final = slice(16, 18)
 _LOG_PAGE_SIZE: Final = slice(8, 12)
 
 
-@final
-@attrs.frozen
-class _Said:
-    """The sessions that a database has or had.
-
-    Attributes:
-        journals: the name of each, and the time when it was made, by its id.
-        newest: the newest id that was ever used.
-    """
-
-    journals: Mapping[object, tuple[object, object]]
-    newest: int
+_Said: TypeAlias = tuple[dict[object, tuple[object, object]], int]
+"""The sessions that a database has: the name of each and the time when it was made, by its id; and the newest id that was ever used."""
 
 
 def set_aside(copy: Path) -> str | None:
@@ -506,10 +458,8 @@ def set_aside(copy: Path) -> str | None:
 
 
 def _foreign(copy: Path) -> tuple[str, bool] | None:
-    with copy.open("rb") as file:
-        size = int.from_bytes(file.read(18)[_PAGE_SIZE], "big")
-    with copy.with_name(copy.name + "-wal").open("rb") as file:
-        log_size = int.from_bytes(file.read(12)[_LOG_PAGE_SIZE], "big")
+    size = _number(copy, _PAGE_SIZE)
+    log_size = _number(copy.with_name(copy.name + "-wal"), _LOG_PAGE_SIZE)
     if size != (1 if log_size == 1 << 16 else log_size):
         return (
             f"its pages have {log_size} bytes, and those of the file {1 << 16 if size == 1 else size}",
@@ -524,37 +474,41 @@ def _foreign(copy: Path) -> tuple[str, bool] | None:
     return _contradiction(alone, both)
 
 
+def _number(path: Path, place: slice) -> int:
+    """Return the number that stands at a place in the first bytes of a file."""
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(place.stop)[place], "big")
+
+
 def _contradiction(alone: _Said, both: _Said) -> tuple[str, bool] | None:
-    common = [journal for journal in alone.journals if journal in both.journals]
-    differ = [journal for journal in common if alone.journals[journal] != both.journals[journal]]
+    (sessions, newest), (in_log, newest_in_log) = alone, both
+    common = [journal for journal in sessions if journal in in_log]
+    differ = [journal for journal in common if sessions[journal] != in_log[journal]]
     for journal in differ[:1]:
-        (name, created), (other, at) = alone.journals[journal], both.journals[journal]
+        (name, created), (other, at) = sessions[journal], in_log[journal]
         reason = (
             f"by the file alone the session with id {journal} is {name!r}, made at {created},"
             f" and by the log {other!r}, made at {at}"
         )
         return reason, len(differ) == len(common)
-    if both.newest < alone.newest:
-        return (
-            f"the file has given the ids up to {alone.newest}, and by the log only those up to {both.newest}",
-            True,
-        )
+    if newest_in_log < newest:
+        reason = f"the file has given the ids up to {newest}, and by the log only those up to {newest_in_log}"
+        return reason, True
     return None
 
 
 def _said(copy: Path, how: str) -> _Said | None:
     """Return the sessions of a database, None where they cannot be read, for which there is another finding."""
     try:
-        url = f"file:{quote(str(copy))}?{how}"  # read only: the log is not taken into the copy
-        with closing(sqlite3.connect(url, uri=True, isolation_level=None)) as connection:
-            connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+        # read only: the log is not taken into the copy
+        with _connected(address(copy, how)) as connection:
             rows = connection.execute("SELECT id, name, created FROM mage_journals").fetchall()
             asked = "SELECT seq FROM sqlite_sequence WHERE name = 'mage_journals'"
             newest = connection.execute(asked).fetchone()
     except sqlite3.Error:
         return None
     seq = newest[0] if newest is not None and type(newest[0]) is int else 0
-    return _Said({row[0]: (row[1], row[2]) for row in rows}, seq)
+    return {row[0]: (row[1], row[2]) for row in rows}, seq
 
 
 # -- private folders -----------------------------------------------------------------------------------
