@@ -22,7 +22,7 @@ import mage
 from mage.render import printable
 
 COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
-    "demo": ("Run an agent", "demo", "demo"),
+    "demo": ("Run an agent", "live", "demo"),
     "run": ("Run an agent", "run", "run"),
     "rerun": ("Run an agent", "rerun", "rerun_session"),
     "mcp": ("Run an agent", "mcp", "mcp"),
@@ -36,12 +36,12 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "revise": ("Change sessions", "change", "revise"),
     "rename": ("Change sessions", "change", "rename"),
     "rm": ("Change sessions", "change", "remove"),
-    "redact": ("Change sessions", "redact", "redact"),
-    "export": ("Files", "export", "export"),
-    "import": ("Files", "export", "import_session"),
-    "replay": ("Files", "replay", "replay"),
+    "redact": ("Change sessions", "change", "redact"),
+    "export": ("Files", "files", "export"),
+    "import": ("Files", "files", "import_session"),
+    "replay": ("Files", "files", "replay"),
     "doctor": ("Care for a store", "doctor", "doctor"),
-    "gc": ("Care for a store", "gc", "gc"),
+    "gc": ("Care for a store", "doctor", "gc"),
 }
 """For each command, in the order of `mage --help`: its group there, its module in `mage.cli`, and its function."""
 
