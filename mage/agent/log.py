@@ -551,7 +551,7 @@ def _found(
         raise BadRunLog(str(error)) from error
     assert state is not None  # a journal begins with its start, and no note stands before it
     log: list[RunNote | Entry] = []
-    remembered = said.remembered
+    remembered: Mapping[str, object] = said.remembered
     for each in after:
         if isinstance(each, Entry):
             log.append(each)

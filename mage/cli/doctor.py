@@ -451,7 +451,8 @@ def plan(journals: Iterable[JournalInfo], chosen: Collection[str]) -> Plan:
     left = {name: set(each) for name, each in forks.items()}
     todo = [name for name in known if name in chosen and not left[name]]
     drop: dict[str, JournalInfo] = {}
-    for name in todo:  # which grows meanwhile
+    while todo:
+        name = todo.pop()
         drop[name] = known[name]
         parent = known[name].parent
         if parent in left:

@@ -142,7 +142,7 @@ def test_an_age_that_is_none_is_a_usage_error(url: str, age: str) -> None:
 
 def at(monkeypatch: pytest.MonkeyPatch, time: int) -> None:
     """Let the clock of whoever collects show a time."""
-    monkeypatch.setattr(gc, "now", lambda: time)
+    monkeypatch.setattr(doctor, "now", lambda: time)
 
 
 def test_a_live_session_of_a_machine_whose_clock_is_wrong_is_kept(
