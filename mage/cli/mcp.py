@@ -20,9 +20,9 @@ from mage.cli.sessions import LOOKS, Store, opened
 from mage.effects import AsyncJudge
 
 TOKEN_VARIABLE: Final = "MAGE_MCP_TOKEN"  # noqa: S105  # the name of a variable
-"""The environment variable with what every request over HTTP must bear."""
+"""The environment variable with the token that every request over HTTP must bear."""
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-"""Hosts that nobody else reaches, where the SDK answers to no other name (DNS rebinding)."""
+"""Hosts that only this machine reaches; there the SDK answers to no other name (DNS rebinding)."""
 
 Message: TypeAlias = MutableMapping[str, Any]  # ASGI's, and so are these
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -58,7 +58,7 @@ def mcp(
 
 @contextmanager
 def _ended_by_interrupts() -> Iterator[None]:
-    """Let Ctrl-C end the process as a kill does: nothing is lost by it, and the thread that reads input would not stop."""
+    """Let Ctrl-C end the process as a kill does: it loses nothing, and the thread that reads input would not stop."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield

@@ -42,14 +42,13 @@ class Refused(Exception):
 
 
 @contextmanager
-def refusing(place: object) -> Iterator[None]:
-    """Turn what the system says of a path into a refusal: `ValueError` stands for a path that cannot exist."""
+def refusing(place: object, *more: type[Exception]) -> Iterator[None]:
+    """Turn what the system says of a path into a refusal; it raises `ValueError` for one that cannot exist."""
     try:
         yield
-    except OSError as problem:
-        raise Refused(f"{place}: {problem.strerror}") from None
-    except ValueError as problem:
-        raise Refused(f"{place}: {problem}") from None
+    except (OSError, *more) as problem:
+        said = problem.strerror if isinstance(problem, OSError) else problem
+        raise Refused(f"{place}: {said}") from None
 
 
 # -- standard output and standard error ----------------------------------------------------------------
@@ -152,7 +151,7 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         Refused: it cannot be read, is a device, or holds more than a GiB.
     """
-    with refusing(path), path.open("rb") as file:
+    with refusing(path, ValueError), path.open("rb") as file:
         mode = os.fstat(file.fileno())
         is_typed = stat.S_ISCHR(mode.st_mode) and os.isatty(file.fileno())
         if not (stat.S_ISREG(mode.st_mode) or stat.S_ISFIFO(mode.st_mode) or is_typed):
@@ -195,7 +194,7 @@ def require_absent(path: Path) -> None:
             raise Refused(
                 f"{path}: SQLite keeps a file of this name beside {beside}, and drops it; name another"
             )
-    with refusing(path):
+    with refusing(path, ValueError):
         try:
             path.lstat()
         except FileNotFoundError:

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from typing import Annotated, Final, final
 
 import attrs
@@ -53,7 +53,7 @@ from mage.cli.show import told_difference
 from mage.effects import BadEnvironment, Judge
 from mage.memory.outcomes import KindOfCall
 from mage.render import difference_as_json, printable
-from mage.stores import JournalStore, MemoryStore
+from mage.stores import JournalStore, MemoryStore, UnknownJournal
 from mage.tokens import MissingTokenizer
 
 _NEXT: Final = {
@@ -252,7 +252,9 @@ def _remember_script(
     """Keep with the new run which script answers in it; only at its end is it known how many lines were played."""
     if kept is None or setup is None or setup.script is None or who is None:
         return
-    found = run_of(target, kept.name)
+    found = None
+    with suppress(UnknownJournal):  # it was stopped before it began
+        found = run_of(target, kept.name)
     if found is not None:
         played = {
             each.who: each.used for each in attrs.astuple(who, recurse=False) if isinstance(each, Played)
