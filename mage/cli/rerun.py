@@ -221,8 +221,10 @@ def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _
     target = stack.enter_context(MemoryStore() if kept is None else opened(kept.store, make=True))
     anew: tuple[KindOfCall, ...] = () if change.judge is None else ("judge",)
     setup = _to_remember(change, place, before)
+    if kept is not None and setup is not None and who is not None and setup.script is not None:
+        stack.callback(_remember_script, target, kept.name, setup, who)
     try:
-        found = what_if(
+        return what_if(
             store,
             session.name,
             judge=judge,
@@ -236,31 +238,21 @@ def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _
             remember=None if setup is None or setup.script is not None else setup.document,
         )
     except (EnvironmentRaised, BadEnvironment, ScriptEnded) as raised:
-        _remember_script(target, kept, setup, who)
         raise Refused(f"{session}: {raised}{_left(kept)}") from None
     except KeyboardInterrupt:
-        _remember_script(target, kept, setup, who)
         complain(f"interrupted{_left(kept)}")
         leave_interrupted()
-    _remember_script(target, kept, setup, who)
-    return found
 
 
-def _remember_script(
-    target: JournalStore, kept: InStore | None, setup: RunSetup | None, who: Answerers | None
-) -> None:
-    """Keep with the new run which script answers in it; only at its end is it known how many lines were played."""
-    if kept is None or setup is None or setup.script is None or who is None:
-        return
-    found = None
-    with suppress(UnknownJournal):  # it was stopped before it began
-        found = run_of(target, kept.name)
-    if found is not None:
-        played = {
-            each.who: each.used for each in attrs.astuple(who, recurse=False) if isinstance(each, Played)
-        }
-        others = {kind: count - played.get(kind, 0) for kind, count in found.answers.items()}
-        remember(target, kept.name, setup.without(others).document)
+def _remember_script(target: JournalStore, name: str, setup: RunSetup, who: Answerers) -> None:
+    """Keep with the new run which script answers in it: how many lines were played is known only when it has ended."""
+    with suppress(UnknownJournal):  # it has not even begun
+        found = run_of(target, name)
+        if found is not None:
+            script = [each for each in attrs.astuple(who, recurse=False) if isinstance(each, Played)]
+            played = {each.who: each.used for each in script}
+            others = {kind: count - played.get(kind, 0) for kind, count in found.answers.items()}
+            remember(target, name, setup.without(others).document)
 
 
 def _place(options: Options, before: RunSetup | None) -> str | None:
