@@ -332,11 +332,10 @@ def _lines_of_redaction(
         yield f"{'would be redacted' if dry_run else 'redacted'}: {where}\n"
     if (elsewhere := _elsewhere(target)) is not None:
         yield f"{elsewhere}\n"
-    cannot = (
-        "could not be gone on with: its log would be" if dry_run else "cannot be gone on with: its log was"
-    )
+    cannot, was = ("could not", "would be") if dry_run else ("cannot", "was")
     for name in sorted({place.journal for place in places if place.text == "note"}):
-        yield f"the run of {_withheld(name, pattern)} {cannot} redacted; mage run --anew begins a new one there\n"
+        run = f"the run of {_withheld(name, pattern)} {cannot} be gone on with: its log {was} redacted"
+        yield f"{run}; mage run --anew begins a new one there\n"
 
 
 def _plain_redaction(
@@ -503,9 +502,7 @@ def _replace(store: JournalStore, tree: Sequence[JournalInfo], changed: Mapping[
             continue
         try:
             store.replace_parts(journal.name, [record for _, record in taken])
-        except (
-            UnknownJournal
-        ):  # dropped meanwhile, and not what it read through, which other sessions may read
+        except UnknownJournal:  # dropped meanwhile; other sessions may read what it read through
             for name, record in taken:
                 with suppress(UnknownJournal):
                     store.replace_parts(name, [record])

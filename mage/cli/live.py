@@ -115,9 +115,7 @@ def _print_line(line: tuple[str, str] | None) -> None:
     try:
         print_text(line[0] + "\n")
         sys.stdout.flush()
-    except (
-        OSError
-    ):  # the reader has left, or the disk is full: a run only logs what a hook raises, and goes on
+    except OSError:  # the reader has left, or the disk is full; a run logs what a hook raises, and goes on
         raise KeyboardInterrupt from None
 
 
