@@ -22,7 +22,7 @@ import attrs
 import typer
 
 from mage.cli.naming import InStore, StoreName, new_name, spelled
-from mage.cli.output import AT_MOST, AsJson, Refused, print_json, print_text
+from mage.cli.output import AsJson, Refused, print_json, print_text, some_of
 from mage.cli.sessions import (
     Opened,
     Stored,
@@ -287,7 +287,7 @@ def _require_gone(
 ) -> None:
     """Refuse to say that the secret is gone where something still holds it."""
     if names:
-        shown = ", ".join(_withheld(name, pattern) for name in names[:AT_MOST])
+        shown = some_of([_withheld(name, pattern) for name in names])
         raise Refused(
             f"names of sessions match too, and are not changed: {shown};"
             " export such a session, import it under another name, and drop it"

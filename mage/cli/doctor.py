@@ -31,7 +31,6 @@ from returns.pipeline import is_successful
 from mage.bundle import KeptBundle, decode_bundle, encode_bundle, pack, was_bundle
 from mage.cli.naming import InFile, InStore, StoreName, as_name, parse_reference, spelled
 from mage.cli.output import (
-    AT_MOST,
     AsJson,
     Refused,
     exists,
@@ -41,6 +40,7 @@ from mage.cli.output import (
     read_bytes,
     refusing,
     require_absent,
+    some_of,
     write_new,
 )
 from mage.cli.sessions import LOOKS, Store, Target, message_of, opened, sessions_in, store_of
@@ -514,13 +514,11 @@ def gc(
         chosen = [each for each in journals if not name or any(_is_like(each.name, like) for like in name)]
         looks = before is not None and not trust_clocks
         since = looked_at(found, journals, time) if looks else {each.name: each.changed for each in journals}
-        old = [each for each in chosen if before is not None and since[each.name] <= before]
         young: list[str] = []
-        if looks and before is not None:
-            young = [each.name for each in chosen if each.changed <= before < since[each.name]]
-        planned = plan(
-            journals, {each.name for each in (old if before is not None else chosen if name else ())}
-        )
+        if before is not None:
+            young = [each.name for each in chosen if looks and each.changed <= before < since[each.name]]
+            chosen = [each for each in chosen if since[each.name] <= before]
+        planned = plan(journals, {each.name for each in chosen if name or before is not None})
         size = _size(store)
         if not dry_run:
             planned = _dropped(found, planned)
@@ -533,7 +531,7 @@ def gc(
         return
     lines = _lines_of_plan(store, planned, size, dry_run)
     if young:
-        named = ", ".join(one_line(name, 40) for name in young[:AT_MOST]) + ", ..." * (len(young) > AT_MOST)
+        named = some_of([one_line(each, 40) for each in young])
         lines.append(
             f"kept {named}: old by the clocks of those who wrote, which may be wrong; gc has not seen it unchanged for"
             f" {older_than}: run it again then, or with --trust-clocks\n"
@@ -607,8 +605,8 @@ def _lines_of_plan(store: StoreName, planned: Plan, size: int | None, dry_run: b
         for journal in planned.drop
     ]
     for journal, forks in planned.keep:
-        names = ", ".join(spelled(fork) for fork in forks[:AT_MOST]) + ", ..." * (len(forks) > AT_MOST)
-        why = f"read through by {names}" if forks else "somebody has written on it meanwhile"
+        readers = some_of([*map(spelled, forks)])
+        why = f"read through by {readers}" if forks else "somebody has written on it meanwhile"
         lines.append(f"kept {spelled(journal.name)}: {why}\n")
     if not planned.drop:
         lines.append("nothing to drop\n")

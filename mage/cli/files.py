@@ -37,6 +37,7 @@ from mage.cli.output import (
     read_bytes,
     require_absent,
     say,
+    some_of,
     write_new,
 )
 from mage.cli.sessions import (
@@ -287,10 +288,9 @@ def _choose(trajectories: Sequence[Trajectory], file: Path, task: str | None) ->
     if not named and task.isdecimal() and len(task) < 10 and int(task) < len(trajectories):
         named = [trajectories[int(task)]]
     if not named:
-        names = ", ".join(one_line(trajectory.name, 24) for trajectory in trajectories[:8])
-        more = ", ..." * (len(trajectories) > 8)
+        names = some_of([one_line(trajectory.name, 24) for trajectory in trajectories])
         asked = one_line(task, 24)
-        raise Refused(f"{file}: there is no task {asked!r}; it holds {len(trajectories)}: {names}{more}")
+        raise Refused(f"{file}: there is no task {asked!r}; it holds {len(trajectories)}: {names}")
     return named
 
 

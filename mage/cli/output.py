@@ -15,7 +15,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
@@ -134,6 +134,11 @@ def print_lines(lines: Iterable[bytes]) -> None:
     sys.stdout.flush()
     stream.writelines(lines)
     stream.flush()
+
+
+def some_of(words: Sequence[str]) -> str:
+    """Return the first few of many words."""
+    return ", ".join(words[:AT_MOST]) + ", ..." * (len(words) > AT_MOST)
 
 
 def numbered(count: int, noun: str) -> str:

@@ -44,7 +44,7 @@ from mage.cli.answerers import (
 )
 from mage.cli.live import told_outcome, told_totals
 from mage.cli.naming import InStore
-from mage.cli.output import AT_MOST, AsJson, Refused, complain, numbered, print_json, print_text
+from mage.cli.output import AsJson, Refused, complain, numbered, print_json, print_text, some_of
 from mage.cli.run import Changes, changed, leave_interrupted, new_session, policy_changes
 from mage.cli.script import Played, ScriptEnded
 from mage.cli.sessions import Session as Named
@@ -147,7 +147,7 @@ def _told_rerun(session: InStore, again: Rerun) -> Iterator[str]:
     if again.same:
         yield f"the same state, byte for byte: {place}, from {again.notes:,} notes of its log"
     else:
-        versions = ", ".join(map(str, again.differs[:AT_MOST])) + ", ..." * (len(again.differs) > AT_MOST)
+        versions = some_of([*map(str, again.differs)])
         yield f"it differs from {place}: the run makes other commands of versions {versions} (was it redacted?)"
     if again.outcome is not None:
         yield told_outcome(again.outcome)
