@@ -76,7 +76,11 @@ def _serve_store(store: StoreName, judge: str | None, port: int | None, host: st
         raise Refused(
             f"{host} can be reached from elsewhere: set {TOKEN_VARIABLE}, which every request must bear"
         )
-    asked = None if judge is None else _judge_named(judge)
+    asked: AsyncJudge | None = None
+    if judge is not None:
+        from mage.cli.answerers import awaited_judge_at  # noqa: PLC0415  # loads the agent, which only a judge needs
+
+        asked = awaited_judge_at(judge)
     with opened(store, make=True) as found:
         server = state_server(found, asked, hidden={LOOKS})
         if port is None:
@@ -84,12 +88,6 @@ def _serve_store(store: StoreName, judge: str | None, port: int | None, host: st
             return
         app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
         _serve(guarded(app, token) if token else app, host, port)
-
-
-def _judge_named(model: str) -> AsyncJudge:
-    from mage.cli.answerers import awaited_judge_at  # noqa: PLC0415  # loads the agent too, which nobody else here needs
-
-    return awaited_judge_at(model)
 
 
 def _serve(app: App, host: str, port: int) -> None:

@@ -35,6 +35,8 @@ _MOST: Final = 1 << 30
 """Bytes of the longest file that is read: it is held in memory several times over."""
 _AT_ONCE: Final = 1 << 20
 _PRIVATE: Final = 0o600
+_OF_PATHS: Final = (OSError, ValueError)
+"""What the system raises for a path: `ValueError` for one that no file can have."""
 
 
 class Refused(Exception):
@@ -42,11 +44,11 @@ class Refused(Exception):
 
 
 @contextmanager
-def refusing(place: object, *more: type[Exception]) -> Iterator[None]:
-    """Turn what the system says of a path into a refusal; it raises `ValueError` for one that cannot exist."""
+def refusing(place: object, kinds: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
+    """Turn what the system says of a path into a refusal."""
     try:
         yield
-    except (OSError, *more) as problem:
+    except kinds as problem:
         said = problem.strerror if isinstance(problem, OSError) else problem
         raise Refused(f"{place}: {said}") from None
 
@@ -156,7 +158,7 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         Refused: it cannot be read, is a device, or holds more than a GiB.
     """
-    with refusing(path, ValueError), path.open("rb") as file:
+    with refusing(path, _OF_PATHS), path.open("rb") as file:
         mode = os.fstat(file.fileno())
         is_typed = stat.S_ISCHR(mode.st_mode) and os.isatty(file.fileno())
         if not (stat.S_ISREG(mode.st_mode) or stat.S_ISFIFO(mode.st_mode) or is_typed):
@@ -199,7 +201,7 @@ def require_absent(path: Path) -> None:
             raise Refused(
                 f"{path}: SQLite keeps a file of this name beside {beside}, and drops it; name another"
             )
-    with refusing(path, ValueError):
+    with refusing(path, _OF_PATHS):
         try:
             path.lstat()
         except FileNotFoundError:

@@ -50,7 +50,7 @@ from mage.cli.live import BESIDE, told_outcome, told_totals, view_for
 from mage.cli.naming import STORE_VARIABLE, InFile, InStore, StoreName, default_store, parse_reference
 from mage.cli.output import AsJson, Refused, exists, print_json, read_bytes, say
 from mage.cli.script import ScriptEnded
-from mage.cli.sessions import complete_session, is_made, message_of, only_session, opened, sessions_in
+from mage.cli.sessions import complete_session, is_made, message_of, only_session, opened
 from mage.cli.show import print_tree
 from mage.demo import shop
 from mage.effects import BadEnvironment
@@ -271,11 +271,7 @@ def _session_named(given: str) -> InStore:
     store, name = _named_in_store(given, "--session")
     if name is not None:
         return InStore(store, name)
-    if is_made(store):
-        with opened(store) as found:
-            if sessions_in(found):
-                return only_session(store)
-    return InStore(store, _NAME)
+    return only_session(store, new=_NAME) if is_made(store) else InStore(store, _NAME)
 
 
 def _named_in_store(given: str, option: str) -> tuple[StoreName, str | None]:

@@ -171,10 +171,10 @@ def sound_sessions(found: JournalStore) -> tuple[tuple[JournalInfo, ...], tuple[
 # -- which session is meant ------------------------------------------------------------------------------
 
 
-def only_session(store: StoreName) -> InStore:
-    """Return the session of a store that has one, or refuse where it has none or several."""
+def only_session(store: StoreName, *, new: str | None = None) -> InStore:
+    """Return the session of a store that has one; where it has none, a new one of this name; else refuse."""
     with opened(store) as found:
-        names = [journal.name for journal in sessions_in(found)]
+        names = [journal.name for journal in sessions_in(found)] or ([] if new is None else [new])
     if not names:
         raise Refused(f"{store} holds no session; mage run, mage import and mage replay make one")
     if len(names) > 1:
