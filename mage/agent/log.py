@@ -13,7 +13,7 @@ again over it, without a model, to the same state (`mage.agent.replay`).
     conflict     a command was not recorded, because another writer's command came first
     taken        commands of other writers were taken, up to a version
     policy       another policy is in force from here on
-    remembered   what `Agent.run(remember=...)` keeps from here on
+    remembered   what `Agent.run(remember=...)` keeps from here on; it may stand anywhere, for the program never reads it
     resumed      the environment was restored to where the run stands, in a new process
     ended        the outcome of the run, unless it was resumed
 """

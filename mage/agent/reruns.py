@@ -72,7 +72,7 @@ class Rerun:
         same: whether nothing differs and `encode_tree` of the state gives the bytes of the session's own.
         totals: what it did and took.
         policy: in force at its end.
-        notes: how many notes its log has.
+        notes: how many notes its log has, without those of `remember`.
     """
 
     outcome: Outcome | None
