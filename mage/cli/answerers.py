@@ -189,15 +189,11 @@ class Options:
 
     def require_sound(self) -> None:
         """Refuse options that are empty, or contradict each other, as a usage error."""
-        for option, value in (
-            *self._of_a_model,
-            ("--environment", self.environment),
-            ("--script", self.script),
-        ):
+        others = {"--environment": self.environment, "--script": self.script}
+        for option, value in {**self._of_a_model, **others}.items():
             if value is not None and not value.strip():
                 raise typer.BadParameter("it is empty", param_hint=option)
-        for option, value in self._of_a_model:
-            if value is not None and self.asks_no_model:
+            if self.asks_no_model and option in self._of_a_model:
                 raise typer.BadParameter("an offline run asks no model", param_hint=option)
 
     @property
@@ -211,13 +207,10 @@ class Options:
         return self.is_offline and self.script is None
 
     @property
-    def _of_a_model(self) -> tuple[tuple[str, str | None], ...]:
-        return (
-            ("--model", self.model),
-            ("--judge-model", self.judge_model),
-            ("--base-url", self.base_url),
-            ("--mode", self.mode),
-        )
+    def _of_a_model(self) -> dict[str, str]:
+        """The options that were given and mean nothing without a model."""
+        every = {"--model": self.model, "--judge-model": self.judge_model, "--base-url": self.base_url}
+        return {name: value for name, value in {**every, "--mode": self.mode}.items() if value is not None}
 
     def asked(self, before: RunSetup | None, *, is_new: bool) -> RunSetup:
         """Return what answers, and where: as the options say, and where they do not, as the run remembers it.
@@ -242,9 +235,8 @@ class Options:
             return self._asked_offline(place, before)
         if self.model is not None or (before is not None and before.model is not None):
             return self._asked_online(place, before)
-        for option, value in self._of_a_model:
-            if value is not None:
-                raise typer.BadParameter("no model is asked: --model names one", param_hint=option)
+        for option in self._of_a_model:
+            raise typer.BadParameter("no model is asked: --model names one", param_hint=option)
         if before is None:
             raise typer.BadParameter(
                 "which model? --script FILE and --offline need none", param_hint="--model"
