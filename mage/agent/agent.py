@@ -132,12 +132,14 @@ class Agent:
         Raises:
             UnknownJournal: there is no such session, and no task to create it for.
             OtherTask: it is for another task.
+            BadAgent: `remember` is no JSON object; nothing is begun then.
             BadRunLog, RunDiverged: its log cannot be followed.
             StoreError: the store cannot be opened. (Once it runs, that is a `RunFailed`.)
 
         What a model, judge, summarizer or environment raises, but for `EffectError`, is passed on. Nothing is lost by
         that: the next `run` goes on from there.
         """
+        guards.require_json_object("remember", remember)
         with ExitStack() as stack:
             opened = stack.enter_context(open_store(store)) if isinstance(store, str) else store
             hooks = heard_by(on_event)
@@ -183,6 +185,7 @@ class AsyncAgent:
         A cancellation arrives at an await of the model, the judge or the environment, or after the store was written;
         the next `run` goes on from there.
         """
+        guards.require_json_object("remember", remember)
         async with AsyncExitStack() as stack:
             opened = stack.enter_context(open_store(store)) if isinstance(store, str) else store
             hooks = heard_by(on_event)

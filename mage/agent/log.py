@@ -13,7 +13,7 @@ again over it, without a model, to the same state (`mage.agent.replay`).
     conflict     a command was not recorded, because another writer's command came first
     taken        commands of other writers were taken, up to a version
     policy       another policy is in force from here on
-    remembered   what `Agent.run(remember=...)` keeps from here on
+    remembered   what `Agent.run(remember=...)` keeps from here on; it may stand anywhere, for the program never reads it
     resumed      the environment was restored to where the run stands, in a new process
     ended        the outcome of the run, unless it was resumed
 """
@@ -476,10 +476,10 @@ class RecordedRun:
         mode: how its model replies, and so how a step is sent to it; None where the model does not say.
         judged: whether it was begun with a judge.
         introduced: what the model was told of the environment: its tools and its manual.
-        remembered: what was kept for whoever resumes the run, when it was begun.
+        remembered: what was kept last for whoever resumes the run.
         state: of the session where it was begun.
         tally: what the journal says of revisions and effects up to there.
-        log: its notes, and the commands of all writers since, in order.
+        log: its notes but those of `remember`, and the commands of all writers since, in order.
         interrupted: an action during which an earlier run in this journal was interrupted; empty where none was.
     """
 
@@ -506,14 +506,9 @@ class RecordedRun:
     @property
     def last_policy(self) -> Policy:
         """The policy that the run has had last."""
-        note = self._last("policy")
+        notes = (each for each in reversed(self.log) if isinstance(each, RunNote) and each.kind == "policy")
+        note = next(notes, None)
         return self.policy if note is None else decode_policy(note.data)
-
-    @property
-    def last_remembered(self) -> Mapping[str, object]:
-        """What was kept last for whoever resumes the run."""
-        note = self._last("remembered")
-        return self.remembered if note is None else note.data
 
     @property
     def answers(self) -> Mapping[KindOfCall, int]:
@@ -522,10 +517,6 @@ class RecordedRun:
         judged = found["judged"] + found["verdict"]
         written = found["summarized"] + found["chapter"]
         return {"model": found["decided"], "judge": judged, "summarizer": written}
-
-    def _last(self, kind: str) -> RunNote | None:
-        notes = (each for each in reversed(self.log) if isinstance(each, RunNote))
-        return next((note for note in notes if note.kind == kind), None)
 
 
 def is_of_a_run(noted: Entry | Noted) -> bool:
@@ -572,6 +563,15 @@ def _found(
     except BadEffect as error:
         raise BadRunLog(str(error)) from error
     assert state is not None  # a journal begins with its start, and no note stands before it
+    log: list[RunNote | Entry] = []
+    remembered: Mapping[str, object] = said.remembered
+    for each in after:
+        if isinstance(each, Entry):
+            log.append(each)
+        elif is_of_a_run(each) and each.note.kind != "remembered":
+            log.append(note_of(each))
+        elif is_of_a_run(each):  # no part of what the program does
+            remembered = note_of(each).data
     return RecordedRun(
         begin.version,
         decode_policy(said.policy),
@@ -579,10 +579,10 @@ def _found(
         said.overhead,
         said.judged,
         Capabilities(tools=said.tools, manual=said.manual),
-        said.remembered,
+        remembered,
         state,
         tally,
-        [note_of(each) if isinstance(each, Noted) else each for each in after if _counts(each)],
+        log,
         _interrupted(before),
         said.mode,
     )
@@ -597,10 +597,6 @@ def _interrupted(before: Sequence[Entry | Noted]) -> str:
             is_acting = each.note.kind in ("acting", "again")
             return str(note_of(each).data.get("action", "")) if is_acting else ""
     return ""
-
-
-def _counts(each: Entry | Noted) -> bool:
-    return isinstance(each, Entry) or is_of_a_run(each)
 
 
 def counter_named(name: str) -> TokenCounter:

@@ -186,12 +186,10 @@ class _Session:
         """Return where the program stands, and take what has changed outside."""
         cursor = self._cursor
         followed = False
-        while cursor.is_next("taken") or cursor.is_next("policy") or cursor.is_next("remembered"):
+        while cursor.is_next("taken") or cursor.is_next("policy"):
             note = cursor.take()
             if note.kind == "policy":
                 self.policy = decode_policy(note.data)
-            elif note.kind == "remembered":
-                self._remembered = note.data
             else:
                 self._take([each for each in cursor.others if each.version <= note.data["version"]])
                 followed = True

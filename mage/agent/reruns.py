@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, assert_never, cast, final
 import attrs
 
 from mage.agent.cursor import LogEnds, TellHooks
-from mage.agent.log import BadRunLog, RecordedRun, RunNote, find_run
+from mage.agent.log import BadRunLog, RecordedRun, RunNote, encoded, find_run
 from mage.agent.loop import program
 from mage.agent.replay import Replay
 from mage.codec import encode_tree
@@ -71,7 +71,7 @@ class Rerun:
         same: whether nothing differs and `encode_tree` of the state gives the bytes of the session's own.
         totals: what it did and took.
         policy: in force at its end.
-        notes: how many notes its log has.
+        notes: how many notes its log has, without those of `remember`.
     """
 
     outcome: Outcome | None
@@ -126,7 +126,13 @@ def remembered(store: JournalStore, name: str) -> Mapping[str, object] | None:
         BadRunLog: its log cannot be read.
     """
     found = run_of(store, name)
-    return None if found is None else found.last_remembered
+    return None if found is None else found.remembered
+
+
+def remember(store: JournalStore, name: str, kept: Mapping[str, object]) -> None:
+    """Keep a JSON object with the run of a session, as `Agent.run(..., remember=...)` does."""
+    with Session.open(store, name, wait=False) as session:
+        session.note("remembered", encoded(kept))
 
 
 def run_of(store: JournalStore, name: str) -> RecordedRun | None:

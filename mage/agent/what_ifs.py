@@ -57,7 +57,7 @@ from mage.engine import State, Step, StepId, Tree, view
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.events import AgentHook, heard_by
-from mage.memory.guards import BadAgent, require_asked, require_policy
+from mage.memory.guards import BadAgent, require_asked, require_json_object, require_policy
 from mage.memory.journal import Tally
 from mage.memory.outcomes import KindOfCall, Outcome, RunStopped
 from mage.memory.policy import Policy
@@ -146,6 +146,7 @@ def what_if(
     """
     given: dict[KindOfCall, object] = {"judge": judge, "model": model, "summarizer": summarizer}
     _require_sound(given, policy, anew)
+    require_json_object("remember", remember)
     live = None if environment is None else capabilities_of(environment)
     asked_anew = frozenset(who for who in anew if given[who] is not None)
     new_name = f"{name}.what-if" if into_name is None else into_name
@@ -156,7 +157,7 @@ def what_if(
         found = stack.enter_context(open_run(source, name))
         record, before = _record(found)
         said = _introduced(found, model, live)
-        remembered = found.recorded.last_remembered if remember is None else remember
+        remembered = found.recorded.remembered if remember is None else remember
         first = _first_note(found, policy or before.policy, fixed_prompt(model, said), said, remembered)
         _begin(source, target, new_name, found, first)
         looking = stack.enter_context(Session.open(target, new_name, wait=False))

@@ -1,26 +1,63 @@
-"""Who decides, judges and summarizes in a run, and where it acts: as the options say it, and as the run remembers it."""
+"""Where a run acts, and what decides, judges and summarizes in it: as options say it, and as the run remembers it.
+
+An environment is the demo's shop, one that is installed under `mage.environments`, or `MODULE:FACTORY`. It is other
+people's code: what it raises is said in one line, with the line of theirs that raised it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Final, TypeAlias, final
+from typing import Annotated, Any, Final, TypeAlias, cast, final
 from urllib.parse import urlsplit, urlunsplit
 
 import attrs
 import typer
 
+import mage
+from mage.agent.restore import capabilities_of
 from mage.chat import Mode as PromptMode
-from mage.cli.environments import GROUP, SHOP, complete_environment
 from mage.cli.output import Refused
 from mage.cli.script import BadScript, Played, read_script
 from mage.demo import shop
-from mage.effects import AsyncJudge, Judge, Model, Summarizer
+from mage.effects import (
+    AsyncJudge,
+    BadEnvironment,
+    BadTool,
+    Capabilities,
+    EffectError,
+    Environment,
+    Judge,
+    Model,
+    Observed,
+    Summarizer,
+)
+from mage.engine import MageError
 from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
+from mage.render import printable
+
+GROUP: Final = "mage.environments"
+"""The group of entry points. Each is called with the text behind the colon, or with nothing, for an `Environment`."""
+SHOP: Final = "shop"
+"""The name of the demo's shop: nothing that is installed can take it."""
+_SHOP: Final = EntryPoint(SHOP, "mage.demo.shop:Shop", GROUP)
+
+
+def complete_environment(incomplete: str) -> list[str]:
+    """Return the names of environments that begin so, for the completion of a word in the shell."""
+    try:
+        names = {SHOP, *(point.name for point in entry_points(group=GROUP))}
+    except Exception:  # whatever is installed here: a shell that completes a word shows no error
+        names = {SHOP}
+    return sorted(name for name in names if name.startswith(incomplete))
 
 
 class Mode(StrEnum):
@@ -74,16 +111,12 @@ IsOffline: TypeAlias = Annotated[
 @final
 @attrs.frozen
 class RunSetup:
-    """Where a run acts, and who is asked: a model, a script, or with neither the demo's story.
+    """Where a run acts, and what answers in it: a model, a script, or with neither the demo's story.
 
     Attributes:
-        environment: its name.
-        model: the model's; None where no model is asked.
-        judge_model: the judge's, if it is another.
-        base_url: the server's address, if it was given.
-        mode: how the model replies.
-        script: the file that is played.
-        used: how many answers of each kind the run had before the script was played.
+        judge_model: the model that judges, if it is another.
+        script: the path of the file that is played.
+        used: how many answers of each kind the run has that the script did not give.
     """
 
     environment: str
@@ -94,15 +127,14 @@ class RunSetup:
     script: str | None = None
     used: Mapping[str, int] = attrs.field(factory=dict)
 
-    def from_here(self, answers: Mapping[KindOfCall, int]) -> RunSetup:
-        """Return the same, with a script that is played from its first line where so much was answered already."""
-        if self.script is None:
-            return self
-        return attrs.evolve(self, used={who: count for who, count in answers.items() if count})
+    def without(self, answers: Mapping[KindOfCall, int]) -> RunSetup:
+        """Return the same, with a script that gave none of so many answers."""
+        used: dict[str, int] = {who: n for who, n in answers.items() if n and self.script is not None}
+        return attrs.evolve(self, used=used)
 
     @property
     def document(self) -> dict[str, object]:
-        """What a run remembers: no key, and of an address neither name nor password."""
+        """What a run remembers: no key, and an address without name and password."""
         mode = None if self.mode is Mode.TOOLS else self.mode.value
         said = {**attrs.asdict(self), "base_url": self._shown, "mode": mode}
         return {name: value for name, value in said.items() if value}
@@ -156,20 +188,12 @@ class Options:
     is_offline: bool
 
     def require_sound(self) -> None:
-        """Do nothing if they do not contradict each other.
-
-        Raises:
-            typer.BadParameter: they do.
-        """
-        for option, value in (
-            *self._of_a_model,
-            ("--environment", self.environment),
-            ("--script", self.script),
-        ):
+        """Refuse options that are empty, or contradict each other, as a usage error."""
+        others = {"--environment": self.environment, "--script": self.script}
+        for option, value in {**self._of_a_model, **others}.items():
             if value is not None and not value.strip():
                 raise typer.BadParameter("it is empty", param_hint=option)
-        for option, value in self._of_a_model:
-            if value is not None and self.asks_no_model:
+            if self.asks_no_model and option in self._of_a_model:
                 raise typer.BadParameter("an offline run asks no model", param_hint=option)
 
     @property
@@ -183,20 +207,17 @@ class Options:
         return self.is_offline and self.script is None
 
     @property
-    def _of_a_model(self) -> tuple[tuple[str, str | None], ...]:
-        return (
-            ("--model", self.model),
-            ("--judge-model", self.judge_model),
-            ("--base-url", self.base_url),
-            ("--mode", self.mode),
-        )
+    def _of_a_model(self) -> dict[str, str]:
+        """The options that were given and mean nothing without a model."""
+        every = {"--model": self.model, "--judge-model": self.judge_model, "--base-url": self.base_url}
+        return {name: value for name, value in {**every, "--mode": self.mode}.items() if value is not None}
 
     def asked(self, before: RunSetup | None, *, is_new: bool) -> RunSetup:
-        """Return who is asked and where: what the options say, and for what they do not say, what the run remembers.
+        """Return what answers, and where: as the options say, and where they do not, as the run remembers it.
 
         Args:
             before: what the run remembers.
-            is_new: whether nothing was done yet.
+            is_new: whether the run has not begun.
 
         Raises:
             typer.BadParameter: neither says it.
@@ -214,9 +235,8 @@ class Options:
             return self._asked_offline(place, before)
         if self.model is not None or (before is not None and before.model is not None):
             return self._asked_online(place, before)
-        for option, value in self._of_a_model:
-            if value is not None:
-                raise typer.BadParameter("no model is asked: --model names one", param_hint=option)
+        for option in self._of_a_model:
+            raise typer.BadParameter("no model is asked: --model names one", param_hint=option)
         if before is None:
             raise typer.BadParameter(
                 "which model? --script FILE and --offline need none", param_hint="--model"
@@ -248,11 +268,7 @@ class Options:
 
 
 def require_shop(environment: str) -> None:
-    """Do nothing if this is the demo's shop.
-
-    Raises:
-        typer.BadParameter: it is another environment, in which the demo's story means nothing.
-    """
+    """Refuse to play the demo's story in another environment than its shop, as a usage error."""
     if environment != SHOP:
         raise typer.BadParameter(
             f"the demo's story plays in {SHOP} alone, and this is {environment}: --script FILE plays replies of"
@@ -261,13 +277,13 @@ def require_shop(environment: str) -> None:
         )
 
 
-# -- who answers ---------------------------------------------------------------------------------------
+# -- models, judges and summarizers --------------------------------------------------------------------
 
 
 @final
 @attrs.frozen
 class Answerers:
-    """Who answers beside the environment; None where nobody does."""
+    """What answers beside the environment; None for a judge or a summarizer that the run has not."""
 
     model: Model
     judge: Judge | None
@@ -275,12 +291,12 @@ class Answerers:
 
 
 def answerers_of(stack: ExitStack, asked: RunSetup, answers: Mapping[KindOfCall, int]) -> Answerers:
-    """Return who is asked; nothing is sent yet.
+    """Return what answers in a run; nothing is sent yet.
 
     Args:
         stack: closes what they need.
-        asked: who is.
-        answers: how many answers of each kind the run has: a script goes on behind them.
+        asked: what the options and the run say.
+        answers: how many answers of each kind the run has: a script goes on behind those that it gave.
 
     Raises:
         Refused: as `model_at`; or a script cannot be read.
@@ -309,14 +325,7 @@ def model_at(
     base_url: str | None = None,
     mode: Mode = Mode.TOOLS,
 ) -> Answerers:
-    """Return models behind an address; nothing is sent yet.
-
-    Args:
-        stack: closes their client.
-        model: decides and summarizes.
-        judge_model: judges; None for the same.
-        base_url: the server's address; None for that of the environment variables, or OpenAI's.
-        mode: how the model replies.
+    """Return models behind an address, else that of the environment variables, or OpenAI's; nothing is sent yet.
 
     Raises:
         Refused: there is no key or none that can be sent, no address or proxy that can be used, or no `openai` client.
@@ -360,16 +369,132 @@ def _require_address(where: str, given: str | None) -> None:
         return
     try:
         parts = urlsplit(given)
-        named = given.isprintable() and bool((parts.hostname or "").encode("idna"))
-        sound = (
-            parts.scheme in ("http", "https")
-            and named
-            and parts.port != 0
-            and not (parts.query or parts.fragment)
-        )
+        names_host = given.isprintable() and bool((parts.hostname or "").encode("idna")) and parts.port != 0
+        sound = names_host and parts.scheme in ("http", "https") and not (parts.query or parts.fragment)
     except ValueError:
         sound = False
     if not sound:
         raise Refused(
             f"{where}: an address begins with http:// or https://, names a host, and ends with its path"
         )
+
+
+# -- environments --------------------------------------------------------------------------------------
+
+
+def environment_named(given: str) -> GuardedEnvironment:
+    """Make the environment that `NAME`, `NAME:ARGUMENTS` or `MODULE:FACTORY[:ARGUMENTS]` names.
+
+    Raises:
+        Refused: there is none, or it cannot be made, or it is no environment; says which there are, or why.
+    """
+    name, _, rest = given.partition(":")
+    known = {**{point.name: point for point in entry_points(group=GROUP)}, SHOP: _SHOP}
+    if name in known:
+        return _made(given, known[name], rest)
+    factory, _, arguments = rest.partition(":")
+    if not all(part.isidentifier() for part in [*name.split("."), *factory.split(".")]):
+        raise Refused(
+            f"{given}: there is no environment of this name; there are {', '.join(sorted(known))},"
+            " and MODULE:FACTORY names one of your own"
+        )
+    return _made(given, EntryPoint(given, f"{name}:{factory}", GROUP), arguments)
+
+
+def _made(given: str, point: EntryPoint, arguments: str) -> GuardedEnvironment:
+    if "" not in sys.path:
+        sys.path.append("")  # the working directory, where a module of one's own lies
+    try:
+        factory: Callable[..., Any] = point.load()  # Any: what it makes is looked at when it is guarded
+        return GuardedEnvironment(factory(arguments) if arguments else factory())
+    except (BadEnvironment, BadTool) as error:
+        raise Refused(f"environment {given}: {error}") from None
+    except (Exception, SystemExit) as error:  # of their code: its sys.exit() too is no success of ours
+        raise Refused(f"environment {given}: {_said(error)}{_place(error)}") from None
+
+
+# -- what it raises ------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class EnvironmentRaised(MageError):
+    """An environment has raised an error that is no `EffectError`: whether the action was performed is uncertain."""
+
+    doing: str
+    error: Exception | SystemExit
+
+    def __str__(self) -> str:
+        name, said = type(self.error).__name__, _said(self.error)
+        told = f"the environment has raised {name} when asked to {self.doing}{said.removeprefix(name)}"
+        return told + _place(self.error)
+
+
+_DOING: Final = {
+    "foresees": "say what an action would do",
+    "take": "take a snapshot",
+    "put_back": "go back",
+    "restore": "go back",
+}
+
+
+@final
+class GuardedEnvironment:
+    """An `Environment` that raises `EnvironmentRaised` for whatever the one that it wraps raises.
+
+    Raises:
+        BadEnvironment, BadTool: what it wraps is no environment.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self.capabilities: Capabilities = capabilities_of(environment).around(
+            lambda name, operation: _guarded(_DOING[name], operation)
+        )
+        self._reset = _guarded("begin", environment.reset)
+        self._act = _guarded("act", environment.act)
+
+    def reset(self) -> Observed | str:
+        """See `Environment`."""
+        return cast("Observed | str", self._reset())
+
+    def act(self, action: str, /) -> Observed | str:
+        """See `Environment`."""
+        return cast("Observed | str", self._act(action))
+
+
+def _guarded(doing: str, operation: Callable[..., Any]) -> Callable[..., object]:
+    def guarded(*given: object) -> object:
+        try:
+            return operation(*given)
+        except EffectError:
+            raise
+        except (Exception, SystemExit) as error:  # of their code
+            raise EnvironmentRaised(doing, error) from None
+
+    return guarded
+
+
+_NOT_THEIRS: Final = (
+    str(Path(mage.__file__).resolve().parent),
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    "<",
+)
+"""How the names of files begin that are ours or a library's, or that are no files."""
+
+
+def _said(error: BaseException) -> str:
+    """Return the type of an error and its words, where it has any: they too come from the environment's code."""
+    return f"{type(error).__name__}: {traceback.TracebackException.from_exception(error)}"
+
+
+def _place(error: BaseException) -> str:
+    """Return, behind a space, the innermost line of the environment's own code on the way to an error, if any."""
+    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    theirs = [f" ({file}:{line})" for file, line in places if not file.startswith(_NOT_THEIRS)]
+    return theirs[-1] if theirs else ""
+
+
+def traceback_of(raised: EnvironmentRaised) -> str:
+    """Return the lines of the traceback of what an environment raised, as a terminal may show them."""
+    lines = "".join(traceback.format_exception(raised.error)).splitlines()
+    return "".join(f"{printable(line)}\n" for line in lines)

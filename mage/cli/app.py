@@ -1,7 +1,7 @@
 """The `mage` command: in which module each of its commands is, and how its help groups them.
 
-A module is loaded when a command of it is called, so that no command waits for what another one needs. What
-`mage --help` says of a command is the docstring of its function, which is read without loading the module.
+A module is loaded when one of its commands is called, so that no command waits for what another one needs.
+`mage --help` shows the docstring of a command's function, which is read without loading the module.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import mage
 from mage.render import printable
 
 COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
-    "demo": ("Run an agent", "demo", "demo"),
+    "demo": ("Run an agent", "live", "demo"),
     "run": ("Run an agent", "run", "run"),
     "rerun": ("Run an agent", "rerun", "rerun_session"),
     "mcp": ("Run an agent", "mcp", "mcp"),
@@ -36,17 +36,17 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "revise": ("Change sessions", "change", "revise"),
     "rename": ("Change sessions", "change", "rename"),
     "rm": ("Change sessions", "change", "remove"),
-    "redact": ("Change sessions", "redact", "redact"),
-    "export": ("Files", "export", "export"),
-    "import": ("Files", "export", "import_session"),
-    "replay": ("Files", "replay", "replay"),
+    "redact": ("Change sessions", "change", "redact"),
+    "export": ("Files", "files", "export"),
+    "import": ("Files", "files", "import_session"),
+    "replay": ("Files", "files", "replay"),
     "doctor": ("Care for a store", "doctor", "doctor"),
-    "gc": ("Care for a store", "gc", "gc"),
+    "gc": ("Care for a store", "doctor", "gc"),
 }
 """For each command, in the order of `mage --help`: its group there, its module in `mage.cli`, and its function."""
 
 _UsageError: Final = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
-"""What every complaint about options and arguments is; typer has no name of its own for it."""
+"""The type of every complaint about options and arguments, for which typer has no name of its own."""
 
 
 def command_named(name: str) -> Any:  # Any: a command of click's, of which typer has a copy of its own
@@ -57,7 +57,7 @@ def command_named(name: str) -> Any:  # Any: a command of click's, of which type
 
 
 def _listed(name: str) -> Any:
-    """Return what stands for a command where it is only listed."""
+    """Return a command that can only be listed: its module is not loaded."""
     _, module, function = COMMANDS[name]
     return _made(name, _not_loaded, _docstrings(module)[function])
 
@@ -87,7 +87,7 @@ def _not_loaded() -> NoReturn:
 
 @final
 class _Group(TyperGroup):
-    """All commands. Nothing is repeated to a terminal that it would obey: an argument may have been pasted."""
+    """All commands. A complaint repeats arguments, which may have been pasted, with what a terminal would obey escaped."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -98,7 +98,7 @@ class _Group(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] in COMMANDS:
             return args[0], command_named(args[0]), args[1:]
-        self.commands = cast("Any", dict.fromkeys(COMMANDS))  # of which the one that may be meant is told
+        self.commands = cast("Any", dict.fromkeys(COMMANDS))  # typer suggests the nearest of them
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

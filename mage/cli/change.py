@@ -1,41 +1,83 @@
-"""Commands that change sessions in a store: `fork`, `revise`, `rename`, `rm`."""
+"""Commands that change sessions in a store: `fork`, `revise`, `rename`, `rm`, `redact`.
+
+A text that `redact` finds is replaced as a whole by a marker that tells nothing of it. The digests of records go over
+digests of texts, which stay, so the chain still verifies; markers differ, so ids and branches stay as they are. (One
+thing depends on two texts being equal: an instruction given twice at one step counts once. No session records
+the second; a journal that is imported keeps both, with one salt and so with one marker.)
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from typing import Annotated
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Final, final
 
+import attrs
 import typer
 
-from mage.cli.naming import InStore, new_name
-from mage.cli.output import AsJson, Refused, print_json, print_text
+from mage.cli.naming import InStore, StoreName, new_name, spelled
+from mage.cli.output import AsJson, Refused, print_json, print_text, some_of
 from mage.cli.sessions import (
     Opened,
     Stored,
+    StoredTarget,
     StoredVersion,
-    complete_session,
     listed_names,
+    named_by,
     opened,
     parse_stored_version,
     records_of,
+    sound_sessions,
+    store_of,
 )
-from mage.engine import Revised
+from mage.engine.text import as_text, is_blank
 from mage.render import one_line, printable, step_as_json
-from mage.render.to_json import Json
 from mage.session import Refused as NotRevised
 from mage.session import Session
-from mage.stores import DamagedJournals, DamagedRecord, JournalStore, UnknownJournal, fold
+from mage.stores import (
+    NOTHING,
+    DamagedRecord,
+    DamagedStore,
+    Head,
+    JournalInfo,
+    JournalStore,
+    Plain,
+    Record,
+    StoreError,
+    UnknownJournal,
+    fold,
+    redacted,
+    text_names,
+    verify,
+)
+
+_ROUNDS: Final = 8  # of looking and replacing, where others write the secret at the same time
+_ESCAPE: Final = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9A-Fa-f]{4}))')
+_QUOTED: Final = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+"""A run up to the next quote without a backslash before it: so each string of JSON, and each text between two."""
+_SHORT: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_DEEPEST: Final = 64
+"""Stages of unescaping that are searched one by one. A text whose backslashes double has fewer, whatever its length."""
+_ELSEWHERE: Final = (
+    "the server's write-ahead log, its archives, replicas and backups keep the bytes until they are recycled"
+)
+_WITHHELD: Final = "[...]"
 
 
 def fork(
     session: Annotated[
         StoredVersion,
-        typer.Argument(
-            parser=parse_stored_version,
-            metavar="SESSION[@VERSION]",
-            autocompletion=complete_session,
-            help="STORE#NAME, or STORE alone where it holds one session. @9 behind it begins at version 9.",
-            show_default=False,
+        named_by(
+            parse_stored_version,
+            "SESSION[@VERSION]",
+            "STORE#NAME, or STORE alone where it holds one session. @9 behind it begins at version 9.",
+            envvar=None,
         ),
     ],
     name: Annotated[
@@ -65,11 +107,7 @@ def fork(
 
 
 def _require_sound(store: JournalStore, source: InStore, version: int, name: str) -> None:
-    """Do nothing if every record that a fork would read is sound and can be carried out. Cost: O(records).
-
-    Raises:
-        Refused: one is not; it says where a fork can begin.
-    """
+    """Refuse a fork that would read a damaged record, and say where one can begin. Cost: O(records)."""
     try:
         fold(records_of(Opened(store, source.name), version))
     except DamagedRecord as damage:
@@ -94,9 +132,24 @@ def revise(
 
     A boundary is a step behind which a summary stands, or 0, the beginning: mage show names those on the path.
     """
-    revised, version = _revised(session, boundary, lesson)
+    try:
+        with opened(session) as store, Session.open(store, session.name) as live:
+            revised, version = live.revise(boundary, lesson), live.version
+    except NotRevised as refused:
+        raise Refused(f"{session}: {refused}") from None
     if as_json:
-        print_json(_plain(str(session), version, boundary, revised))
+        print_json(
+            {
+                "session": str(session),
+                "version": version,
+                "boundary": boundary,
+                "phase": type(revised.state).__name__.lower(),
+                "abandoned": [step_as_json(step) for step in revised.abandoned],
+                "instructions": [
+                    {"text": left.text, "standing": left.standing} for left in revised.instructions
+                ],
+            }
+        )
         return
     print_text(f"{printable(str(session))} is at [Step {boundary}] again, version {version}\n")
     for step in revised.abandoned:
@@ -105,25 +158,6 @@ def revise(
         print_text(f"left behind: {'standing ' * left.standing}instruction: {one_line(left.text, 80)}\n")
     if not revised.abandoned:
         print_text("no step was abandoned\n")
-
-
-def _revised(session: InStore, boundary: int, lesson: str) -> tuple[Revised, int]:
-    try:
-        with opened(session) as store, Session.open(store, session.name) as live:
-            return live.revise(boundary, lesson), live.version
-    except NotRevised as refused:
-        raise Refused(f"{session}: {refused}") from None
-
-
-def _plain(session: str, version: int, boundary: int, revised: Revised) -> Json:
-    return {
-        "session": session,
-        "version": version,
-        "boundary": boundary,
-        "phase": type(revised.state).__name__.lower(),
-        "abandoned": [step_as_json(step) for step in revised.abandoned],
-        "instructions": [{"text": left.text, "standing": left.standing} for left in revised.instructions],
-    }
 
 
 def rename(
@@ -169,12 +203,7 @@ def remove(
 
 
 def _ask(session: InStore, versions: int, as_json: bool) -> None:
-    """Ask the user at a terminal whether a session is to be removed.
-
-    Raises:
-        Refused: there is nobody to ask.
-        typer.Abort: the answer is no.
-    """
+    """Ask the user at a terminal whether to remove a session, and end the command where the answer is no."""
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Refused(
             f"{session}: mage rm asks first, and nobody is there to answer: add --yes to remove it for good"
@@ -182,26 +211,424 @@ def _ask(session: InStore, versions: int, as_json: bool) -> None:
     typer.confirm(f"Remove {printable(str(session))} with its {versions:,} versions for good?", abort=True)
 
 
-def _is_there(store: JournalStore, name: str) -> bool:
-    try:
-        store.head(name)
-    except UnknownJournal:
-        return False
-    return True
-
-
 def _require_unforked(store: JournalStore, session: InStore, done: str) -> None:
-    """Do nothing if no session reads through this one; the store looks once more when it changes it.
-
-    Raises:
-        Refused: forks do, and which.
-    """
-    try:
-        journals = store.journals()
-    except DamagedJournals as damage:
-        journals = damage.sound
-    forks = [each.name for each in journals if each.parent == session.name]
+    """Refuse where forks read through a session, and name them; the store looks once more when it changes it."""
+    forks = [each.name for each in sound_sessions(store)[0] if each.parent == session.name]
     if forks:
         raise Refused(
             f"{session} cannot be {done}, for its forks read through it: {listed_names(forks)}; remove these first"
         )
+
+
+# -- redact: the command ---------------------------------------------------------------------------------
+
+
+def redact(
+    target: StoredTarget,
+    pattern: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATTERN",
+            help="A regular expression; - reads it from standard input.",
+            show_default=False,
+        ),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say where, and change nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take every text that matches out of a session and its forks.
+
+    It is taken out of what the session was forked from, of all forks of that and of their runs too, and cannot be
+    brought back. A run cannot be gone on with then, but a fork of its session can be run. Where a store is named
+    alone, every session in it is redacted.
+    """
+    compiled = _compiled(pattern)
+    with opened(target) as store:
+        name = target.name if isinstance(target, InStore) else None
+        places = redact_store(store, name, compiled, dry_run=dry_run)
+        names = [journal.name for journal in store.journals() if matches(compiled, journal.name)]
+        if places and not dry_run:
+            _reclaim(store_of(target), store)
+    if as_json:
+        print_json(_plain_redaction(target, places, names, compiled, dry_run=dry_run))
+    else:
+        print_text("".join(_lines_of_redaction(target, places, compiled, dry_run=dry_run)))
+    _require_gone(target, names, compiled, places=places, dry_run=dry_run)
+
+
+def _reclaim(place: StoreName, store: JournalStore) -> None:
+    try:
+        store.reclaim()
+    except StoreError as error:
+        raise Refused(
+            f"{place}: what matches was taken out of every record, but the room where it stood was not given"
+            f" back, so its bytes may still be there: {error}; then run mage gc {place}"
+        ) from None
+
+
+def _compiled(given: str) -> re.Pattern[str]:
+    text = sys.stdin.readline().rstrip("\n") if given == "-" else given
+    try:
+        compiled = re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise Refused(f"this is no regular expression: {error}") from None
+    if compiled.search(""):
+        raise Refused("the pattern matches the empty text, so it would take out everything")
+    return compiled
+
+
+def _require_gone(
+    target: InStore | StoreName,
+    names: list[str],
+    pattern: re.Pattern[str],
+    *,
+    places: list[Place],
+    dry_run: bool,
+) -> None:
+    """Refuse to say that the secret is gone where something still holds it."""
+    if names:
+        shown = some_of([_withheld(name, pattern) for name in names])
+        raise Refused(
+            f"names of sessions match too, and are not changed: {shown};"
+            " export such a session, import it under another name, and drop it"
+        )
+    if dry_run or not places:
+        return
+    store = store_of(target)
+    path = store.file
+    log = None if path is None else Path(f"{os.path.realpath(path)}-wal")
+    if log is not None and log.exists() and log.stat().st_size:
+        raise Refused(
+            f"{log}: somebody has the store open, so this log still holds what was taken out;"
+            f" run mage gc {store} when nobody has"
+        )
+
+
+def _withheld(name: str, pattern: re.Pattern[str]) -> str:
+    """Return a name as every command takes it; one that matches without what does, so that no command takes it."""
+    return printable(_without(name, pattern)) if matches(pattern, name) else spelled(name)
+
+
+def _without(name: str, pattern: re.Pattern[str]) -> str:
+    """Return a name without what matches in it; nothing of it where it still does, as JSON reads it."""
+    left = pattern.sub("", name)
+    return _WITHHELD if matches(pattern, left) else pattern.sub(_WITHHELD, name)
+
+
+def _elsewhere(target: InStore | StoreName) -> str | None:
+    """Return where the bytes stay beyond our reach; None where they are gone from all that we write."""
+    return _ELSEWHERE if store_of(target).url.startswith("postgresql:") else None
+
+
+def _lines_of_redaction(
+    target: InStore | StoreName, places: list[Place], pattern: re.Pattern[str], *, dry_run: bool
+) -> Iterator[str]:
+    """Yield the lines that say where the secret was, or is, and which runs cannot go on without it."""
+    if not places:
+        yield "nothing matches\n"
+        return
+    for place in places:
+        where = f"{_withheld(place.journal, pattern)} version {place.version} {place.text}"
+        yield f"{'would be redacted' if dry_run else 'redacted'}: {where}\n"
+    if (elsewhere := _elsewhere(target)) is not None:
+        yield f"{elsewhere}\n"
+    cannot, was = ("could not", "would be") if dry_run else ("cannot", "was")
+    for name in sorted({place.journal for place in places if place.text == "note"}):
+        run = f"the run of {_withheld(name, pattern)} {cannot} be gone on with: its log {was} redacted"
+        yield f"{run}; mage run --anew begins a new one there\n"
+
+
+def _plain_redaction(
+    target: InStore | StoreName,
+    places: list[Place],
+    names: list[str],
+    pattern: re.Pattern[str],
+    *,
+    dry_run: bool,
+) -> object:
+    """Return the same as JSON has it."""
+    shown = str(target)
+    if isinstance(target, InStore) and matches(pattern, target.name):
+        shown = f"{target.store}#{_without(target.name, pattern)}"
+    return {
+        "target": shown,
+        "dry_run": dry_run,
+        "redacted": [
+            {"session": _without(place.journal, pattern), "version": place.version, "text": place.text}
+            for place in places
+        ],
+        "names_that_match": len(names),
+        "kept_elsewhere": _elsewhere(target),
+    }
+
+
+# -- redact: in every record of a family ------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Place:
+    """Where a text matches: the session whose own record has it, the version, and the name of the text."""
+
+    journal: str
+    version: int
+    text: str
+
+
+def redact_store(
+    store: JournalStore, name: str | None, pattern: re.Pattern[str], *, dry_run: bool = False
+) -> list[Place]:
+    """Redact every text that matches, in a session's family or in every session, and return where they were.
+
+    All that was forked from one session is searched before any of it is changed. Cost: O(records of these) and
+    some calls of the store for each session.
+
+    Raises:
+        UnknownJournal: there is no such session.
+        DamagedRecord: a record is not sound; nothing of what was forked from the same session was changed.
+        Refused: others write what matches as fast as it is taken out.
+    """
+    if name is not None:
+        store.head(name)  # says so where there is none
+    found: list[Place] = []
+    for _ in range(_ROUNDS):
+        new: list[Place] = []
+        journals = store.journals()
+        for tree in _trees(family(journals, *([each.name for each in journals] if name is None else [name]))):
+            changed, places = _searched(store, tree, pattern)
+            new += places
+            if not dry_run:
+                _replace(store, tree, changed)
+        found += new
+        if dry_run or not new:
+            return found
+    raise Refused(
+        f"{len(found):,} texts were taken out, and others write what matches again and again: stop them, and redact again"
+    )
+
+
+def family(journals: Iterable[JournalInfo], *names: str) -> list[JournalInfo]:
+    """Return sessions, all they read through and all that reads through these: parents before forks.
+
+    Cost: O(number of journals).
+
+    Raises:
+        UnknownJournal: a session is not among them.
+        DamagedStore: parents lead in a circle.
+    """
+    known = {journal.name: journal for journal in journals}
+    forks: dict[str | None, list[JournalInfo]] = {}
+    for journal in known.values():
+        forks.setdefault(journal.parent, []).append(journal)
+    found: dict[str, JournalInfo] = {}
+    for name in names:
+        if name not in found:
+            todo = [_root_of(known, name)]
+            for each in todo:  # which grows meanwhile
+                found[each.name] = each
+                todo += forks.get(each.name, ())
+    return [*found.values()]
+
+
+def _root_of(known: Mapping[str, JournalInfo], name: str) -> JournalInfo:
+    root = name
+    for _ in range(len(known) + 1):
+        if root not in known:
+            raise UnknownJournal(root)
+        parent = known[root].parent
+        if parent is None:
+            return known[root]
+        root = parent
+    raise DamagedStore(f"{name!r} reads through itself, by its parents")
+
+
+def _trees(journals: Iterable[JournalInfo]) -> Iterator[list[JournalInfo]]:
+    """Yield each session that is no fork, with all that was forked from it, in order."""
+    tree: list[JournalInfo] = []
+    for journal in journals:
+        if journal.parent is None and tree:
+            yield tree
+            tree = []
+        tree.append(journal)
+    if tree:
+        yield tree
+
+
+def _searched(
+    store: JournalStore, tree: Sequence[JournalInfo], pattern: re.Pattern[str]
+) -> tuple[dict[str, list[Record]], list[Place]]:
+    """Return the records that match, redacted, by their journals, and where they match. Each record is verified once."""
+    changed: dict[str, list[Record]] = {}
+    places: list[Place] = []
+    forked_at = {(journal.parent, journal.forked_at) for journal in tree}
+    heads: dict[tuple[str | None, int], Head] = {(None, 0): NOTHING}
+    for journal in tree:
+        with suppress(UnknownJournal):  # another process has dropped it meanwhile, with all its texts
+            before = heads.get((journal.parent, journal.forked_at))
+            if before is None:
+                before = next(store.read(journal.name, journal.forked_at - 1, journal.forked_at)).head
+            own = store.read(journal.name, journal.forked_at, journal.head.version)
+            sound = _noting(verify(before, own, journal.head), journal.name, forked_at, heads)
+            try:
+                records, found = redacted_records(journal.name, sound, pattern)
+            except DamagedRecord as damage:
+                damage.add_note(journal.name)
+                raise
+            changed[journal.name] = [*records.values()]
+            places += found
+    return changed, places
+
+
+def _noting(
+    records: Iterable[Record],
+    name: str,
+    wanted: Container[tuple[str | None, int]],
+    heads: dict[tuple[str | None, int], Head],
+) -> Iterator[Record]:
+    """Yield records; the heads at which forks begin are put into `heads`."""
+    for record in records:
+        if (name, record.version) in wanted:
+            heads[name, record.version] = record.head
+        yield record
+
+
+def _replace(store: JournalStore, tree: Sequence[JournalInfo], changed: Mapping[str, list[Record]]) -> None:
+    """Replace what has changed: all that a session reads in one call, so that a chain of forks takes one."""
+    known = {journal.name: journal for journal in tree}
+    done: dict[str, int] = {}
+    for journal in reversed(tree):
+        taken = _taken(known, journal, changed, done)
+        if not taken:
+            continue
+        try:
+            store.replace_parts(journal.name, [record for _, record in taken])
+        except UnknownJournal:  # dropped meanwhile; other sessions may read what it read through
+            for name, record in taken:
+                with suppress(UnknownJournal):
+                    store.replace_parts(name, [record])
+
+
+def _taken(
+    known: Mapping[str, JournalInfo],
+    journal: JournalInfo,
+    changed: Mapping[str, list[Record]],
+    done: dict[str, int],
+) -> list[tuple[str, Record]]:
+    """Return what has changed of all that a session reads, and is not done yet, each with the journal that has it.
+
+    `done` holds for each journal up to which version it was returned, and is moved on.
+    """
+    taken: list[tuple[str, Record]] = []
+    upto: int = journal.head.version
+    above: JournalInfo | None = journal
+    while above is not None and upto > done.get(above.name, 0):
+        begun = above.name in done
+        after = done.get(above.name, 0)
+        own, version = changed.get(above.name, []), attrgetter("version")
+        some = own[bisect_right(own, after, key=version) : bisect_right(own, upto, key=version)]
+        taken += [(above.name, record) for record in some]
+        done[above.name] = upto
+        upto = above.forked_at
+        above = None if begun or above.parent is None else known.get(above.parent)
+    return taken
+
+
+# -- redact: where a pattern matches, however a text is escaped -------------------------------------------
+
+
+# The meta of a record, a note of a run, the arguments of a call and many an observation hold JSON: a whole document,
+# lines of it, or a piece amid prose or cut in two. In it a secret may be spelled with escapes, and JSON in a string of
+# JSON has escapes of these. So no document is parsed: escapes are undone wherever they stand, again and again until
+# none is left, and each stage is searched.
+
+
+def redacted_records(
+    name: str, records: Iterable[Record], pattern: re.Pattern[str]
+) -> tuple[dict[int, Record], list[Place]]:
+    """Return the records that match, redacted, by version; and where they do."""
+    changed: dict[int, Record] = {}
+    places: list[Place] = []
+    for record in records:
+        if matching := places_in(record, pattern):
+            changed[record.version] = redacted(record, matching)
+            names = text_names(record)
+            places.extend(Place(name, record.version, names[place]) for place in matching)
+    return changed, places
+
+
+def places_in(record: Record, pattern: re.Pattern[str]) -> list[int]:
+    """Return which parts of a record match, as `matches` says.
+
+    A blank text never matches: that nothing was said is no secret, and it cannot be redacted.
+    """
+    return [
+        place
+        for place, part in enumerate(record.parts)
+        if isinstance(part, Plain) and not is_blank(part.text) and matches(pattern, part.text)
+    ]
+
+
+def matches(pattern: re.Pattern[str], text: str) -> bool:
+    """Tell whether a pattern matches a text as it stands, or with the escapes of JSON in it undone, at any depth.
+
+    Whatever stands between two quotes is looked at alone too, so that `^` and `$` fit a string of JSON.
+    Cost: that of searching the text, times the depth of its escapes, at most 66.
+    """
+    return any(pattern.search(reading) for reading in _readings(text))
+
+
+def _readings(text: str) -> Iterator[str]:
+    """Yield a text and what it says to its readers: all of it at each stage, and its strings at each stage."""
+    yield text
+    strings = _strings([text])
+    yield from strings
+    for _ in range(_DEEPEST):
+        after = _unescaped(text)
+        if after == text:
+            return
+        text = after
+        yield text
+        strings = _strings(strings)
+        yield from strings
+    yield _unescaped_at_once(text)
+
+
+def _strings(texts: list[str]) -> list[str]:
+    """Return what stands between quotes in texts that have some or escapes, unescaped. Not longer than they are."""
+    return [
+        _unescaped(found)
+        for text in texts
+        if '"' in text or "\\" in text
+        for found in _QUOTED.findall(text)
+        if found
+    ]
+
+
+def _unescaped(text: str) -> str:
+    """Return a text with every escape of JSON in it undone once, from left to right. Cost: O(length)."""
+    return as_text(_ESCAPE.sub(_meant, text)) if "\\" in text else text
+
+
+def _meant(found: re.Match[str]) -> str:
+    short, code = found.groups()
+    return chr(int(code, 16)) if short is None else _SHORT.get(short, short)
+
+
+def _unescaped_at_once(text: str) -> str:
+    """Return a text in which no escape is left, each undone as soon as its last character is there.
+
+    Cost: O(length): what an escape stands for may end another one, and each is shorter than before.
+    """
+    done: list[str] = []
+    for char in text:
+        done.append(char)
+        while (length := _length_of_last_escape(done)) and (found := _ESCAPE.match("".join(done[-length:]))):
+            done[-length:] = _meant(found)
+    return as_text("".join(done))
+
+
+def _length_of_last_escape(chars: list[str]) -> int:
+    """Return how many characters at the end may be one escape, 0 where none is."""
+    if len(chars) > 1 and chars[-2] == "\\" and chars[-1] in '"\\/bfnrt':
+        return 2
+    return 6 if chars[-6:-4] == ["\\", "u"] else 0

@@ -1,13 +1,25 @@
-"""`mage doctor`: look at everything that a store or a file keeps, name what is wrong, change nothing."""
+"""Commands that care for a store: `doctor` names what is wrong in it, or in a file; `gc` drops sessions.
+
+`doctor` changes nothing in place. `gc` drops sessions by name or age, never one that a living fork reads through, and
+gives their room back. The times in a session do not show how old it is: they come from the clocks of its writers, and
+a wrong one makes a session that is written every minute look years old. So each look of `gc` is kept in the store, by
+the clock of the process that runs it, and a session is old when two looks, so far apart, have found it unchanged. A look
+is the meta of the only record of a journal of its own, which no other command lists:
+
+    {"seen":{"monday":[12,"5c0f...",1700000000000000]}}
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Final, NoReturn, final
@@ -17,15 +29,45 @@ import typer
 from returns.pipeline import is_successful
 
 from mage.bundle import KeptBundle, decode_bundle, encode_bundle, pack, was_bundle
-from mage.cli.files import exists, move_new, read_bytes, require_absent, write_new
-from mage.cli.naming import InFile, InStore, StoreName, as_name, parse_reference
-from mage.cli.output import AsJson, Refused, print_json, print_text
-from mage.cli.sessions import Target, message_of, opened
+from mage.cli.naming import InFile, InStore, StoreName, as_name, parse_reference, spelled
+from mage.cli.output import (
+    AsJson,
+    Refused,
+    exists,
+    move_new,
+    print_json,
+    print_text,
+    read_bytes,
+    refusing,
+    require_absent,
+    some_of,
+    write_new,
+)
+from mage.cli.sessions import LOOKS, Store, Target, message_of, opened, sessions_in, store_of
 from mage.codec import decode_journal, encode_journal
-from mage.engine import Command, replay
-from mage.render import printable
+from mage.engine import Command, Start, replay
+from mage.render import one_line, printable
+from mage.render.to_json import Json
 from mage.session.snapshots import read_packed
-from mage.stores import MemoryStore, StoreError, open_store
+from mage.stores import (
+    NOTHING,
+    Conflict,
+    DamagedRecord,
+    HasForks,
+    JournalInfo,
+    JournalStore,
+    MemoryStore,
+    NameTaken,
+    StoreError,
+    UnknownJournal,
+    command_of,
+    draft,
+    meta_of,
+    now,
+    open_store,
+    random_salt,
+    seal,
+)
 from mage.stores.doctor import (
     UNFINISHED,
     Examined,
@@ -46,36 +88,24 @@ _PREFIX: Final = ".mage-repair-"
 @final
 @attrs.frozen
 class _Report:
-    """What was found, and where what was salvaged is.
+    """What was found in how many sessions, and what was written of it.
 
     Attributes:
-        sessions: how many were looked at.
-        findings: what is wrong.
-        salvaged: of those that are not whole, what is sound and what is proved.
-        repaired: the copy that was asked for.
-        left_out: what is not in it.
-        unmade: the copy that was asked for and not made, as nothing is sound that it could hold.
-        rest: where that was written.
+        salvaged: of the sessions that are not whole, what is sound and what is proved.
+        left_out: what is not in the copy.
+        repaired: the copy; None where none was asked for, or made.
+        unmade: the copy that was asked for and not made, because nothing is sound that it could hold.
         chained: whether there are digests, which show what is missing or was changed.
     """
 
     sessions: int
-    findings: tuple[Finding, ...]
-    salvaged: tuple[Sound, ...] = ()
+    findings: Sequence[Finding]
+    salvaged: Sequence[Sound] = ()
+    left_out: Sequence[LeftOut] = ()
     repaired: str | None = None
-    left_out: tuple[LeftOut, ...] = ()
-    rest: str | None = None
     unmade: str | None = None
+    rest: str | None = None
     chained: bool = True
-
-
-@final
-@attrs.frozen
-class _Wanted:
-    """What is to be written: the copy of what is sound, and the rest."""
-
-    repaired: str | None
-    rest: Path | None
 
 
 def doctor(
@@ -108,14 +138,13 @@ def doctor(
 
     Nothing is changed in place. Exit status: 0 where all is as it was written, 1 where anything is not.
     """
-    wanted = _Wanted(repair_to, rest_to)
     if rest_to is not None:
         require_absent(rest_to)
     with removing_what_is_left():
         if isinstance(target, InFile):
-            report = _of_file(target, expect_head or [], wanted)
+            report = _of_file(target, expect_head or [], repair_to, rest_to)
         else:
-            report = _of_store(target, expect_head or [], wanted)
+            report = _of_store(target, expect_head or [], repair_to, rest_to)
     if as_json:
         print_json(_plain(str(target), report))
     else:
@@ -124,51 +153,89 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _of_store(target: InStore | StoreName, expected: list[str], wanted: _Wanted) -> _Report:
-    store = target.store if isinstance(target, InStore) else target
-    heads = [_expected(target, each) for each in expected]
-    path = store.file
-    if path is not None and not exists(path):
+def _of_store(
+    target: InStore | StoreName, expected: list[str], repair_to: str | None, rest_to: Path | None
+) -> _Report:
+    store = store_of(target)
+    heads = [_expected(each, target.name if isinstance(target, InStore) else None) for each in expected]
+    if store.file is not None and not exists(store.file):
         raise Refused(f"{store}: there is no such file")
-    into = None if wanted.repaired is None else place_of(wanted.repaired, stores=True, files=False)
+    into = None if repair_to is None else place_of(repair_to, stores=True, files=False)
     if isinstance(target, InStore) and target.name not in {name for name, _ in heads}:
         heads.append((target.name, 0))
     try:
         with kept_at(store.url) as kept:
-            examined = examine(kept, unpack=read_packed)
-            found = {row.name: row.head for row in kept.journals}
-            return _salvaged(kept, examined, _short_heads(found, heads), into, wanted.rest)
+            return _salvaged(kept, examine(kept, unpack=read_packed), heads, into, rest_to)
     except StoreError as error:
         raise Refused(message_of(store, error)) from None
 
 
-def _salvaged(
-    kept: Kept, examined: Examined, more: list[Finding], into: StoreName | InFile | None, rest: Path | None
+def _of_file(file: InFile, expected: list[str], repair_to: str | None, rest_to: Path | None) -> _Report:
+    data = read_bytes(file.path)
+    if not was_bundle(data):
+        return _of_journal(file, data, expected, repair_to, rest_to)
+    kept = KeptBundle(data)
+    heads = [_expected(each, str(kept.journals[-1].name) if kept.journals else "") for each in expected]
+    into = None if repair_to is None else place_of(repair_to, stores=True, files=True)
+    examined = examine(kept)  # as a store: a line that cannot be read hides no other
+    decoded = decode_bundle(data)
+    if not is_successful(decoded):
+        named = Finding(None, None, "damaged bundle", str(decoded.failure()))
+        examined = attrs.evolve(examined, findings=(named, *examined.findings))
+    return _salvaged(kept, examined, heads, into, rest_to)
+
+
+def _of_journal(
+    file: InFile, data: bytes, expected: list[str], repair_to: str | None, rest_to: Path | None
 ) -> _Report:
-    """Write what is asked for, and report."""
-    unmade = into if examined.findings and not any(sound.upto for sound in examined.sound) else None
-    into = None if unmade is not None else into
-    left = () if into is None else write_repaired(kept, examined, into)
+    if rest_to is not None:
+        raise Refused(
+            f"{file}: a journal has no digests, so nothing behind a damage can be proved; leave --rest out"
+        )
+    into = None if repair_to is None else place_of(repair_to, stores=False, files=True)
+    commands, findings = _sound_commands(data)
+    for each in expected:
+        if len(commands) < _version(each):
+            reason = f"version {each} is expected, and {len(commands)} are there and sound"
+            findings.append(Finding(None, len(commands) + 1, "lost tail", reason))
+    if isinstance(into, InFile) and commands:
+        write_new(into.path, encode_journal(commands))
+    repaired, unmade = (repair_to, None) if commands else (None, repair_to)
+    return _Report(1, findings, repaired=repaired, unmade=unmade, chained=False)
+
+
+def _salvaged(
+    kept: Kept,
+    examined: Examined,
+    heads: Iterable[tuple[str, int]],
+    into: StoreName | InFile | None,
+    rest: Path | None,
+) -> _Report:
+    """Write what is asked for, and report; `heads` are versions that sessions should have at least."""
+    is_sound = not examined.findings or any(sound.upto for sound in examined.sound)
+    left = write_repaired(kept, examined, into) if into is not None and is_sound else ()
     if rest is not None:
-        write_rest(kept, examined, rest)
+        write_new(rest, rest_of(kept, examined))
+    named = None if into is None else str(into)
     return _Report(
         len(kept.journals),
-        (*examined.findings, *more),
-        tuple([sound for sound in examined.sound if not sound.is_whole]),
-        None if into is None else str(into),
+        (*examined.findings, *_short_heads({row.name: row.head for row in kept.journals}, heads)),
+        [sound for sound in examined.sound if not sound.is_whole],
         left,
+        named if is_sound else None,
+        None if is_sound else named,
         None if rest is None else str(rest),
-        None if unmade is None else str(unmade),
     )
 
 
-def _expected(target: InStore | StoreName, given: str) -> tuple[str, int]:
+def _expected(given: str, default: str | None) -> tuple[str, int]:
+    """Return the session and the version that `--expect-head` says; without a name it is the default session."""
     name, mark, version = given.rpartition("@")
-    if not mark and isinstance(target, InStore):
-        name = target.name
-    elif not mark or not name:
+    if not mark and default is not None:
+        return default, _version(version)
+    if not name:
         raise typer.BadParameter(f"{given!r}: name the session: NAME@VERSION", param_hint="--expect-head")
-    return as_name(name) if mark else name, _version(version)
+    return as_name(name), _version(version)
 
 
 def _version(given: str) -> int:
@@ -177,54 +244,15 @@ def _version(given: str) -> int:
     return int(given)
 
 
-def _short_heads(heads: Mapping[object, object], expected: Iterable[tuple[str, int]]) -> list[Finding]:
-    findings: list[Finding] = []
+def _short_heads(heads: Mapping[object, object], expected: Iterable[tuple[str, int]]) -> Iterator[Finding]:
     for name, version in expected:
         head = heads.get(name)
         if name not in heads:
             had = f"; it had {version} versions" if version else ""
-            findings.append(Finding(name, None, "lost session", f"it is not there{had}"))
+            yield Finding(name, None, "lost session", f"it is not there{had}")
         elif type(head) is not int or head < version:
             reason = f"version {version} is expected, and the head is {head!r}: what came after it is gone"
-            findings.append(Finding(name, head + 1 if type(head) is int else None, "lost tail", reason))
-    return findings
-
-
-def _of_file(file: InFile, expected: list[str], wanted: _Wanted) -> _Report:
-    data = read_bytes(file.path)
-    if was_bundle(data):
-        return _of_bundle(data, expected, wanted)
-    if wanted.rest is not None:
-        raise Refused(
-            f"{file}: a journal has no digests, so nothing behind a damage can be proved; leave --rest out"
-        )
-    into = None if wanted.repaired is None else place_of(wanted.repaired, stores=False, files=True)
-    commands, findings = _sound_commands(data)
-    for each in expected:
-        if len(commands) < _version(each):
-            reason = f"version {each} is expected, and {len(commands)} are there and sound"
-            findings.append(Finding(None, len(commands) + 1, "lost tail", reason))
-    if isinstance(into, InFile) and commands:
-        write_new(into.path, encode_journal(commands))
-    repaired, unmade = (wanted.repaired, None) if commands else (None, wanted.repaired)
-    return _Report(1, tuple(findings), repaired=repaired, unmade=unmade, chained=False)
-
-
-def _of_bundle(data: bytes, expected: list[str], wanted: _Wanted) -> _Report:
-    """Look at a bundle as at a store: a line that cannot be read hides no other."""
-    split = [each.rpartition("@") for each in expected]
-    versions = [(as_name(name) if mark else None, _version(version)) for name, mark, version in split]
-    into = None if wanted.repaired is None else place_of(wanted.repaired, stores=True, files=True)
-    kept = KeptBundle(data)
-    examined = examine(kept)
-    decoded = decode_bundle(data)
-    if not is_successful(decoded):
-        named = Finding(None, None, "damaged bundle", str(decoded.failure()))
-        examined = attrs.evolve(examined, findings=(named, *examined.findings))
-    heads: dict[object, object] = {row.name: row.head for row in kept.journals}
-    last = str(kept.journals[-1].name) if kept.journals else ""
-    named_heads = [(last if name is None else name, version) for name, version in versions]
-    return _salvaged(kept, examined, _short_heads(heads, named_heads), into, wanted.rest)
+            yield Finding(name, head + 1 if type(head) is int else None, "lost tail", reason)
 
 
 def _sound_commands(data: bytes) -> tuple[tuple[Command, ...], list[Finding]]:
@@ -276,15 +304,19 @@ def _plain(target: str, report: _Report) -> object:
         "sound": not report.findings,
         "chained": report.chained,
         "findings": [
-            {
-                "session": finding.journal,
-                "version": finding.version,
-                "fault": finding.fault,
-                "reason": finding.reason,
-            }
-            for finding in report.findings
+            {"session": each.journal, "version": each.version, "fault": each.fault, "reason": each.reason}
+            for each in report.findings
         ],
-        "salvaged": [_plain_sound(sound) for sound in report.salvaged],
+        "salvaged": [
+            {
+                "session": sound.name,
+                "sound_up_to": sound.upto,
+                "proved_from": sound.proved_from,
+                "ends": sound.ends,
+                "states": sound.carried and {"from": sound.carried.since, "to": sound.carried.upto},
+            }
+            for sound in report.salvaged
+        ],
         "repaired": report.repaired,
         "left_out": [
             {"session": left.journal, "first": left.first, "last": left.last} for left in report.left_out
@@ -293,26 +325,11 @@ def _plain(target: str, report: _Report) -> object:
     }
 
 
-def _plain_sound(sound: Sound) -> dict[str, object]:
-    carried = sound.carried
-    return {
-        "session": sound.name,
-        "sound_up_to": sound.upto,
-        "proved_from": sound.proved_from,
-        "ends": sound.ends,
-        "states": None if carried is None else {"from": carried.since, "to": carried.upto},
-    }
-
-
 # -- writing what is sound, and the rest --------------------------------------------------------------
 
 
 def place_of(given: str, *, stores: bool, files: bool) -> StoreName | InFile:
-    """Return where a repaired copy is to be written, where nothing stands.
-
-    Raises:
-        Refused: it cannot be written there.
-    """
+    """Return where to write a repaired copy, or refuse a place where it cannot be written, or something stands."""
     said = parse_reference(given)
     place = said.place
     if said.name is not None or said.version is not None:
@@ -341,7 +358,9 @@ def write_repaired(kept: Kept, examined: Examined, into: StoreName | InFile) -> 
     path = into.file
     if path is None:
         return _into_database(kept, examined, into)
-    with _beside(path) as part:
+    with refusing(path), private_folder(_PREFIX, path.absolute().parent) as folder:
+        part = folder / path.name
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
             with open_store(f"sqlite:///{part}") as store:
                 left = repair(kept, examined, store)
@@ -349,18 +368,6 @@ def write_repaired(kept: Kept, examined: Examined, into: StoreName | InFile) -> 
             raise Refused(message_of(into, error).replace(str(part), str(path))) from None
         move_new(part, path)
     return left
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    """Give an empty file of the same name in a private folder beside its place."""
-    try:
-        with private_folder(_PREFIX, path.absolute().parent) as folder:
-            part = folder / path.name
-            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            yield part
-    except OSError as problem:
-        raise Refused(f"{path}: {problem.strerror}") from None
 
 
 def _into_database(kept: Kept, examined: Examined, into: StoreName) -> tuple[LeftOut, ...]:
@@ -384,21 +391,12 @@ def _into_bundle(kept: Kept, examined: Examined, path: Path) -> tuple[LeftOut, .
     return left
 
 
-def write_rest(kept: Kept, examined: Examined, path: Path) -> None:
-    """Write to a new file what no session can hold.
-
-    Raises:
-        Refused: something stands there, or it cannot be written.
-    """
-    write_new(path, rest_of(kept, examined))
-
-
 @contextmanager
 def removing_what_is_left() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block by an exception, so that what it made for a while is removed.
+    """Let SIGTERM and SIGHUP end the block by an exception, so that its temporary files are removed.
 
-    The process then ends with status 128 and the signal's number, as a shell says it. In a thread that is not the
-    main one nothing is changed: only that one hears of signals.
+    The process then ends with status 128 and the signal's number, as a shell says it. Only the main thread hears of
+    signals: in another nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -415,3 +413,254 @@ def removing_what_is_left() -> Iterator[None]:
 def _end(number: int, _: FrameType | None) -> NoReturn:
     signal.signal(number, signal.SIG_IGN)  # the second one would stop the removing
     sys.exit(128 + number)
+
+
+# -- gc --------------------------------------------------------------------------------------------------
+
+_ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_AGE: Final = re.compile(r"([0-9]{1,9})([smhdw])")
+_TASK: Final = "What `mage gc` saw in this store, and since when. Nothing is lost with it but that."
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+@final
+@attrs.frozen
+class Plan:
+    """What becomes of the sessions that were chosen.
+
+    Attributes:
+        drop: sessions to drop, forks before what they read through.
+        keep: sessions that living forks read through, each with these forks; without forks one that another process
+            has written after it was chosen.
+    """
+
+    drop: tuple[JournalInfo, ...]
+    keep: tuple[tuple[JournalInfo, tuple[str, ...]], ...]
+
+
+def plan(journals: Iterable[JournalInfo], chosen: Collection[str]) -> Plan:
+    """Return which of the `chosen` names can be dropped: those that no session left reads through.
+
+    Cost: O(number of journals).
+    """
+    known = {journal.name: journal for journal in journals}
+    forks: dict[str, list[str]] = {name: [] for name in known}
+    for journal in known.values():
+        if journal.parent in forks:
+            forks[journal.parent].append(journal.name)
+    left = {name: set(each) for name, each in forks.items()}
+    todo = [name for name in known if name in chosen and not left[name]]
+    drop: dict[str, JournalInfo] = {}
+    while todo:
+        name = todo.pop()
+        drop[name] = known[name]
+        parent = known[name].parent
+        if parent in left:
+            left[parent].discard(name)
+            if not left[parent] and parent in chosen:
+                todo.append(parent)
+    kept = [name for name in known if name in chosen and name not in drop]
+    return Plan(
+        tuple(drop.values()),
+        tuple([(known[name], tuple([fork for fork in forks[name] if fork not in drop])) for name in kept]),
+    )
+
+
+def gc(
+    store: Store,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            metavar="PATTERN",
+            help="Sessions with such a name, as mage sessions prints it, or with *, ?, \\[abc] in it; repeatable.",
+        ),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            metavar="AGE",
+            help="Sessions that gc itself has seen unchanged for so long: 30d, 12h, 2w.",
+        ),
+    ] = None,
+    trust_clocks: Annotated[
+        bool,
+        typer.Option(
+            "--trust-clocks",
+            help="With --older-than: believe the times in the sessions, which come from the clocks of their writers.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be dropped, and drop nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Drop sessions by name or age, and give their room back.
+
+    A session that one which stays reads through is kept.
+
+    Where a pattern fits nothing at all, nothing is dropped. With --name
+    and --older-than, both must match. With neither nothing is dropped, and free room is given back. Each run with
+    --older-than notes where every session ends; what a run at least so much earlier noted there too is old.
+    """
+    if trust_clocks and older_than is None:
+        raise typer.BadParameter("it goes with --older-than", param_hint="--trust-clocks")
+    time = now()
+    before = None if older_than is None else time - _age(older_than)
+    with opened(store) as found:
+        journals = sessions_in(found)
+        _require_found(store, journals, name or ())
+        chosen = [each for each in journals if not name or any(_is_like(each.name, like) for like in name)]
+        looks = before is not None and not trust_clocks
+        since = looked_at(found, journals, time) if looks else {each.name: each.changed for each in journals}
+        young: list[str] = []
+        if before is not None:
+            young = [each.name for each in chosen if looks and each.changed <= before < since[each.name]]
+            chosen = [each for each in chosen if since[each.name] <= before]
+        planned = plan(journals, {each.name for each in chosen if name or before is not None})
+        size = _size(store)
+        if not dry_run:
+            planned = _dropped(found, planned)
+            if looks:
+                gone = {journal.name for journal in planned.drop}
+                keep_look(found, [each for each in journals if each.name not in gone], since)
+            found.reclaim()
+    if as_json:
+        print_json({**_plain_plan(store, planned, size, dry_run), "too_new_to_tell": young})
+        return
+    lines = _lines_of_plan(store, planned, size, dry_run)
+    if young:
+        named = some_of([one_line(each, 40) for each in young])
+        lines.append(
+            f"kept {named}: old by the clocks of those who wrote, which may be wrong; gc has not seen it unchanged for"
+            f" {older_than}: run it again then, or with --trust-clocks\n"
+        )
+    print_text("".join(lines))
+
+
+def _age(given: str) -> int:
+    found = _AGE.fullmatch(given)
+    if found is None:
+        raise typer.BadParameter(f"{given!r} is no age: 30d, 12h, 90m, 2w", param_hint="--older-than")
+    return int(found[1]) * _SECONDS[found[2]] * 1_000_000
+
+
+def _require_found(store: StoreName, journals: Sequence[JournalInfo], patterns: Iterable[str]) -> None:
+    """Refuse patterns that fit no session."""
+    missed = [each for each in patterns if not any(_is_like(journal.name, each) for journal in journals)]
+    if missed:
+        raise Refused(
+            f"{store}: no session has a name such as {', '.join(missed)}; nothing was dropped,"
+            f" mage sessions {store} lists the names"
+        )
+
+
+def _is_like(name: str, pattern: str) -> bool:
+    """Tell whether a pattern fits a name; `%XX` in it stands for what it does in a name, and never for a `*`."""
+    return fnmatchcase(name, _ESCAPES.sub(lambda found: escape(as_name(found[0])), pattern))
+
+
+def _dropped(store: JournalStore, planned: Plan) -> Plan:
+    """Drop what is planned; a session that has got forks or records meanwhile is kept."""
+    drop: list[JournalInfo] = []
+    keep = list(planned.keep)
+    for journal in planned.drop:
+        try:
+            store.delete(journal.name, expected=journal.head)
+        except HasForks as forked:
+            keep.append((journal, forked.forks))
+        except Conflict:
+            keep.append((journal, ()))
+        except UnknownJournal:  # another process was faster
+            continue
+        else:
+            drop.append(journal)
+    return Plan(tuple(drop), tuple(keep))
+
+
+def _size(store: StoreName) -> int | None:
+    with refusing(store):
+        return None if store.file is None else store.file.stat().st_size
+
+
+def _plain_plan(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> dict[str, Json]:
+    return {
+        "store": str(store),
+        "dry_run": dry_run,
+        "dropped": [
+            {"name": journal.name, "own_records": journal.records, "own_bytes": journal.payload}
+            for journal in planned.drop
+        ],
+        "kept": [{"name": journal.name, "forks": [*forks]} for journal, forks in planned.keep],
+        "file_before": size,
+        "file_after": _size(store),
+    }
+
+
+def _lines_of_plan(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> list[str]:
+    word = "would drop" if dry_run else "dropped"
+    lines = [
+        f"{word} {spelled(journal.name)}: {journal.records:,} records, {journal.payload:,} bytes\n"
+        for journal in planned.drop
+    ]
+    for journal, forks in planned.keep:
+        readers = some_of([*map(spelled, forks)])
+        why = f"read through by {readers}" if forks else "somebody has written on it meanwhile"
+        lines.append(f"kept {spelled(journal.name)}: {why}\n")
+    if not planned.drop:
+        lines.append("nothing to drop\n")
+    if size is not None and not dry_run:
+        lines.append(f"{printable(str(store))}: {size:,} bytes before, {_size(store):,} after\n")
+    return lines
+
+
+# -- what gc saw, and since when ------------------------------------------------------------------------
+
+
+def looked_at(store: JournalStore, journals: Iterable[JournalInfo], time: int) -> dict[str, int]:
+    """Return since when each session has been seen where it ends now; for one that has moved, that is `time`.
+
+    A look that cannot be read, or lies ahead of `time`, tells nothing: then less is old, never more.
+
+    Raises:
+        Refused: a session has the name under which looks are kept.
+    """
+    seen = _seen(store)
+    since: dict[str, int] = {}
+    for journal in journals:
+        match seen.get(journal.name):
+            case [version, digest, at] if (version, digest) == (journal.head.version, journal.head.digest):
+                since[journal.name] = at if type(at) is int and 0 <= at <= time else time
+            case _:
+                since[journal.name] = time
+    since.pop(LOOKS, None)
+    return since
+
+
+def _seen(store: JournalStore) -> Mapping[str, object]:
+    try:
+        first = next(iter(store.read(LOOKS, upto=1)), None)
+        if first is None or command_of(None, first) != Start(_TASK):
+            raise Refused(
+                f"{LOOKS!r} is the name under which gc keeps what it saw, and a session has it: rename that"
+            )
+        seen = meta_of(first).get("seen")
+    except (UnknownJournal, DamagedRecord):
+        return {}
+    return seen if isinstance(seen, dict) else {}
+
+
+def keep_look(store: JournalStore, journals: Iterable[JournalInfo], since: Mapping[str, int]) -> None:
+    """Keep a look in the place of the one before. Of two `gc` that do so at once, one look stays.
+
+    `since` is what `looked_at` has returned.
+    """
+    seen = {
+        journal.name: [journal.head.version, journal.head.digest, since[journal.name]] for journal in journals
+    }
+    record = seal(NOTHING, draft(None, Start(_TASK), {"seen": seen}), random_salt)
+    with suppress(NameTaken, Conflict):
+        with suppress(UnknownJournal):  # the first look of this store
+            store.delete(LOOKS)
+        store.create(LOOKS, [record])

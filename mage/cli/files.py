@@ -1,179 +1,493 @@
-"""Files: read whole, written whole or not at all, never overwritten.
-
-They hold what agents saw, so a file that is made can be read by its owner alone, whatever the umask allows.
-"""
+"""Commands over files: `export` and `import`, a session as a bundle and back; `replay`, other agents' traces as trees."""
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from io import BufferedWriter, FileIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import IO, Final
+from typing import Annotated, Final, final
 
-from mage.cli.output import Refused
+import attrs
+import typer
+from returns.pipeline import is_successful
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
 
-_MOST: Final = 1 << 30
-"""Bytes of the longest file that is read: it is held in memory several times over."""
-_AT_ONCE: Final = 1 << 20
+from mage.bundle import Bundle, decode_bundle, encode_bundle, is_bundle, names_for, pack, unpack
+from mage.cli.naming import (
+    STORE_HEADER,
+    STORE_VARIABLE,
+    AtVersion,
+    InFile,
+    InStore,
+    Reference,
+    checked_name,
+    parse_reference,
+    spelled,
+)
+from mage.cli.output import (
+    AsJson,
+    Refused,
+    console,
+    numbered,
+    print_json,
+    print_lines,
+    print_text,
+    read_bytes,
+    require_absent,
+    say,
+    some_of,
+    write_new,
+)
+from mage.cli.sessions import (
+    Opened,
+    Version,
+    complete_session,
+    load_commands,
+    message_of,
+    opened,
+    opened_session,
+    recorded,
+    records_of,
+    state_at,
+)
+from mage.cli.show import print_tree
+from mage.codec import encode_journal, encode_tree
+from mage.engine import Command, State, StepId
+from mage.render import Meter, as_dot, as_mermaid, bars, draw, one_line, printable
+from mage.stores import Head, MemoryStore, NameTaken
+from mage.tokens import TokenCounter, default_counter
+from mage.trajectories import FORMATS, Counts, Entry, Mistake, Remark, Trajectory, counts, load, placed
+from mage.trajectories.measure import ContextSizes, Measured, is_our_extract, measure
 
-_PRIVATE: Final = 0o600
+
+class Notation(StrEnum):
+    """What a session can be written as; all but the first two are its tree alone."""
+
+    BUNDLE = "bundle"
+    JOURNAL = "journal"
+    TEXT = "text"
+    MERMAID = "mermaid"
+    DOT = "dot"
+    JSON = "json"
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return what a file holds, or what comes out of a pipe, or what is typed, up to its end.
+def export(
+    session: Version,
+    to: Annotated[
+        Notation,
+        typer.Option(
+            "--to", help="A bundle has every record; a journal the commands alone; the others draw the tree."
+        ),
+    ] = Notation.BUNDLE,
+    lineage: Annotated[
+        bool, typer.Option("--lineage", help="Bundle the sessions that a fork reads through as sessions too.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="A new file; else standard output.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a session as a bundle, or its tree as a diagram.
 
-    Cost: O(length), and at most a GiB is read of what has more, or has no end.
-
-    Raises:
-        Refused: it cannot be read, it is a device, or it holds more than a GiB.
+    A bundle has every record, and mage import reads it. Of the tree there is text, Mermaid, Graphviz dot and JSON.
     """
-    try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno())
-            is_typed = stat.S_ISCHR(mode.st_mode) and os.isatty(file.fileno())
-            if not (stat.S_ISREG(mode.st_mode) or stat.S_ISFIFO(mode.st_mode) or is_typed):
-                raise Refused(f"{path}: this is a device or a socket, which may have no end; name a file")
-            if mode.st_size <= _MOST:
-                return _read_to_the_end(path, file)
-    except (OSError, ValueError) as problem:
-        raise Refused(_said(path, problem)) from None
-    raise _endless(path)
+    if lineage and session.version is not None:
+        raise typer.BadParameter(
+            f"a bundle of sessions has all of them: leave out @{session.version}", param_hint="--lineage"
+        )
+    if out is not None:
+        require_absent(out)
+    lines = _lines(session, to, lineage=lineage)
+    if out is not None:
+        write_new(out, lines)
+        if as_json:
+            print_json({"session": str(session), "to": to.value, "file": str(out)})
+        else:
+            print_text(f"{printable(str(session))} written to {printable(str(out))}\n")
+    elif as_json:
+        print_json({"to": to.value, "content": b"".join(lines).decode()})
+    else:
+        print_lines(lines)
 
 
-def _read_to_the_end(path: Path, file: IO[bytes]) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
-    while chunk := file.read(_AT_ONCE):
-        size += len(chunk)
-        if size > _MOST:
-            raise _endless(path)
-        chunks.append(chunk)
-    return b"".join(chunks)
+def _lines(session: AtVersion, to: Notation, *, lineage: bool) -> Iterator[bytes]:
+    match to:
+        case Notation.BUNDLE:
+            with opened_session(session.session) as found:
+                bundle = _bundle(found, session.version, lineage=lineage)
+            yield from encode_bundle(bundle)
+        case Notation.JOURNAL:
+            yield from encode_journal(load_commands(session.session, session.version))
+        case _:
+            drawn = _DRAWN[to](state_at(session.session, session.version))
+            yield drawn.encode(errors="backslashreplace")
 
 
-def _endless(path: Path) -> Refused:
-    return Refused(f"{path}: it holds more than {_MOST >> 30} GiB, or has no end; no command reads so much")
+_DRAWN: Final[dict[Notation, Callable[[State], str]]] = {
+    Notation.TEXT: lambda state: "".join(f"{line}\n" for line in draw(state.tree, limit=None)),
+    Notation.MERMAID: lambda state: as_mermaid(state.tree),
+    Notation.DOT: lambda state: as_dot(state.tree),
+    Notation.JSON: lambda state: encode_tree(state).decode().rstrip("\n") + "\n",
+}
 
 
-def exists(path: Path) -> bool:
-    """Tell whether a file, or what a link leads to, is there.
-
-    Raises:
-        Refused: the system does not say, because the path is too long or a folder on it is closed to us.
-    """
-    try:
-        return path.exists()
-    except OSError as problem:
-        raise Refused(_said(path, problem)) from None
+def _bundle(found: Opened, version: int | None, *, lineage: bool) -> Bundle:
+    if version is None:
+        return pack(found.store, found.name, lineage=lineage)
+    with MemoryStore() as store:
+        store.create(found.name, records_of(found, version))
+        return pack(store, found.name)
 
 
-def require_absent(path: Path) -> None:
-    """Refuse to write where something stands, a dangling link too, and where SQLite would take it for its own."""
-    for ending in ("-wal", "-shm", "-journal"):
-        if (
-            path.name.endswith(ending)
-            and path.name != ending
-            and exists(beside := path.with_name(path.name.removesuffix(ending)))
-        ):
-            raise Refused(
-                f"{path}: SQLite keeps a file of this name beside {beside}, and drops it; name another"
+def import_session(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A bundle, or a journal.", readable=False, show_default=False),
+    ],
+    session: Annotated[
+        str,
+        typer.Argument(
+            metavar="STORE[#NAME]",
+            envvar=STORE_VARIABLE,
+            autocompletion=complete_session,
+            help="The store, made where there is none, and the name of the new session; else its own, or the file's.",
+            show_default=False,
+        ),
+    ],
+    flatten: Annotated[
+        bool, typer.Option("--flatten", help="Make one session of it, whatever it read through.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a session in a store of a bundle or a journal."""
+    said = parse_reference(session)
+    data = read_bytes(file)
+    if data.startswith(STORE_HEADER):
+        raise Refused(
+            f"{file}: this is a store; mage export {file} --out FILE writes a session of it, to be imported"
+        )
+    made, head, renamed = (
+        _import_bundle(file, data, said, flatten) if is_bundle(data) else _import_journal(file, said)
+    )
+    if as_json:
+        names = {"session": str(made), "from": str(file), "version": head.version, "head": head.digest}
+        print_json({**names, "renamed": renamed})
+        return
+    print_text(f"made {printable(str(made))}, with the {head.version:,} versions of {printable(str(file))}\n")
+    for old, new in renamed.items():
+        print_text(f"{spelled(old)}, which it reads through, is {InStore(made.store, new)} there\n")
+
+
+def _new_session(said: Reference, own: str) -> InStore:
+    """Return the session that is to be made, of the name that was said, else of its own; refuse a file or a version."""
+    if isinstance(said.place, InFile):
+        raise Refused(f"{said.place}: a session is imported into a store, such as work.db#{spelled(own)}")
+    if said.version is not None:
+        raise Refused(f"{said}: a new session has no version: leave out @{said.version} (%40 spells an @)")
+    return InStore(said.place, checked_name(own if said.name is None else said.name))
+
+
+def _import_bundle(
+    file: Path, data: bytes, said: Reference, flatten: bool
+) -> tuple[InStore, Head, dict[str, str]]:
+    """Import a bundle; return the session, its head, and the new names of what the session reads through."""
+    decoded = decode_bundle(data)
+    if not is_successful(decoded):
+        raise Refused(f"{file}: {decoded.failure()}")
+    bundle = decoded.unwrap().flat if flatten else decoded.unwrap()
+    session = _new_session(said, bundle.session.name)
+    names = names_for(bundle, session.name)
+    renamed = {old: names[old] for each in bundle.journals[:-1] if names[old := each.name] != old}
+    with opened(session.store, make=True) as store:
+        try:
+            return session, unpack(bundle, store, session.name), renamed
+        except NameTaken as taken:
+            hint = "" if taken.name == session.name else "; --flatten makes one session of the bundle"
+            raise Refused(f"{message_of(session.store, taken)}{hint}") from None
+
+
+def _import_journal(file: Path, said: Reference) -> tuple[InStore, Head, dict[str, str]]:
+    session = _new_session(said, file.stem or "session")
+    source = InFile(file)
+    records = recorded(source, load_commands(source))
+    with opened(session.store, make=True) as store:
+        return session, store.create(session.name, records), {}
+
+
+# -- replay ---------------------------------------------------------------------------------------------
+
+_ROWS: Final = 60
+"""Rows of the table of tasks; the others are in --json."""
+_KINDS: Final = 12
+"""Kinds of what was unusual that are told; the others are in --json."""
+
+
+class Steps(StrEnum):
+    """What one step of a chat is."""
+
+    MESSAGES = "messages"
+    TOOLS = "tools"
+
+
+def replay(
+    file: Annotated[
+        Path,
+        typer.Argument(help="A trace; its format is found by looking.", readable=False, show_default=False),
+    ],
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="N", help="Only this task of the file.")
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="TOKENS",
+            help="Compress when the open segment would pass this, where the trace does not compress itself.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="SESSION.jsonl", help="Keep the replayed session, in a new file.")
+    ] = None,
+    format: Annotated[str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(FORMATS)}.")] = None,  # noqa: A002
+    steps: Annotated[
+        Steps, typer.Option(help="In a chat, a step is an assistant message, or a tool call with its result.")
+    ] = Steps.MESSAGES,
+    as_json: AsJson = False,
+) -> None:
+    """Turn an agent's trace into a tree; count what S would have shown."""
+    if format is not None and format not in FORMATS:
+        raise typer.BadParameter(f"{format!r} is none of {', '.join(FORMATS)}", param_hint="--format")
+    loaded = load(read_bytes(file), file=str(file), format=format, steps=steps.value)
+    if not is_successful(loaded):
+        raise Refused(str(loaded.failure()))
+    chosen = _choose(loaded.unwrap(), file, task)
+    if out is not None:
+        if len(chosen) != 1:
+            raise typer.BadParameter(
+                f"{file} holds {len(chosen)} tasks: choose one with --task", param_hint="--out"
             )
-    try:
-        path.lstat()
-    except FileNotFoundError:
+        require_absent(out)
+    counter = default_counter()
+    replayed = _replay_all(chosen, budget, counter, quiet=as_json)
+    if out is not None:
+        write_new(out, encode_journal(replayed[0].measured.commands))
+    if as_json:
+        print_json(as_json_object(replayed, counter, budget))
         return
-    except (OSError, ValueError) as problem:
-        raise Refused(_said(path, problem)) from None
-    raise Refused(f"{path}: there is something already; name another file")
+    print_report(replayed, counter, budget)
+    if out is not None:
+        say(f"session written to {printable(str(out))}")
 
 
-def write_new(path: Path, lines: Iterable[bytes]) -> None:
-    """Write a new file: it appears when it is complete.
-
-    Raises:
-        Refused: something stands there, or it cannot be written.
-    """
-    require_absent(path)
-    part = path.with_name(f".mage-{os.getpid()}.part")
-    try:
-        with _private(part) as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        _put_in_place(part, path)
-    except OSError as problem:
-        raise Refused(_said(path, problem)) from None
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+def _choose(trajectories: Sequence[Trajectory], file: Path, task: str | None) -> Sequence[Trajectory]:
+    if task is None:
+        return [trajectory for trajectory in trajectories if not trajectory.lineage]
+    named = [trajectory for trajectory in trajectories if trajectory.name == task]
+    if not named and task.isdecimal() and len(task) < 10 and int(task) < len(trajectories):
+        named = [trajectories[int(task)]]
+    if not named:
+        names = some_of([one_line(trajectory.name, 24) for trajectory in trajectories])
+        asked = one_line(task, 24)
+        raise Refused(f"{file}: there is no task {asked!r}; it holds {len(trajectories)}: {names}")
+    return named
 
 
-def move_new(part: Path, path: Path) -> None:
-    """Give a complete file, which nobody has open, its name: durably, and in one step.
-
-    A hard link, as `write_new` makes one, would for a moment be a second name, with which a SQLite store is not used.
-    Two commands that give the same name keep out of each other's way by a lock on its folder.
-
-    Args:
-        part: the file, on the same disk.
-        path: where nothing stands.
-
-    Raises:
-        Refused: something stands there, or it cannot be moved; `part` stays then.
-    """
-    try:
-        _settle(part)
-        with _folder_alone(path.absolute().parent) as folder:
-            require_absent(path)
-            part.rename(path)
-            if folder is not None:
-                os.fsync(folder)
-    except OSError as problem:
-        raise Refused(_said(path, problem)) from None
+def _replay_all(
+    chosen: Sequence[Trajectory], budget: int | None, counter: TokenCounter, *, quiet: bool
+) -> list[Replayed]:
+    meter = Meter(counter)
+    screen = console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TaskProgressColumn())
+    disable = quiet or not screen.is_terminal
+    with Progress(*columns, console=screen, transient=True, disable=disable) as progress:
+        bar = progress.add_task("replaying", total=sum(len(trajectory.commands) for trajectory in chosen))
+        return [_replay_one(each, budget, meter, lambda _: progress.advance(bar)) for each in chosen]
 
 
-def _settle(part: Path) -> None:
-    with part.open("rb+") as file:
-        os.fsync(file.fileno())
+def _replay_one(
+    trajectory: Trajectory, budget: int | None, meter: Meter, done: Callable[[Command], None]
+) -> Replayed:
+    measured = measure(
+        trajectory.commands,
+        meter,
+        budget=None if trajectory.summarized else budget,
+        trials=trajectory.trials,
+        progress=done,
+    )
+    return Replayed(trajectory, measured, counts(measured.commands), placed(trajectory))
 
 
-@contextmanager
-def _folder_alone(folder: Path) -> Iterator[int | None]:
-    """Hold a folder against every other `mage` that would put something into it; Windows has no such lock."""
-    if sys.platform == "win32":
-        yield None
+# -- what a replay comes to -----------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Replayed:
+    """A trajectory, what was shown at each decision in it, what its tree came to, and at which steps each record stands."""
+
+    trajectory: Trajectory
+    measured: Measured
+    counts: Counts
+    placed: Mapping[Entry, tuple[StepId, ...]]
+
+
+def print_report(replayed: Sequence[Replayed], counter: TokenCounter, budget: int | None) -> None:
+    """Print the first tree, the table of tasks where there are several, and the totals."""
+    screen = console()
+    first = replayed[0]
+    if first.measured.state is not None:
+        print_tree(first.measured.state.tree, limit=80 if len(replayed) == 1 else 36)
+    name = one_line(first.trajectory.name, 40)
+    if len(replayed) > 1:
+        say(f"... task {name} of {len(replayed)}; --task N draws another\n")
+        screen.print(_table(replayed[:_ROWS]))
+        if len(replayed) > _ROWS:
+            say(f"... {len(replayed) - _ROWS} more tasks; --json has them all")
+    total, sizes = _totals(replayed)
+    say(("" if len(replayed) > 1 else f"task {name}: ") + _counts_line(total))
+    for each in replayed:
+        for mistake in each.trajectory.mistakes:
+            say(_of_mistake(each, mistake))
+    for line in _unusual(replayed):
+        say(line)
+    if not sizes.shown:
+        say("no step was taken, so nothing was shown")
         return
-    import fcntl  # noqa: PLC0415  # where there is one
-
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
-        yield opened
-    finally:
-        os.close(opened)
-
-
-def _private(path: Path) -> BufferedWriter:
-    """Open a new file that nobody else may read, from its first byte on."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    return BufferedWriter(FileIO(os.open(path, flags, _PRIVATE), "w"))
+    for title, values in (("shown", sizes.shown), ("full ", sizes.full)) if len(replayed) == 1 else ():
+        width = max(10, min(72, screen.width - 32))
+        row = bars(values, top=max(sizes.full), width=width, encoding=screen.encoding)
+        say(f"{title} |{row}| at most {max(values):,} tokens")
+    say(
+        f"prompt tokens ({counter.name}): shown {sizes.shown_mean:,.0f} on average, {sizes.shown_max:,} at most,"
+        f" {sizes.shown_total:,} in all; the full history {sizes.full_total:,} in all;"
+        f" reduction {sizes.reduction:.1%}"
+    )
+    for remark in _remarks(replayed, budget):
+        say(remark)
 
 
-def _put_in_place(part: Path, path: Path) -> None:
-    """Give the complete file its name; unlike a rename, a link fails where somebody was faster."""
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links
-        _private(path).close()
-        part.replace(path)
+def _of_mistake(each: Replayed, mistake: Mistake) -> str:
+    at = () if mistake.entry is None else each.placed.get(mistake.entry, ())
+    steps = ", ".join(map(str, at)) or "none"
+    record = one_line(mistake.said, 24) if mistake.entry is None else mistake.entry.record
+    return (
+        f"labelled mistake: step {steps} ({record} in the file), by {one_line(mistake.agent, 80) or 'nobody named'}:"
+        f" {one_line(mistake.reason, 1_000)}"
+    )
 
 
-def _said(path: Path, problem: OSError | ValueError) -> str:
-    said = problem.strerror if isinstance(problem, OSError) else str(problem)
-    return f"{path}: {said}"
+def _unusual(replayed: Sequence[Replayed]) -> Iterable[str]:
+    """Yield what was unusual in the traces, each kind once."""
+    found: dict[str, Remark] = {}
+    for remark in (remark for each in replayed for remark in each.trajectory.remarks):
+        first = found.get(remark.what, Remark(remark.what, 0, remark.record))
+        found[remark.what] = Remark(first.what, first.count + remark.count, first.record)
+    for remark in list(found.values())[:_KINDS]:
+        yield f"of note: {printable(str(remark))}"
+    if len(found) > _KINDS:
+        yield f"of note: {len(found) - _KINDS} more kinds; --json has them all"
+
+
+def _remarks(replayed: Sequence[Replayed], budget: int | None) -> list[str]:
+    history = "the full history is the task and every step so far, abandoned ones too"
+    if any(each.trajectory.trials for each in replayed):
+        history += "; each trial begins it anew"
+    return [_of_summaries(replayed, budget), f"{history}; calls to judges and summarizers are not counted"]
+
+
+def _of_summaries(replayed: Sequence[Replayed], budget: int | None) -> str:
+    commands = [command for each in replayed for command in each.measured.commands]
+    if any(map(is_our_extract, commands)):
+        return "the summaries are extracts (no LLM), accepted without a verdict"
+    if any(each.trajectory.summarized for each in replayed):
+        return "the summaries are those of the trace" + "; --budget does nothing here" * (budget is not None)
+    if budget is None:
+        return "nothing was compressed: the trace has no summaries; --budget TOKENS compresses by extracts"
+    return f"nothing was compressed: no open segment passed {budget:,} tokens"
+
+
+def _counts_line(total: Counts) -> str:
+    return (
+        f"{numbered(total.steps, 'step')}, {numbered(total.merges, 'merge')},"
+        f" {numbered(total.branch_points, 'branch point')}, {numbered(total.revisions, 'revision')}"
+        f" ({numbered(total.abandoned, 'step')} abandoned), {numbered(total.summaries, 'summary')},"
+        f" deepest path {total.max_depth:,}"
+    )
+
+
+_COLUMNS: Final = (
+    *("steps", "merges", "branch points", "revisions"),
+    *("summaries", "deepest", "shown", "reduction"),
+)
+
+
+def _table(replayed: Sequence[Replayed]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("task", overflow="ellipsis", no_wrap=True)
+    for name in _COLUMNS:
+        table.add_column(name, justify="right", overflow="fold", min_width=6)
+    for each in replayed:
+        total, sizes = each.counts, each.measured.sizes
+        numbers = (total.steps, total.merges, total.branch_points, total.revisions, total.summaries)
+        cells = [*map(str, numbers), str(total.max_depth), f"{sizes.shown_mean:,.0f}"]
+        table.add_row(Text(one_line(each.trajectory.name, 24)), *cells, f"{sizes.reduction:.1%}")
+    return table
+
+
+def _totals(replayed: Sequence[Replayed]) -> tuple[Counts, ContextSizes]:
+    sizes = ContextSizes(
+        tuple(size for each in replayed for size in each.measured.sizes.shown),
+        tuple(size for each in replayed for size in each.measured.sizes.full),
+    )
+    every = [attrs.astuple(each.counts) for each in replayed]
+    total = Counts(*map(sum, zip(*every, strict=True)))
+    return attrs.evolve(total, max_depth=max(each.counts.max_depth for each in replayed)), sizes
+
+
+def as_json_object(
+    replayed: Sequence[Replayed], counter: TokenCounter, budget: int | None
+) -> dict[str, object]:
+    """Return totals over the tasks, and the same for each under `tasks`, with what its file says and holds."""
+    tasks = [
+        {"task": each.trajectory.name, **_plain(each.counts, each.measured.sizes), **_plain_file(each)}
+        for each in replayed
+    ]
+    return {
+        **_plain(*_totals(replayed)),
+        "counter": counter.name,
+        "notes": _remarks(replayed, budget),
+        "tasks": tasks,
+    }
+
+
+def _plain_file(each: Replayed) -> dict[str, object]:
+    """Return what was labelled and what was unusual, and at which steps the records of the file stand."""
+    mistakes = [
+        {
+            "said": mistake.said,
+            "record": None if mistake.entry is None else mistake.entry.record,
+            "steps": [] if mistake.entry is None else list(each.placed.get(mistake.entry, ())),
+            "agent": mistake.agent,
+            "reason": mistake.reason,
+        }
+        for mistake in each.trajectory.mistakes
+    ]
+    records = [
+        {"record": entry.record, "index": entry.index, "steps": list(steps)}
+        for entry, steps in each.placed.items()
+    ]
+    remarks = [attrs.asdict(remark) for remark in each.trajectory.remarks]
+    return {"mistakes": mistakes, "remarks": remarks, "records": records}
+
+
+def _plain(total: Counts, sizes: ContextSizes) -> dict[str, object]:
+    tokens = {
+        "shown_mean": round(sizes.shown_mean, 1),
+        "shown_max": sizes.shown_max,
+        "shown_total": sizes.shown_total,
+        "full_total": sizes.full_total,
+        "reduction": round(sizes.reduction, 4),
+    }
+    return {**attrs.asdict(total), "tokens": tokens}

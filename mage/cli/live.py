@@ -1,51 +1,58 @@
-"""A run as it happens and how it ended: in a terminal the tree and the tokens, in a pipe a line for each event."""
+"""A run as it happens and how it ended: in a terminal the tree and the tokens, in a pipe a line for each event.
+
+`mage demo` is here too: the run of `mage run --offline`, with a narrator. It needs no network, no model and no key.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Final, Self, TypeAlias, final
+from typing import Annotated, Final, Self, TypeAlias, final
 
+import typer
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
 from mage.agent import (
+    Agent,
     AgentEvent,
     AgentHook,
     Asked,
     AskFailed,
     Noticed,
     Outcome,
-    RunEnded,
     RunFailed,
     RunFinished,
     RunStopped,
     Totals,
 )
-from mage.cli.output import console, print_text
-from mage.cli.show import STYLES
-from mage.engine import Failed, StepId, SummaryId, Tree
-from mage.render import draw, one_line, printable
+from mage.cli.output import AsJson, console, numbered, print_json, print_text, say
+from mage.cli.show import STYLES, print_tree
+from mage.demo import shop
+from mage.engine import Failed, State, StepId, SummaryId, Tree, view
+from mage.render import Meter, bars, draw, one_line, printable, render, state_as_json
 from mage.session import Event, Session, events
-from mage.stores import JournalStore
+from mage.stores import JournalStore, MemoryStore
+from mage.tokens import default_counter
+from mage.trajectories.measure import measure
 
 _PER_SECOND: Final = 8
 _WIDTH: Final = 100
 _FRAME: Final = 6  # lines of the screen that are not the tree's
-_LONG: Final = 10  # seconds without an event, after which it is said that somebody is waited for
+_LONG: Final = 10  # seconds without an event, after which the screen says for how long it waits
 
 Heard: TypeAlias = Event | AgentEvent
-"""What a view hears of."""
 
 
 @final
 class Following:
-    """The session of a run as it stands, read from its store: events tell of ids, never of texts."""
+    """The session of a run as it stands, read from its store, because events have ids and no texts."""
 
     def __init__(self, store: JournalStore, name: str) -> None:
         self._store = store
@@ -61,13 +68,13 @@ class Following:
         return self._session.tree
 
     def last(self) -> Tree | None:
-        """Return the tree of the last look; None before there was one."""
+        """Return the tree that `tree` returned last; None before that."""
         return None if self._session is None else self._session.tree
 
 
 @final
 class Counted:
-    """What was asked so far in this process, by whom, in tokens as the providers count them."""
+    """How often model, judge and summarizer were asked in this process, and in how many tokens by the providers' count."""
 
     def __init__(self) -> None:
         self.calls: dict[str, int] = {}
@@ -108,9 +115,7 @@ def _print_line(line: tuple[str, str] | None) -> None:
     try:
         print_text(line[0] + "\n")
         sys.stdout.flush()
-    except (
-        OSError
-    ):  # the reader has left, or the disk is full: what a hook raises is logged, and the run would go on
+    except OSError:  # the reader has left, or the disk is full; a run logs what a hook raises, and goes on
         raise KeyboardInterrupt from None
 
 
@@ -119,11 +124,7 @@ class Screen:
     """The end of the tree and the tokens, drawn anew a few times a second.
 
     Where nothing has happened for ten seconds it counts them: a model thinks, or its provider has said to wait.
-
-    Args:
-        following: the session.
-        screen: where it is drawn.
-        clock: gives seconds, from any beginning.
+    `clock` gives seconds, from any beginning.
     """
 
     def __init__(
@@ -177,12 +178,9 @@ class Screen:
 
 
 def line_of(event: Heard, tree: Tree, *, width: int = _WIDTH) -> tuple[str, str] | None:
-    """Return what is said of an event in one line, and its style; None where nothing is. Cost: O(1).
+    """Return the line that an event gets, and its style; None for an event without one. Cost: O(1).
 
-    Args:
-        event: what has happened.
-        tree: as it is now.
-        width: characters of a text that are shown.
+    The tree is that after the event; `width` is how many characters of a text are shown.
     """
 
     def cut(text: str) -> str:
@@ -227,7 +225,7 @@ def _other(event: Heard) -> tuple[str, str] | None:
             return (f"  ? the {who} gave no answer that can be used: {fault.replace('_', ' ')}", "red")
         case Noticed(kind):
             return (f"  · the model will be told something: {kind.replace('_', ' ')}", "dim")
-        case RunEnded() | Asked() | _:
+        case _:
             return None
 
 
@@ -237,7 +235,6 @@ BESIDE: Final = (
     "somebody else is running this session at this moment; nothing of theirs is lost. Run it again when that"
     " run has ended: it goes on from there, or says how it ended"
 )
-"""What is said to whoever runs a session that somebody else is running."""
 
 
 def told_outcome(outcome: Outcome) -> str:
@@ -269,7 +266,91 @@ def told_totals(totals: Totals) -> str:
     return "; ".join([counts, *calls])
 
 
-def numbered(count: int, noun: str) -> str:
-    """Return a count with its noun."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count:,} {noun if count == 1 else plural}"
+# -- mage demo -----------------------------------------------------------------------------------------
+
+_DEMO: Final = "demo"
+_WHOLE: Final = 200  # characters: no text of the story has more
+_TOLD: Final = {
+    (events.Instructed, 1): "The first subtask.",
+    (events.Grown, 1): "The agent acts; every action and what came back is a step.",
+    (events.Compressed, 1): "The subgoal is done: Compress puts a summary in place of its steps.",
+    (events.Judged, 1): "Maintain: a judge compares the summary with the steps. It passes.",
+    (events.Instructed, 2): "The second subtask brings a note about what fits.",
+    (events.Grown, 6): "The mistake: the cheapest chair is bought.",
+    (events.Judged, 2): "The judge reads the steps against the task, and fails it.",
+    (events.Revised, 1): (
+        "Revise: back to the boundary before the chair. The wrong branch stays in the tree, out of sight, and the"
+        " lesson stands where it is needed. The shop goes back too: the chair is not bought any more."
+    ),
+    (events.Instructed, 3): "The shop knows no better, and goes on to the third subtask.",
+    (events.Grown, 7): "A new branch, knowing better.",
+    (events.Judged, 3): "It passes.",
+    (events.Judged, 4): "It passes: the study is furnished, within budget, and everything fits.",
+}
+"""What the narrator says before the n-th event of a kind."""
+
+
+def demo(
+    pace: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Pause between steps; none into a pipe.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch an agent shop, err, be judged, go back and do better."""
+    store = MemoryStore()
+    told = story(store)
+    meter = Meter(default_counter())
+    with Session.open(store, _DEMO) as session:
+        sizes = measure([entry.command for entry in session.history()], meter).sizes
+    if as_json:
+        shown = {"shown": list(sizes.shown), "full": list(sizes.full)}
+        print_json({"state": state_as_json(view(told[-1][1])), **shown})
+        return
+    _tell(told, (0.6 if sys.stdout.isatty() else 0.0) if pace is None else pace)
+    say("\nThe tree, with the branch that was left:", "italic")
+    print_tree(told[-1][1].tree)
+    say(f"\nPrompt tokens before each step ({meter.counter.name}):", "italic")
+    for name, each, total in (
+        ("shown", sizes.shown, sizes.shown_total),
+        ("full ", sizes.full, sizes.full_total),
+    ):
+        drawn = bars(each, top=max(sizes.full), encoding=console().encoding)
+        say(f"{name} |{drawn}| {total:,} in all")
+    say(f"{sizes.reduction:.0%} less than keeping everything, in {len(sizes.shown)} steps")
+
+
+def story(store: JournalStore) -> list[tuple[Heard, State]]:
+    """Let the story happen in a store; return what happened, each with the state after it."""
+    told: list[tuple[Heard, State]] = []
+
+    def hear(event: Heard) -> None:
+        with Session.open(store, _DEMO, wait=False) as session:
+            told.append((event, session.phase))
+
+    agent = Agent(model=shop.shopper, environment=shop.Shop(), judge=shop.judge, summarizer=shop.summarize)
+    agent.run(store, _DEMO, task=shop.TASK, on_event=hear)
+    return told
+
+
+def _tell(told: list[tuple[Heard, State]], pace: float) -> None:
+    _show("task", shop.TASK)
+    heard: Counter[type[Heard]] = Counter()
+    before = told[0][1]
+    for event, state in told:
+        heard[type(event)] += 1
+        if said := _TOLD.get((type(event), heard[type(event)])):
+            say(f"\n{said}", "italic")
+        if isinstance(event, events.Revised):
+            _show("S before the revision: what the agent would be shown", render(view(before)).rstrip("\n"))
+        if line := line_of(event, state.tree, width=_WHOLE):
+            say(*line)
+            sys.stdout.flush()
+            time.sleep(pace)
+        if isinstance(event, events.Revised):
+            shown = render(view(state)).rstrip("\n")
+            _show("S after the revision: the wrong branch is gone, the lesson is there", shown)
+        before = state
+
+
+def _show(title: str, text: str) -> None:
+    console().print(Panel(Text(text), title=title, title_align="left"))

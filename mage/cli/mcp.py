@@ -20,9 +20,9 @@ from mage.cli.sessions import LOOKS, Store, opened
 from mage.effects import AsyncJudge
 
 TOKEN_VARIABLE: Final = "MAGE_MCP_TOKEN"  # noqa: S105  # the name of a variable
-"""The environment variable with what every request over HTTP must bear."""
+"""The environment variable with the token that every request over HTTP must bear."""
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-"""Hosts that nobody else reaches, where the SDK answers to no other name (DNS rebinding)."""
+"""Hosts that only this machine reaches; there the SDK answers to no other name (DNS rebinding)."""
 
 Message: TypeAlias = MutableMapping[str, Any]  # ASGI's, and so are these
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -58,7 +58,7 @@ def mcp(
 
 @contextmanager
 def _ended_by_interrupts() -> Iterator[None]:
-    """Let Ctrl-C end the process as a kill does: nothing is lost by it, and the thread that reads input would not stop."""
+    """Let Ctrl-C end the process as a kill does: it loses nothing, and the thread that reads input would not stop."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -76,7 +76,11 @@ def _serve_store(store: StoreName, judge: str | None, port: int | None, host: st
         raise Refused(
             f"{host} can be reached from elsewhere: set {TOKEN_VARIABLE}, which every request must bear"
         )
-    asked = None if judge is None else _judge_named(judge)
+    asked: AsyncJudge | None = None
+    if judge is not None:
+        from mage.cli.answerers import awaited_judge_at  # noqa: PLC0415  # loads the agent, which only a judge needs
+
+        asked = awaited_judge_at(judge)
     with opened(store, make=True) as found:
         server = state_server(found, asked, hidden={LOOKS})
         if port is None:
@@ -84,12 +88,6 @@ def _serve_store(store: StoreName, judge: str | None, port: int | None, host: st
             return
         app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
         _serve(guarded(app, token) if token else app, host, port)
-
-
-def _judge_named(model: str) -> AsyncJudge:
-    from mage.cli.answerers import awaited_judge_at  # noqa: PLC0415  # loads the agent too, which nobody else here needs
-
-    return awaited_judge_at(model)
 
 
 def _serve(app: App, host: str, port: int) -> None:

@@ -7,10 +7,10 @@
     session.jsonl        a session file: a journal, or a bundle that was exported; @12 behind it too
     monday, #monday@12   where MAGE_STORE names a store: a session in that
 
-The last `#` parts store and name, the last `@` a version. A path that is there is meant as it stands, whatever it
-holds. In a name `%23` stands for `#`, `%40` for `@`, `%25` for `%`, and `%XX` for any byte of UTF-8, as in a URL.
-Names are printed so that every command takes them as they were printed, in any quotes or none: whatever a shell
-would change or a terminal not show is spelled with `%XX`.
+The last `#` separates store and name, the last `@` the version. An existing path means that file, whatever characters
+it has. In a name `%23` stands for `#`, `%40` for `@`, `%25` for `%`, and `%XX` for any byte of UTF-8, as in a URL.
+Every command takes a name as it was printed, in any quotes or none: what a shell would change or a terminal would not
+show is spelled with `%XX`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from urllib.parse import unquote_to_bytes
 
 import attrs
 
-from mage.cli.files import exists
-from mage.cli.output import Refused
+from mage.cli.output import Refused, exists, refusing
 from mage.render.text import printable
 from mage.stores import protocol
 from mage.stores.errors import BadName
@@ -37,22 +36,17 @@ _URL: Final = re.compile(r"(?:memory|sqlite|postgresql):|[A-Za-z][A-Za-z0-9+.-]*
 _SQLITE: Final = "sqlite:///"
 STORE_HEADER: Final = b"SQLite format 3\0"
 """What a SQLite file begins with."""
-_OF_STORES: Final = (".db", ".sqlite", ".sqlite3")
+OF_STORES: Final = (".db", ".sqlite", ".sqlite3")
 _OF_FILES: Final = (".jsonl", ".json")
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.:/+,-]|\A-")
-"""What a shell, a pattern or the end of an option could take for something else, or a terminal not show."""
+"""What a shell, a pattern or an option could take for something else, or a terminal not show."""
 _VERSION: Final = re.compile(r"(?P<named>.*)@(?P<version>[0-9]{1,15})", re.DOTALL)
 
 
 @final
 @attrs.frozen
 class StoreName:
-    """A store; it is shown as it was named, but for a password.
-
-    Attributes:
-        url: its URL.
-        path: the path by which it was named, if it was.
-    """
+    """A store: its URL, and the path by which it was named, if it was. It is shown as it was named, without a password."""
 
     url: str
     path: str | None = attrs.field(default=None, eq=False)
@@ -69,12 +63,7 @@ class StoreName:
 @final
 @attrs.frozen
 class InStore:
-    """A session in a store.
-
-    Attributes:
-        store: the store.
-        name: the session's name, as the store knows it.
-    """
+    """A session in a store, by the name under which the store knows it."""
 
     store: StoreName
     name: str
@@ -115,13 +104,7 @@ class AtVersion:
 @final
 @attrs.frozen
 class Reference:
-    """The words by which the user names a session or its store: all of them, or some.
-
-    Attributes:
-        place: the store or the session file.
-        name: the session's name in the store; None where the words have none.
-        version: the version; None where the words have none.
-    """
+    """What the user's words name: a store or a session file; None stands for a name or a version that they leave out."""
 
     place: StoreName | InFile
     name: str | None
@@ -148,11 +131,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def as_name(given: str) -> str:
-    """Return the name that is spelled so.
-
-    Raises:
-        Refused: its bytes are no UTF-8.
-    """
+    """Return the name that is spelled so, or refuse bytes that are not UTF-8."""
     if "%" not in given:
         return given
     try:
@@ -165,7 +144,7 @@ def new_name(given: str) -> str:
     """Return the name that the user gives a new session in the store of another one.
 
     Raises:
-        Refused: it is no name alone, but names a store, a file or a version too; it says what to type.
+        Refused: it names a store, a file or a version too, or no session can have it; says what to type.
     """
     alone = given.rpartition("#")[2]
     if _URL.match(given) or "#" in given:
@@ -176,7 +155,7 @@ def new_name(given: str) -> str:
             f"{given}: a new name has no version: type {found['named'] or 'a name'}, and the version behind the"
             " session that is forked (%40 spells an @)"
         )
-    if Path(given).suffix in (*_OF_STORES, *_OF_FILES):
+    if Path(given).suffix in (*OF_STORES, *_OF_FILES):
         raise Refused(
             f"{given}: this looks like a file, and the new session is made in the same store: type a name such as"
             f" {Path(given).stem}; mage export writes a session to a file, and mage import to another store"
@@ -185,11 +164,7 @@ def new_name(given: str) -> str:
 
 
 def checked_name(name: str) -> str:
-    """Return a name that a new session can have.
-
-    Raises:
-        Refused: none can have it, and why.
-    """
+    """Return the name of a new session, or refuse one that no session can have."""
     try:
         return protocol.as_name(name)
     except BadName as error:
@@ -203,11 +178,12 @@ def parse_reference(given: str) -> Reference:
     """Return what words name; a store is not opened, and may not be there.
 
     Raises:
-        Refused: it names nothing; it says what to type.
+        Refused: they name nothing; says what to type.
     """
     if (place := _place_there(given)) is not None:
         return Reference(place, None, None)
-    rest, version = _without_version(given)
+    found = _VERSION.fullmatch(given)
+    rest, version = (given, None) if found is None else (found["named"], int(found["version"]))
     if version is not None and (place := _place_there(rest)) is not None:
         return Reference(place, None, version)
     left, mark, name = rest.rpartition("#")
@@ -219,8 +195,8 @@ def parse_reference(given: str) -> Reference:
 
 
 def _reference_alone(given: str, rest: str, version: int | None) -> Reference:
-    """Return what is meant by words without a `#` that are no path of anything that is there."""
-    if _URL.match(rest) or Path(rest).suffix in _OF_STORES:
+    """Return what words name that have no `#` and are no existing path."""
+    if _URL.match(rest) or Path(rest).suffix in OF_STORES:
         return Reference(_store(rest), None, version)
     if Path(rest).suffix in _OF_FILES or os.sep in rest:
         return Reference(InFile(Path(rest)), None, version)
@@ -233,11 +209,7 @@ def _reference_alone(given: str, rest: str, version: int | None) -> Reference:
 
 
 def parse_store(given: str) -> StoreName:
-    """Return the store that the user named.
-
-    Raises:
-        Refused: it names a session, a file or nothing.
-    """
+    """Return the store that the user named, or refuse what names a session, a file or nothing."""
     said = parse_reference(given)
     if isinstance(said.place, InFile):
         raise Refused(_no_store(given))
@@ -247,11 +219,7 @@ def parse_store(given: str) -> StoreName:
 
 
 def default_store() -> StoreName:
-    """Return the store that `MAGE_STORE` names.
-
-    Raises:
-        Refused: it is not set, or names no store.
-    """
+    """Return the store that `MAGE_STORE` names, or refuse where it is not set, or names no store."""
     given = os.environ.get(STORE_VARIABLE, "")
     if not given:
         raise Refused(
@@ -264,18 +232,8 @@ def default_store() -> StoreName:
     return place
 
 
-def names_store(reference: Reference) -> bool:
-    """Tell whether a reference names a store and no session."""
-    return isinstance(reference.place, StoreName) and reference.name is None and reference.version is None
-
-
-def _without_version(given: str) -> tuple[str, int | None]:
-    found = _VERSION.fullmatch(given)
-    return (given, None) if found is None else (found["named"], int(found["version"]))
-
-
 def _place_there(given: str) -> StoreName | InFile | None:
-    """Return the store or file of exactly this name, if one is there: its path may hold a `#` or an `@`."""
+    """Return the existing store or file of exactly this path, which may hold a `#` or an `@`."""
     path = Path(given.removeprefix(_SQLITE))
     if not given or (_URL.match(given) and not given.startswith(_SQLITE)):
         return None
@@ -295,15 +253,12 @@ def _place_there(given: str) -> StoreName | InFile | None:
 
 def _is_store(path: Path) -> bool:
     """Tell whether a file is a SQLite file, or by its name should be one."""
-    if path.suffix in _OF_STORES:
+    if path.suffix in OF_STORES:
         return True
     if not path.is_file():  # a pipe is not read for that: what is read is gone
         return False
-    try:
-        with path.open("rb") as file:
-            return file.read(len(STORE_HEADER)) == STORE_HEADER
-    except OSError as problem:
-        raise Refused(f"{path}: {problem.strerror}") from None
+    with refusing(path), path.open("rb") as file:
+        return file.read(len(STORE_HEADER)) == STORE_HEADER
 
 
 def _store(given: str) -> StoreName:
@@ -320,9 +275,5 @@ def _no_store(given: str) -> str:
     path = Path(given)
     if not exists(path) and path.suffix not in _OF_FILES:
         return f"{given}: there is no such file; a store is a SQLite file such as work.db, or a URL"
-    said = f"{given}: this is no store of mage, which is a SQLite file or a URL"
-    if path.suffix == ".jsonl":
-        return (
-            f"{said}; a session file holds one session: name it without a #, or mage import it into a store"
-        )
-    return said
+    hint = "; a session file holds one session: name it without a #, or mage import it into a store"
+    return f"{given}: this is no store of mage, which is a SQLite file or a URL{hint * (path.suffix == '.jsonl')}"

@@ -1,8 +1,11 @@
-"""How commands speak: text and tables on standard output, one line of complaint on standard error.
+"""How commands read and write: text, tables and JSON on standard output, one line of complaint on standard error, files.
 
-Whatever comes from a trace, a journal or a file name passes through `printable` on its way to a line of its own.
-Behind that, nothing that is written here reaches a terminal with a character in it that it would obey or not show:
-not by `print_text`, `print_lines`, `print_json`, nor by a `console`. Into a file or a pipe all of it goes as it is.
+Text from a trace, a journal or a file name passes through `printable` before it stands in a line of ours. Nothing that
+`print_text`, `print_lines`, `print_json` or a `console` writes reaches a terminal with a character that the terminal
+would obey or not show; a file or a pipe gets every character as it is.
+
+A file is read whole. A new one is written whole or not at all, never over another, and for its owner alone, whatever
+the umask allows: it holds what agents saw.
 """
 
 from __future__ import annotations
@@ -10,9 +13,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import stat
 import sys
-from collections.abc import Iterable
-from typing import Annotated, final
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from io import BufferedWriter, FileIO
+from pathlib import Path
+from typing import IO, Annotated, Final, final
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -22,14 +29,35 @@ from rich.text import Text
 from mage.render.text import is_seen, printable
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+AT_MOST: Final = 8
+"""How many names a message lists."""
+_MOST: Final = 1 << 30
+"""Bytes of the longest file that is read: it is held in memory several times over."""
+_AT_ONCE: Final = 1 << 20
+_PRIVATE: Final = 0o600
+_OF_PATHS: Final = (OSError, ValueError)
+"""What the system raises for a path: `ValueError` for one that no file can have."""
 
 
 class Refused(Exception):
     """Bad input: said in one line, with exit status 1."""
 
 
+@contextmanager
+def refusing(place: object, kinds: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
+    """Turn what the system says of a path into a refusal."""
+    try:
+        yield
+    except kinds as problem:
+        said = problem.strerror if isinstance(problem, OSError) else problem
+        raise Refused(f"{place}: {said}") from None
+
+
+# -- standard output and standard error ----------------------------------------------------------------
+
+
 def _escaped(text: str) -> str:
-    """Escape the same as JSON does, in which it means the same, but for tabs and line breaks."""
+    """Escape what JSON escapes, as JSON does, but for tabs and line breaks: in JSON the text means the same."""
     if all(map(is_seen, text.split("\n"))):
         return text
     return "".join(char if char in "\n\t" or is_seen(char) else _code(char) for char in text)
@@ -42,7 +70,7 @@ def _code(char: str) -> str:
 
 @final
 class _Console(Console):
-    """A console that styles texts, and escapes whatever of them a terminal would obey or not show."""
+    """A console that styles texts, and escapes in them what a terminal would obey or not show."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -51,16 +79,12 @@ class _Console(Console):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console for standard output; without a terminal it is 100 columns wide and has no colour.
+    """Return a console; without a terminal it is 100 columns wide and has no colour.
 
-    Who asks for none by `NO_COLOR` gets plain text, without bold and italic too.
+    Where `NO_COLOR` is set, a terminal gets plain text too: no colour, no bold, no italic.
     """
-    terminal = _Console(
-        stderr=stderr,
-        highlight=False,
-        soft_wrap=False,
-        color_system=None if os.environ.get("NO_COLOR") else "auto",
-    )
+    is_plain = bool(os.environ.get("NO_COLOR"))
+    terminal = _Console(stderr=stderr, highlight=False, color_system=None if is_plain else "auto")
     return terminal if terminal.is_terminal else _Console(stderr=stderr, highlight=False, width=100)
 
 
@@ -87,13 +111,13 @@ def complain(problem: str) -> None:
         sys.stderr.write(f"mage: {printable(' '.join(problem.split()))}\n")
 
 
-def say(text: str, style: str = "", *, screen: Console | None = None) -> None:
-    """Print one paragraph; the terminal breaks its lines, a pipe gets it whole."""
-    (screen or console()).print(Text(text, style=style), soft_wrap=True)
+def say(text: str, style: str = "") -> None:
+    """Print one paragraph; a terminal breaks its lines, a pipe gets it whole."""
+    console().print(Text(text, style=style), soft_wrap=True)
 
 
 def print_json(value: object) -> None:
-    """Print one JSON object a machine can read, in ASCII so that any string survives any terminal."""
+    """Print one JSON object, in ASCII so that any string survives any terminal."""
     sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
@@ -110,6 +134,148 @@ def print_lines(lines: Iterable[bytes]) -> None:
             print_text(line.decode())
         return
     sys.stdout.flush()
-    for line in lines:
-        stream.write(line)
+    stream.writelines(lines)
     stream.flush()
+
+
+def some_of(words: Sequence[str]) -> str:
+    """Return the first few of many words."""
+    return ", ".join(words[:AT_MOST]) + ", ..." * (len(words) > AT_MOST)
+
+
+def numbered(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural where it is not 1."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+# -- files ---------------------------------------------------------------------------------------------
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds, or what comes out of a pipe, or what is typed, up to its end.
+
+    Raises:
+        Refused: it cannot be read, is a device, or holds more than a GiB.
+    """
+    with refusing(path, _OF_PATHS), path.open("rb") as file:
+        mode = os.fstat(file.fileno())
+        is_typed = stat.S_ISCHR(mode.st_mode) and os.isatty(file.fileno())
+        if not (stat.S_ISREG(mode.st_mode) or stat.S_ISFIFO(mode.st_mode) or is_typed):
+            raise Refused(f"{path}: this is a device or a socket, which may have no end; name a file")
+        data = None if mode.st_size > _MOST else _read_to_the_end(file)
+    if data is None:
+        raise Refused(
+            f"{path}: it holds more than {_MOST >> 30} GiB, or has no end; no command reads so much"
+        )
+    return data
+
+
+def _read_to_the_end(file: IO[bytes]) -> bytes | None:
+    """Return all that a file holds; None where that is too much."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := file.read(_AT_ONCE):
+        size += len(chunk)
+        if size > _MOST:
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def exists(path: Path) -> bool:
+    """Tell whether a file, or what a link leads to, is there.
+
+    Raises:
+        Refused: the system does not say, because the path is too long or a folder on it is closed to us.
+    """
+    with refusing(path):
+        return path.exists()
+
+
+def require_absent(path: Path) -> None:
+    """Refuse to write where something stands, a dangling link too, and where SQLite would take it for its own."""
+    for ending in ("-wal", "-shm", "-journal"):
+        store = path.name.removesuffix(ending)
+        if store not in ("", path.name) and exists(beside := path.with_name(store)):
+            raise Refused(
+                f"{path}: SQLite keeps a file of this name beside {beside}, and drops it; name another"
+            )
+    with refusing(path, _OF_PATHS):
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            return
+    raise Refused(f"{path}: there is something already; name another file")
+
+
+def write_new(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a new file, which appears when it is complete.
+
+    Raises:
+        Refused: something stands there, or it cannot be written.
+    """
+    require_absent(path)
+    part = path.with_name(f".mage-{os.getpid()}.part")
+    try:
+        with refusing(path):
+            with _private(part) as file:
+                file.writelines(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            _put_in_place(part, path)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _private(path: Path) -> BufferedWriter:
+    """Open a new file that nobody else may read, from its first byte on."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return BufferedWriter(FileIO(os.open(path, flags, _PRIVATE), "w"))
+
+
+def _put_in_place(part: Path, path: Path) -> None:
+    """Give a complete file its name; unlike a rename, a link fails where another program was faster."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        _private(path).close()
+        part.replace(path)
+
+
+def move_new(part: Path, path: Path) -> None:
+    """Give a complete file, which nobody has open, its name: durably, and in one step.
+
+    A link, as `write_new` makes one, would for a moment be a second name, and a SQLite store must not be used by two.
+    A lock on the folder keeps two commands that give the same name apart. `part` stays where this is refused.
+
+    Raises:
+        Refused: something stands there, or it cannot be moved.
+    """
+    with refusing(path):
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        with _folder_alone(path.absolute().parent) as folder:
+            require_absent(path)
+            part.rename(path)
+            if folder is not None:
+                os.fsync(folder)
+
+
+@contextmanager
+def _folder_alone(folder: Path) -> Iterator[int | None]:
+    """Hold a folder against every other `mage` that would put something into it; Windows has no such lock."""
+    if sys.platform == "win32":
+        yield None
+        return
+    import fcntl  # noqa: PLC0415  # where there is one
+
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield opened
+    finally:
+        os.close(opened)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, redirect_stdout
-from typing import Annotated, Final, TypeVar, final
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from typing import Annotated, Final, final
 
 import attrs
 import typer
@@ -19,13 +20,17 @@ from mage.agent import (
     RunStopped,
     WhatIf,
     outcome_document,
+    remembered,
     rerun,
     what_if,
 )
+from mage.agent.reruns import remember, run_of
 from mage.cli.answerers import (
+    SHOP,
     Answerers,
     BaseUrl,
     EnvironmentName,
+    EnvironmentRaised,
     IsOffline,
     Mode,
     Options,
@@ -33,26 +38,24 @@ from mage.cli.answerers import (
     RunSetup,
     ScriptFile,
     answerers_of,
+    environment_named,
     model_at,
     require_shop,
 )
-from mage.cli.environments import SHOP, EnvironmentRaised, environment_named
-from mage.cli.keeping import in_store
-from mage.cli.live import numbered, told_outcome, told_totals
+from mage.cli.live import told_outcome, told_totals
 from mage.cli.naming import InStore
-from mage.cli.output import AsJson, Refused, complain, print_json, print_text
-from mage.cli.run import Changes, changed, leave_interrupted, policy_changes, remembered_by
-from mage.cli.script import ScriptEnded
+from mage.cli.output import AsJson, Refused, complain, numbered, print_json, print_text, some_of
+from mage.cli.run import Changes, changed, leave_interrupted, new_session, policy_changes
+from mage.cli.script import Played, ScriptEnded
 from mage.cli.sessions import Session as Named
 from mage.cli.sessions import complete_session, opened
 from mage.cli.show import told_difference
 from mage.effects import BadEnvironment, Judge
 from mage.memory.outcomes import KindOfCall
 from mage.render import difference_as_json, printable
-from mage.stores import JournalStore, MemoryStore
+from mage.stores import JournalStore, MemoryStore, UnknownJournal
 from mage.tokens import MissingTokenizer
 
-Followed = TypeVar("Followed")
 _NEXT: Final = {
     "decided": "the model is asked",
     "judged": "the judge is asked",
@@ -62,7 +65,6 @@ _NEXT: Final = {
     "acting": "the environment acts",
     "act_failed": "the environment has not answered yet",
 }
-_SHOWN: Final = 8  # versions that differ; --json has them all
 
 
 def rerun_session(
@@ -95,39 +97,34 @@ def rerun_session(
     With a change, only what it changes is asked: whatever the run was answered before is answered again. Where
     nobody is given who could answer, the new run stops. Exit status: 0 where nothing differs, 1 where it does.
     """
-    named = _in_store(session)
+    if not isinstance(session, InStore):
+        raise Refused(f"{session}: a file holds no run; name a session in a store, such as work.db#study")
     change = _Change(
         policy_changes(policy), judge, Options(environment, model, None, base_url, mode, script, is_offline)
     )
     change.require_sound(into)
     if change.is_none:
-        _exact(named, as_json)
+        _exact(session, as_json)
         return
-    kept = None if into is None else in_store(into, "--into")
+    kept = None if into is None else new_session(into, "--into")
     with ExitStack() as stack:
         if as_json:  # whatever an environment prints, standard output is one object
             stack.enter_context(redirect_stdout(sys.stderr))
-        found = _what_if(stack, named, kept, change)
+        found = _what_if(stack, session, kept, change)
     if as_json:
-        print_json(_plain_what_if(named, kept, found))
+        print_json(_plain_what_if(session, kept, found))
     else:
-        print_text("".join(_told_what_if(named, kept, found)))
+        print_text("".join(_told_what_if(session, kept, found)))
     if found.difference.differ:
         raise typer.Exit(1)
-
-
-def _in_store(session: object) -> InStore:
-    if not isinstance(session, InStore):
-        raise Refused(f"{session}: a file holds no run; name a session in a store, such as work.db#study")
-    return session
 
 
 # -- exactly -------------------------------------------------------------------------------------------
 
 
 def _exact(session: InStore, as_json: bool) -> None:
-    with opened(session) as store:
-        again = _found(store, session)
+    with opened(session) as store, _following(session):
+        again = rerun(store, session.name)
     if as_json:
         print_json({"session": str(session), **_plain_rerun(again)})
     else:
@@ -136,13 +133,13 @@ def _exact(session: InStore, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _found(store: JournalStore, session: InStore) -> Rerun:
-    """Return what a run comes to.
-
-    Raises:
-        Refused: it cannot be followed.
-    """
-    return _followed(session, lambda: rerun(store, session.name))
+@contextmanager
+def _following(session: InStore) -> Iterator[None]:
+    """Refuse a log that cannot be followed, and say why."""
+    try:
+        yield
+    except (BadRunLog, RunDiverged, MissingTokenizer) as error:
+        raise Refused(f"{session}: {error}") from None
 
 
 def _told_rerun(session: InStore, again: Rerun) -> Iterator[str]:
@@ -150,7 +147,7 @@ def _told_rerun(session: InStore, again: Rerun) -> Iterator[str]:
     if again.same:
         yield f"the same state, byte for byte: {place}, from {again.notes:,} notes of its log"
     else:
-        versions = ", ".join(map(str, again.differs[:_SHOWN])) + ", ..." * (len(again.differs) > _SHOWN)
+        versions = some_of([*map(str, again.differs)])
         yield f"it differs from {place}: the run makes other commands of versions {versions} (was it redacted?)"
     if again.outcome is not None:
         yield told_outcome(again.outcome)
@@ -173,31 +170,13 @@ def _plain_rerun(again: Rerun) -> dict[str, object]:
     }
 
 
-def _followed(session: InStore, follow: Callable[[], Followed]) -> Followed:
-    """Follow a log.
-
-    Raises:
-        Refused: it cannot be followed, and why.
-    """
-    try:
-        return follow()
-    except (BadRunLog, RunDiverged, MissingTokenizer) as error:
-        raise Refused(f"{session}: {error}") from None
-
-
 # -- what if -------------------------------------------------------------------------------------------
 
 
 @final
 @attrs.frozen
 class _Change:
-    """What is to be another.
-
-    Attributes:
-        policy: choices of the policy.
-        judge: the model that is asked about each summary; None for nobody else.
-        options: who goes on where the record ends; nobody where none is named.
-    """
+    """What a run is changed in: choices of its policy, a model as its judge, and what answers where the record ends."""
 
     policy: Mapping[str, object]
     judge: str | None
@@ -211,11 +190,7 @@ class _Change:
         return not (self.policy or options.is_offline) and named == (None,) * 4
 
     def require_sound(self, into: str | None) -> None:
-        """Do nothing if every option does something.
-
-        Raises:
-            typer.BadParameter: one does nothing, or names nobody.
-        """
+        """Refuse an option that does nothing, or names nothing, as a usage error."""
         options = self.options
         for option, value in (("--into", into), ("--base-url", options.base_url)):
             if self.is_none and value is not None:
@@ -236,31 +211,31 @@ class _Change:
 
 def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _Change) -> WhatIf:
     store = stack.enter_context(opened(session))
-    before = _followed(session, lambda: remembered_by(store, session.name))
+    stack.enter_context(_following(session))
+    before = RunSetup.of(remembered(store, session.name))
     place = _place(change.options, before)
     environment = None if place is None else environment_named(place)
     who, judge = _who(stack, change)
-    policy = changed(
-        _found(store, session).policy, change.policy
-    )  # before a store is made for what cannot be
+    # before a store is made for what cannot be
+    policy = changed(rerun(store, session.name).policy, change.policy)
     target = stack.enter_context(MemoryStore() if kept is None else opened(kept.store, make=True))
     anew: tuple[KindOfCall, ...] = () if change.judge is None else ("judge",)
+    setup = _to_remember(change, place, before)
+    if kept is not None and setup is not None and who is not None and setup.script is not None:
+        stack.callback(_remember_script, target, kept.name, setup, who)
     try:
-        return _followed(
-            session,
-            lambda: what_if(
-                store,
-                session.name,
-                judge=judge,
-                model=None if who is None else who.model,
-                summarizer=None if who is None else who.summarizer,
-                environment=environment,
-                policy=policy,
-                anew=anew,
-                into=target,
-                into_name=None if kept is None else kept.name,
-                remember=_to_remember(change, place, before),
-            ),
+        return what_if(
+            store,
+            session.name,
+            judge=judge,
+            model=None if who is None else who.model,
+            summarizer=None if who is None else who.summarizer,
+            environment=environment,
+            policy=policy,
+            anew=anew,
+            into=target,
+            into_name=None if kept is None else kept.name,
+            remember=None if setup is None or setup.script is not None else setup.document,
         )
     except (EnvironmentRaised, BadEnvironment, ScriptEnded) as raised:
         raise Refused(f"{session}: {raised}{_left(kept)}") from None
@@ -269,12 +244,19 @@ def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _
         leave_interrupted()
 
 
-def _place(options: Options, before: RunSetup | None) -> str | None:
-    """Return where the new run acts; None for nowhere but in the record.
+def _remember_script(target: JournalStore, name: str, setup: RunSetup, who: Answerers) -> None:
+    """Keep with the new run which script answers in it: how many lines were played is known only when it has ended."""
+    with suppress(UnknownJournal):  # it has not even begun
+        found = run_of(target, name)
+        if found is not None:
+            script = [each for each in attrs.astuple(who, recurse=False) if isinstance(each, Played)]
+            played = {each.who: each.used for each in script}
+            others = {kind: count - played.get(kind, 0) for kind, count in found.answers.items()}
+            remember(target, name, setup.without(others).document)
 
-    Raises:
-        typer.BadParameter: the demo's story is to be played, and this is not the demo's shop.
-    """
+
+def _place(options: Options, before: RunSetup | None) -> str | None:
+    """Return where the new run acts, None for nowhere but in the record; refuse the demo's story outside of its shop."""
     if not options.is_demo:
         return options.environment
     place = options.environment or (None if before is None else before.environment)
@@ -288,11 +270,7 @@ def _place(options: Options, before: RunSetup | None) -> str | None:
 
 
 def _who(stack: ExitStack, change: _Change) -> tuple[Answerers | None, Judge | None]:
-    """Return who goes on where the record ends, and who judges; nothing is sent yet.
-
-    Raises:
-        Refused: somebody of them cannot be had.
-    """
+    """Return what answers where the record ends, and what judges; nothing is sent yet."""
     options, who = change.options, None
     if options.model is not None or options.asks_no_model:
         asked = RunSetup(
@@ -304,22 +282,20 @@ def _who(stack: ExitStack, change: _Change) -> tuple[Answerers | None, Judge | N
     return who, None if who is None else who.judge
 
 
-def _to_remember(change: _Change, place: str | None, before: RunSetup | None) -> dict[str, object] | None:
+def _to_remember(change: _Change, place: str | None, before: RunSetup | None) -> RunSetup | None:
     """Return what the new run remembers; None for what the old one does."""
     options, where = change.options, place or (None if before is None else before.environment)
-    if options.model is None or where is None:
+    if where is None or (options.model is None and options.script is None):
         return None
-    mode = options.mode or Mode.TOOLS
-    return RunSetup(where, options.model, change.judge, options.base_url, mode).document
+    if options.script is not None:
+        return RunSetup(where, script=os.path.abspath(options.script))
+    return RunSetup(where, options.model, change.judge, options.base_url, options.mode or Mode.TOOLS)
 
 
 def _left(kept: InStore | None) -> str:
-    """Return what is said of a changed run that did not come to its end."""
-    return (
-        ""
-        if kept is None
-        else f"; what was done is kept: mage run --session {shlex.quote(str(kept))} goes on"
-    )
+    """Return what to say of a changed run that did not come to its end."""
+    again = "" if kept is None else shlex.quote(str(kept))
+    return f"; what was done is kept: mage run --session {again} goes on" * bool(again)
 
 
 def _told_what_if(session: InStore, kept: InStore | None, found: WhatIf) -> Iterator[str]:

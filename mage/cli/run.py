@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
+from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, NoReturn, TypeAlias, final
 
@@ -26,13 +29,13 @@ from mage.agent import (
     RunStopped,
     Totals,
     outcome_document,
-    remembered,
     rerun,
 )
 from mage.agent.reruns import run_of
 from mage.cli.answerers import (
     BaseUrl,
     EnvironmentName,
+    EnvironmentRaised,
     IsOffline,
     ModelName,
     Options,
@@ -40,14 +43,14 @@ from mage.cli.answerers import (
     RunSetup,
     ScriptFile,
     answerers_of,
+    environment_named,
+    traceback_of,
 )
-from mage.cli.environments import EnvironmentRaised, environment_named, traceback_of
-from mage.cli.files import read_bytes
-from mage.cli.keeping import Kept, where_kept
 from mage.cli.live import BESIDE, told_outcome, told_totals, view_for
-from mage.cli.output import AsJson, Refused, print_json, say
+from mage.cli.naming import STORE_VARIABLE, InFile, InStore, StoreName, default_store, parse_reference
+from mage.cli.output import AsJson, Refused, exists, print_json, read_bytes, say
 from mage.cli.script import ScriptEnded
-from mage.cli.sessions import complete_session, opened
+from mage.cli.sessions import complete_session, is_made, message_of, only_session, opened
 from mage.cli.show import print_tree
 from mage.demo import shop
 from mage.effects import BadEnvironment
@@ -55,10 +58,13 @@ from mage.engine.text import is_blank
 from mage.memory.outcomes import KindOfCall
 from mage.render import printable
 from mage.session import OtherTask, Session
-from mage.stores import Conflict, JournalStore, MemoryStore, UnknownJournal
+from mage.stores import Conflict, JournalStore, MemoryStore, NameTaken, UnknownJournal
 from mage.tokens import MissingTokenizer
 
 _INTERRUPTED: Final = 130
+_NAME: Final = "run"
+_NEEDED: Final = {"openai": "openai", "postgres": "psycopg"}
+"""The package that each extra brings."""
 
 Changes: TypeAlias = Annotated[
     list[str] | None,
@@ -116,11 +122,12 @@ def run(
     from OPENAI_API_KEY and is never kept. Without --session and MAGE_STORE, a run without a model is kept nowhere.
     Exit status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
     """
-    changes = policy_changes(policy, max_steps=max_steps, max_tokens=max_tokens)
+    named = {"max_steps": max_steps, "max_tokens": max_tokens}
+    changes = {**policy_changes(policy), **{key: value for key, value in named.items() if value is not None}}
     options = Options(environment, model, judge_model, base_url, mode, script, is_offline)
     options.require_sound()
     text = _task_of(task, task_file)
-    kept = where_kept(session, is_offline=options.asks_no_model, asks_model=model is not None)
+    kept = _where_kept(session, is_offline=options.asks_no_model, asks_model=model is not None)
     found = _found(kept, anew=anew)
     if text is None and not kept.is_there:
         text = shop.TASK if options.is_demo else _no_task(kept)
@@ -128,7 +135,17 @@ def run(
     with ExitStack() as stack:
         if as_json:  # whatever an environment prints, standard output is one object
             stack.enter_context(redirect_stdout(sys.stderr))
-        asked, agent = _agent(stack, asked, found, changes)
+        if found.asked is None or found.is_anew or asked.script != found.asked.script:
+            asked = asked.without(found.answers)  # a script that is new to the run begins at its first line
+        place = environment_named(asked.environment)
+        who = answerers_of(stack, asked, found.answers)
+        agent = Agent(
+            model=who.model,
+            environment=place,
+            judge=who.judge,
+            summarizer=who.summarizer,
+            policy=changed(found.policy, changes),
+        )
         store = stack.enter_context(MemoryStore() if kept.place is None else opened(kept.place, make=True))
         outcome = _ran(
             agent, store, kept, text, asked, anew=anew, quiet=as_json, with_traceback=with_traceback
@@ -136,20 +153,18 @@ def run(
         if not as_json:
             _tell(outcome, store, kept, asked)
     if as_json:
-        _print(outcome, kept)
-    _leave(outcome)
+        print_json({**outcome_document(outcome), "session": None if kept.place is None else str(kept.place)})
+    if isinstance(outcome, RunStopped) and outcome.reason == "interrupted":
+        leave_interrupted()
+    if not isinstance(outcome, RunFinished):
+        raise typer.Exit(1)
 
 
 # -- what is asked of the user -------------------------------------------------------------------------
 
 
 def _task_of(given: str | None, file: Path | None) -> str | None:
-    """Return the task that is given in words, or by a file; None where there is none.
-
-    Raises:
-        Refused: it is blank, or cannot be read.
-        typer.BadParameter: it is given twice.
-    """
+    """Return the task that is given in words, or by a file; refuse one that is blank, or given twice."""
     if given is not None and file is not None:
         raise typer.BadParameter("the task is given twice", param_hint="--task-file")
     if given is not None and given.startswith("@"):
@@ -174,8 +189,8 @@ def _no_task(kept: Kept) -> NoReturn:
     )
 
 
-def policy_changes(given: Sequence[str] | None, **named: int | None) -> dict[str, object]:
-    """Return what is to be changed in a policy: options `KEY=VALUE`, and options of their own that were given.
+def policy_changes(given: Sequence[str] | None) -> dict[str, object]:
+    """Return what options `KEY=VALUE` change in a policy.
 
     Raises:
         Refused: there is no such choice, or it cannot be that; says which there are.
@@ -186,7 +201,6 @@ def policy_changes(given: Sequence[str] | None, **named: int | None) -> dict[str
         if not equals:
             raise Refused(f"--policy {each}: it is given as KEY=VALUE, such as max_revisions=1")
         changes[key.strip().replace("-", "_")] = _value(value.strip())
-    changes |= {key: value for key, value in named.items() if value is not None}
     changed(None, changes)
     return changes
 
@@ -202,11 +216,7 @@ def _value(written: str) -> object:
 
 
 def changed(policy: Policy | None, changes: Mapping[str, object]) -> Policy | None:
-    """Return a policy with changes; None, the one that is in force, where there are none.
-
-    Raises:
-        Refused: as `policy_changes`.
-    """
+    """Return a policy with changes, or None where there are none; refuse what no policy can be."""
     if not changes:
         return None
     try:
@@ -215,7 +225,88 @@ def changed(policy: Policy | None, changes: Mapping[str, object]) -> Policy | No
         raise Refused(f"--policy: {error}") from None
 
 
-# -- what is there, and the agent ----------------------------------------------------------------------
+# -- where the run is kept, and what is there of it ----------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Kept:
+    """The session that keeps a run, None for none; its name; and whether it was there before."""
+
+    place: InStore | None
+    name: str
+    is_there: bool
+
+    def __str__(self) -> str:
+        return self.name if self.place is None else str(self.place)
+
+
+def _where_kept(session: str | None, *, is_offline: bool, asks_model: bool) -> Kept:
+    """Return where to keep a run: in the session that is named, else in a new file here, or nowhere.
+
+    Raises:
+        Refused: it cannot be kept there, or something is not installed; said before anything is made.
+    """
+    stem = f"mage-run-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    place: InStore | None = None
+    if session is not None:
+        place = _session_named(session)
+    elif os.environ.get(STORE_VARIABLE):
+        place = InStore(default_store(), stem)
+    elif not is_offline:
+        number, name = 0, f"{stem}.db"
+        while exists(Path(name)):
+            number, name = number + 1, f"{stem}-{number + 1}.db"
+        place = InStore(StoreName(f"sqlite:///{name}", name), _NAME)
+    wanted = ["openai"] * asks_model
+    wanted += ["postgres"] * (place is not None and place.store.url.startswith("postgresql:"))
+    missing = [extra for extra in wanted if find_spec(_NEEDED[extra]) is None]
+    if missing:
+        raise Refused(f"this run needs more: pip install 'mage-state[{','.join(missing)}]'")
+    return Kept(None, _NAME, is_there=False) if place is None else Kept(place, place.name, is_there(place))
+
+
+def _session_named(given: str) -> InStore:
+    """Return the session that `--session` names: of a store alone the only one in it, or a new one."""
+    store, name = _named_in_store(given, "--session")
+    if name is not None:
+        return InStore(store, name)
+    return only_session(store, new=_NAME) if is_made(store) else InStore(store, _NAME)
+
+
+def _named_in_store(given: str, option: str) -> tuple[StoreName, str | None]:
+    """Return the store and the session that an option names; refuse a file and a version."""
+    said = parse_reference(given)
+    if isinstance(said.place, InFile):
+        raise Refused(f"{given}: a run is kept in a store, not in a session file: {option} work.db#NAME")
+    if said.version is not None:
+        raise Refused(
+            f"{given}: a run goes on at the end of a session: leave out @{said.version}, or mage fork the version first"
+        )
+    return said.place, said.name
+
+
+def new_session(given: str, option: str) -> InStore:
+    """Return the session that an option names; refuse a store alone, and a session that is there."""
+    store, name = _named_in_store(given, option)
+    if name is None:
+        raise Refused(f"{given}: name the new session too: {option} {store}#NAME")
+    session = InStore(store, name)
+    if is_there(session):
+        raise Refused(message_of(session, NameTaken(name)))
+    return session
+
+
+def is_there(place: InStore) -> bool:
+    """Tell whether a session is there."""
+    if place.store.url == "memory:" or not is_made(place.store):
+        return False
+    with opened(place) as store:
+        try:
+            store.head(place.name)
+        except UnknownJournal:
+            return False
+        return True
 
 
 @final
@@ -224,11 +315,11 @@ class _Found:
     """What is there of a run.
 
     Attributes:
-        asked: who it asked, and where, when it was run last; None where no run of this command is there.
-        policy: the one that it had; None likewise.
+        asked: what answered when it was run last, and where; None where this command has not run it.
+        policy: the one that it had; None where no agent has run the session.
         answers: how many it has of each kind.
-        is_new: whether nothing was done yet, by whomever.
-        is_anew: whether a new run is begun where there was one.
+        is_new: whether the session has nothing but its task.
+        is_anew: whether a new run begins where there was one.
     """
 
     asked: RunSetup | None = None
@@ -239,9 +330,7 @@ class _Found:
 
 
 def _found(kept: Kept, *, anew: bool) -> _Found:
-    """Return what is there of a run. Cost: O(its journal).
-
-    Where a new run is begun, that is who the earlier one asked, as far as its log can be read.
+    """Return what is there of a run; a new run asks what the earlier one asked, as far as its log can be read.
 
     Raises:
         Refused: it cannot be read.
@@ -258,46 +347,7 @@ def _found(kept: Kept, *, anew: bool) -> _Found:
         if found is None:
             return _Found(is_new=store.head(kept.name).version <= 1)
     answers: Mapping[KindOfCall, int] = {} if anew else found.answers
-    return _Found(RunSetup.of(found.last_remembered), found.last_policy, answers, is_new=False, is_anew=anew)
-
-
-def remembered_by(store: JournalStore, name: str) -> RunSetup | None:
-    """Return who a run asked, and where, when this command ran it last; None where it has not.
-
-    Raises:
-        BadRunLog: its log cannot be read.
-    """
-    return RunSetup.of(remembered(store, name))
-
-
-def _totals(store: JournalStore, name: str) -> Totals:
-    """Return what an interrupted run did and took: its log says it."""
-    try:
-        return rerun(store, name).totals
-    except (
-        BadRunLog,
-        RunDiverged,
-        UnknownJournal,
-    ):  # interrupted before it began; else it is told when it is run
-        return Totals()
-
-
-def _agent(
-    stack: ExitStack, asked: RunSetup, found: _Found, changes: Mapping[str, object]
-) -> tuple[RunSetup, Agent]:
-    """Return the agent, and who it asks: a script that is new to a run begins at its first line."""
-    environment = environment_named(asked.environment)
-    if found.asked is None or found.is_anew or asked.script != found.asked.script:
-        asked = asked.from_here(found.answers)
-    who = answerers_of(stack, asked, found.answers)
-    agent = Agent(
-        model=who.model,
-        environment=environment,
-        judge=who.judge,
-        summarizer=who.summarizer,
-        policy=changed(found.policy, changes),
-    )
-    return asked, agent
+    return _Found(RunSetup.of(found.remembered), found.last_policy, answers, is_new=False, is_anew=anew)
 
 
 # -- running -------------------------------------------------------------------------------------------
@@ -337,25 +387,24 @@ def _ran(
         ) from None
     except (BadRunLog, RunDiverged, MissingTokenizer) as error:
         raise Refused(_unfollowed(kept, error)) from None
-    match outcome:
-        case RunFailed("store", "conflict"):
-            return attrs.evolve(outcome, detail=BESIDE)
-        case _:
-            return outcome
+    if isinstance(outcome, RunFailed) and (outcome.part, outcome.fault) == ("store", "conflict"):
+        return attrs.evolve(outcome, detail=BESIDE)
+    return outcome
+
+
+def _totals(store: JournalStore, name: str) -> Totals:
+    """Return what an interrupted run did and took, as its log says."""
+    try:
+        return rerun(store, name).totals
+    except (BadRunLog, RunDiverged, UnknownJournal):  # interrupted before it began, else the next run says so
+        return Totals()
 
 
 def _unfollowed(kept: Kept, error: BadRunLog | RunDiverged | MissingTokenizer) -> str:
-    """Return what is said where a run cannot go on."""
-    if isinstance(error, MissingTokenizer):
-        return f"{kept}: {error}"
-    return f"{kept}: {error}; mage run --anew does"
+    return f"{kept}: {error}" + "; mage run --anew does" * (not isinstance(error, MissingTokenizer))
 
 
 # -- telling -------------------------------------------------------------------------------------------
-
-
-def _print(outcome: Outcome, kept: Kept) -> None:
-    print_json({**outcome_document(outcome), "session": None if kept.place is None else str(kept.place)})
 
 
 def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: RunSetup) -> None:
@@ -380,7 +429,7 @@ def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: RunSetup) ->
 
 
 def _with(outcome: Outcome) -> str:
-    """Return what is to be said beside the session, so that a run does not end so again."""
+    """Return what to say beside the session, so that the run does not end so again."""
     match outcome:
         case RunStopped("max_steps" | "max_tokens" as limit):
             return f" --policy {limit}=none"
@@ -390,17 +439,6 @@ def _with(outcome: Outcome) -> str:
             return ", or with another --model"
         case _:
             return ""
-
-
-def _leave(outcome: Outcome) -> None:
-    """End the command with the status of how the run ended."""
-    match outcome:
-        case RunFinished():
-            return
-        case RunStopped("interrupted"):
-            leave_interrupted()
-        case _:
-            raise typer.Exit(1)
 
 
 def leave_interrupted() -> NoReturn:

@@ -1,4 +1,4 @@
-"""A model, a judge and a summarizer that are played from a file: `--script FILE`, offline, in any environment.
+"""A script in place of a model, a judge and a summarizer: `--script FILE`, offline, in any environment.
 
 The file has a reply a line, each a JSON object; empty lines are passed over:
 
@@ -15,8 +15,8 @@ The file has a reply a line, each a JSON object; empty lines are passed over:
     {"judge": "failed", "feedback": "...", "boundary": 3}   ... it began at [Step 3]
     {"summary": "Two rooms were searched."}       the summarizer, of the next summary or chapter
 
-A model may act and do one of the others in one line, and say a `"thought"` beside it. Each of the three is answered by
-its own lines, in order. Without lines of the judge nobody judges; without lines of the summarizer nobody is asked.
+A model may act and do one of the others in one line, and say a `"thought"` beside it. Each of the three answers by its
+own lines, in order. Without lines of the judge there is no judge, without lines of the summarizer no summarizer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any, Final, Generic, TypeVar, cast, final
 import attrs
 
 from mage.chat import action_text
-from mage.cli.files import read_bytes
+from mage.cli.output import numbered, read_bytes
 from mage.effects import Action, Decision, Finish, LookInto, Then
 from mage.engine import Compress, Failed, MageError, Passed, Revise, StepId, Verdict
 from mage.engine.nodes import FAULTS
@@ -45,13 +45,7 @@ _KEYS: Final = {"judge": ("judge", "feedback", "fault", "boundary"), "summary": 
 @final
 @attrs.frozen
 class BadScript(MageError, ValueError):
-    """A line of a script is no reply.
-
-    Attributes:
-        file: the script.
-        line: the number of the line, from 1.
-        problem: what is wrong with it.
-    """
+    """A line of a script, counted from 1, is no reply."""
 
     file: str
     line: int
@@ -64,20 +58,14 @@ class BadScript(MageError, ValueError):
 @final
 @attrs.frozen
 class ScriptEnded(MageError):
-    """Somebody is asked more often than a script has replies.
-
-    Attributes:
-        file: the script.
-        who: is asked.
-        replies: how many replies it has for that.
-    """
+    """A script has so many replies to a kind of call, and is asked for one more."""
 
     file: str
     who: KindOfCall
     replies: int
 
     def __str__(self) -> str:
-        lines = "1 line" if self.replies == 1 else f"{self.replies:,} lines"
+        lines = numbered(self.replies, "line")
         return (
             f"{self.file} has no more to say: the {self.who} was answered by its {lines}, and is asked again"
         )
@@ -85,37 +73,30 @@ class ScriptEnded(MageError):
 
 @final
 class Played(Generic[Reply]):
-    """Replies in order, whatever is asked.
-
-    Raises:
-        ScriptEnded: there is none left.
-    """
+    """The replies of a script to one kind of call, in order, whatever the request; so many of them are used."""
 
     def __init__(self, file: str, who: KindOfCall, replies: Sequence[Reply], used: int) -> None:
+        self.who: KindOfCall = who
+        self.used = used
         self._file = file
-        self._who: KindOfCall = who
         self._replies = replies
-        self._used = used
 
     def __call__(self, request: object, /) -> Reply:
-        """Return the next reply."""
-        if self._used >= len(self._replies):
-            raise ScriptEnded(self._file, self._who, len(self._replies))
-        self._used += 1
-        return self._replies[self._used - 1]
+        """Return the next reply.
+
+        Raises:
+            ScriptEnded: there is none left.
+        """
+        if self.used >= len(self._replies):
+            raise ScriptEnded(self._file, self.who, len(self._replies))
+        self.used += 1
+        return self._replies[self.used - 1]
 
 
 @final
 @attrs.frozen
 class Script:
-    """What a file says, in its order.
-
-    Attributes:
-        file: its name.
-        decisions: of the model.
-        verdicts: of the judge.
-        summaries: of the summarizer.
-    """
+    """A file, and its replies of the model, the judge and the summarizer, each in order."""
 
     file: str
     decisions: tuple[Decision, ...]
@@ -124,7 +105,7 @@ class Script:
 
 
 def read_script(file: str) -> Script:
-    """Return what a script says. Cost: O(size).
+    """Return what a script says.
 
     Raises:
         BadScript: a line is no reply; says which, and why.
@@ -150,11 +131,7 @@ def read_script(file: str) -> Script:
 
 
 def _reply_of(line: bytes) -> Decision | Verdict | str:
-    """Return the reply of a line.
-
-    Raises:
-        ValueError: it is none; says why.
-    """
+    """Return the reply of a line; a `ValueError` says why it is none."""
     said = _object_of(line)
     kind = next((kind for kind in _KEYS if kind in said), None)
     known = _MODEL if kind is None else _KEYS[kind]
@@ -189,7 +166,8 @@ def _decision_of(said: Mapping[str, object]) -> Decision:
     own = [key for key in _OWN if key in said]
     if len(own) > 1:
         raise ValueError(f"it does both {own[0]} and {own[1]}: that is two replies")
-    actions = _actions_of(said.get("act", []))
+    acts = said.get("act", [])
+    actions = [_action_of(each) for each in (acts if isinstance(acts, list) else [acts])]
     if not own and not actions:
         raise ValueError('it does nothing: {"act": "look"} acts, {"finish": "Done."} ends the task')
     if "lesson" in said and own != ["revise"]:
@@ -201,11 +179,6 @@ def _decision_of(said: Mapping[str, object]) -> Decision:
         _OWN[own[0]](said) if own else None,
         _text(said, "thought") if "thought" in said else "",
     )
-
-
-def _actions_of(given: object) -> Sequence[str]:
-    each = given if isinstance(given, list) else [given]
-    return [_action_of(one) for one in each]
 
 
 def _action_of(given: object) -> str:

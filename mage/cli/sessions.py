@@ -1,49 +1,46 @@
-"""Stores and sessions as commands use them: opened for as long as a command runs, never made by one that only looks."""
+"""Stores and sessions as commands use them: opened while a command runs, never made by one that only looks."""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, final
 
 import attrs
 import typer
 from returns.pipeline import is_successful
 
 from mage.bundle import decode_bundle, is_bundle, unpack
-from mage.cli.files import exists, read_bytes
 from mage.cli.naming import (
+    OF_STORES,
     STORE_VARIABLE,
     AtVersion,
     InFile,
     InStore,
-    Reference,
     SessionName,
     StoreName,
     default_store,
-    names_store,
     parse_reference,
     parse_store,
     spelled,
 )
-from mage.cli.output import Refused
+from mage.cli.output import AT_MOST, Refused, exists, read_bytes, refusing
 from mage.codec import decode_journal
 from mage.effects.program import drive
-from mage.engine import Command, MageError, State, apply, replay
+from mage.engine import Command, MageError, State, apply
 from mage.session.drivers import answer
-from mage.session.loading import Slot, load, require_end
+from mage.session.loading import load, require_end
 from mage.stores import (
     NOTHING,
     DamagedJournals,
     DamagedRecord,
     DamagedStore,
     HasForks,
-    Head,
     JournalInfo,
     JournalStore,
     MemoryStore,
@@ -67,35 +64,31 @@ from mage.trajectories import detect
 
 LOOKS: Final = "mage gc: looks"
 """The name of the journal in which `mage gc` keeps what it saw; it is no session."""
-
 _LARGEST_TO_LOOK_AT: Final = 20_000_000
-"""Bytes of the longest file that is looked at for what else it may be."""
+"""Bytes of the longest file of which a refusal says what else it may be."""
 _IN_A_FILE: Final = "session"
-_NAMED: Final = 8
-"""Sessions that a message names at most."""
 
 # -- stores ----------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def opened(place: StoreName | InStore, *, make: bool = False) -> Iterator[JournalStore]:
-    """Open a store for a command.
+    """Open a store for a command; with `make` one that is not there is made.
 
     Args:
         place: the store; or a session in it, which is then named where a record is damaged.
-        make: whether a store that is not there is made.
+        make: whether to make it.
 
     Raises:
-        Refused: whatever the store says is wrong, then and while it is used, in one line.
+        Refused: the store cannot be opened or used, and why, in one line.
     """
-    store = place.store if isinstance(place, InStore) else place
+    store = store_of(place)
     if make and store.url == "memory:":
         raise Refused(f"{store} is gone when the command ends; name a store that stays, such as work.db")
-    path = store.file
-    if path is not None and not make:
-        if not exists(path):
+    if store.file is not None and not make:
+        if not exists(store.file):
             raise Refused(f"{store}: there is no such file")
-        if _is_empty(path):
+        if not is_made(store):
             raise Refused(f"{store}: this file is empty: there is no store in it")
     try:
         with open_store(store.url) as found:
@@ -104,32 +97,33 @@ def opened(place: StoreName | InStore, *, make: bool = False) -> Iterator[Journa
         raise Refused(message_of(place, error)) from None
 
 
+def store_of(place: StoreName | InStore) -> StoreName:
+    """Return a store, or that of a session."""
+    return place.store if isinstance(place, InStore) else place
+
+
 def is_made(store: StoreName) -> bool:
     """Tell whether a store is there, as far as its file tells.
 
-    An empty file is none: the process that made it was killed, or the disk was full, before anything was in it.
+    An empty file is none: its process was killed, or the disk was full, before the store was made. Opened as a store
+    it would become one.
     """
     path = store.file
-    return path is None or (exists(path) and not _is_empty(path))
-
-
-def _is_empty(path: Path) -> bool:
-    """Tell whether a file holds nothing: opening it as a store would make it one."""
-    try:
-        return path.is_file() and path.stat().st_size == 0
-    except OSError as problem:
-        raise Refused(f"{path}: {problem.strerror}") from None
+    if path is None or not exists(path):
+        return path is None
+    with refusing(path):
+        return not path.is_file() or path.stat().st_size > 0
 
 
 def message_of(place: StoreName | InStore, error: StoreError) -> str:
-    """Return in one line what a store said, of which session, and what to do on the command line.
+    """Return an error of a store in one line, with what to do on the command line.
 
-    A damaged record with a note is one of the session that the note names.
+    A note of a damaged record names the session that it is of.
     """
-    store = place.store if isinstance(place, InStore) else place
+    store = store_of(place)
     match error:
         case UnknownJournal(name=name):
-            return no_session(store, name)
+            return f"{InStore(store, name)}: there is no such session; mage sessions {store} lists those that are"
         case UnknownVersion(name=name, version=version, head=head):
             return _no_version(InStore(store, name), version, head)
         case NameTaken(name=name):
@@ -142,46 +136,45 @@ def message_of(place: StoreName | InStore, error: StoreError) -> str:
         case UnknownSchema(reason=reason):
             return f"{store}: {reason}; it was left as it is"
         case _:
-            return _message_of_store(store, error)
+            said = str(error) if str(store) in str(error) else f"{store}: {error}"
+            hint = f"; mage doctor {store} looks at all of it"
+            return said + hint * isinstance(error, DamagedStore)
 
 
-def _message_of_store(store: StoreName, error: StoreError) -> str:
-    said = str(error) if str(store) in str(error) else f"{store}: {error}"
-    if isinstance(error, DamagedStore):
-        return f"{said}; mage doctor {store} looks at all of it"
-    return said
+def _no_version(session: SessionName, version: int, last: int) -> str:
+    return f"{session}: there is no version {version}; it has versions 1 to {last}"
 
 
-def no_session(store: StoreName, name: str) -> str:
-    """Return what is said where there is no such session."""
-    return f"{InStore(store, name)}: there is no such session; mage sessions {store} lists those that are"
-
-
-def listed_names(names: tuple[str, ...] | list[str]) -> str:
+def listed_names(names: Sequence[str]) -> str:
     """Return names of sessions as commands take them, the first few of many."""
-    return ", ".join(map(spelled, names[:_NAMED])) + f", ... ({len(names):,} in all)" * (len(names) > _NAMED)
-
-
-# -- which session is meant ------------------------------------------------------------------------------
+    more = f", ... ({len(names):,} in all)" * (len(names) > AT_MOST)
+    return ", ".join(map(spelled, names[:AT_MOST])) + more
 
 
 def sessions_in(found: JournalStore) -> tuple[JournalInfo, ...]:
     """Return the sessions of a store in order of names, without what `mage gc` saw.
 
     Raises:
-        DamagedJournals: of some of its journals nothing can be told.
+        DamagedJournals: the rows of some of its journals are damaged.
     """
     return tuple([each for each in found.journals() if each.name != LOOKS])
 
 
-def only_session(store: StoreName) -> InStore:
-    """Return the session of a store that has one.
+def sound_sessions(found: JournalStore) -> tuple[tuple[JournalInfo, ...], tuple[str, ...]]:
+    """Return the sessions of a store whose rows are sound, and what is wrong with the others."""
+    try:
+        return sessions_in(found), ()
+    except DamagedJournals as damage:
+        return tuple([each for each in damage.sound if each.name != LOOKS]), damage.damaged
 
-    Raises:
-        Refused: it has none, or several; it says which.
-    """
+
+# -- which session is meant ------------------------------------------------------------------------------
+
+
+def only_session(store: StoreName, *, new: str | None = None) -> InStore:
+    """Return the session of a store that has one; where it has none, a new one of this name; else refuse."""
     with opened(store) as found:
-        names = [journal.name for journal in sessions_in(found)]
+        names = [journal.name for journal in sessions_in(found)] or ([] if new is None else [new])
     if not names:
         raise Refused(f"{store} holds no session; mage run, mage import and mage replay make one")
     if len(names) > 1:
@@ -192,34 +185,18 @@ def only_session(store: StoreName) -> InStore:
     return InStore(store, names[0])
 
 
-def resolved(said: Reference) -> AtVersion:
-    """Return the session that is meant, and its version.
-
-    Raises:
-        Refused: no session was named, and the store has not exactly one.
-    """
+def parse_version(given: str) -> AtVersion:
+    """Return the session that the user named, and its version, or refuse where none is named."""
+    said = parse_reference(given)
     if isinstance(said.place, InFile):
         return AtVersion(said.place, said.version)
     session = only_session(said.place) if said.name is None else InStore(said.place, said.name)
     return AtVersion(session, said.version)
 
 
-def parse_version(given: str) -> AtVersion:
-    """Return the session that the user named, and its version.
-
-    Raises:
-        Refused: none is named.
-    """
-    return resolved(parse_reference(given))
-
-
 def parse_session(given: str) -> SessionName:
-    """Return the session that the user named, as it is now.
-
-    Raises:
-        Refused: none is named, or a version of one is.
-    """
-    found = resolved(parse_reference(given))
+    """Return the session that the user named, as it is now, or refuse a version of one."""
+    found = parse_version(given)
     if found.version is not None:
         raise Refused(
             f"{found}: this command takes the session as it is now: type {found.session}, or fork the version first"
@@ -227,13 +204,23 @@ def parse_session(given: str) -> SessionName:
     return found.session
 
 
-def parse_stored(given: str) -> InStore:
-    """Return the session in a store that the user named, as it is now, to be changed.
+def parse_target(given: str) -> InStore | InFile | StoreName:
+    """Return the session that the user named, or the whole store."""
+    said = parse_reference(given)
+    if isinstance(said.place, StoreName) and said.name is None and said.version is None:
+        return said.place
+    return parse_session(given)
 
-    Raises:
-        Refused: none is named, or a session file, which is never written.
-    """
+
+def parse_stored(given: str) -> InStore:
+    """Return the session in a store that the user named, to be changed, or refuse a session file."""
     return _in_store(parse_session(given))
+
+
+def parse_stored_target(given: str) -> InStore | StoreName:
+    """Return the session in a store that the user named, or the whole store, to be changed."""
+    target = parse_target(given)
+    return target if isinstance(target, StoreName) else _in_store(target)
 
 
 @final
@@ -246,23 +233,9 @@ class StoredVersion:
 
 
 def parse_stored_version(given: str) -> StoredVersion:
-    """Return the session in a store that the user named, and its version.
-
-    Raises:
-        Refused: as `parse_stored`.
-    """
+    """Return the session in a store that the user named, and its version, or refuse a session file."""
     found = parse_version(given)
     return StoredVersion(_in_store(found.session), found.version)
-
-
-def parse_stored_target(given: str) -> InStore | StoreName:
-    """Return the session in a store that the user named, or the whole store, to be changed.
-
-    Raises:
-        Refused: as `parse_stored`.
-    """
-    target = parse_target(given)
-    return target if isinstance(target, StoreName) else _in_store(target)
 
 
 def _in_store(session: SessionName) -> InStore:
@@ -274,25 +247,13 @@ def _in_store(session: SessionName) -> InStore:
     return session
 
 
-def parse_target(given: str) -> InStore | InFile | StoreName:
-    """Return the session that the user named, or the whole store.
-
-    Raises:
-        Refused: neither is named.
-    """
-    said = parse_reference(given)
-    if isinstance(said.place, StoreName) and names_store(said):
-        return said.place
-    return parse_session(given)
-
-
 # -- completion in the shell -----------------------------------------------------------------------------
 
 
 def complete_session(incomplete: str) -> list[str]:
     """Return what a word that is being typed may become: stores, session files and the sessions in a store.
 
-    Stores on a server are not asked: the answer may take longer than somebody waits who has pressed a key.
+    A store on a server is not asked: its answer may take longer than a user waits who has pressed a key.
     """
     try:
         return [*_sessions_like(incomplete), *([] if "#" in incomplete else _paths_like(incomplete))]
@@ -303,16 +264,15 @@ def complete_session(incomplete: str) -> list[str]:
 def complete_store(incomplete: str) -> list[str]:
     """Return the stores and folders that a word which is being typed may become."""
     try:
-        return _paths_like(incomplete, stores_only=True)
+        return _paths_like(incomplete, OF_STORES)
     except Exception:  # as above
         return []
 
 
-def _paths_like(incomplete: str, *, stores_only: bool = False) -> list[str]:
+def _paths_like(incomplete: str, endings: tuple[str, ...] = (*OF_STORES, ".jsonl")) -> list[str]:
     folder, _, start = incomplete.rpartition(os.sep)
     before = incomplete[: len(incomplete) - len(start)]
     found: list[str] = []
-    endings = (".db", ".sqlite", ".sqlite3") if stores_only else (".db", ".sqlite", ".sqlite3", ".jsonl")
     with os.scandir(folder or (os.sep if before else ".")) as entries:
         for entry in islice(entries, 10_000):
             if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
@@ -334,69 +294,53 @@ def _sessions_like(incomplete: str) -> list[str]:
         return []
     before = f"{left}#" if mark or left else ""
     with open_store(store.url, patience=0.5) as found:
-        try:
-            journals = found.journals()
-        except DamagedJournals as damage:
-            journals = damage.sound
-    shown = [spelled(each.name) for each in journals if each.name != LOOKS]
+        shown = [spelled(each.name) for each in sound_sessions(found)[0]]
     return [f"{before}{name}" for name in shown if name.startswith(start)]
 
 
+# -- the arguments of commands ---------------------------------------------------------------------------
+
+
+def named_by(
+    parser: Callable[[str], object], metavar: str, words: str, *, envvar: str | None = STORE_VARIABLE
+) -> Any:  # Any: as typer has it
+    """Return the argument of a command that names a session or a store; `words` are its help."""
+    return typer.Argument(
+        parser=parser,
+        metavar=metavar,
+        envvar=envvar,
+        autocompletion=complete_store if metavar == "STORE" else complete_session,
+        help=words,
+        show_default=False,
+    )
+
+
+_ANY: Final = "STORE#NAME; STORE alone where it holds one session; or a session file."
 Store = Annotated[
-    StoreName,
-    typer.Argument(
-        parser=parse_store,
-        metavar="STORE",
-        envvar=STORE_VARIABLE,
-        autocompletion=complete_store,
-        help=f"The path of a SQLite file, or a URL: {KNOWN_URLS}.",
-        show_default=False,
-    ),
+    StoreName, named_by(parse_store, "STORE", f"The path of a SQLite file, or a URL: {KNOWN_URLS}.")
 ]
-Session = Annotated[
-    SessionName,
-    typer.Argument(
-        parser=parse_session,
-        metavar="SESSION",
-        envvar=STORE_VARIABLE,
-        autocompletion=complete_session,
-        help="STORE#NAME; STORE alone where it holds one session; or a session file.",
-        show_default=False,
-    ),
-]
+Session = Annotated[SessionName, named_by(parse_session, "SESSION", _ANY)]
 Version = Annotated[
-    AtVersion,
-    typer.Argument(
-        parser=parse_version,
-        metavar="SESSION[@VERSION]",
-        envvar=STORE_VARIABLE,
-        autocompletion=complete_session,
-        help="STORE#NAME; STORE alone where it holds one session; or a session file. @9 behind it is version 9.",
-        show_default=False,
-    ),
+    AtVersion, named_by(parse_version, "SESSION[@VERSION]", f"{_ANY} @9 behind it is version 9.")
 ]
 Stored = Annotated[
     InStore,
-    typer.Argument(
-        parser=parse_stored,
-        metavar="SESSION",
-        autocompletion=complete_session,
-        help="STORE#NAME, or STORE alone where it holds one session.",
-        show_default=False,
-    ),
+    named_by(parse_stored, "SESSION", "STORE#NAME, or STORE alone where it holds one session.", envvar=None),
 ]
 if TYPE_CHECKING:
     Target: TypeAlias = InStore | InFile | StoreName
+    StoredTarget: TypeAlias = InStore | StoreName
 else:
     Target = Annotated[
+        object, named_by(parse_target, "SESSION|STORE", "A session; or a store, for every session in it.")
+    ]
+    StoredTarget = Annotated[
         object,
-        typer.Argument(
-            parser=parse_target,
-            metavar="SESSION|STORE",
-            envvar=STORE_VARIABLE,
-            autocompletion=complete_session,
-            help="A session; or a store, for every session in it.",
-            show_default=False,
+        named_by(
+            parse_stored_target,
+            "SESSION|STORE",
+            "A session in a store; or a store, for every session in it.",
+            envvar=None,
         ),
     ]
 
@@ -406,12 +350,7 @@ else:
 @final
 @attrs.frozen
 class Opened:
-    """A session that was opened.
-
-    Attributes:
-        store: where it lives; that of a file is in memory, so that what is written there is lost.
-        name: its name there.
-    """
+    """A session that was opened, by its name in its store. That of a file is in memory: what is written there is lost."""
 
     store: JournalStore
     name: str
@@ -444,7 +383,10 @@ def opened_session(session: SessionName) -> Iterator[Opened]:
     data = read_bytes(session.path)
     try:
         if is_bundle(data):
-            _unpacked(session, data, store)
+            decoded = decode_bundle(data)
+            if not is_successful(decoded):
+                raise Refused(f"{session}: {decoded.failure()}")
+            unpack(decoded.unwrap().flat, store, _IN_A_FILE)
         else:
             store.create(_IN_A_FILE, recorded(session, _decoded(session, data)))
         yield Opened(store, _IN_A_FILE)
@@ -454,19 +396,14 @@ def opened_session(session: SessionName) -> Iterator[Opened]:
         raise Refused(f"{session}: {error}") from None
 
 
-def _unpacked(session: InFile, data: bytes, store: JournalStore) -> None:
-    decoded = decode_bundle(data)
-    if not is_successful(decoded):
-        raise Refused(f"{session}: {decoded.failure()}")
-    unpack(decoded.unwrap().flat, store, _IN_A_FILE)
-
-
 def recorded(session: SessionName, commands: tuple[Command, ...]) -> list[Record]:
     """Return commands as records, without meta; equal texts have one salt, so that redacted they are still equal.
 
     Raises:
-        Refused: the engine refuses one of them.
+        Refused: there is none, or the engine refuses one.
     """
+    if not commands:
+        raise Refused(f"{session}: the journal is empty: it should begin with a start")
     records: list[Record] = []
     state: State | None = None
     head = NOTHING
@@ -483,6 +420,23 @@ def recorded(session: SessionName, commands: tuple[Command, ...]) -> list[Record
             raise Refused(f"{session}: command {version}, {type(command).__name__}: {result.failure()}")
         state = result.unwrap()
     return records
+
+
+def _decoded(session: InFile, data: bytes) -> tuple[Command, ...]:
+    decoded = decode_journal(data)
+    if not is_successful(decoded):
+        raise Refused(f"{session}: {decoded.failure()}{_hint(session, data)}")
+    return decoded.unwrap()
+
+
+def _hint(session: InFile, data: bytes) -> str:
+    """Return what else a file may be that was named as a session file."""
+    form = "journal" if len(data) > _LARGEST_TO_LOOK_AT else detect(data)
+    if form in ("journal", "bundle"):
+        return ""
+    if form is None:
+        return "; a session file has JSON lines that mage export or mage replay --out wrote, a store is a SQLite file"
+    return f"; is this an agent's trace? mage replay {session} --out SESSION.jsonl makes a session file of it"
 
 
 def records_of(found: Opened, upto: int | None = None) -> Iterator[Record]:
@@ -504,12 +458,6 @@ def load_commands(session: SessionName, upto: int | None = None) -> tuple[Comman
     Raises:
         Refused: it cannot be read, or is not sound; says where.
     """
-    if isinstance(session, InFile):
-        data = read_bytes(session.path)
-        if not is_bundle(data):
-            commands = _decoded(session, data)
-            _require_version(session, upto, len(commands))
-            return commands[:upto]
     with opened_session(session) as found:
         return tuple(_commands(found, upto))
 
@@ -523,59 +471,19 @@ def _commands(found: Opened, upto: int | None) -> Iterator[Command]:
         state = fold([record], state)
 
 
-def _decoded(session: InFile, data: bytes) -> tuple[Command, ...]:
-    decoded = decode_journal(data)
-    if not is_successful(decoded):
-        raise Refused(f"{session}: {decoded.failure()}{_hint(session, data)}")
-    return decoded.unwrap()
-
-
-def _hint(session: InFile, data: bytes) -> str:
-    """Return what else a file may be that was given as a session file."""
-    form = "journal" if len(data) > _LARGEST_TO_LOOK_AT else detect(data)
-    if form in ("journal", "bundle"):
-        return ""
-    if form is None:
-        return "; a session file has JSON lines that mage export or mage replay --out wrote, a store is a SQLite file"
-    return f"; is this an agent's trace? mage replay {session} --out SESSION.jsonl makes a session file of it"
-
-
 def state_at(session: SessionName, version: int | None = None) -> State:
     """Return the state that a session leads to, at its end or at an earlier version.
 
-    In a store it is read as a session reads it: a snapshot that fits, and the records behind that. Looking at
-    every record is what `check` and `doctor` are for.
+    It is read as a session reads it: a snapshot that fits, and the records behind that. `check` and `doctor` look at
+    every record.
 
     Raises:
         Refused: what was read is unsound, refuses one of its commands, or has no such version.
     """
-    if isinstance(session, InStore):
-        with opened(session) as store:
-            head = store.head(session.name)
-            _require_version(session, version, head.version)
-            return slot_at(store, session.name, head, head.version if version is None else version).state
-    replayed = replay(load_commands(session, version))
-    if not is_successful(replayed):
-        raise Refused(f"{session}: {replayed.failure()}")
-    return replayed.unwrap()
-
-
-def slot_at(store: JournalStore, name: str, head: Head, version: int) -> Slot:
-    """Return where a journal with this head stands at a version, from 1: a snapshot that fits, and the records behind.
-
-    Raises:
-        DamagedRecord: a record that was read is not sound, or the records do not lead to the head.
-    """
-    slot = drive(load(name, version, snapshots=True), partial(answer, store)).slot
-    if version == head.version:
-        require_end(slot, head)
-    return slot
-
-
-def _require_version(session: SessionName, version: int | None, last: int) -> None:
-    if version is not None and not 1 <= version <= last:
-        raise Refused(_no_version(session, version, last))
-
-
-def _no_version(session: SessionName, version: int, last: int) -> str:
-    return f"{session}: there is no version {version}; it has versions 1 to {last}"
+    with opened_session(session) as found:
+        head = found.store.head(found.name)
+        at = found.require(version)
+        slot = drive(load(found.name, at, snapshots=True), partial(answer, found.store)).slot
+        if at == head.version:
+            require_end(slot, head)
+        return slot.state

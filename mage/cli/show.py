@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final, TypeVar, final
+from typing import Annotated, Final, TypeVar, cast, final
 
 import attrs
 import typer
 from returns.pipeline import is_successful
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
 from rich.text import Text
 
 from mage.cli.naming import AtVersion, spelled
 from mage.cli.output import AsJson, Refused, console, print_json, print_text
 from mage.cli.sessions import (
-    LOOKS,
     Opened,
     Store,
     Version,
-    complete_session,
     load_commands,
+    named_by,
     opened,
     opened_session,
     parse_version,
     records_of,
-    slot_at,
+    sound_sessions,
     state_at,
 )
 from mage.engine import (
@@ -36,7 +35,6 @@ from mage.engine import (
     Chapter,
     InvariantError,
     Line,
-    MageError,
     State,
     Step,
     Tree,
@@ -50,7 +48,6 @@ from mage.engine.tree import trace
 from mage.memory.journal import RUN
 from mage.render import (
     Difference,
-    DrawnLine,
     Meter,
     Sides,
     compare_states,
@@ -67,7 +64,6 @@ from mage.render.drawing import Style, verdict_of
 from mage.render.to_json import Json, line_as_json, step_as_json
 from mage.stores import (
     NOTE,
-    DamagedJournals,
     JournalInfo,
     JournalStore,
     Record,
@@ -77,7 +73,6 @@ from mage.stores import (
     meta_of,
     operation_of,
     text_names,
-    verify,
 )
 from mage.tokens import default_counter
 
@@ -97,7 +92,7 @@ STYLES: Final[dict[Style, str]] = {
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAR: Final = 8 * 10**15
-"""Microseconds, in the year 2223: a record that says a later time says none."""
+"""Microseconds, in the year 2223: a record with a later time is shown without one."""
 _WIDTH: Final = 100
 """Columns of a text in a difference; --json has it whole."""
 
@@ -106,11 +101,11 @@ _WIDTH: Final = 100
 _TITLES: Final = ("session", "outcome", "versions", "tokens", "last change", "task")
 _NUMBERS: Final = ("versions", "tokens")
 _WIDEST: Final = 40
-"""Columns of a cell: what is longer stands out of its column, for a name is never cut."""
+"""Columns of a cell: a longer one stands out of its column, for a name is never cut."""
 _LEAST: Final = 24
 """Columns that a task needs beside the others; with fewer it stands on a line of its own."""
 _SOME: Final = 4
-"""Damaged sessions that a message tells of at most."""
+"""How many damaged sessions a message lists."""
 _TASK: Final = 60
 """Columns of a task where there is no terminal."""
 
@@ -118,14 +113,11 @@ _TASK: Final = 60
 @final
 @attrs.frozen
 class _Listed:
-    """A session as `mage sessions` lists it.
+    """A session as `mage sessions` lists it: where its row is damaged without name and journal, else None for what a damage hides.
 
     Attributes:
-        name: its name; empty where that is damaged.
-        journal: what its store knows of it; None where that is damaged.
-        task: its task; None where it is damaged.
         outcome: how its run ended, what its open summary waits for, or nothing.
-        tokens: of what the agent would be shown; None where it is damaged.
+        tokens: of what the agent would be shown.
         damage: what is wrong with it; None where every record is as it was written.
     """
 
@@ -137,10 +129,7 @@ class _Listed:
     damage: str | None = None
 
 
-def sessions(
-    store: Store,
-    as_json: AsJson = False,
-) -> None:
+def sessions(store: Store, as_json: AsJson = False) -> None:
     """List the sessions of a store, the last changed first.
 
     Shown are the outcome of a session's run, how many versions it has, the tokens of what its agent would be shown
@@ -149,36 +138,30 @@ def sessions(
     """
     with opened(store) as found:
         listed = _listed(found)
+    damaged = [each for each in listed if each.damage is not None]
     if as_json:
-        known = [each for each in listed if each.journal is not None]
-        damaged: list[Json] = [_damage_of(each) for each in listed if each.damage is not None]
-        print_json({"store": str(store), "sessions": [*map(_plain_listed, known)], "damaged": damaged})
+        known = [_plain_listed(each, each.journal) for each in listed if each.journal is not None]
+        told = [": ".join([spelled(each.name)] * bool(each.name) + [f"{each.damage}"]) for each in damaged]
+        print_json({"store": str(store), "sessions": known, "damaged": told})
     elif listed:
         _print_table(listed)
     else:
         print_text(f"{printable(str(store))} holds no session\n")
-    broken = [spelled(each.name) or f"{each.damage}" for each in listed if each.damage is not None]
-    if broken:
-        some = ", ".join(broken[:_SOME]) + f", ... ({len(broken):,} in all)" * (len(broken) > _SOME)
+    if damaged:
+        some = ", ".join([spelled(each.name) or f"{each.damage}" for each in damaged[:_SOME]])
+        some += f", ... ({len(damaged):,} in all)" * (len(damaged) > _SOME)
         raise Refused(f"{store} is damaged: {some}; mage doctor {store} looks at all of it")
 
 
-def _damage_of(each: _Listed) -> str:
-    return f"{each.damage}" if each.journal is None else f"{spelled(each.name)}: {each.damage}"
-
-
 def _listed(found: JournalStore) -> list[_Listed]:
-    try:
-        journals, broken = found.journals(), tuple[str, ...]()
-    except DamagedJournals as damage:
-        journals, broken = damage.sound, damage.damaged
+    journals, broken = sound_sessions(found)
     meter = Meter(default_counter())
-    wanted = sorted(
-        [each for each in journals if each.name != LOOKS], key=lambda each: (-each.changed, each.name)
-    )
     return [
         *[_Listed("", None, damage=words) for words in broken],
-        *[_looked_at(found, each, meter) for each in wanted],
+        *[
+            _looked_at(found, each, meter)
+            for each in sorted(journals, key=lambda each: (-each.changed, each.name))
+        ],
     ]
 
 
@@ -202,7 +185,7 @@ def _noticing(records: Iterator[Record], last: list[Record]) -> Iterator[Record]
 
 
 def _outcome(last: list[Record], state: State) -> str:
-    """Return how the run of a session ended, which its last note says; where it had none, what its last summary waits for."""
+    """Return how the run of a session ended, by its last note; where it had none, what its last summary waits for."""
     if not last:
         return "" if isinstance(state, Active) else type(state).__name__.lower()
     if operation_of(last[0]) != ("note", "ended"):
@@ -218,23 +201,18 @@ def _outcome(last: list[Record], state: State) -> str:
 def _print_table(listed: Sequence[_Listed]) -> None:
     """Print a line of titles and one for each session; a name is never cut or broken, so that it can be pasted."""
     screen = console()
-    longest = 2 * screen.width if screen.is_terminal else _TASK
-    rows = [_TITLES, *[_cells(each, longest) for each in listed]]
+    rows = [_TITLES, *[_cells(each, 2 * screen.width if screen.is_terminal else _TASK) for each in listed]]
     widths = [max(min(cell_len(cell), _WIDEST) for cell in column) for column in zip(*rows, strict=True)][:-1]
     room = screen.width - sum(widths) - 2 * len(widths) if screen.is_terminal else None
     styles = ["bold", *("bold red" if each.damage is not None else "" for each in listed)]
     for row, style in zip(rows, styles, strict=True):
-        line = "  ".join(map(_padded, _TITLES, row, widths))
-        if room is None or room >= _LEAST:
-            _print_line(screen, f"{line}  {row[-1] if room is None else _cut(row[-1], room)}", style)
-        else:
-            _print_line(screen, line, style)
-            if row is not _TITLES:
-                _print_line(screen, f"    {_cut(row[-1], screen.width - 4)}", style or "dim")
-
-
-def _print_line(screen: Console, line: str, style: str) -> None:
-    screen.print(Text(line.rstrip(), style=style), soft_wrap=True)
+        line, task = "  ".join(map(_padded, _TITLES, row, widths)), row[-1]
+        lines = [(f"{line}  {task if room is None else _cut(task, room)}", style)]
+        if room is not None and room < _LEAST:
+            below = (f"    {_cut(task, screen.width - 4)}", style or "dim")
+            lines = [(line, style), *[below] * (row is not _TITLES)]
+        for text, shown in lines:
+            screen.print(Text(text.rstrip(), style=shown), soft_wrap=True)
 
 
 def _padded(title: str, cell: str, width: int) -> str:
@@ -248,32 +226,27 @@ def _cut(text: str, width: int) -> str:
 
 def _cells(each: _Listed, longest: int) -> tuple[str, ...]:
     journal = each.journal
-    damaged = each.damage is not None
-    parent = "" if journal is None or journal.parent is None else spelled(journal.parent)
-    begins = f"(from {parent}@{journal.forked_at}) " if journal is not None and parent else ""
-    told = f"{each.damage}" if damaged else begins + one_line(each.task or "", longest)
+    if journal is None:
+        return ("?", "damaged", "", "", "", f"{each.damage}")
+    begins = "" if journal.parent is None else f"(from {spelled(journal.parent)}@{journal.forked_at}) "
     return (
-        spelled(each.name) or "?",
-        "damaged" if damaged else each.outcome,
-        "" if journal is None else f"{journal.head.version:,}",
+        spelled(each.name),
+        each.outcome if each.damage is None else "damaged",
+        f"{journal.head.version:,}",
         "" if each.tokens is None else f"{each.tokens:,}",
-        "" if journal is None else (time_of(journal.changed) or "")[:16].replace("T", " "),
-        told,
+        (time_of(journal.changed) or "")[:16].replace("T", " "),
+        begins + one_line(each.task or "", longest) if each.damage is None else each.damage,
     )
 
 
-def _plain_listed(each: _Listed) -> Json:
-    plain: dict[str, Json] = {
+def _plain_listed(each: _Listed, journal: JournalInfo) -> Json:
+    return {
         "name": each.name,
         "spelled": spelled(each.name),
         "task": each.task,
         "outcome": each.outcome,
         "tokens": each.tokens,
         "damage": each.damage,
-    }
-    if (journal := each.journal) is None:
-        return plain
-    return plain | {
         "versions": journal.head.version,
         "own_records": journal.records,
         "own_steps": journal.grows,
@@ -284,9 +257,6 @@ def _plain_listed(each: _Listed) -> Json:
         "created": time_of(journal.created),
         "changed": time_of(journal.changed),
     }
-
-
-# -- times -----------------------------------------------------------------------------------------------
 
 
 def time_of(microseconds: object) -> str | None:
@@ -300,17 +270,12 @@ def time_of(microseconds: object) -> str | None:
 
 
 def print_tree(tree: Tree, *, limit: int | None = 80) -> None:
-    """Draw a tree on standard output; a terminal gets no line that is longer than it is wide."""
+    """Draw a tree on standard output; a terminal cuts the end of a line, a pipe gets it whole."""
     screen = console()
-    for line in draw(tree, limit=limit):
-        print_drawn(screen, line)
-
-
-def print_drawn(screen: Console, line: DrawnLine) -> None:
-    """Print a line of a drawing in its colour; a terminal cuts its end, a pipe gets it whole."""
     cut = screen.is_terminal
-    text = Text(line.drawn(screen.width if cut else None), style=STYLES[line.style])
-    screen.print(text, no_wrap=cut, overflow="ellipsis" if cut else None, soft_wrap=not cut)
+    for line in draw(tree, limit=limit):
+        text = Text(line.drawn(screen.width if cut else None), style=STYLES[line.style])
+        screen.print(text, no_wrap=cut, overflow="ellipsis" if cut else None, soft_wrap=not cut)
 
 
 def tree(
@@ -385,21 +350,17 @@ def _show_inside(state: State, named: str, as_json: AsJson) -> None:
 @final
 @attrs.frozen
 class Entry:
-    """A record, and what it did.
-
-    Attributes:
-        record: the record.
-        operation: what its body names.
-        did: ids and names: the step or summary that it made or changed, the boundary that it went back to.
-        time: when, where its meta says so.
-        meta: what goes with it.
-    """
+    """A record, its operation, and what that did: the step or summary that it made or changed, the boundary it went back to."""
 
     record: Record
     operation: str
     did: dict[str, Json]
-    time: str | None
     meta: dict[str, object]
+
+    @property
+    def time(self) -> str | None:
+        """When it was recorded, where its meta says so."""
+        return time_of(self.meta.get("at"))
 
     @property
     def texts(self) -> dict[str, str]:
@@ -409,26 +370,22 @@ class Entry:
 
     @property
     def redacted(self) -> list[str]:
-        """The names of what was taken out of it."""
+        """The names of the texts that were taken out of it."""
         named = zip(text_names(self.record), self.record.parts, strict=True)
         return [name for name, part in named if isinstance(part, Redacted)]
 
 
-def entries(records: Iterator[Record], state: State | None = None) -> Iterator[Entry]:
-    """Yield what each record of a journal did.
-
-    Args:
-        records: in order, verified.
-        state: the state before them; None where the first is the start.
+def entries(records: Iterable[Record]) -> Iterator[Entry]:
+    """Yield what each record of a journal did, from its first on.
 
     Raises:
         DamagedRecord: at the first that cannot be carried out.
     """
+    state: State | None = None
     for record in records:
         before, state = state, fold([record], state)
         operation, did = _did(record, before, state)
-        meta = meta_of(record)
-        yield Entry(record, operation, did, time_of(meta.get("at")), meta)
+        yield Entry(record, operation, did, meta_of(record))
 
 
 def _did(record: Record, before: State | None, after: State) -> tuple[str, dict[str, Json]]:
@@ -475,45 +432,20 @@ def log(
     A command of a run is marked {run}. A line has version, time, operation, what it did, and the keys of what goes with it in braces.
     """
     with opened_session(session.session) as found:
-        upto = found.require(session.version)
-        told = _told(found, upto, last, notes=notes)
+        told: Iterable[Entry] = (
+            entry
+            for entry in entries(records_of(found, session.version))
+            if notes or entry.operation != "note"
+        )
+        told = told if last is None else deque(told, maxlen=last)
         if as_json:
             print_json({"session": str(session), "records": [_plain_entry(each) for each in told]})
             return
         for entry in told:
             print_text(_line(entry))
             if texts:
-                print_text(
-                    "".join(f"        {name}: {printable(text)}\n" for name, text in entry.texts.items())
-                )
-
-
-def _told(found: Opened, upto: int, last: int | None, *, notes: bool) -> Iterable[Entry]:
-    """Return what the records did that are to be listed, in order; without `notes` those that changed something."""
-    if last is None:
-        return _listed_of(entries(records_of(found, upto)), notes=notes)
-    among = last
-    while True:
-        listed = [*_listed_of(_last_entries(found, upto, among), notes=notes)]
-        if len(listed) >= last or among >= upto:
-            return listed[-last:]
-        among *= 2
-
-
-def _listed_of(told: Iterable[Entry], *, notes: bool) -> Iterator[Entry]:
-    return (entry for entry in told if notes or entry.operation != "note")
-
-
-def _last_entries(found: Opened, upto: int, last: int) -> Iterator[Entry]:
-    """Yield what the last records did; those before are read as a session reads them, from a snapshot on."""
-    after = upto - last
-    if after <= 0:
-        return entries(records_of(found, upto))
-    head = found.store.head(found.name)
-    before = slot_at(found.store, found.name, head, after)
-    records = found.store.read(found.name, after, upto)
-    end = head if upto == head.version else None
-    return entries(verify(before.head, records, end), before.state)
+                lines = [f"        {name}: {printable(text)}\n" for name, text in entry.texts.items()]
+                print_text("".join(lines))
 
 
 def _line(entry: Entry) -> str:
@@ -541,32 +473,23 @@ def _plain_entry(entry: Entry) -> Json:
         **entry.did,
         "run": entry.operation == "note" or entry.meta.get(RUN) is True,
         "texts": dict(entry.texts),
-        "meta": _as_json(entry.meta),
+        "meta": cast("Json", entry.meta),  # it was read from JSON
         "redacted": [*entry.redacted],
         "digest": entry.record.digest,
     }
 
 
-def _as_json(meta: dict[str, object]) -> Json:
-    return json.loads(json.dumps(meta))  # type: ignore[no-any-return]  # what it was read from
-
-
 # -- diff ------------------------------------------------------------------------------------------------
 
 
-def _side(words: str) -> Any:  # as typer has it
-    return typer.Argument(
-        parser=parse_version,
-        metavar="SESSION[@VERSION]",
-        autocompletion=complete_session,
-        help=words,
-        show_default=False,
-    )
-
-
 def diff(
-    left: Annotated[AtVersion, _side("A session, at its head or at a version.")],
-    right: Annotated[AtVersion, _side("What it is compared with.")],
+    left: Annotated[
+        AtVersion,
+        named_by(parse_version, "SESSION[@VERSION]", "A session, at its head or at a version.", envvar=None),
+    ],
+    right: Annotated[
+        AtVersion, named_by(parse_version, "SESSION[@VERSION]", "What it is compared with.", envvar=None)
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Tell what differs in S between two versions or sessions.
@@ -576,14 +499,8 @@ def diff(
     one, other = (view(state_at(side.session, side.version)) for side in (left, right))
     found = compare_states(one, other)
     if as_json:
-        print_json(
-            {
-                "left": str(left),
-                "right": str(right),
-                "differ": found.differ,
-                "parts": difference_as_json(found),
-            }
-        )
+        parts = difference_as_json(found)
+        print_json({"left": str(left), "right": str(right), "differ": found.differ, "parts": parts})
     else:
         print_text(f"- {printable(str(left))}\n+ {printable(str(right))}\n")
         print_text("".join(told_difference(found)) if found.differ else "nothing differs in C, R and H\n")
@@ -638,26 +555,17 @@ def _shown_line(line: Line) -> str:
 def check_session(session: Version, as_json: AsJson = False) -> None:
     """Check the invariants I1 to I12 of every version of a session."""
     commands = load_commands(session.session, session.version)
-    state: State | None = None
-    for version, command in enumerate(commands, start=1):
-        try:
-            result = apply(state, command)
-            after = result.value_or(None)
-            if after is None:
-                raise Refused(f"{session}: command {version}, {type(command).__name__}: {result.failure()}")
-            if state is not None:
-                check_change(state, after)
-        except InvariantError as broken:
-            raise Refused(f"{session}: version {version} breaks {broken}") from None
-        except MageError as reason:
-            raise Refused(f"{session}: command {version}, {type(command).__name__}: {reason}") from None
-        state = after
-    if state is None:
-        raise Refused(f"{session}: the journal is empty: it should begin with a start")
+    state = apply(None, commands[0]).unwrap()  # reading the commands has shown that they can be carried out
+    at = "version 1"
     try:
+        for version, command in enumerate(commands[1:], start=2):
+            at = f"version {version}"
+            before, state = state, apply(state, command).unwrap()
+            check_change(before, state)
+        at = "the last version"
         check(state)
     except InvariantError as broken:
-        raise Refused(f"{session}: the last version breaks {broken}") from None
+        raise Refused(f"{session}: {at} breaks {broken}") from None
     if as_json:
         print_json({"versions": len(commands), "steps": state.tree.next_step - 1, "sound": True})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from asyncio import CancelledError, Task, create_task, current_task
 from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
 from inspect import isawaitable
@@ -94,6 +95,22 @@ def require_policy(given: object) -> None:
     """
     if given is not None and not isinstance(given, Policy):
         raise BadAgent(f"policy is a {type(given).__name__}, and must be a Policy: Policy(max_steps=50)")
+
+
+def require_json_object(what: str, given: Mapping[str, object] | None) -> None:
+    """Refuse a mapping that JSON does not give back as it is; None stands for no mapping.
+
+    Raises:
+        BadAgent: it is no such mapping.
+    """
+    try:
+        is_json = given is None or json.loads(json.dumps(dict(given), allow_nan=False)) == given
+    except (TypeError, ValueError, RecursionError):
+        is_json = False
+    if not is_json:
+        raise BadAgent(
+            f"{what} must be a JSON object: a dict of text to text, numbers, true, false, null, lists and dicts"
+        )
 
 
 def require_parts(

@@ -11,7 +11,7 @@ import pytest
 from mage import JudgeRequest, Passed, Session
 from mage.agent import Agent, BadRunLog, Policy, RunFailed, RunFinished, rerun
 from mage.agent.cursor import BadAnswer
-from mage.cli.redact import redact_store
+from mage.cli.change import redact_store
 from mage.effects import Decide, Decision, EffectError, Model
 from mage.engine import FoldRequest
 from mage.stores import MemoryStore

@@ -22,7 +22,7 @@ from mage.agent import (
     RunStopped,
 )
 from mage.agent.log import encoded
-from mage.cli.redact import places_in, redact_store
+from mage.cli.change import places_in, redact_store
 from mage.effects import Decide, Decision, EffectError, Notice, Observed
 from mage.session import OtherTask, events
 from mage.stores import NOTE, MemoryStore, StoreError, UnknownJournal, open_store, redacted

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from mage import Session
-from mage.agent import Agent, AsyncAgent, Policy, RunStopped, remembered, rerun, what_if
+from mage.agent import Agent, AsyncAgent, BadAgent, Policy, RunStopped, remembered, rerun, what_if
 from mage.effects import Decision
 from mage.stores import JournalStore, MemoryStore
 from mage.testing import ScriptedEnvironment, ScriptedModel
@@ -68,3 +69,27 @@ def test_a_changed_run_remembers_what_the_run_did_or_what_is_said() -> None:
     what_if(store, "s", policy=Policy(max_steps=1), into=target, into_name="c", remember={"model": "o"})
     assert remembered(target, "b") == {"model": "n"}
     assert remembered(target, "c") == {"model": "o"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"at": object()},
+        {"at": float("nan")},
+        {"at": (1, 2)},
+        {1: "one"},
+        {"at": {"set"}},
+        ["a list"],
+        "a text",
+    ],
+)
+@pytest.mark.parametrize("awaited", [False, True])
+def test_what_is_no_json_object_cannot_be_remembered(given: Any, awaited: bool) -> None:
+    """It is refused by its name before the session is begun: JSON would not give it back as it is."""
+    store = MemoryStore()
+    with pytest.raises(BadAgent, match="remember must be a JSON object"):
+        run(store, given, steps=1, awaited=awaited)
+    assert store.journals() == ()
+    run(store, None, steps=1)
+    with pytest.raises(BadAgent, match="remember must be a JSON object"):
+        what_if(store, "s", remember=given)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from mage import Session
+from mage.cli.change import Place, _require_gone
 from mage.cli.naming import InStore, StoreName
 from mage.cli.output import Refused
-from mage.cli.redact import Place, _require_gone
 from mage.codec import encode_journal
 from mage.engine import Start
 from mage.stores import BadAddress, open_store

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from mage.cli.redact import family
+from mage.cli.change import family
 from mage.stores import DamagedStore, open_store
 from tests.cli.runner import mage
 from tests.stores.corrupted import FAULTS, sql, write

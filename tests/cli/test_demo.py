@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from mage import view
-from mage.cli.demo import story
+from mage.cli.live import story
 from mage.engine import Active, Rejected, check
 from mage.session import events
 from mage.stores import MemoryStore

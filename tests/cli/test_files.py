@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mage.cli import files
-from mage.cli.files import read_bytes
-from mage.cli.output import Refused
+from mage.cli import output
+from mage.cli.output import Refused, read_bytes
 from tests.cli.runner import mage
 
 READING = (
@@ -56,8 +55,8 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes there")
 def test_what_has_no_end_is_read_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a pipe no more than the limit is read; a file that says that it is longer is not read at all."""
-    monkeypatch.setattr(files, "_MOST", 1 << 16)
-    monkeypatch.setattr(files, "_AT_ONCE", 1 << 12)
+    monkeypatch.setattr(output, "_MOST", 1 << 16)
+    monkeypatch.setattr(output, "_AT_ONCE", 1 << 12)
     given = 0
 
     def chunks() -> Iterator[bytes]:

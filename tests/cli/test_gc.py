@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.cli import gc
-from mage.cli.gc import _dropped, _lines, plan
+from mage.cli import doctor
+from mage.cli.doctor import _dropped, _lines_of_plan, plan
 from mage.cli.naming import StoreName
 from mage.cli.sessions import LOOKS
 from mage.engine import Start
@@ -142,7 +142,7 @@ def test_an_age_that_is_none_is_a_usage_error(url: str, age: str) -> None:
 
 def at(monkeypatch: pytest.MonkeyPatch, time: int) -> None:
     """Let the clock of whoever collects show a time."""
-    monkeypatch.setattr(gc, "now", lambda: time)
+    monkeypatch.setattr(doctor, "now", lambda: time)
 
 
 def test_a_live_session_of_a_machine_whose_clock_is_wrong_is_kept(
@@ -196,9 +196,9 @@ def test_whatever_a_look_says_nothing_is_older_than_it_can_be(seen: dict[str, ob
     """Of any meta of that journal: a session is old only where a look names its very head, and no time ahead."""
     with MemoryStore() as store:
         head = store.create("a", chain(2))
-        kept = seal(NOTHING, draft(None, Start(gc._TASK), {"seen": seen}), random_salt)
+        kept = seal(NOTHING, draft(None, Start(doctor._TASK), {"seen": seen}), random_salt)
         store.create(LOOKS, [kept])
-        since = gc.looked_at(store, store.journals(), time)
+        since = doctor.looked_at(store, store.journals(), time)
         assert since.keys() == {"a"}
         assert since["a"] == time or seen["a"] == [head.version, head.digest, since["a"]]
         assert since["a"] <= time
@@ -255,7 +255,7 @@ def test_what_others_do_meanwhile_is_respected(url: str) -> None:
             "old": ("old fork",),
             "busy": (),
         }
-        told = _lines(StoreName(url), done, None, dry_run=False)
+        told = _lines_of_plan(StoreName(url), done, None, dry_run=False)
         assert "kept busy: somebody has written on it meanwhile\n" in told
         assert {info.name for info in store.journals()} == {"old", "old fork", "meanwhile", "busy"}
         assert len(list(store.read("busy"))) == 4

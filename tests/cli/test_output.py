@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mage.cli.files import write_new
-from mage.cli.output import Refused
+from mage.cli.output import Refused, write_new
 from mage.codec import encode_journal
 from mage.engine import Grow, Start
 from tests.cli.runner import mage

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.cli.redact import matches, places_in, redact_store
+from mage.cli.change import matches, places_in, redact_store
 from mage.engine import Grow, Start
 from mage.engine.text import as_text, is_blank
 from mage.stores import MemoryStore

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.cli import sessions
+from mage.cli.change import family, places_in, redact_store
 from mage.cli.output import Refused
-from mage.cli.redact import family, places_in, redact_store
 from mage.codec import encode_journal
 from mage.engine import Command, Grow, Start, State, apply, check
 from mage.engine.text import is_blank
@@ -327,8 +327,8 @@ def test_the_structure_stays_whatever_is_taken_out(commands: tuple[Command, ...]
 @given(journals(), PATTERNS)
 def test_a_redacted_journal_file_has_the_same_structure(commands: tuple[Command, ...], pattern: str) -> None:
     """Also where one instruction or lesson stands twice: equal texts get one marker there."""
+    from mage.cli.change import redacted_records
     from mage.cli.naming import InFile
-    from mage.cli.redact import redacted_records
     from mage.cli.sessions import recorded as records_of_file
     from mage.stores import fold
 

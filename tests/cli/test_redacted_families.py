@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.cli.redact import redact_store
+from mage.cli.change import redact_store
 from mage.engine import Grow, Start
 from mage.stores import NOTHING, DamagedRecord, JournalStore, MemoryStore, Record, verify
 from mage.testing.stores import following, recorded

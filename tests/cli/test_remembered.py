@@ -106,6 +106,26 @@ def test_a_changed_run_that_is_kept_remembers_too() -> None:
     assert exported("sqlite:///w.db#b") == exported(RUN)
 
 
+def test_a_changed_run_that_is_kept_remembers_its_script() -> None:
+    """Its session alone goes on, behind the lines that were played in it, however many the record had answered."""
+    light, other = '{"act": "light one"}\n', "sqlite:///w.db#b"
+    Path("one.jsonl").write_text(light, encoding="utf-8")
+    Path("more.jsonl").write_text(light * 2, encoding="utf-8")
+    mage("run", "Light it.", "--environment", LAMPS, "--script", "one.jsonl", "--session", RUN)
+    ran = mage("rerun", RUN, "--environment", LAMPS, "--script", "more.jsonl", "--into", other)
+    assert in_one_line(ran, "more.jsonl has no more to say", f"mage run --session '{other}' goes on")
+    with open_store("sqlite:///w.db") as store:
+        assert remembered(store, "b") == {
+            "environment": LAMPS,
+            "script": str(Path("more.jsonl").absolute()),
+            "used": {"model": 1},
+        }
+    Path("more.jsonl").write_text(light * 2 + '{"finish": "Done."}\n', encoding="utf-8")
+    ran = mage("run", "--session", other, "--json")
+    assert (ran.status, json.loads(ran.out)["steps"]) == (0, 4)  # `reset` gives the first
+    assert mage("rerun", other).status == 0
+
+
 @pytest.mark.parametrize("options", [("--judge-model", "j"), ("--base-url", "http://h"), ("--mode", "text")])
 def test_an_option_of_a_model_where_none_is_asked_is_a_usage_error(options: tuple[str, str]) -> None:
     """A run that remembers a script has no use for it: status 2, and it says what would."""

@@ -135,7 +135,7 @@ def test_a_world_that_raises_is_told() -> None:
     assert in_one_line(mage("rerun", RUN, *options), "KeyError", "asked to act")
     ran = mage("rerun", RUN, *options, "--into", "sqlite:///w.db#b")
     assert in_one_line(ran, "KeyError", "mage run --session 'sqlite:///w.db#b' goes on")
-    assert mage("run", "--offline", "--session", "sqlite:///w.db#b").status == 0
+    assert mage("run", "--offline", "--environment", "shop", "--session", "sqlite:///w.db#b").status == 0
 
 
 def test_without_a_key_it_says_which_variable(monkeypatch: pytest.MonkeyPatch) -> None:

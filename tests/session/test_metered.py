@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mage import Failed, JudgeRequest, Passed, Refused, Verdict
-from mage.cli.redact import redact_store
+from mage.cli.change import redact_store
 from mage.effects import Metered, Usage
 from mage.engine import Accept, Active, Compress, Grow, Unverified
 from mage.stores import JournalStore

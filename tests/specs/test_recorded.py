@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from mage import Session
-from mage.cli.demo import story
+from mage.cli.live import story
 from mage.codec import decode_journal
 from mage.engine import (
     Accept,
