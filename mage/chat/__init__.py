@@ -3,11 +3,12 @@
 No client of any interface is imported here, and nothing is sent: `mage.llm` and the hosts do that.
 """
 
+from mage.chat.beside import BESIDE, Form
+from mage.chat.finishes import finish_of
 from mage.chat.messages import (
     Assistant,
     AssistantReply,
     ChatMessage,
-    Form,
     NoReply,
     System,
     ToolCall,
@@ -17,6 +18,7 @@ from mage.chat.messages import (
     sendable,
     written,
 )
+from mage.chat.parts import PARTS, THOUGHT, Content, content_of, is_content
 from mage.chat.prompts import (
     ALL_PROMPTS,
     MODES,
@@ -59,16 +61,20 @@ from mage.effects.environment import is_strict
 __all__ = [
     "ACT",
     "ALL_PROMPTS",
+    "BESIDE",
     "COMPRESS",
     "FINISH",
     "LOOK",
     "MODES",
     "OWN_TOOLS",
+    "PARTS",
     "REVISE",
+    "THOUGHT",
     "Assistant",
     "AssistantReply",
     "BadAction",
     "ChatMessage",
+    "Content",
     "Form",
     "Mode",
     "NoReply",
@@ -82,8 +88,11 @@ __all__ = [
     "action_text",
     "canonical",
     "completed",
+    "content_of",
     "decide_messages",
     "declared",
+    "finish_of",
+    "is_content",
     "is_strict",
     "judge_messages",
     "judge_prompt",

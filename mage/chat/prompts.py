@@ -42,7 +42,7 @@ from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
-from mage.chat.messages import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged
+from mage.chat.messages import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged, together
 from mage.chat.tools import ACT, LOOK, BadAction, canonical, offered, parse_action
 from mage.effects import (
     ChapterRequest,
@@ -352,13 +352,16 @@ def state_messages(
     Cost: O(size of S + notices).
     """
     shown = request.shown
-    done = [_as_block(step) if steps == "text" else _as_made(step) for step in shown.raw]
+    beside = request.beside
+    done = [
+        _as_block(step) if steps == "text" else _as_made(step, beside.get(step.id, "")) for step in shown.raw
+    ]
     return tuple(
         merged(
             [
                 User(f"{MEMORY.text}\n\n"),
                 _user(head_of(shown)),
-                *[message for pair in done for message in pair],
+                *together(done),
                 *_looked(request, "tools" if steps == "calls" else None),
                 _user(hints_of(shown.hints, caps)),
                 _user(_now(request)),
@@ -371,17 +374,18 @@ def _as_block(step: Step) -> tuple[ChatMessage, ...]:
     return (_user(step_of(step.action, step.observation)),)
 
 
-def _as_made(step: Step) -> tuple[ChatMessage, ...]:
+def _as_made(step: Step, beside: str) -> tuple[ChatMessage, ...]:
     """Return a step as the call that it was, or as text where it was none."""
     try:
         name, arguments = parse_action(step.action)
-        call = ToolCall(call_id(step.id), name, canonical(arguments))
+        call = ToolCall(call_id(step.id), name, canonical(arguments), beside)
     except (BadAction, ValueError):  # a text, or a number that JSON cannot say
         return _as_block(step)
     return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
 
 
-_AsDone: TypeAlias = Callable[[Step, frozenset[str]], tuple[ChatMessage, ChatMessage]]
+_AsDone: TypeAlias = Callable[[Step, frozenset[str], str], tuple[ChatMessage, ChatMessage]]
+"""How a mode shows a step: from the step, the names of the tools, and what its provider put beside its call."""
 
 
 def _messages(
@@ -390,8 +394,7 @@ def _messages(
     shown, as_done = request.shown, _IN_MODE[mode]
     yield System(system.text)
     yield _user(head_of(shown))
-    for step in shown.raw:
-        yield from as_done(step, names)
+    yield from together(as_done(step, names, request.beside.get(step.id, "")) for step in shown.raw)
     yield from _looked(request, mode)
     yield _user(hints_of(shown.hints, caps))
     yield _user(_now(request))
@@ -498,15 +501,15 @@ def _user(blocks: Iterable[Block]) -> User:
     return User("".join([block.text for block in blocks]))
 
 
-def _as_call(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+def _as_call(step: Step, names: frozenset[str], beside: str) -> tuple[ChatMessage, ChatMessage]:
     """Return a step as the call of a tool and its result. The call's id follows from the step's (D15)."""
     name, arguments = _call_of(step.action, names)
-    call = ToolCall(call_id(step.id), name, canonical(arguments))
+    call = ToolCall(call_id(step.id), name, canonical(arguments), beside)
     return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
 
 
 def call_id(step: StepId) -> str:
-    """Return the id of the call of a step: nine letters and digits, which suits every provider."""
+    """Return the id of the call of a step: nine letters and digits, as Mistral wants them, and other providers take."""
     return f"s{step:08d}"
 
 
@@ -523,14 +526,15 @@ def _call_of(action: str, names: frozenset[str]) -> tuple[str, dict[str, JsonVal
     return ACT.name, {"action": action}
 
 
-def _as_text(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+def _as_text(step: Step, names: frozenset[str], beside: str) -> tuple[ChatMessage, ChatMessage]:
     """Return a step as the plain-text mode writes it."""
-    del names
+    del names, beside
     return Assistant(f"Action[{step.action}]"), _user(iter([observation_of(step.observation)]))
 
 
-def _as_json(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+def _as_json(step: Step, names: frozenset[str], beside: str) -> tuple[ChatMessage, ChatMessage]:
     """Return a step as the JSON mode writes it, without the thought."""
+    del beside
     name, arguments = _call_of(step.action, names)
     move = canonical({"move": {"name": name, "arguments": arguments}})
     return Assistant(move), _user(iter([observation_of(step.observation)]))
