@@ -31,35 +31,41 @@ from mage.chat import Assistant, ChatMessage
 from mage.effects import EffectError, EffectFault
 from mage.llm.wire import GaveUp, retry_after
 
+_SENT: Final = r"(?:prompt|input|request|message|conversation|context)s?"
+_NOT_LENGTH: Final = r"tool|function|name|image|file|audio|video|metadata|rate|array"
+"""What else may be too much in what was sent, and is not cured by a shorter prompt."""
 OVERFLOW: Final[tuple[str, ...]] = (
-    # codes and the names of exceptions
-    r"context_?(?:length|window|size|limit)_?exceeded|exceed_context_size|out_?of_?context",
-    r"string_above_max_length|tokens_limit_reached|(?:prompt|input|request)_too_(?:long|large)|expected maxLength",
+    # codes, and names of exceptions and settings
+    r"context_?(?:length|window|size|limit)_?exceeded|exceed_context_size|out_?of_?context|string_above_max_length",
+    r"tokens_limit_reached|(?:prompt|input|request)_too_(?:long|large)|expected maxLength|\bn_ctx\b|max_position_emb",
+    r"max_(?:seq(?:uence)?|model|input|prompt|context)_?(?:len|length|tokens|size)",
     # what a model can hold
-    r"context (?:length|window|size|limit|overflow)|exceeds? the context",
-    r"(?:maximum|available|max|configured|model's) context|context (?:the )?overflows",
-    r"max(?:imum)?(?: allowed| number of| size of)? (?:the )?(?:prompt|input|message|model)s? (?:length|size|token|char)",
-    r"max_(?:seq(?:uence)?|model|input|prompt|context)_?(?:len|length|tokens|size)|\bn_ctx\b|max_position_emb",
-    r"(?:range|limit) of (?:the )?(?:input|prompt)",
+    r"context (?:length|window|size|limit|overflow)|exceeds? the context|context (?:the )?overflows",
+    r"(?:maximum|available|max|configured|model's) context",
+    r"max(?:imum)?(?: allowed| number of| size of)? (?:the )?(?:prompts?\b|inputs?\b|(?:message|model) (?:length|token))",
+    r"(?:range|limit) of (?:the )?(?:input|prompt)|at most [\d,]+ (?:input|prompt) tokens",
     # what is too much
-    r"(?:prompt|input|request|message|conversation|context|body)s?`? (?:(?!image|file|audio|video)[\w.]+ ){0,4}?"
-    r"too (?:long|large|big)",
-    r"too many (?:input |prompt |context )?tokens|too large for model|reduce (?:the|your) (?:\w+ )?(?:length|size|prompt|input)",
-    r"(?:prompt|input|request|message|conversation)s?\b[^.;]{0,60}?\bexceed[^.;]{0,40}?"
-    r"(?<!completion )(?<!output )\b(?:token|length|context|char)",
+    rf"{_SENT}`? (?:(?!{_NOT_LENGTH})[\w.]+ ){{0,4}}?too (?:long|large|big)",
+    rf"{_SENT}\b(?:(?!{_NOT_LENGTH})[^.;]){{0,60}}?"
+    r"\b(?:exceed(?:s|ed|ing)?|(?:greater|longer|larger|more) than|over the limit)\b",
     r"tokens? in (?:the |your )?(?:prompt|request|input|message)[^.;]{0,40}(?:more than|exceed|greater|over|above)",
     r"(?:exceed\w*|over|above|more than|reached) (?:the |this |your |model |model's |max |maximum )*token limit",
-    r"(?:prompt|input)[^.;]{0,30}(?:longer|larger|greater|more) than",
-    r"longer than the (?:model|maximum|context)|exceeds the maximum number of tokens|token (?:count|limit) exceed",
-    r"inputs`? (?:tokens \+|must have less than)",
-    r"(?:输入|上下文|提示词?|token ?s?).{0,12}(?:过长|超长|超出|超过)",
+    r"too many (?:input |prompt |context )?tokens|token (?:count|limit) exceed|exceeds the maximum number of tokens",
+    r"too large for model|longer than the (?:model|maximum|context)|inputs`? (?:tokens \+|must have less than)",
+    r"reduce (?:the|your) (?:\w+ )?(?:length|size|prompt|input)|shorten (?:the|your) (?:prompt|input|message)",
+    r"(?:输入|上下文|提示词?|prompt|token ?s?).{0,12}(?:过长|超长|超出|超过)",
 )
-"""How servers say that a prompt is too long, in codes and in words, whatever the case."""
+"""How servers say that a prompt is too long, whatever the case."""
 _OVERFLOW: Final = re.compile("|".join(OVERFLOW), re.IGNORECASE)
+_TOO_OFTEN: Final = re.compile(
+    r"rate[ _]limit|per (?:second|minute|hour|day)|quota|throttl|please wait|too many requests|concurren|time ?(?:out|limit)",
+    re.IGNORECASE,
+)
+"""Many requests are too much together, or one takes too long: no prompt is too long."""
 _OUTPUT: Final = re.compile(
     r"max_?(?:completion_?|output_?|new_?)?tokens|(?:completion|output) tokens", re.IGNORECASE
 )
-_PROMPT: Final = re.compile(r"\b(?:prompt|input|message|request|conversation)s?\b", re.IGNORECASE)
+_PROMPT: Final = re.compile(rf"\b(?:(?!context){_SENT})\b", re.IGNORECASE)
 """An error that speaks of the tokens to be written, and not of what was sent, is no overflow: the setting is wrong."""
 _TOO_LARGE: Final = re.compile(r"request too large", re.IGNORECASE)
 """More than the provider allows in a minute: a wait does not help."""
@@ -71,7 +77,7 @@ _BROKEN: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolErro
 _LONGEST: Final = 200
 _WINDOW: Final = 16
 """So many characters in common with the prompt are a quotation."""
-_DEEPEST: Final = 6
+_DEEPEST: Final = 8
 """Levels of an error within an error: a router quotes its provider, which quotes its own."""
 _MOST_WORDS: Final = 2_000
 """Characters of an error's words that are looked through."""
@@ -120,19 +126,18 @@ def provider_error(status: int, body: object, headers: Mapping[str, str]) -> Pro
 
 def _errors(value: object, deeper: int) -> Iterator[Mapping[str, object] | str]:
     """Yield the objects and texts of an error, the outermost first; of a list only the first item."""
-    if isinstance(value, list):
-        value = value[0] if value else None
-    if isinstance(value, str):
-        inner = _object_in(value)
-        if inner is None:
-            yield value
-        value = inner
-    if not isinstance(value, Mapping) or not deeper:
+    if not deeper:
         return
-    error = cast("Mapping[str, object]", value)
-    yield error
-    for name in _WITHIN:
-        yield from _errors(error.get(name), deeper - 1)
+    if isinstance(value, list):
+        yield from _errors(value[0] if value else None, deeper - 1)
+    elif isinstance(value, str):
+        inner = _object_in(value)
+        yield from [value] if inner is None else _errors(inner, deeper - 1)
+    elif isinstance(value, Mapping):
+        error = cast("Mapping[str, object]", value)
+        yield error
+        for name in _WITHIN:
+            yield from _errors(error.get(name), deeper - 1)
 
 
 def _object_in(text: str) -> object:
@@ -151,7 +156,8 @@ def transport_error(error: openai.OpenAIError | httpx2.HTTPError) -> ProviderErr
     if isinstance(error, GaveUp):
         return error.error
     if isinstance(error, openai.APIStatusError):
-        return provider_error(error.status_code, error.body, error.response.headers)
+        # The text, as the client drops all but the `error` of a body; it has read the body to make the exception.
+        return provider_error(error.status_code, error.response.text, error.response.headers)
     if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
         return EffectError("timeout", "no answer within the time that the client waits")
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
@@ -209,7 +215,7 @@ def fault_of(said: ProviderError) -> EffectFault:
 
 
 def _is_overflow(words: str) -> bool:
-    if _OVERFLOW.search(words) is None:
+    if _OVERFLOW.search(words) is None or _TOO_OFTEN.search(words) is not None:
         return False
     return _OUTPUT.search(words) is None or _PROMPT.search(words) is not None
 

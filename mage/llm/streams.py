@@ -130,6 +130,7 @@ class _Call:
         index: its place among the calls, as the server says it.
         id: the first id that a piece has.
         name: so far.
+        next_name: a name that came when the arguments were whole: of the next call, or this one's once more.
         pieces: the arguments so far.
         length: their characters.
         more: what else stands beside it, such as a signature.
@@ -142,6 +143,7 @@ class _Call:
     index: int
     id: str
     name: str = ""
+    next_name: str = ""
     pieces: list[str] = attrs.field(factory=list)
     length: int = 0
     more: dict[str, object] = attrs.field(factory=dict)
@@ -169,25 +171,25 @@ class _Call:
 
     def is_all(self, key: str, name: str, arguments: str) -> bool:
         """Tell whether these are all of this call, once more. Cost: O(1) where their length differs."""
-        if not self.is_closed or len(arguments) != self.length:
+        if not self.is_closed or len(arguments) != self.length or self.next_name not in ("", self.name):
             return False
         return key in ("", self.id) and name in ("", self.name) and arguments == "".join(self.pieces)
 
     def is_followed_by(self, key: str, name: str, arguments: str) -> bool:
         """Tell whether a piece at the place of this call begins another one."""
+        is_renamed = bool(name and self.id) and key not in ("", self.id)
         if not self.is_closed:
-            is_renamed = bool(name and self.id) and key not in ("", self.id)
             return is_renamed and (not self.pieces or arguments.lstrip().startswith("{"))
         if not arguments.strip():
-            return bool(name) and (key != self.id or not key)
-        return bool(name) or not self.is_placeholder
+            return is_renamed
+        return bool(name or self.next_name) or not self.is_placeholder
 
     def add(self, name: str, arguments: str) -> None:
         """Take a name and arguments: the next piece, or all so far once more. Cost: O(length of both)."""
-        if name.startswith(self.name):
-            self.name = name
-        elif not self.pieces:
-            self.name += name
+        if self.is_closed and name:
+            self.next_name = _named(self.next_name, name)
+        elif not self.pieces or name.startswith(self.name):
+            self.name = _named(self.name, name)
         if not arguments:
             return
         if self.is_placeholder or self._is_beginning_of(arguments):
@@ -242,9 +244,12 @@ class _Calls:
         index = _index(piece.get("index"))
         call = self._at(index, key, name)
         if call is not None and call.is_all(key, name, arguments):
-            arguments = ""
+            name, arguments, call.next_name = "", "", ""
         elif call is None or call.is_followed_by(key, name, arguments):
-            call = _Call(len(self.found) if index is None else index, key)
+            begun = _Call(len(self.found) if index is None else index, key)
+            if call is not None:
+                begun.name, call.next_name = call.next_name or ("" if name else call.name), ""
+            call = begun
             self.found.append(call)
         call.id = call.id or key
         call.add(name, arguments)
@@ -266,14 +271,16 @@ class _Calls:
 
     @property
     def documents(self) -> list[dict[str, object]]:
-        """The calls in the order of their indices; a name that only came once more is none. Cost: O(size)."""
-        before = [None, *self.found]
-        calls = [
-            call
-            for call, last in zip(self.found, before, strict=False)
-            if call.pieces or call.id or last is None or last.name != call.name
-        ]
-        return [call.document for call in sorted(calls, key=lambda call: call.index)]
+        """The calls in the order of their indices. Cost: O(size)."""
+        last = self.found[-1] if self.found else None
+        if last is not None and last.next_name not in ("", last.name):  # it has no arguments
+            self.found.append(_Call(last.index, "", last.next_name))
+        return [call.document for call in sorted(self.found, key=lambda call: call.index)]
+
+
+def _named(name: str, piece: str) -> str:
+    """Return a name with its next piece, which may bring all of it so far once more."""
+    return piece if piece.startswith(name) else name + piece
 
 
 _OWN: Final = frozenset({"id", "index", "type", "function", "name", "arguments"})
