@@ -3,8 +3,8 @@
 No client of any interface is imported here, and nothing is sent: `mage.llm` and the hosts do that.
 """
 
-from mage.chat.beside import BESIDE, Form
-from mage.chat.finishes import finish_of
+from mage.chat.beside import BESIDE, Form, thoughts_beside
+from mage.chat.finishes import finish_of, is_cut
 from mage.chat.messages import (
     Assistant,
     AssistantReply,
@@ -93,6 +93,7 @@ __all__ = [
     "declared",
     "finish_of",
     "is_content",
+    "is_cut",
     "is_strict",
     "judge_messages",
     "judge_prompt",
@@ -109,6 +110,7 @@ __all__ = [
     "summary_messages",
     "summary_prompt",
     "system_prompt",
+    "thoughts_beside",
     "verdict_schema",
     "verdict_schema_of",
     "written",

@@ -39,6 +39,11 @@ _BY_LETTERS: Final[Mapping[str, Ending]] = {
 }
 
 
+def is_cut(word: object) -> bool:
+    """Tell whether a reply says that it is not whole. A host that writes one itself may leave the word out."""
+    return word is not None and finish_of(str(word)) != "whole"
+
+
 def finish_of(word: str | None) -> Ending:
     """Return how a reply ended, by its server's word for it; None where the server gave none. Any text."""
     return "truncated" if word is None else _BY_LETTERS.get(_letters(word[:100]), "truncated")

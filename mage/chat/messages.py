@@ -26,7 +26,7 @@ from mage.chat.beside import (
     thoughts_beside,
     without_nulls,
 )
-from mage.chat.finishes import finish_of
+from mage.chat.finishes import is_cut
 from mage.chat.parts import content_of, list_of, mapping_of, string_of, thought_of, transcript_of
 from mage.chat.tools import canonical
 from mage.engine.errors import MageError
@@ -320,22 +320,16 @@ def read_reply(reply: object) -> AssistantReply:
     choices, output, content = (document.get(name) for name in ("choices", "output", "content"))
     if isinstance(choices, list) and choices:
         choice = mapping_of(choices[0])
-        message, is_cut = mapping_of(choice.get("message")), _is_cut(choice, "finish_reason")
+        message, ended = mapping_of(choice.get("message")), choice.get("finish_reason")
     elif isinstance(output, list):
-        return _of_items(output, "responses", is_cut=_is_cut(document, "status"))
+        return _of_items(output, "responses", document.get("status"))
     elif isinstance(content, list) and (document.get("type") == "message" or _has_blocks(content)):
-        return _of_items(content, "anthropic", is_cut=_is_cut(document, "stop_reason"))
+        return _of_items(content, "anthropic", document.get("stop_reason"))
     else:
-        message, is_cut = document, False
+        message, ended = document, None
     if message.get("role") != "assistant":
         raise NoReply(type(reply).__name__)
-    return _of_chat(message, is_cut=is_cut)
-
-
-def _is_cut(document: Mapping[str, object], name: str) -> bool:
-    """Tell whether a reply says that it is not whole. A host that writes one itself may leave the field out."""
-    said = document.get(name)
-    return said is not None and finish_of(string_of(said)) != "whole"
+    return _of_chat(message, ended)
 
 
 def _plain(reply: object) -> object:
@@ -355,7 +349,7 @@ def _has_blocks(content: list[object]) -> bool:
     return any(mapping_of(part).get("type") == "tool_use" for part in content)
 
 
-def _of_chat(message: Mapping[str, object], *, is_cut: bool) -> AssistantReply:
+def _of_chat(message: Mapping[str, object], ended: object) -> AssistantReply:
     called = [mapping_of(each) for each in list_of(message.get("tool_calls"))]
     beside = chat_beside(message, called)
     calls = [_chat_call(each, kept) for each, kept in zip(called, beside, strict=True)]
@@ -368,7 +362,7 @@ def _of_chat(message: Mapping[str, object], *, is_cut: bool) -> AssistantReply:
     spoken = [transcript_of(message.get("audio"))]
     text = "\n".join(filter(None, [*content.texts, string_of(message.get("refusal")), *spoken]))
     thought = "\n".join(filter(None, [thoughts_beside(message), *content.thoughts]))
-    return AssistantReply(text, tuple(calls), is_cut, thought, {**content.parts, **audio.parts})
+    return AssistantReply(text, tuple(calls), is_cut(ended), thought, {**content.parts, **audio.parts})
 
 
 def chat_beside(message: Mapping[str, object], calls: Sequence[Mapping[str, object]]) -> list[str]:
@@ -378,7 +372,7 @@ def chat_beside(message: Mapping[str, object], calls: Sequence[Mapping[str, obje
     return kept_beside("chat", found)
 
 
-def _of_items(items: Iterable[object], form: Form, *, is_cut: bool) -> AssistantReply:
+def _of_items(items: Iterable[object], form: Form, ended: object) -> AssistantReply:
     """Read the items of a response, or the blocks of a message."""
     texts: list[str] = []
     thoughts: list[str] = []
@@ -403,7 +397,7 @@ def _of_items(items: Iterable[object], form: Form, *, is_cut: bool) -> Assistant
     kept = kept_beside(form, beside)
     dressed = [attrs.evolve(call, beside=each) for call, each in zip(calls, kept, strict=True)]
     text, thought = "\n".join(filter(None, texts)), "\n".join(filter(None, thoughts))
-    return AssistantReply(text, tuple(dressed), is_cut, thought, parts)
+    return AssistantReply(text, tuple(dressed), is_cut(ended), thought, parts)
 
 
 def _called(found: Mapping[str, object]) -> ToolCall | None:

@@ -8,7 +8,7 @@ text under the digest, for the meta of the step.
     a refusal, the transcript of audio  text: these are the model's words
     thinking, reasoning                 thought
     an image, a sound, a file           [image/png, 144 bytes, sha256 1f2e3d4c5b6a]
-    anything else                       its canonical JSON, with such marks in it
+    anything else                       its canonical JSON, with such marks in it; also an image at a short address
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ _PLACES: Final = (
 _TYPES: Final = ("media_type", "mediaType", "mime_type", "mimeType")
 _DATA_URL: Final = re.compile(r"data:([\w.+/-]*)[^,]{0,200},")
 _LONGEST_TYPE: Final = 60
+_LONGEST_ADDRESS: Final = 200
+"""A part that only says where its bytes are, in a shorter address, is kept as JSON: the address may help the reader."""
 _DEEPEST: Final = 8
 _Field: TypeAlias = tuple[str, str]  # its name and its text
 
@@ -145,7 +147,8 @@ def is_content(value: object) -> bool:
 
 
 def _is_part(part: Mapping[str, object]) -> bool:
-    return isinstance(part.get("type"), str) and (_said(part) is not None or _medium(part) is not None)
+    kind = part.get("type")
+    return isinstance(kind, str) and (_said(part) is not None or _MEDIA.search(kind) is not None)
 
 
 def _said(part: object) -> str | None:
@@ -250,7 +253,8 @@ def _medium(part: Mapping[str, object]) -> _Medium | None:
     )
     shown = known if len(known) <= _LONGEST_TYPE and known.isprintable() else "file"
     if opened is None and not any(fields.get(name) for name in _BYTES):
-        return _Medium(shown, None, _digest(payload.encode(errors="backslashreplace")))
+        data = payload.encode(errors="backslashreplace")
+        return _Medium(shown, None, _digest(data)) if len(data) > _LONGEST_ADDRESS else None
     data = _bytes_of(payload[opened.end() :] if opened else payload)
     return _Medium(shown, len(data), _digest(data))
 

@@ -81,7 +81,7 @@ def test_any_server_s_calls_are_put_together(
         numbers: dict[str, Any] = {"right": place, "zero": 0, "null": None, "text": str(place), "from 1": place + 1}
         index = {} if indices == "none" else {"index": numbers[indices]}
         key = {} if ids == "none" else {"id": "call_1" if ids == "same" else f"c{place}"}
-        heads: list[str | None] = {
+        heads: list[str] = {
             "first": [], "every": [], "before": [name], "pieces": [name[:2], name[2:]], "growing": [name[:2], name],
         }[names]  # fmt: skip
         pieces = [piece(head, "", **index) for head in heads]
