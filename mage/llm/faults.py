@@ -10,7 +10,8 @@
     409 (a lock), 5xx                       server, with Retry-After
 
 `OVERFLOW` is the one table of the words for a prompt that is too long. A server may have other words: a request that
-is rejected with 400 or 422 is marked `shorter_may_help`, so that an agent tries once with a shorter prompt.
+is rejected with 400 or 422 for no reason that is known is marked `shorter_may_help`, so that an agent tries once with a
+shorter prompt.
 
 The provider's own words help people, but may quote the prompt. They are kept only where they quote nothing of
 the call, in one short line. `mage.llm.transport` has taken out a key that a proxy echoes.
@@ -71,7 +72,13 @@ _TOO_LARGE: Final = re.compile(r"request too large", re.IGNORECASE)
 """More than the provider allows in a minute: a wait does not help."""
 _MAY_OVERFLOW: Final = frozenset({200, 400, 404, 413, 422, 500, 502, 503})
 """Where the words count: 200 is an error in the body, 5xx a router that does not know better."""
-_UNEXPLAINED: Final = frozenset({400, 422})
+_MAY_BE_UNEXPLAINED: Final = frozenset({400, 422})
+_EXPLAINED: Final = re.compile(
+    r"parameter|unsupported|not support|unknown field|schema|\bkey\b|credential|permission|billing|balance|filter|polic"
+    r"|invalid (?:message|role|type|value|tool|function|model)|does not exist|not found",
+    re.IGNORECASE,
+)
+"""Reasons of a rejection that a shorter prompt does not cure."""
 _NO_CREDIT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _BROKEN: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError, httpx2.DecodingError)
 _LONGEST: Final = 200
@@ -187,7 +194,7 @@ def effect_error(said: ProviderError, sent: Sequence[ChatMessage], *, model: str
         fault,
         f"{detail}: {words}" if words else detail,
         retry_after=said.retry_after,
-        shorter_may_help=fault == "rejected" and said.status in _UNEXPLAINED,
+        shorter_may_help=fault == "rejected" and _is_unexplained(said),
     )
 
 
@@ -218,6 +225,13 @@ def _is_overflow(words: str) -> bool:
     if _OVERFLOW.search(words) is None or _TOO_OFTEN.search(words) is not None:
         return False
     return _OUTPUT.search(words) is None or _PROMPT.search(words) is not None
+
+
+def _is_unexplained(said: ProviderError) -> bool:
+    words = f"{said.code.replace('_', ' ')} {said.message[:_MOST_WORDS]}"
+    if said.status not in _MAY_BE_UNEXPLAINED or _EXPLAINED.search(words) is not None:
+        return False
+    return _OUTPUT.search(words) is None and _TOO_OFTEN.search(words) is None
 
 
 def _discreet(words: str, sent: Sequence[ChatMessage]) -> str:

@@ -375,9 +375,9 @@ def _response(output: Spot, odd: Oddities) -> _Reply:
         kind = item.get("type")
         if kind is not None and kind.value == "function_call":
             calls.append(call_of(item, odd))
-        elif kind is not None and kind.value == "reasoning":
+        elif kind is not None and kind.value == "reasoning" and any(content_of([value]).thoughts):
             found.append(content_of([value]))
-        elif item.has("content"):
+        elif item.has("content") and (kind is None or kind.value != "reasoning"):
             found.append(said_at(item, odd))
         else:
             odd.note("an item of a response that is neither said nor called, left out", item.path)
