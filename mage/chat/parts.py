@@ -31,7 +31,9 @@ THOUGHT: Final = "thought"
 _TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """The types of parts with a text, and the field that holds it."""
 _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning"})
-_MEDIA: Final = re.compile(r"image|audio|video|file|document|media|screenshot|resource|pdf|blob")
+_MEDIA: Final = re.compile(
+    r"image|audio|video|(?<![a-z])file|document|media|screenshot|resource|pdf|blob|inline_?data"
+)
 """What stands in the types of parts that are not text, and in their fields where a part has no type."""
 _BYTES: Final = ("data", "file_data", "b64_json", "base64", "blob", "result")
 """The fields that hold the bytes, in base64 or as a data URL."""
@@ -52,6 +54,8 @@ _PLACES: Final = (
 """The fields that say where the bytes are, or hold them as a data URL."""
 _TYPES: Final = ("media_type", "mediaType", "mime_type", "mimeType")
 _DATA_URL: Final = re.compile(r"data:([\w.+/-]*)[^,]{0,200},")
+_SHORTEST_BYTES: Final = 64
+"""Characters: a shorter text that could be base64 is taken for a word."""
 _LONGEST_TYPE: Final = 60
 _LONGEST_ADDRESS: Final = 200
 """A part that only says where its bytes are, in a shorter address, is kept as JSON: the address may help the reader."""
@@ -255,7 +259,11 @@ def _medium(part: Mapping[str, object]) -> _Medium | None:
     if opened is None and not any(fields.get(name) for name in _BYTES):
         data = payload.encode(errors="backslashreplace")
         return _Medium(shown, None, _digest(data)) if len(data) > _LONGEST_ADDRESS else None
-    data = _bytes_of(payload[opened.end() :] if opened else payload)
+    shortest = 0 if opened or said else _SHORTEST_BYTES
+    data = _bytes_of(payload[opened.end() :] if opened else payload, shortest)
+    if data is None and known == named[0]:
+        return None  # a field of that name with a text in it
+    data = payload.encode(errors="backslashreplace") if data is None else data
     return _Medium(shown, len(data), _digest(data))
 
 
@@ -273,12 +281,13 @@ def _fields(value: object, deeper: int) -> Iterator[_Field]:
             yield from _fields(each, deeper - 1)
 
 
-def _bytes_of(text: str) -> bytes:
-    """Return the bytes that a text spells in base64; of any other text its own."""
+def _bytes_of(text: str, shortest: int) -> bytes | None:
+    """Return the bytes that a text spells in base64, None where it is another text, or a word that only looks like it."""
     try:
-        return base64.b64decode("".join(text.split()), validate=True)
+        data = base64.b64decode("".join(text.split()), validate=True)
     except ValueError:
-        return text.encode(errors="backslashreplace")
+        return None
+    return data if len(text) >= shortest else None
 
 
 def _digest(data: bytes) -> str:

@@ -389,7 +389,9 @@ def _reply(found: Sequence[Content], calls: Sequence[Call], thought: str = "") -
     action = "\n".join([part for part in (said, *[call.action for call in calls]) if part])
     thoughts = [thought, *[each for content in found for each in content.thoughts]]
     parts = meta_of("", *[content.parts for content in found]).get("parts", {})
-    return _Reply(action, tuple(calls), said, "\n".join(filter(None, thoughts)), cast("Mapping[str, object]", parts))
+    return _Reply(
+        action, tuple(calls), said, "\n".join(filter(None, thoughts)), cast("Mapping[str, object]", parts)
+    )
 
 
 def _note_unread(spot: Spot, role: str, odd: Oddities) -> None:

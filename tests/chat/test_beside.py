@@ -20,7 +20,12 @@ _THINKING: Final = {"type": "thinking", "thinking": "Which?", "signature": "s"}
 _REASONING: Final = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "xyz"}
 _SIGNED: Final = {"google": {"thought_signature": "sig"}}
 _CALLS: Final = [
-    {"id": "a", "type": "function", "function": {"name": "buy", "arguments": '{"item":"x"}'}, "extra_content": _SIGNED},
+    {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "buy", "arguments": '{"item":"x"}'},
+        "extra_content": _SIGNED,
+    },
     {"id": "b", "type": "function", "function": {"name": "buy", "arguments": '{"item":"y"}'}},
 ]
 REPLIES: Final[dict[Form, dict[str, Any]]] = {
@@ -47,8 +52,12 @@ REPLIES: Final[dict[Form, dict[str, Any]]] = {
 
 def asked(form: Form, *, steps: int = 2) -> Decide:
     """Return the question after the calls of a reply were done, as far as steps are shown."""
-    shown = shown_after(Start("Buy."), Grow('buy {"item":"x"}', "bought x"), Grow('buy {"item":"y"}', "bought y"))
-    beside = {StepId(place): call.beside for place, call in enumerate(read_reply(REPLIES[form]).calls, start=1)}
+    shown = shown_after(
+        Start("Buy."), Grow('buy {"item":"x"}', "bought x"), Grow('buy {"item":"y"}', "bought y")
+    )
+    beside = {
+        StepId(place): call.beside for place, call in enumerate(read_reply(REPLIES[form]).calls, start=1)
+    }
     return Decide(attrs.evolve(shown, raw=shown.raw[-steps:]), (), beside=beside)
 
 
@@ -105,7 +114,11 @@ def test_the_default_shows_text_and_needs_nothing_of_it() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        {"role": "assistant", "content": None, "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}],
+        },
         {"role": "assistant", "content": [_THINKING, {"type": "text", "text": "So."}]},
         {"role": "assistant", "content": None, "thinking_blocks": [_THINKING]},
     ],
@@ -126,7 +139,10 @@ def test_a_reply_without_more_is_kept_without_more() -> None:
     assert [call.beside for call in reply.calls] == ["", ""]
 
 
-@given(st.text(max_size=30) | st.sampled_from(['{"form":"chat","message":5}', '{"form":"chat","call":[]}', "[" * 9000]))
+@given(
+    st.text(max_size=30)
+    | st.sampled_from(['{"form":"chat","message":5}', '{"form":"chat","call":[]}', "[" * 9000])
+)
 @pytest.mark.parametrize("form", REPLIES)
 def test_whatever_a_journal_holds_can_be_sent(form: Form, beside: str) -> None:
     """A meta that others have written harms nothing, and never changes role, name or arguments."""
@@ -136,7 +152,9 @@ def test_whatever_a_journal_holds_can_be_sent(form: Form, beside: str) -> None:
 
 def test_a_journal_cannot_change_what_a_message_is() -> None:
     """Only what a provider wants back is taken out of the meta."""
-    beside = json.dumps({"form": "chat", "message": {"role": "system", "x": 1}, "call": {"id": "z", "name": "pay"}})
+    beside = json.dumps(
+        {"form": "chat", "message": {"role": "system", "x": 1}, "call": {"id": "z", "name": "pay"}}
+    )
     said = Assistant(call=ToolCall("s00000001", "buy", "{}", beside))
     assert written([said], "chat") == written([Assistant(call=ToolCall("s00000001", "buy", "{}"))], "chat")
 

@@ -67,6 +67,18 @@ def test_an_address_stays_where_it_is_short() -> None:
     assert content_of([long]).text.startswith("[image_url, elsewhere, sha256 ")
 
 
+def test_a_text_in_a_field_of_that_name_is_no_image() -> None:
+    """A word can look like base64, and a name like that of a file."""
+    for part in (
+        {"type": "file_card", "data": "door"},
+        {"type": "image", "data": "a door"},
+        {"profile": {"data": "x"}},
+    ):
+        assert "sha256" not in content_of([part]).text
+    tiny = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    assert content_of([tiny]).text.startswith("[image/png, 3 bytes, sha256 ")
+
+
 @pytest.mark.parametrize(
     ("part", "text"),
     [
@@ -128,17 +140,31 @@ def test_any_content_is_read(content: object) -> None:
 
 def test_a_list_of_parts_is_told_from_any_list() -> None:
     """What a tool of MCP's returns is content, what another function returns is JSON."""
-    assert is_content([{"type": "text", "text": "a"}, {"type": "image", "data": _SPELLED, "mimeType": "image/png"}])
-    assert not any(map(is_content, ([], ["a"], [{"type": "door"}], [{"text": "a"}], {"type": "text", "text": "a"})))
+    assert is_content(
+        [{"type": "text", "text": "a"}, {"type": "image", "data": _SPELLED, "mimeType": "image/png"}]
+    )
+    assert not any(
+        map(is_content, ([], ["a"], [{"type": "door"}], [{"text": "a"}], {"type": "text", "text": "a"}))
+    )
 
 
 def test_a_live_reply_has_its_words_and_its_marks() -> None:
     """A transcript, a refusal and a mark are its text; what the model thought stands apart."""
-    spoken = {"role": "assistant", "content": None, "audio": {"id": "a", "data": _SPELLED, "transcript": "4711."}}
+    spoken = {
+        "role": "assistant",
+        "content": None,
+        "audio": {"id": "a", "data": _SPELLED, "transcript": "4711."},
+    }
     found = read_reply(spoken)
     assert (found.text, list(found.parts)) == ("4711.", [_DIGEST])
-    refused = {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}], "reasoning_content": "hm"}
+    refused = {
+        "role": "assistant",
+        "content": [{"type": "refusal", "refusal": "No."}],
+        "reasoning_content": "hm",
+    }
     found = read_reply(refused)
     assert (found.text, found.thought) == ("No.", "hm")
-    drawn = {"output": [{"type": "image_generation_call", "id": "i", "status": "completed", "result": _SPELLED}]}
+    drawn = {
+        "output": [{"type": "image_generation_call", "id": "i", "status": "completed", "result": _SPELLED}]
+    }
     assert read_reply(drawn).text == f"[image_generation_call, 200 bytes, sha256 {_DIGEST}]"

@@ -87,7 +87,9 @@ def test_an_error_within_an_error_is_read(body: dict[str, Any]) -> None:
 
 def test_an_error_within_an_error_is_told() -> None:
     """People read both: what the router says, and what it quotes."""
-    body = {"error": {"message": "Provider returned error", "metadata": {"raw": '{"error": {"message": "odd"}}'}}}
+    body = {
+        "error": {"message": "Provider returned error", "metadata": {"raw": '{"error": {"message": "odd"}}'}}
+    }
     assert decided(Status(400, body)).detail.endswith("(HTTP 400): Provider returned error: odd")
 
 
@@ -231,7 +233,11 @@ def _cases(name: str) -> list[Any]:
 @pytest.mark.parametrize("case", _cases("overflow.jsonl"))
 def test_shared_overflows(case: Any) -> None:
     """Each wording, and the one that is no overflow."""
-    answer = says("", finish=case["finish_reason"]) if case["status"] == 200 else Status(case["status"], case["body"])
+    answer = (
+        says("", finish=case["finish_reason"])
+        if case["status"] == 200
+        else Status(case["status"], case["body"])
+    )
     assert decided(answer).fault == case["right"]
 
 

@@ -78,7 +78,13 @@ def test_any_server_s_calls_are_put_together(
         text = json.dumps(arguments, ensure_ascii=False)
         cut = _cut(text, cuts)
         sent = ["".join(cut[: end + 1]) for end in range(len(cut))] if growing else cut
-        numbers: dict[str, Any] = {"right": place, "zero": 0, "null": None, "text": str(place), "from 1": place + 1}
+        numbers: dict[str, Any] = {
+            "right": place,
+            "zero": 0,
+            "null": None,
+            "text": str(place),
+            "from 1": place + 1,
+        }
         index = {} if indices == "none" else {"index": numbers[indices]}
         key = {} if ids == "none" else {"id": "call_1" if ids == "same" else f"c{place}"}
         heads: list[str] = {
@@ -107,7 +113,14 @@ def test_any_server_s_calls_are_put_together(
         [piece("act", '{"a":1}', index=0, id="c"), piece("act", "", index=0)],
         [piece("act", {"a": 1}, index=0), piece("act", {"a": 1}, index=0)],
     ],
-    ids=["new ids", "new indices", "new indices, one id", "a placeholder", "the name again", "all of it again"],
+    ids=[
+        "new ids",
+        "new indices",
+        "new indices, one id",
+        "a placeholder",
+        "the name again",
+        "all of it again",
+    ],
 )
 def test_one_call_is_one(pieces: list[Piece]) -> None:
     """An id or an index for each piece, an empty object before the first, or something that comes twice."""
@@ -138,7 +151,10 @@ def test_what_stands_beside_a_streamed_call_is_kept() -> None:
     deltas: list[Any] = [
         {"reasoning_content": "Which"},
         {"reasoning_details": [{"type": "reasoning.text", "text": "Whi", "index": 0}]},
-        {"reasoning_content": "?", "reasoning_details": [{"type": "reasoning.text", "text": "ch?", "index": 0}]},
+        {
+            "reasoning_content": "?",
+            "reasoning_details": [{"type": "reasoning.text", "text": "ch?", "index": 0}],
+        },
         {"reasoning_details": [{"type": "reasoning.text", "signature": "sig", "index": 0}]},
         {"tool_calls": [piece("act", '{"action": ', index=0, id="a", extra_content={"google": {"x": "s"}})]},
         {"tool_calls": [piece(None, '"look"}', index=0)]},
@@ -151,7 +167,9 @@ def test_what_stands_beside_a_streamed_call_is_kept() -> None:
         "form": "chat",
         "message": {
             "reasoning_content": "Which?",
-            "reasoning_details": [{"type": "reasoning.text", "text": "Which?", "signature": "sig", "index": 0}],
+            "reasoning_details": [
+                {"type": "reasoning.text", "text": "Which?", "signature": "sig", "index": 0}
+            ],
         },
         "call": {"extra_content": {"google": {"x": "s"}}},
     }
