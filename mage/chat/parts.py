@@ -257,8 +257,8 @@ def _medium(part: Mapping[str, object]) -> _Medium | None:
     )
     shown = known if len(known) <= _LONGEST_TYPE and known.isprintable() else "file"
     if opened is None and not any(fields.get(name) for name in _BYTES):
-        data = payload.encode(errors="backslashreplace")
-        return _Medium(shown, None, _digest(data)) if len(data) > _LONGEST_ADDRESS else None
+        address = payload.encode(errors="backslashreplace")
+        return _Medium(shown, None, _digest(address)) if len(address) > _LONGEST_ADDRESS else None
     shortest = 0 if opened or said else _SHORTEST_BYTES
     data = _bytes_of(payload[opened.end() :] if opened else payload, shortest)
     if data is None and known == named[0]:

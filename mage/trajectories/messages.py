@@ -24,7 +24,6 @@ from mage.chat import BadAction, Content, action_text, canonical, content_of, re
 from mage.engine import Grow, Start
 from mage.trajectories.trajectory import (
     Entry,
-    Json,
     Made,
     Oddities,
     Spot,

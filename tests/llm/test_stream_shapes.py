@@ -49,7 +49,7 @@ _made = st.lists(
     st.tuples(st.sampled_from(["act", "actor", "look"]), st.dictionaries(st.sampled_from("pq"), _texts)),
     min_size=1,
     max_size=3,
-    unique_by=lambda call: json.dumps(call),
+    unique_by=json.dumps,
 )
 
 

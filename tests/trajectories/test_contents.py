@@ -49,7 +49,7 @@ def kept(found: Trajectory, key: str) -> list[Any]:
 )
 def test_what_the_agent_thought_stands_beside_its_step(said: dict[str, Json], steps: Steps) -> None:
     """Wherever its server has put it, and not in the step: nobody has acted by it."""
-    message = {"role": "assistant", **said, "tool_calls": [call("c", "open", '{"door":1}')]}
+    message: Json = {"role": "assistant", **said, "tool_calls": [call("c", "open", '{"door":1}')]}
     found = loaded([{"role": "user", "content": "Go."}, message, result("c", "It creaks.")], steps)
     assert found.commands[1:] == (Grow('open {"door":1}', "It creaks."),)
     assert kept(found, "thought") == ["Which door?"]
@@ -59,7 +59,7 @@ def test_what_the_agent_thought_stands_beside_its_step(said: dict[str, Json], st
 def test_what_the_agent_said_beside_its_calls_stands_beside_their_first_step() -> None:
     """Where a step is a call, the words are no step; they are kept as those of a live agent are."""
     calls = [call("c", "open", "{}"), call("d", "close", "{}")]
-    message = {"role": "assistant", "content": "Both.", "tool_calls": calls}
+    message: Json = {"role": "assistant", "content": "Both.", "tool_calls": calls}
     found = loaded([{"role": "user", "content": "Go."}, message, result("c", ""), result("d", "")], "tools")
     assert [meta.get("thought") for meta in found.metas] == [None, "Both.", None]
 
@@ -86,13 +86,9 @@ def test_an_image_is_a_mark_wherever_it_stands(place: str) -> None:
 
 def test_the_same_image_is_the_same_text() -> None:
     """However its part is spelled, so that runs that saw it merge."""
-    anthropic = {
-        "type": "image",
-        "source": {"type": "base64", "media_type": "image/png", "data": "QUJD" * 50},
-    }
-    one, other = [
-        loaded([{"role": "user", "content": [part]}, {"role": "assistant"}]) for part in (_IMAGE, anthropic)
-    ]
+    source: Json = {"type": "base64", "media_type": "image/png", "data": "QUJD" * 50}
+    parts: list[Json] = [_IMAGE, {"type": "image", "source": source}]
+    one, other = [loaded([{"role": "user", "content": [part]}, {"role": "assistant"}]) for part in parts]
     assert one.commands[0] == other.commands[0]
 
 
