@@ -262,9 +262,11 @@ class _Calls:
 
     def _at(self, index: int | None, key: str, name: str) -> _Call | None:
         """Return the call that a piece may belong to: by its index, by its id, or because it came last."""
+        named = self.by_id.get(key) if key else None
+        if named is not None and named.index == index and not named.is_closed:
+            return named  # where the server gives every call the same index
         if index in self.by_index:
             return self.by_index[index]
-        named = self.by_id.get(key) if key else None
         if index is not None and name:
             return None if named is None or named.is_closed else named
         return named or (self.found[-1] if self.found else None)

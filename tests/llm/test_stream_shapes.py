@@ -134,6 +134,15 @@ def test_two_equal_calls_with_ids_are_two() -> None:
     assert read([made]) == [("roll", {})] * 2
 
 
+@pytest.mark.parametrize("indices", [(0, 1), (0, 0), (None, None)], ids=["right", "one", "none"])
+def test_calls_whose_pieces_alternate_are_told_apart(indices: tuple[int | None, int | None]) -> None:
+    """By their indices, and by their ids where the indices do not tell."""
+    both = list(zip(indices, "ab", strict=True))
+    heads = [piece("act", '{"a":', index=index, id=key) for index, key in both]
+    tails = [piece(None, f'"{key}"}}', index=index, id=key) for index, key in both]
+    assert read([[each] for each in [*heads, *tails]]) == [("act", {"a": "a"}), ("act", {"a": "b"})]
+
+
 def test_the_first_id_stays() -> None:
     """The call keeps one id, whatever the later pieces have."""
     (call,) = calls([[piece("act", '{"a":', index=0, id="x1")], [piece(None, "1}", index=0, id="x2")]])
