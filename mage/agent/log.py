@@ -149,6 +149,7 @@ class Failure:
     detail: str
     usage: Usage
     retry_after: float | None = None
+    shorter_may_help: bool = False
 
 
 @final
@@ -392,7 +393,11 @@ def encode_failure(error: EffectError) -> dict[str, object]:
         "detail": error.detail,
         "usage": encode("usage", error.usage),
     }
-    return {"failed": said if error.retry_after is None else {**said, "retry_after": error.retry_after}}
+    if error.retry_after is not None:
+        said["retry_after"] = error.retry_after
+    if error.shorter_may_help:
+        said["shorter_may_help"] = True
+    return {"failed": said}
 
 
 def decode_failure(data: Mapping[str, object]) -> EffectError | None:
@@ -406,7 +411,13 @@ def decode_failure(data: Mapping[str, object]) -> EffectError | None:
     if len(data) > 1:
         raise BadRunLog("a run's log holds no 'failed' that can be read: something stands beside it")
     said: Failure = decode("failed", data["failed"])
-    return EffectError(said.fault, said.detail, retry_after=said.retry_after, usage=said.usage)
+    return EffectError(
+        said.fault,
+        said.detail,
+        retry_after=said.retry_after,
+        usage=said.usage,
+        shorter_may_help=said.shorter_may_help,
+    )
 
 
 def decode_policy(document: object) -> Policy:

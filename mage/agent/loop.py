@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
+from mage.chat import BESIDE
 from mage.effects import RESET, Act, Action, Decision, EffectError, Finish, LookInto, Metered, Observed, Then
 from mage.engine import Accept, Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, has_passed, is_due, question, relieve, tell_of_mark
-from mage.memory.journal import UNCERTAIN, observed_meta
+from mage.memory.journal import UNCERTAIN, observed_meta, with_parts
 from mage.memory.looking import look_as_asked
 from mage.memory.maintain import settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped
@@ -127,7 +128,7 @@ async def _open(run: Run) -> None:
         opening = run.opening
         owe(run, ROOT_STEP, opening.instructions)  # on every path, also on that of somebody who is faster
         if opening.text.strip():
-            await run.operate(Grow(RESET, opening.text), observed_meta(opening))
+            await run.operate(Grow(RESET, opening.text), with_parts(observed_meta(opening), opening))
         await tell_if_over(run, opening)
     await place_owed(run)
 
@@ -154,7 +155,7 @@ async def _decided(run: Run) -> Outcome | None:
 
 
 async def _no_decision(run: Run, error: EffectError) -> Outcome | None:
-    if error.fault == "overflow":
+    if error.fault == "overflow" or error.shorter_may_help:
         return await _too_long(run, error)
     if not error.unusable or run.unusable >= run.policy.max_unusable:
         return _failed(run, error)
@@ -335,9 +336,11 @@ async def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Outcom
         )
         return RunFailed("environment", error.fault, str(error), run.totals)
     called = {} if action.call is None else {"call": action.call}
+    called |= {BESIDE: action.beside} if action.beside else {}
     newest = run.state.tree.next_step
     try:
-        await run.operate(Grow(action.text, observed.text), {**meta, **called, **observed_meta(observed)})
+        kept = with_parts({**meta, **called, **observed_meta(observed)}, observed)
+        await run.operate(Grow(action.text, observed.text), kept)
     except Overtaken:
         await run.notice(
             "changed", "Your last action was performed, but is not in your history:", action.text

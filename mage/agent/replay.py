@@ -128,7 +128,7 @@ class _Session:
         self._next_policy = policy
         self._remembered = recorded.remembered
         self._remember = remember
-        self._tally = Tally(recorded.tally.counts, recorded.tally.effects)
+        self._tally = Tally(recorded.tally.counts, recorded.tally.effects, recorded.tally.beside)
         self.counts = self._tally.counts
         self.effects = self._tally.effects
         self.lasting = set(lasting_of(self.effects))
@@ -195,7 +195,8 @@ class _Session:
                 followed = True
         if cursor.live and cursor.peek() is None:  # else the program looked then, and saw nothing
             followed |= await self._look_around()
-        return Seen(self.state, self.policy, self.counts, self.news(), followed, self.effects)
+        beside = self._tally.beside
+        return Seen(self.state, self.policy, self.counts, self.news(), followed, self.effects, beside)
 
     async def _look_around(self) -> bool:
         """Take what has changed outside, and append it; tell whether other writers have given commands."""

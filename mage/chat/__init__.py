@@ -3,12 +3,13 @@
 No client of any interface is imported here, and nothing is sent: `mage.llm` and the hosts do that.
 """
 
+from mage.chat.beside import BESIDE, Form, thoughts_beside
+from mage.chat.finishes import finish_of, is_cut
 from mage.chat.grounding import unfounded
 from mage.chat.messages import (
     Assistant,
     AssistantReply,
     ChatMessage,
-    Form,
     NoReply,
     System,
     ToolCall,
@@ -18,6 +19,7 @@ from mage.chat.messages import (
     sendable,
     written,
 )
+from mage.chat.parts import PARTS, THOUGHT, Content, content_of, is_content
 from mage.chat.prompts import (
     ALL_PROMPTS,
     MODES,
@@ -63,16 +65,20 @@ from mage.effects.environment import is_strict
 __all__ = [
     "ACT",
     "ALL_PROMPTS",
+    "BESIDE",
     "COMPRESS",
     "FINISH",
     "LOOK",
     "MODES",
     "OWN_TOOLS",
+    "PARTS",
     "REVISE",
+    "THOUGHT",
     "Assistant",
     "AssistantReply",
     "BadAction",
     "ChatMessage",
+    "Content",
     "Form",
     "Mode",
     "NoReply",
@@ -86,8 +92,12 @@ __all__ = [
     "action_text",
     "canonical",
     "completed",
+    "content_of",
     "decide_messages",
     "declared",
+    "finish_of",
+    "is_content",
+    "is_cut",
     "is_strict",
     "judge_messages",
     "judge_prompt",
@@ -107,6 +117,7 @@ __all__ = [
     "summary_messages",
     "summary_prompt",
     "system_prompt",
+    "thoughts_beside",
     "unfounded",
     "verdict_schema",
     "verdict_schema_of",

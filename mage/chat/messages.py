@@ -8,12 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, assert_never, cast, final
+from typing import Any, Final, TypeAlias, assert_never, final
 
 import attrs
 
+from mage.chat.beside import (
+    Form,
+    call_beside,
+    fields_of_call,
+    fields_of_message,
+    follows,
+    items_before,
+    kept_beside,
+    message_beside,
+    thoughts_beside,
+    without_nulls,
+)
+from mage.chat.finishes import is_cut
+from mage.chat.parts import content_of, list_of, mapping_of, string_of, thought_of, transcript_of
 from mage.chat.tools import canonical
 from mage.engine.errors import MageError
 
@@ -43,20 +57,34 @@ class ToolCall:
         id: the id by which a result names the call.
         name: the tool's.
         arguments: JSON.
+        beside: what the provider put beside the call and wants back with it (`mage.chat.beside`); empty for nothing.
     """
 
     id: str
     name: str
     arguments: str
+    beside: str = attrs.field(default="", repr=False)
 
 
 @final
 @attrs.frozen
 class Assistant:
-    """A reply of the model: a text, or the call of a tool."""
+    """A reply of the model: a text, or the call of a tool.
+
+    Attributes:
+        text: the text.
+        call: the call; None for none.
+        further: the calls behind it in the same reply, in order.
+    """
 
     text: str = ""
     call: ToolCall | None = None
+    further: tuple[ToolCall, ...] = ()
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """All calls, in order."""
+        return () if self.call is None else (self.call, *self.further)
 
 
 @final
@@ -95,8 +123,27 @@ def merged(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
         yield User(waiting)
 
 
-Form: TypeAlias = Literal["chat", "responses", "anthropic"]
-"""An interface to a model: OpenAI's chat completions and Responses, Anthropic's Messages."""
+def together(steps: Iterable[tuple[ChatMessage, ...]]) -> Iterator[ChatMessage]:
+    """Yield the messages of steps, the calls of one reply as one message, and then their results.
+
+    Only where the provider has put something beside a call it matters which calls were one reply.
+    """
+    said: Assistant | None = None
+    results: list[ChatMessage] = []
+    for first, *behind in steps:
+        call = first.call if isinstance(first, Assistant) else None
+        if said is not None and call is not None and follows(call.beside):
+            said = attrs.evolve(said, further=(*said.further, call))
+            results.extend(behind)
+            continue
+        if said is not None:
+            yield from (said, *results)
+        said, results = (first, behind) if isinstance(first, Assistant) and call is not None else (None, [])
+        if said is None:
+            yield from (first, *behind)
+    if said is not None:
+        yield from (said, *results)
+
 
 # `Any` below: JSON that a client's SDK types in its own way; no client is imported here.
 
@@ -132,12 +179,22 @@ def _chat_message(message: ChatMessage) -> dict[str, Any]:
             return {"role": "tool", "tool_call_id": call, "content": sendable(text)}
         case Assistant(text, None):
             return {"role": "assistant", "content": sendable(text)}
-        case Assistant(text, ToolCall(key, name, arguments)):
-            function = {"name": name, "arguments": sendable(arguments)}
-            calls = [{"id": key, "type": "function", "function": function}]
-            return {"role": "assistant", "content": sendable(text) or None, "tool_calls": calls}
+        case Assistant(text, ToolCall() as first):
+            said: dict[str, Any] = {"role": "assistant", "content": sendable(text) or None}
+            fields = fields_of_message(first.beside, "chat")
+            thinking = list_of(fields.pop("content", None))
+            if thinking:
+                said["content"] = [*thinking, *([{"type": "text", "text": sendable(text)}] if text else [])]
+            return {**said, **fields, "tool_calls": [_chat_call_out(call) for call in message.calls]}
         case _:
             raise AssertionError(f"no message: {message}")
+
+
+def _chat_call_out(call: ToolCall) -> dict[str, Any]:
+    beside = fields_of_call(call.beside, "chat")
+    more = mapping_of(beside.pop("function", None))
+    function = {**more, "name": call.name, "arguments": sendable(call.arguments)}
+    return {**beside, "id": call.id, "type": "function", "function": function}
 
 
 def _as_responses(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
@@ -150,13 +207,13 @@ def _as_responses(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
                 items.append({"role": "user", "content": sendable(text)})
             case ToolResult(call, text):
                 items.append({"type": "function_call_output", "call_id": call, "output": sendable(text)})
-            case Assistant(text, called):
+            case Assistant(text):
                 if text:
                     items.append({"role": "assistant", "content": sendable(text)})
-                if called is not None:
-                    written_arguments = sendable(called.arguments)
+                for called in message.calls:
                     head = {"type": "function_call", "call_id": called.id, "name": called.name}
-                    items.append({**head, "arguments": written_arguments})
+                    items.extend(items_before(called.beside, "responses"))
+                    items.append({**head, "arguments": sendable(called.arguments)})
             case _:
                 assert_never(message)
     return items
@@ -182,11 +239,13 @@ def _anthropic_blocks(message: ChatMessage) -> tuple[str, list[dict[str, Any]]]:
             return "user", [{"type": "text", "text": sendable(text)}]
         case ToolResult(call, text):
             return "user", [{"type": "tool_result", "tool_use_id": call, "content": sendable(text)}]
-        case Assistant(text, called):
+        case Assistant(text):
             blocks: list[dict[str, Any]] = [{"type": "text", "text": sendable(text)}] if text else []
-            if called is not None:
-                arguments = json.loads(sendable(called.arguments))
-                blocks.append({"type": "tool_use", "id": called.id, "name": called.name, "input": arguments})
+            for called in message.calls:
+                use = {"type": "tool_use", "id": called.id, "name": called.name}
+                blocks.extend(items_before(called.beside, "anthropic"))
+                more = fields_of_call(called.beside, "anthropic")
+                blocks.append({**more, **use, "input": json.loads(sendable(called.arguments))})
             return "assistant", blocks
         case _:
             assert_never(message)
@@ -228,12 +287,17 @@ class AssistantReply:
     Attributes:
         text: its words; empty where it only called tools.
         calls: its calls, in order; arguments as the model wrote them.
-        is_cut: whether the provider says that the reply is not whole.
+        is_cut: whether the reply is not whole, by what the provider says: any reason to end that is not known as that
+            of a whole reply.
+        thought: what the model thought, where the provider gives it apart from its words.
+        parts: the images, sounds and files in it, by the digests in the marks that stand for them in `text`.
     """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     is_cut: bool = False
+    thought: str = attrs.field(default="", repr=False)
+    parts: Mapping[str, object] = attrs.field(factory=dict, repr=False, hash=False)
 
     @cached_property
     def digest(self) -> str:
@@ -255,23 +319,17 @@ def read_reply(reply: object) -> AssistantReply:
         raise NoReply(type(reply).__name__)
     choices, output, content = (document.get(name) for name in ("choices", "output", "content"))
     if isinstance(choices, list) and choices:
-        choice = _mapping(choices[0])
-        message, is_cut = _mapping(choice.get("message")), choice.get("finish_reason") in _CUT
+        choice = mapping_of(choices[0])
+        message, ended = mapping_of(choice.get("message")), choice.get("finish_reason")
     elif isinstance(output, list):
-        return _of_items(output, is_cut=document.get("status", "completed") not in ("completed", None))
+        return _of_items(output, "responses", document.get("status"))
     elif isinstance(content, list) and (document.get("type") == "message" or _has_blocks(content)):
-        return _of_items(content, is_cut=document.get("stop_reason") in _CUT)
+        return _of_items(content, "anthropic", document.get("stop_reason"))
     else:
-        message, is_cut = document, False
+        message, ended = document, None
     if message.get("role") != "assistant":
         raise NoReply(type(reply).__name__)
-    return _of_chat(message, is_cut=is_cut)
-
-
-_CUT: Final = ("length", "content_filter", "max_tokens", "model_context_window_exceeded", "pause_turn")
-"""How chat completions and Messages say that a reply is not whole."""
-_TEXTS: Final = {"text": "text", "output_text": "text", "refusal": "refusal"}
-"""The types of parts with a text, and the field that holds it."""
+    return _of_chat(message, ended)
 
 
 def _plain(reply: object) -> object:
@@ -280,74 +338,86 @@ def _plain(reply: object) -> object:
     return dump(mode="json") if callable(dump) else reply
 
 
-def _mapping(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-def _chat_call(called: Mapping[str, object]) -> ToolCall:
+def _chat_call(called: Mapping[str, object], beside: str) -> ToolCall:
     if called.get("type") == "custom":
-        return _call(called.get("id"), _mapping(called.get("custom")), "input")
-    return _call(called.get("id"), _mapping(called.get("function")), "arguments")
+        return _call(called.get("id"), mapping_of(called.get("custom")), "input", beside)
+    return _call(called.get("id"), mapping_of(called.get("function")), "arguments", beside)
 
 
 def _has_blocks(content: list[object]) -> bool:
     """Tell whether these are blocks of Anthropic's: in a history that a host keeps, a message names no type."""
-    return any(_mapping(part).get("type") == "tool_use" for part in content)
+    return any(mapping_of(part).get("type") == "tool_use" for part in content)
 
 
-def _of_chat(message: Mapping[str, object], *, is_cut: bool) -> AssistantReply:
-    called = [_mapping(each) for each in _list(message.get("tool_calls"))]
-    calls = [_chat_call(each) for each in called]
+def _of_chat(message: Mapping[str, object], ended: object) -> AssistantReply:
+    called = [mapping_of(each) for each in list_of(message.get("tool_calls"))]
+    beside = chat_beside(message, called)
+    calls = [_chat_call(each, kept) for each, kept in zip(called, beside, strict=True)]
     if message.get("function_call") is not None:  # the older form, with one call
-        calls.append(_call("", _mapping(message["function_call"]), "arguments"))
-    said = [*_texts(message.get("content")), _text(message.get("refusal"))]
-    return AssistantReply("\n".join(filter(None, said)), tuple(calls), is_cut)
+        calls.append(_call("", mapping_of(message["function_call"]), "arguments"))
+    content = content_of(message.get("content"), others=lambda _: "")
+    audio = content_of(
+        None if message.get("audio") is None else [{"type": "audio", "audio": message["audio"]}]
+    )
+    spoken = [transcript_of(message.get("audio"))]
+    text = "\n".join(filter(None, [*content.texts, string_of(message.get("refusal")), *spoken]))
+    thought = "\n".join(filter(None, [thoughts_beside(message), *content.thoughts]))
+    return AssistantReply(text, tuple(calls), is_cut(ended), thought, {**content.parts, **audio.parts})
 
 
-def _of_items(items: Iterable[object], *, is_cut: bool) -> AssistantReply:
-    """Read the items of a response, or the blocks of a message; thoughts are left out."""
+def chat_beside(message: Mapping[str, object], calls: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return what stands beside each call of a chat message (`ToolCall.beside`)."""
+    first = {"message": message_beside(message)}
+    found = [{**({} if place else first), "call": call_beside(call)} for place, call in enumerate(calls)]
+    return kept_beside("chat", found)
+
+
+def _of_items(items: Iterable[object], form: Form, ended: object) -> AssistantReply:
+    """Read the items of a response, or the blocks of a message."""
     texts: list[str] = []
+    thoughts: list[str] = []
+    parts: dict[str, object] = {}
     calls: list[ToolCall] = []
-    for found in map(_mapping, items):
-        match found.get("type"):
-            case "function_call":
-                calls.append(_call(found.get("call_id"), found, "arguments"))
-            case str(kind) if (
-                kind.endswith("_call") and "call_id" in found
-            ):  # custom, shell and computer calls
-                field = "input" if "input" in found else "action"
-                calls.append(_call(found["call_id"], {"name": kind, **found}, field))
-            case "tool_use":
-                calls.append(_call(found.get("id"), found, "input"))
-            case "message":
-                texts.extend(_texts(found.get("content")))
-            case _:
-                texts.extend(_texts([found]))
-    return AssistantReply("\n".join(filter(None, texts)), tuple(calls), is_cut)
+    beside: list[Mapping[str, object]] = []
+    before: list[object] = []
+    for found in map(mapping_of, items):
+        called = _called(found)
+        if called is not None:
+            calls.append(called)
+            beside.append({"before": before, "call": call_beside(found) if form == "anthropic" else {}})
+            before = []
+        elif thought_of(found) is not None:
+            thoughts.append(thought_of(found) or "")
+            before.append(without_nulls(found))
+        else:
+            said = found.get("content") if found.get("type") == "message" else [found]
+            content = content_of(said, others=lambda _: "")
+            texts.extend(content.texts)
+            parts.update(content.parts)
+    kept = kept_beside(form, beside)
+    dressed = [attrs.evolve(call, beside=each) for call, each in zip(calls, kept, strict=True)]
+    text, thought = "\n".join(filter(None, texts)), "\n".join(filter(None, thoughts))
+    return AssistantReply(text, tuple(dressed), is_cut(ended), thought, parts)
 
 
-def _texts(content: object) -> Iterator[str]:
-    if isinstance(content, str):
-        yield content
-    for part in map(_mapping, _list(content)):
-        field = _TEXTS.get(_text(part.get("type")))
-        if field is not None:
-            yield _text(part.get(field))
+def _called(found: Mapping[str, object]) -> ToolCall | None:
+    """Return the call that an item or a block is, None where it is none."""
+    match found.get("type"):
+        case "function_call":
+            return _call(found.get("call_id"), found, "arguments")
+        case str(kind) if kind.endswith("_call") and "call_id" in found:  # custom, shell and computer calls
+            return _call(found["call_id"], {"name": kind, **found}, "input" if "input" in found else "action")
+        case "tool_use":
+            return _call(found.get("id"), found, "input")
+        case _:
+            return None
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _call(key: object, called: Mapping[str, object], field: str) -> ToolCall:
+def _call(key: object, called: Mapping[str, object], field: str, beside: str = "") -> ToolCall:
     arguments = called.get(field)
     if not isinstance(arguments, str):
         try:
             arguments = json.dumps({} if arguments is None else arguments)
         except (TypeError, ValueError, RecursionError):  # nested too deeply, a number too long, no JSON
             arguments = "(arguments that JSON cannot say)"
-    return ToolCall(_text(key), _text(called.get("name")), arguments)
+    return ToolCall(string_of(key), string_of(called.get("name")), arguments, beside)

@@ -45,7 +45,17 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 
 from mage.chat.grounding import unfounded
-from mage.chat.messages import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged, written
+from mage.chat.messages import (
+    Assistant,
+    ChatMessage,
+    System,
+    ToolCall,
+    ToolResult,
+    User,
+    merged,
+    together,
+    written,
+)
 from mage.chat.tools import ACT, LOOK, BadAction, canonical, offered, parse_action
 from mage.effects import (
     ChapterRequest,
@@ -359,13 +369,16 @@ def state_messages(
     Cost: O(size of S + notices).
     """
     shown = request.shown
-    done = [_as_block(step) if steps == "text" else _as_made(step) for step in shown.raw]
+    beside = request.beside
+    done = [
+        _as_block(step) if steps == "text" else _as_made(step, beside.get(step.id, "")) for step in shown.raw
+    ]
     return tuple(
         merged(
             [
                 User(f"{MEMORY.text}\n\n"),
                 _user(head_of(shown)),
-                *[message for pair in done for message in pair],
+                *together(done),
                 *_looked(request, "tools" if steps == "calls" else None),
                 _user(hints_of(shown.hints, caps)),
                 _user(_now(request)),
@@ -378,11 +391,11 @@ def _as_block(step: Step) -> tuple[ChatMessage, ...]:
     return (_user(step_of(step.action, step.observation)),)
 
 
-def _as_made(step: Step) -> tuple[ChatMessage, ...]:
+def _as_made(step: Step, beside: str) -> tuple[ChatMessage, ...]:
     """Return a step as the call that it was, or as text where it was none."""
     try:
         name, arguments = parse_action(step.action)
-        call = ToolCall(call_id(step.id), name, canonical(arguments))
+        call = ToolCall(call_id(step.id), name, canonical(arguments), beside)
     except (BadAction, ValueError):  # a text, or a number that JSON cannot say
         return _as_block(step)
     return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
@@ -391,12 +404,12 @@ def _as_made(step: Step) -> tuple[ChatMessage, ...]:
 def sent_as(mode: Mode, tools: Iterable[Tool] = ()) -> Callable[[str, str], tuple[Block, ...]]:
     """Return the function that says as which blocks a step is sent to a model, for counting tokens; see `Meter`."""
     names = frozenset(tool.name for tool in tools)
-    return lambda action, observation: _as_sent(_IN_MODE[mode](_unplaced(action, observation), names))
+    return lambda action, observation: _as_sent(_IN_MODE[mode](_unplaced(action, observation), names, ""))
 
 
 def made_as(steps: Steps) -> Callable[[str, str], tuple[Block, ...]]:
     """Return the same for a host: its steps are sent as text, or as the calls that they were."""
-    return step_of if steps == "text" else lambda *made: _as_sent(_as_made(_unplaced(*made)))
+    return step_of if steps == "text" else lambda *made: _as_sent(_as_made(_unplaced(*made), ""))
 
 
 def _unplaced(action: str, observation: str) -> Step:
@@ -411,7 +424,8 @@ def _as_sent(messages: Iterable[ChatMessage]) -> tuple[Block, ...]:
     )
 
 
-_AsDone: TypeAlias = Callable[[Step, frozenset[str]], tuple[ChatMessage, ChatMessage]]
+_AsDone: TypeAlias = Callable[[Step, frozenset[str], str], tuple[ChatMessage, ChatMessage]]
+"""How a mode shows a step: from the step, the names of the tools, and what its provider put beside its call."""
 
 
 def _messages(
@@ -420,8 +434,7 @@ def _messages(
     shown, as_done = request.shown, _IN_MODE[mode]
     yield System(system.text)
     yield _user(head_of(shown))
-    for step in shown.raw:
-        yield from as_done(step, names)
+    yield from together(as_done(step, names, request.beside.get(step.id, "")) for step in shown.raw)
     yield from _looked(request, mode)
     yield _user(hints_of(shown.hints, caps))
     yield _user(_now(request))
@@ -528,15 +541,15 @@ def _user(blocks: Iterable[Block]) -> User:
     return User("".join([block.text for block in blocks]))
 
 
-def _as_call(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+def _as_call(step: Step, names: frozenset[str], beside: str) -> tuple[ChatMessage, ChatMessage]:
     """Return a step as the call of a tool and its result. The call's id follows from the step's (D15)."""
     name, arguments = _call_of(step.action, names)
-    call = ToolCall(call_id(step.id), name, canonical(arguments))
+    call = ToolCall(call_id(step.id), name, canonical(arguments), beside)
     return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
 
 
 def call_id(step: StepId) -> str:
-    """Return the id of the call of a step: nine letters and digits, which suits every provider."""
+    """Return the id of the call of a step: nine letters and digits, as Mistral wants them, and other providers take."""
     return f"s{step:08d}"
 
 
@@ -553,14 +566,15 @@ def _call_of(action: str, names: frozenset[str]) -> tuple[str, dict[str, JsonVal
     return ACT.name, {"action": action}
 
 
-def _as_text(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+def _as_text(step: Step, names: frozenset[str], beside: str) -> tuple[ChatMessage, ChatMessage]:
     """Return a step as the plain-text mode writes it."""
-    del names
+    del names, beside
     return Assistant(f"Action[{step.action}]"), _user(iter([observation_of(step.observation)]))
 
 
-def _as_json(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+def _as_json(step: Step, names: frozenset[str], beside: str) -> tuple[ChatMessage, ChatMessage]:
     """Return a step as the JSON mode writes it, without the thought."""
+    del beside
     name, arguments = _call_of(step.action, names)
     move = canonical({"move": {"name": name, "arguments": arguments}})
     return Assistant(move), _user(iter([observation_of(step.observation)]))

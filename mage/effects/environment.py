@@ -122,6 +122,8 @@ class Observed:
         over: whether the environment takes no more actions (a game that is won or lost).
         instructions: instructions from here on, as of a next subtask; pinned at the new step (D17).
         effect: the effect of the action; None if the environment does not say.
+        parts: images, sounds and files, as parts of a message, by the digests in the marks that stand for them in
+            `text` (`mage.chat.content_of`). They are kept in the meta of the step, and not shown.
     """
 
     text: str = attrs.field(validator=instance_of(str))
@@ -130,6 +132,10 @@ class Observed:
         default=(), validator=deep_iterable(instance_of(str), instance_of(tuple))
     )
     effect: ActionEffect | None = attrs.field(default=None, validator=optional(instance_of(ACTION_EFFECTS)))
+    # Any: JSON, which the journal of a run holds
+    parts: dict[str, Any] = attrs.field(
+        factory=dict, validator=instance_of(dict), repr=lambda parts: f"<{len(parts)} parts>", hash=False
+    )
 
 
 # -- what an agent's program asks of its environment ---------------------------------------------------

@@ -7,7 +7,7 @@ effect without an answer.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar, final, get_args, runtime_checkable
 
 import attrs
@@ -158,12 +158,15 @@ class EffectError(MageError):
         detail: one line for people and for the model; no key, no prompt.
         retry_after: seconds after which the provider wants to be asked again; None where it named none.
         usage: the tokens of the calls that failed.
+        shorter_may_help: whether a shorter prompt is worth one try: the provider takes no such request, and its words
+            do not say that the prompt is too long.
     """
 
     fault: EffectFault
     detail: str
     retry_after: float | None = None
     usage: Usage = attrs.field(default=None, converter=_spent)
+    shorter_may_help: bool = False
 
     @property
     def unusable(self) -> bool:
@@ -264,6 +267,7 @@ class Decide:
         manual: the environment's words on itself and its actions.
         more: how many further targets of `Revise` there are, inside the lines of C.
         looked: what the model's last turn has looked into.
+        beside: by step, what the provider put beside its call (`Action.beside`), for models that are shown calls.
     """
 
     shown: ExecutionState
@@ -275,6 +279,7 @@ class Decide:
     manual: str = ""
     more: int = 0
     looked: Looked | None = None
+    beside: Mapping[StepId, str] = attrs.field(factory=dict, repr=False, hash=False)
 
 
 @final
@@ -285,10 +290,13 @@ class Action:
     Attributes:
         text: the action of the step.
         call: the id of this call in the model's interface; kept beside the step (D15).
+        beside: what the provider put beside the call, as JSON; it goes back while the step is shown as a call. Kept
+            beside the step, too (`mage.chat.beside`).
     """
 
     text: str = attrs.field(validator=instance_of(str))
     call: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
+    beside: str = attrs.field(default="", validator=instance_of(str), repr=False)
 
 
 @final

@@ -25,7 +25,7 @@ except ModuleNotFoundError as _missing:
         "mage.integrations.langchain needs its extra: pip install 'mage-state[langchain]'", name=_missing.name
     ) from None
 
-from mage.chat import AssistantReply, ToolCall, ToolResult, canonical
+from mage.chat import AssistantReply, ToolCall, ToolResult, canonical, content_of, is_cut
 from mage.effects import Tool
 from mage.memory import AsyncMemory, Memory
 from mage.memory.exchange import OWN
@@ -160,18 +160,18 @@ def _name(stands: Stands | None) -> str:
 def _parts(messages: Iterable[AnyMessage]) -> Iterator[str | AssistantReply | ToolResult]:
     for message in messages:
         if isinstance(message, HumanMessage):
-            yield str(message.text)
+            yield content_of(message.content).text
         elif isinstance(message, AIMessage):
             yield _reply(message)
         elif isinstance(message, ToolMessage) and message.artifact != _BARRED:
-            yield ToolResult(message.tool_call_id, str(message.text) or str(message.content))
+            yield ToolResult(message.tool_call_id, content_of(message.content).text)
 
 
 def _reply(message: AIMessage) -> AssistantReply:
     made = [ToolCall(call["id"] or "", call["name"], canonical(call["args"])) for call in message.tool_calls]
     bad = [ToolCall(no["id"] or "", no["name"] or "", no["args"] or "") for no in message.invalid_tool_calls]
     why = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
-    return AssistantReply(str(message.text), (*made, *bad), why in ("length", "max_tokens"))
+    return AssistantReply(str(message.text), (*made, *bad), is_cut(why))
 
 
 def _answer(response: Response) -> AssistantReply | None:

@@ -22,7 +22,7 @@ except ModuleNotFoundError as _missing:
         name=_missing.name,
     ) from None
 
-from mage.chat import AssistantReply, ToolResult, canonical, read_reply
+from mage.chat import AssistantReply, ToolResult, content_of, read_reply
 from mage.chat.prompts import MEMORY
 from mage.effects import Tool
 from mage.memory import AsyncMemory
@@ -129,19 +129,10 @@ def _parts(items: Iterable[Item]) -> Iterator[str | AssistantReply | ToolResult]
         if any(part.get("type") != "reasoning" for part in said):
             yield read_reply({"output": said})
         said = []
-        text = _text(item.get("content") if ours else item.get("output"))
+        text = content_of(item.get("content") if ours else item.get("output")).text
         if not ours:
             yield ToolResult(item["call_id"], text)
         elif not text.startswith(MEMORY.text):  # S, which this session gave at the beginning of the run
             yield text
     if any(part.get("type") != "reasoning" for part in said):
         yield read_reply({"output": said})
-
-
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = (
-        [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    )
-    return "\n".join(filter(None, parts)) or canonical(content)

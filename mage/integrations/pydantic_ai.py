@@ -33,7 +33,7 @@ except ModuleNotFoundError as _missing:
         name=_missing.name,
     ) from None
 
-from mage.chat import AssistantReply, ToolCall, ToolResult
+from mage.chat import AssistantReply, ToolCall, ToolResult, is_cut
 from mage.effects import Tool as Declared
 from mage.memory import AsyncMemory
 from mage.memory.exchange import own_beside
@@ -173,7 +173,7 @@ def _reply(response: ModelResponse, outputs: Sequence[str]) -> AssistantReply:
         for part in response.parts
         if isinstance(part, ToolCallPart) and part.tool_name not in outputs
     ]
-    return AssistantReply("\n".join(filter(None, texts)), tuple(calls), response.finish_reason == "length")
+    return AssistantReply("\n".join(filter(None, texts)), tuple(calls), is_cut(response.finish_reason))
 
 
 def _beside(history: Sequence[ModelMessage], asked: ModelRequestParameters) -> list[object]:

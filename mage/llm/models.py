@@ -246,7 +246,7 @@ async def _insist(
         prompt: the hash of the wording.
 
     Raises:
-        EffectError: the call failed, or no reply could be used: that of the last reply.
+        EffectError: the call failed, no reply could be used (that of the last reply), or the prompt is too long.
     """
     spent = Usage(calls=0)
     wrong = ""
@@ -264,7 +264,9 @@ async def _insist(
         try:
             return Metered(read(reply), spent, reply.model or model, prompt)
         except EffectError as error:
-            if not left:
+            if (
+                not left or not error.unusable
+            ):  # where the model's context is at its end, a repetition does not help
                 raise _charged(error, spent) from None
             wrong = error.detail
 

@@ -1,7 +1,8 @@
 """Replies read into decisions and verdicts: any reply is one of these, or an `EffectError` with its fault.
 
 refusal         the model refuses, or a filter has cut it off
-truncated       it stopped for length, or broke off
+truncated       it stopped for length, or broke off, or for a reason that is not known (`mage.chat.finishes`)
+overflow        the model's context is at its end
 empty           the reply holds nothing but white space
 not_json        JSON was asked for
 wrong_schema    it is not as was asked for: missing, of another type, no call where one was due
@@ -34,6 +35,7 @@ from mage.chat import (
     ToolCall,
     action_text,
     completed,
+    finish_of,
     looking,
     misfit,
     read_arguments,
@@ -42,15 +44,15 @@ from mage.effects import Action, Decision, EffectError, EffectFault, Finish, Jso
 from mage.engine import Compress, Failed, Passed, Revise, StepId, Verdict
 from mage.llm.completions import Reply
 
-_CUT: Final = frozenset({"length", "max_tokens", "max_length", "model_length"})
-_FILTERED: Final = frozenset(
-    {"content_filter", "safety", "recitation", "prohibited_content", "blocklist", "refusal"}
+_THINKS: Final = re.compile(r"<(think|thinking|thought)>", re.IGNORECASE)
+_THOUGHT: Final = re.compile(r"<(/?)(think|thinking|thought)>", re.IGNORECASE)
+_ALONE: Final = re.compile(
+    r"(?:^[ \t]{0,8}</(?:think|thinking|thought)>[ \t]{0,8}$|</(?:think|thinking|thought)>[ \t]{0,8}\n[ \t]{0,8}\n)",
+    re.IGNORECASE | re.MULTILINE,
 )
-_BROKEN: Final = frozenset(
-    {"error", "abort", "aborted", "canceled", "cancelled", "insufficient_system_resource"}
-)
-"""Words in which servers say that a reply is not whole; there are many for one that is."""
-_THOUGHT_ENDS: Final = "</think>"
+"""The end of thinking that began in the prompt: a line of its own, or the end of a paragraph."""
+_FENCE: Final = "```"
+_QUOTES: Final = frozenset("\"'`")
 _OPENED: Final = re.compile(r'\{[ \t\n\r]*+["}]')
 """How a JSON object begins, and how a brace of LaTeX or of a program mostly does not."""
 _TRIES: Final = 200
@@ -79,22 +81,93 @@ _BOUNDARY: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*\Z")
 
 
 def _whole(reply: Reply) -> tuple[str, str]:
-    """Return the visible thoughts and the words of a reply that is whole.
+    """Return what the model thought and what it said in a reply that is whole.
 
-    Servers that do not split off the thinking of a reasoning model leave it in the content, the opening tag
-    sometimes in the prompt.
+    Raises:
+        EffectError: the reply is refused, cut or broken off, or the model's context is at its end.
     """
-    finish = None if reply.finish is None else reply.finish.casefold()
-    if reply.refusal or finish in _FILTERED:
+    finish = finish_of(reply.finish)
+    if reply.refusal or finish == "refusal":
         raise EffectError("refusal", "the model refused to answer, or a filter cut it off")
-    if finish is None or finish in _BROKEN:
-        raise EffectError("truncated", "the reply broke off before its end")
-    if finish in _CUT:
-        raise EffectError("truncated", "the reply is longer than it may be; be shorter")
-    thought, ended, said = reply.text.rpartition(_THOUGHT_ENDS)
-    if not ended and said.lstrip().startswith("<think>"):
+    if finish == "overflow":
+        raise EffectError("overflow", "the prompt and the reply do not fit into the model's context")
+    if finish != "whole":
+        raise EffectError("truncated", _why_cut(reply.finish))
+    thought, said = parted(reply.text, is_split=bool(reply.aside.strip()))
+    return "\n".join(filter(None, [reply.aside.strip(), thought])), said
+
+
+def _why_cut(finish: str | None) -> str:
+    """Return in words why a reply is not whole, with the server's word: it may be one that mage does not know."""
+    if finish is None or not re.fullmatch(r"[\w .:-]{1,40}", finish):
+        return "the reply broke off before its end"
+    if "len" in finish.casefold() or "max" in finish.casefold():
+        return "the reply is longer than it may be; be shorter"
+    return f"the reply broke off before its end ({finish})"
+
+
+def parted(text: str, *, is_split: bool = False) -> tuple[str, str]:
+    """Return what of a text is thinking, and the rest. Cost: O(length).
+
+    Servers that do not split off the thinking of a reasoning model leave it at the beginning of the content, the
+    opening tag sometimes in the prompt. A tag anywhere else is text: in a string, in code, in an action, in JSON.
+
+    Args:
+        text: the content of a reply.
+        is_split: whether the server has split thinking off already, so that no closing tag ends any.
+
+    Raises:
+        EffectError: the text ends within its thinking.
+    """
+    thoughts: list[str] = []
+    said = text.strip()
+    while (opened := _THINKS.match(said)) is not None:
+        end = _end_of_thinking(said, opened.end(), opened[1])
+        thoughts.append(said[opened.end() : end.start()].strip())
+        said = said[end.end() :].strip()
+    if not thoughts and not is_split and (closed := _closing_tag(said)) is not None:
+        thoughts.append(said[: closed.start()].strip())
+        said = said[closed.end() :].strip()
+    return "\n".join(filter(None, thoughts)), said
+
+
+def _end_of_thinking(text: str, start: int, name: str) -> re.Match[str]:
+    """Return the tag that ends the thinking that was opened before `start`: the first that is not quoted, or the last."""
+    depth, quoted = 1, None
+    for tag in _THOUGHT.finditer(text, start):
+        if tag[2].casefold() != name.casefold():
+            continue
+        if text[tag.start() - 1] in _QUOTES and text[tag.end() : tag.end() + 1] in _QUOTES:
+            quoted = tag if tag[1] else quoted
+            continue
+        depth += -1 if tag[1] else 1
+        if depth == 0:
+            return tag
+        quoted = tag if tag[1] else quoted
+    if quoted is None:
         raise EffectError("truncated", "the reply ends within its thinking")
-    return thought.strip().removeprefix("<think>").strip(), said.strip()
+    return quoted
+
+
+def _closing_tag(text: str) -> re.Match[str] | None:
+    """Return the tag that ends thinking without an opening tag, None where there is none.
+
+    What stands before it must be able to end there: no code and no move is open, and no tag was opened in it.
+    """
+    found = _ALONE.search(text)
+    if found is None:
+        return None
+    before = text[: found.start()]
+    if before.count(_FENCE) % 2 or _THINKS.search(before) is not None:
+        return None
+    moved = _ON_A_LINE.search(before)
+    if (
+        moved is not None
+        and _closing(before, moved.end())[0] is None
+        and _closing(text, moved.end())[0] is not None
+    ):
+        return None
+    return found
 
 
 def read_text(reply: Reply) -> str:
@@ -125,7 +198,7 @@ def decide_by_calls(reply: Reply, tools: Sequence[Tool]) -> Decision:
 
 def _decision(calls: Sequence[ToolCall], tools: Sequence[Tool], thought: str) -> Decision:
     by_name = {tool.name: tool for tool in tools}
-    moves = [_move(call.name, _arguments(call), by_name, call.id or None) for call in calls]
+    moves = [_move(call.name, _arguments(call), by_name, call) for call in calls]
     actions = tuple(move for move in moves if isinstance(move, Action))
     own = [move for move in moves if not isinstance(move, Action)]
     if len(own) > 1:
@@ -136,7 +209,7 @@ def _decision(calls: Sequence[ToolCall], tools: Sequence[Tool], thought: str) ->
 
 
 def _move(
-    name: str, arguments: JsonValue, tools: Mapping[str, Tool], call: str | None = None
+    name: str, arguments: JsonValue, tools: Mapping[str, Tool], call: ToolCall | None = None
 ) -> Action | Then:
     tool = tools.get(name)
     if tool is None:
@@ -148,7 +221,10 @@ def _move(
         raise EffectError("wrong_schema", wrong)
     fitting = cast("Mapping[str, JsonValue]", arguments)
     own = _own(tool, fitting)
-    return Action(_action(tool, fitting), call) if own is None else own
+    if own is not None:
+        return own
+    action = _action(tool, fitting)
+    return Action(action) if call is None else Action(action, call.id or None, call.beside)
 
 
 def _arguments(call: ToolCall) -> dict[str, JsonValue]:

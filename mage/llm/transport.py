@@ -32,14 +32,11 @@ from mage.engine import UnknownName
 from mage.llm.completions import (
     Call,
     NotEnforced,
-    ProviderError,
     Reply,
-    effect_error,
-    has_ended,
     read_json_completion,
-    read_streamed_completion,
-    transport_error,
 )
+from mage.llm.faults import ProviderError, effect_error, transport_error
+from mage.llm.streams import has_ended, read_streamed_completion
 from mage.llm.wire import one_call
 from mage.tokens import TokenCounter, default_counter
 
@@ -147,7 +144,7 @@ class Line(Generic[Client]):
             case EffectError():
                 raise came
             case ProviderError():
-                error = effect_error(secrets.out_of(came), call, model=self.model)
+                error = effect_error(secrets.out_of(came), call.messages, model=self.model)
                 if call.schema is not None and came.status in _SCHEMA_REJECTED and error.fault != "overflow":
                     raise NotEnforced(error)
                 raise error
@@ -265,9 +262,9 @@ def _sent(call: Call) -> Iterator[str]:
     """Yield the texts of a call."""
     for message in call.messages:
         yield message.text
-        if isinstance(message, Assistant) and message.call is not None:
-            yield message.call.name
-            yield message.call.arguments
+        if isinstance(message, Assistant):
+            for each in message.calls:
+                yield from (each.name, each.arguments, each.beside)
     for tool in call.tools:
         yield canonical(attrs.asdict(tool, recurse=False))
     if call.schema is not None:
@@ -303,13 +300,14 @@ class Secrets:
         """Return a server's answer with `***` for each secret in any of its texts. Cost: O(length)."""
         if isinstance(came, ProviderError):
             return attrs.evolve(came, code=self.hidden(came.code), message=self.hidden(came.message))
-        calls = [ToolCall(*map(self.hidden, (call.id, call.name, call.arguments))) for call in came.calls]
+        calls = [ToolCall(*map(self.hidden, attrs.astuple(call))) for call in came.calls]
         return attrs.evolve(
             came,
             text=self.hidden(came.text),
             calls=tuple(calls),
             refusal=self.hidden(came.refusal),
             finish=None if came.finish is None else self.hidden(came.finish),
+            aside=self.hidden(came.aside),
             model=self.hidden(came.model),
         )
 

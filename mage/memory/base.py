@@ -154,7 +154,15 @@ class MemoryBase(Generic[S]):
             self._run.resumed_from = None if begins == len(entries) else before
         self._tally.add_all(entries[begins:], before)
         self._head, self._state = self._session.head, self._session.phase
-        return Seen(self._state, self._policy, self._tally.counts, (), followed, self._tally.effects)
+        return Seen(
+            self._state,
+            self._policy,
+            self._tally.counts,
+            (),
+            followed,
+            self._tally.effects,
+            self._tally.beside,
+        )
 
     def _commands(self, asked: Operate) -> tuple[Operation, ...]:
         accept = asked.despite and isinstance(self._session.phase, Rejected)

@@ -83,6 +83,7 @@ def question(run: Run, shown: ExecutionState) -> Decide:
         None if left is None else max(0, left),
         more=len(legal) - len(named),
         looked=run.looked,
+        beside={step.id: run.beside[step.id] for step in shown.raw if step.id in run.beside},
     )
 
 

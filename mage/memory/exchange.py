@@ -17,15 +17,20 @@ from typing import Any, Final, TypeAlias, TypeVar, cast, final
 import attrs
 
 from mage.chat import (
+    BESIDE,
     COMPRESS,
     LOOK,
+    PARTS,
     REVISE,
+    THOUGHT,
     AssistantReply,
     BadAction,
     ToolCall,
     action_text,
     canonical,
     completed,
+    content_of,
+    is_content,
     looking,
     misfit,
     read_arguments,
@@ -36,7 +41,7 @@ from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
 from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
-from mage.memory.journal import CALL, REPLY, Tally, observed_meta
+from mage.memory.journal import CALL, REPLY, Tally, observed_meta, with_parts
 from mage.memory.looking import look_as_asked, look_into
 from mage.memory.maintain import settle
 from mage.memory.notices import told_once
@@ -245,7 +250,8 @@ class Take:
             forget_told(run, self.told.pop())
         held: list[str] = []
         unread: list[str] = []
-        fresh = list(self._fresh())
+        new = list(self._fresh())
+        fresh = await self._done_of(run, new) if self.reply.is_cut else new
         steps = [(place, call) for place, call in fresh if not self._is_own(call)]
         stopped, failure = await relieved(run, self._coming(run, steps)) if steps else (None, None)
         if failure is not None and self.results is None:  # nothing is performed yet
@@ -258,7 +264,7 @@ class Take:
             await run.notice("unusable", told, *unread)
         await self._own(run, [(place, call) for place, call in fresh if self._is_own(call)], held)
         self.recorded.update(place for place, _ in fresh)
-        if was_shown and self.reply.calls and not fresh:  # some servers number the calls of each reply alike
+        if was_shown and self.reply.calls and not new:  # some servers number the calls of each reply alike
             told = "Your last reply was the one before once more, with the ids of its calls: nothing was done again."
             await run.notice("refused", told)
         return Taken(await self._finishes(run), self.reply.text)
@@ -271,6 +277,16 @@ class Take:
         return sum(
             run.meter.step(_action(call), observed.text) for call, observed in came if observed is not None
         )
+
+    async def _done_of(self, run: Run, new: Sequence[tuple[int, ToolCall]]) -> list[tuple[int, ToolCall]]:
+        """Return those calls of a reply that was cut off that the host has carried out; the model is told of the rest."""
+        results = self.results or ()
+        done = [(place, call) for place, call in new if place < len(results) and results[place] is not None]
+        undone = [call.name for place, call in new if (place, call) not in done]
+        if undone:
+            told = "Your last reply was cut off, so nothing more of it was done. Be shorter. Not done:"
+            await run.notice("unusable", told, *undone)
+        return done
 
     def _is_own(self, call: ToolCall) -> bool:
         return any(own.name == call.name for own in self.own)
@@ -336,8 +352,10 @@ class Take:
 
     def _meta(self, call: ToolCall) -> Meta:
         first = self.tally.reply != self.reply.digest
-        thought = {"thought": self.reply.text} if first and self.reply.text else {}
-        return {**thought, REPLY: self.reply.digest, CALL: call.id}
+        said = "\n".join(filter(None, [self.reply.thought, self.reply.text]))
+        found = {THOUGHT: said, PARTS: dict(self.reply.parts)} if first else {}
+        kept = {name: value for name, value in {**found, BESIDE: call.beside}.items() if value}
+        return {**kept, REPLY: self.reply.digest, CALL: call.id}
 
     async def _own(self, run: Run, own: Sequence[tuple[int, ToolCall]], held: Sequence[str]) -> None:
         """Do the one thing that a model may do to its own state in a reply; not after something that was not done.
@@ -437,7 +455,8 @@ async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:
     for _ in range(_TRIES):
         failed, before = run.state, run.state.tree.next_step
         try:
-            await run.operate(Grow(action, observed.text), {**meta, **observed_meta(observed)}, despite=True)
+            kept = with_parts({**meta, **observed_meta(observed)}, observed)
+            await run.operate(Grow(action, observed.text), kept, despite=True)
         except Overtaken:
             await look(run)
             continue
@@ -487,10 +506,13 @@ def observed_in(result: object, effect: ActionEffect | None = None) -> Observed:
     """Return what a host says came back.
 
     Raises:
-        TypeError: it is neither a text, nor JSON, nor an `Observed`.
+        TypeError: it is neither a text, nor JSON, nor parts of a message, nor an `Observed`.
     """
     if isinstance(result, Observed):
         return result if effect is None else attrs.evolve(result, effect=effect)
+    if is_content(result):
+        content = content_of(result)
+        return Observed(content.text, effect=effect, parts=dict(content.parts))
     if isinstance(result, bool | int | float | list | dict):
         return Observed(canonical(result), effect=effect)
     if not isinstance(result, str):

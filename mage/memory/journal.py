@@ -12,6 +12,7 @@ from typing import Final, final
 
 import attrs
 
+from mage.chat import BESIDE, PARTS
 from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Observed, Reversible
 from mage.engine import Command, Grow, Instruct, Retext, Revise, State, StepId, SummaryId, apply
 from mage.engine.errors import MageError
@@ -54,7 +55,7 @@ class BadEffect(MageError, ValueError):
 
 
 def observed_meta(observed: Observed) -> dict[str, object]:
-    """Return the meta of the step for an observation: all of it but the text, which is the step's own."""
+    """Return the meta of the step for an observation: all of it but the text, which is the step's own, and the parts."""
     said: dict[str, object] = {}
     if observed.text == UNCERTAIN:
         said["uncertain"] = True
@@ -66,6 +67,13 @@ def observed_meta(observed: Observed) -> dict[str, object]:
         given = {name: value for name, value in attrs.asdict(observed.effect).items() if value != ""}
         said["effect"] = {**given, "is": type(observed.effect).__name__}
     return {OBSERVED: said}
+
+
+def with_parts(meta: Mapping[str, object], observed: Observed) -> dict[str, object]:
+    """Return the meta of a step with the images, sounds and files of its observation beside those of its reply."""
+    before = meta.get(PARTS)
+    parts = {**(before if isinstance(before, dict) else {}), **observed.parts}
+    return {**meta, PARTS: parts} if parts else dict(meta)
 
 
 def effect_of(command: Command, meta: Mapping[str, object]) -> ActionEffect | None:
@@ -102,6 +110,7 @@ class Tally:
     Attributes:
         counts: how often it went back to each boundary, and wrote each summary's text anew (D13).
         effects: what the action of each step has done, where that was said.
+        beside: what the provider put beside the call of each step (`mage.chat.beside`), where it put anything.
         reply: the digest of the reply of which a command was recorded last; empty where there is none.
         calls: how many commands were recorded of the calls of that reply, by the calls' ids.
         replies: the digests of all replies of which a command was recorded.
@@ -110,6 +119,7 @@ class Tally:
     Args:
         counts: what is counted on from.
         effects: likewise.
+        beside: likewise.
         is_lenient: take an effect that is none for an unknown one, as others may write what they like beside a
             step; else `add` refuses it.
     """
@@ -118,6 +128,7 @@ class Tally:
         self,
         counts: Counts | None = None,
         effects: Mapping[StepId, ActionEffect] | None = None,
+        beside: Mapping[StepId, str] | None = None,
         *,
         is_lenient: bool = False,
     ) -> None:
@@ -126,6 +137,7 @@ class Tally:
         self._retexts: dict[SummaryId, int] = {} if counts is None else dict(counts.retexts)
         self.counts = Counts(self._revisions, self._retexts)
         self.effects: dict[StepId, ActionEffect] = dict(effects or {})
+        self.beside: dict[StepId, str] = dict(beside or {})
         self.reply = ""
         self.calls = Counter[str]()
         self.replies = set[str]()
@@ -136,6 +148,7 @@ class Tally:
         self._revisions.clear()
         self._retexts.clear()
         self.effects.clear()
+        self.beside.clear()
         self.calls.clear()
         self.replies.clear()
         self.reply = ""
@@ -160,6 +173,9 @@ class Tally:
             effect = None
         if effect is not None:
             self.effects[after.tree.step_head] = effect
+        beside = meta.get(BESIDE)
+        if isinstance(command, Grow) and isinstance(beside, str):
+            self.beside[after.tree.step_head] = beside
         reply = meta.get(REPLY)
         if isinstance(reply, str) and _DIGEST.fullmatch(reply):  # else it is somebody else's word
             if reply != self.reply:

@@ -90,6 +90,7 @@ class Run:
         fold_behind: C is not folded before it has more lines than this: so many it had when that failed.
         told_of_folding: whether the model was told that C grows and cannot be folded.
         effects: by step, what its action has done to the environment, where that was declared.
+        beside: by step, what the provider put beside its call, where it put anything.
         began: whether the environment was reset; if that failed, a resumed run resets it again.
         over: whether the environment takes no more actions.
         judging: the digest of the request that a judge answers in the background.
@@ -129,6 +130,7 @@ class Run:
         self.fold_behind = 0
         self.told_of_folding = False
         self.effects: Mapping[StepId, ActionEffect] = {}
+        self.beside: Mapping[StepId, str] = {}
         self.began = False
         self.over = False
         self.judging: Digest | None = None
@@ -164,7 +166,7 @@ class Run:
     def see(self, seen: Seen) -> None:
         """Take what a look has shown."""
         self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
-        self.effects = seen.effects
+        self.effects, self.beside = seen.effects, seen.beside
 
     def count_by(self, meter: Meter, overhead: int) -> None:
         """Count tokens by another meter from now on, and with another overhead."""

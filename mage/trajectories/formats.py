@@ -16,7 +16,7 @@ from returns.pipeline import is_successful
 from returns.result import Failure, Result, Success
 
 from mage.bundle import BUNDLE_FORMAT, Bundled, decode_bundle
-from mage.chat import canonical
+from mage.chat import Content, canonical
 from mage.codec import DecodeError, decode_journal
 from mage.codec.journals import JOURNAL_FORMAT
 from mage.engine import (
@@ -39,14 +39,15 @@ from mage.trajectories.messages import (
     Conversation,
     Said,
     calls_of,
-    content_text,
+    content_at,
     conversation,
     entries_of,
     joined,
     left_out,
+    said_at,
+    started,
     steps_of,
-    task_of,
-    text_of,
+    thoughts_of,
 )
 from mage.trajectories.trajectory import (
     Entry,
@@ -62,6 +63,7 @@ from mage.trajectories.trajectory import (
     Trajectory,
     entry_at,
     made_of,
+    meta_of,
     shortened,
 )
 
@@ -120,7 +122,7 @@ def _chat(spot: Spot, name: str, steps: Steps) -> Trajectory:
         raise spot.expected("at least one message")
     odd = Oddities()
     talk = conversation(messages, odd)
-    begin = Made(Start(task_of(talk.head)), entries_of(talk.head))
+    begin = started(talk.head)
     made = [begin, *steps_of(talk.turns, steps, odd)]
     return made_of(name, made, remarks=odd.remarks)
 
@@ -156,7 +158,7 @@ def load_swe_agent(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory,
         made = _called(acts, odd)
     else:
         made = [_entry(entry, odd) for entry in entries] or [_turn(turn, odd) for turn in _by_turn(acts)]
-    begin = Made(Start(task_of(said)), entries_of(said))
+    begin = started(said)
     return (made_of(stem, [begin, *made], remarks=odd.remarks),)
 
 
@@ -168,8 +170,8 @@ def _acts(message: Spot) -> bool:
 
 def _all_said(messages: Sequence[Spot], odd: Oddities) -> list[Said]:
     return [
-        Said(message.field("role").text(), text_of(message, odd), entry=entry_at(message.path))
-        for message in messages
+        Said(message.field("role").text(), content.text, "host", entry_at(message.path), content.parts)
+        for message, content in [(message, said_at(message, odd)) for message in messages]
     ]
 
 
@@ -184,13 +186,16 @@ def _called(messages: Sequence[Spot], odd: Oddities) -> list[Made]:
 def _entry(entry: Spot, odd: Oddities) -> Made:
     for name in ("observation", "action"):
         entry.field(name)
-    grow = Grow(_written(entry, "response", odd), text_of(entry, odd, name="observation"))
-    return Made(grow, (entry_at(entry.path),))
+    written, observed = _written(entry, "response", odd), said_at(entry, odd, name="observation")
+    meta = meta_of("", written.parts, observed.parts)
+    return Made(Grow(written.text, observed.text), (entry_at(entry.path),), meta)
 
 
 def _turn(turn: Sequence[Spot], odd: Oddities) -> Made:
-    grow = Grow(_written(turn[0], "content", odd), joined(_all_said(turn[1:], odd)))
-    return Made(grow, tuple([entry_at(message.path) for message in turn]))
+    written, observed = _written(turn[0], "content", odd), _all_said(turn[1:], odd)
+    meta = meta_of("\n".join(written.thoughts), written.parts, *[said.parts for said in observed])
+    entries = tuple([entry_at(message.path) for message in turn])
+    return Made(Grow(written.text, joined(observed)), entries, meta)
 
 
 def _by_turn(messages: Sequence[Spot]) -> Iterator[Sequence[Spot]]:
@@ -199,15 +204,13 @@ def _by_turn(messages: Sequence[Spot]) -> Iterator[Sequence[Spot]]:
         yield messages[start:end]
 
 
-def _written(spot: Spot, reply_name: str, odd: Oddities) -> str:
+def _written(spot: Spot, reply_name: str, odd: Oddities) -> Content:
     """Return all that the agent wrote; where its action is blank, the calls that stand for it."""
-    reply, thought, action = [
-        "" if found is None else content_text(found, odd)
-        for found in map(spot.get, (reply_name, "thought", "action"))
-    ]
-    if not action.strip():
-        action = "\n".join([call.action for call in calls_of(spot, odd)])
-    return _once(reply, thought, action)
+    found = map(spot.get, (reply_name, "thought", "action"))
+    reply, thought, action = [Content() if field is None else content_at(field, odd) for field in found]
+    acted = action.text if action.text.strip() else "\n".join([call.action for call in calls_of(spot, odd)])
+    thoughts = (thoughts_of(spot), *reply.thoughts)
+    return Content((_once(reply.text, thought.text, acted),), thoughts, reply.parts)
 
 
 def _once(reply: str, thought: str, action: str) -> str:
@@ -274,7 +277,7 @@ def _trials(task: str, runs: Sequence[_Run], steps: Steps, odd: Oddities) -> Tra
     same = takewhile(lambda said: len(set(said)) == 1, zip(*heads, strict=False))
     told = tuple([said[0] for said in same])
     entries = entries_of([said for run in trials for said in run.talk.head[: len(told)]])
-    made = [Made(Start(task_of(told)), entries)]
+    made = [attrs.evolve(started(told), entries=entries)]
     for run, ended in zip(trials, [None, *trials], strict=False):
         if ended is not None:
             lesson = f"trial {ended.trial} ended with reward {ended.reward}"
@@ -387,7 +390,7 @@ def load_who_and_when(document: Spot, stem: str, steps: Steps) -> tuple[Trajecto
     question = document.field("question").text()
     history = document.field("history").items("a list of entries")
     odd = Oddities()
-    made = [Made(_spoken(entry, odd), (entry_at(entry.path),)) for entry in history]
+    made = [_spoken(entry, odd) for entry in history]
     told: tuple[Entry, ...] = ()
     first = made[0].command if made else None
     if isinstance(first, Grow) and first.action in _PEOPLE and first.observation.strip() == question.strip():
@@ -396,11 +399,12 @@ def load_who_and_when(document: Spot, stem: str, steps: Steps) -> tuple[Trajecto
     return (made_of(stem, [Made(Start(question), told), *made], mistakes=mistakes, remarks=odd.remarks),)
 
 
-def _spoken(entry: Spot, odd: Oddities) -> Grow:
+def _spoken(entry: Spot, odd: Oddities) -> Made:
     role, name = entry.field("role").text(), entry.get("name")
-    content = text_of(entry, odd)
-    by = "" if name is None else content_text(name, odd)
-    return Grow(f"{by} ({role})" if by else role, content)
+    content = said_at(entry, odd)
+    by = "" if name is None else content_at(name, odd).text
+    grow = Grow(f"{by} ({role})" if by else role, content.text)
+    return Made(grow, (entry_at(entry.path),), meta_of("\n".join(content.thoughts), content.parts))
 
 
 def _mistakes(document: Spot, history: list[Spot], odd: Oddities) -> tuple[Mistake, ...]:

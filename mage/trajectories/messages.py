@@ -15,14 +15,23 @@ canonical JSON. `Oddities` notes whatever of this is unusual.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Final, Literal, TypeAlias, final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.chat import BadAction, action_text, canonical, read_arguments
-from mage.engine import Grow
-from mage.trajectories.trajectory import Entry, Json, Made, Oddities, Spot, Steps, entry_at, shortened
+from mage.chat import BadAction, Content, action_text, canonical, content_of, read_arguments, thoughts_beside
+from mage.engine import Grow, Start
+from mage.trajectories.trajectory import (
+    Entry,
+    Made,
+    Oddities,
+    Spot,
+    Steps,
+    entry_at,
+    meta_of,
+    shortened,
+)
 
 _HOSTS: Final = ("system", "developer", "user")
 _RESULTS: Final = ("tool", "function")
@@ -30,10 +39,10 @@ _READ: Final = frozenset(
     {
         *("role", "content", "refusal", "tool_calls", "function_call", "type", "object", "output"),
         *("tool_call_id", "tool_call_ids", "call_id"),
+        *("audio", "reasoning", "reasoning_content", "reasoning_details"),
     }
 )
 """The fields of a message that are read; of an id only which call it means."""
-_TEXT_PARTS: Final = ("text", "input_text", "output_text")
 _FLAT_CALL: Final = frozenset({"id", "call_id", "type", "status", "name", "arguments"})
 
 
@@ -77,12 +86,14 @@ class Said:
         kind: `"host"` by a known role without a name, `"result"` of a call, `"loose"` for a result of no call,
             `"other"` by any other role. The text of the last two alone does not tell what they are.
         entry: the record that it is.
+        parts: its images, sounds and files, by the digests in their marks.
     """
 
     by: str
     text: str
     kind: Literal["host", "result", "loose", "other"] = "host"
     entry: Entry | None = attrs.field(default=None, eq=False, repr=False)
+    parts: Mapping[str, object] = attrs.field(factory=dict, eq=False, repr=False)
 
     @property
     def told(self) -> str:
@@ -106,7 +117,9 @@ class Turn:
         results: the results of each call, in order of the calls; as a rule one.
         after: the messages that follow.
         entry: the record that the message is.
-        bare: whether it says nothing beside its calls.
+        said: what it says beside its calls.
+        thought: what the agent thought, where the record has it apart from what it said.
+        parts: its images, sounds and files, by the digests in their marks.
     """
 
     action: str
@@ -114,7 +127,9 @@ class Turn:
     results: tuple[tuple[Said, ...], ...]
     after: tuple[Said, ...]
     entry: Entry
-    bare: bool = False
+    said: str = ""
+    thought: str = ""
+    parts: Mapping[str, object] = attrs.field(factory=dict, eq=False, repr=False)
 
 
 @final
@@ -134,6 +149,11 @@ def task_of(head: Sequence[Said]) -> str:
     return "\n\n".join([message.alone for message in head if message.text])
 
 
+def started(head: Sequence[Said]) -> Made:
+    """Return the command that begins a history with what the agent was told before it first spoke."""
+    return Made(Start(task_of(head)), entries_of(head), meta_of("", *[said.parts for said in head]))
+
+
 def joined(said: Sequence[Said]) -> str:
     """Return messages as one text: one alone as it is, several each under its author."""
     if len(said) == 1:
@@ -149,12 +169,16 @@ def entries_of(said: Sequence[Said]) -> tuple[Entry, ...]:
 def steps_of(turns: Sequence[Turn], steps: Steps, odd: Oddities) -> Iterator[Made]:
     """Yield each turn as a step; for `"tools"` each call with its results, in call order (D11).
 
+    What the agent thought, and for `"tools"` what it said beside its calls, goes beside its first step, as with a
+    live agent.
+
     For `"tools"` a result of no call is a step without an action, because no other step could hold it. Messages
     that are left out are noted.
     """
     for turn in turns:
         if steps == "messages":
-            yield Made(Grow(turn.action, joined(turn.after)), (turn.entry, *entries_of(turn.after)))
+            meta = meta_of(turn.thought, turn.parts, *[said.parts for said in turn.after])
+            yield Made(Grow(turn.action, joined(turn.after)), (turn.entry, *entries_of(turn.after)), meta)
         else:
             yield from _calls(turn, odd)
 
@@ -168,15 +192,18 @@ def left_out(said: Sequence[Said], odd: Oddities) -> None:
 
 
 def _calls(turn: Turn, odd: Oddities) -> Iterator[Made]:
-    if not turn.bare:
+    if turn.said:
         odd.note("what the agent said, left out by --steps tools", turn.entry)
     left_out([said for said in turn.after if said.kind in ("host", "other")], odd)
+    thought, parts = "\n".join(filter(None, [turn.thought, turn.said])), turn.parts
     for call, results in zip(turn.calls, turn.results, strict=True):
         texts = "\n\n".join([result.text for result in results])
-        yield Made(Grow(call.action, texts), (turn.entry, *entries_of(results)))
+        meta = meta_of(thought, parts, *[result.parts for result in results])
+        yield Made(Grow(call.action, texts), (turn.entry, *entries_of(results)), meta)
+        thought, parts = "", {}
     for said in turn.after:
         if said.kind == "loose":
-            yield Made(Grow("", said.told), entries_of([said]))
+            yield Made(Grow("", said.told), entries_of([said]), meta_of("", said.parts))
 
 
 # -- reading messages ----------------------------------------------------------------------------------
@@ -185,11 +212,13 @@ def _calls(turn: Turn, odd: Oddities) -> Iterator[Made]:
 @final
 @attrs.frozen
 class _Reply:
-    """An assistant message."""
+    """An assistant message; see `Turn`."""
 
     action: str
     calls: tuple[Call, ...]
-    bare: bool
+    said: str
+    thought: str
+    parts: Mapping[str, object]
 
 
 @final
@@ -199,7 +228,7 @@ class _Answer:
 
     role: str
     key: str
-    text: str
+    content: Content
     name: str = ""
 
 
@@ -240,14 +269,15 @@ class _Reader:
         if place is None:
             self.odd.note("a result of no call before it, kept as an observation", spot.path)
             by = f"{answer.role} {answer.name}".rstrip()
-            self._hear(Said(f"{by} (result of no call)", answer.text, "loose", entry))
+            found = answer.content
+            self._hear(Said(f"{by} (result of no call)", found.text, "loose", entry, found.parts))
             return
         call = self.replies[place[0]][0].calls[place[1]]
         name = answer.name if call.name is None else call.name
         if answer.name not in ("", name):
             self.odd.note(f"a result by the name {shortened(answer.name)!r} of a call by another", spot.path)
         by = answer.role if call.name is None and not name else f"{answer.role} {name}"
-        said = Said(by, answer.text, "result", entry)
+        said = Said(by, answer.content.text, "result", entry, answer.content.parts)
         self.results.setdefault(place, []).append(said)
         self._hear(said)
 
@@ -269,7 +299,8 @@ class _Reader:
             if not result:
                 self.odd.note("a tool call without a result", spot.path)
         after = tuple(self.after[number])
-        return Turn(reply.action, reply.calls, tuple(results), after, entry_at(spot.path), reply.bare)
+        words = (reply.said, reply.thought, reply.parts)
+        return Turn(reply.action, reply.calls, tuple(results), after, entry_at(spot.path), *words)
 
 
 def conversation(messages: Sequence[Spot], odd: Oddities) -> Conversation:
@@ -293,17 +324,31 @@ def _message(spot: Spot, odd: Oddities) -> Said | _Reply | _Answer:
     role = spot.field("role").text()
     _note_unread(spot, role, odd)
     if role == "assistant":
-        texts = [content_text(found, odd) for found in map(spot.get, ("content", "refusal")) if found]
-        return _reply(texts, calls_of(spot, odd))
-    text, name = text_of(spot, odd), key_at(spot, "name")
+        found = [content_at(field, odd) for field in map(spot.get, ("content", "refusal")) if field]
+        return _reply([*found, *_spoken(spot)], calls_of(spot, odd), thoughts_of(spot))
+    content, name = said_at(spot, odd), key_at(spot, "name")
+    text = content.text
     if role in _RESULTS:
         ids = ("tool_call_id", "tool_call_ids", "call_id")
-        return _Answer(role, function_key(name) if role == "function" else key_at(spot, *ids), text, name)
+        return _Answer(role, function_key(name) if role == "function" else key_at(spot, *ids), content, name)
     if role not in _HOSTS:
         odd.note(f"a message by the role {shortened(role)!r}, kept as an observation", spot.path)
     elif not name.strip():
-        return Said(role, text, "host", entry_at(spot.path))
-    return Said(f"{role} {name}".rstrip(), text, "other", entry_at(spot.path))
+        return Said(role, text, "host", entry_at(spot.path), content.parts)
+    return Said(f"{role} {name}".rstrip(), text, "other", entry_at(spot.path), content.parts)
+
+
+def _spoken(message: Spot) -> list[Content]:
+    """Return what was said aloud: the transcript, and the sound beside it."""
+    audio = message.get("audio")
+    if audio is None or audio.value is None:
+        return []
+    return [content_of([{"type": "audio", "audio": audio.value}])]
+
+
+def thoughts_of(message: Spot) -> str:
+    """Return what the agent thought, where a message has it in a field of its own."""
+    return thoughts_beside(message.value) if isinstance(message.value, dict) else ""
 
 
 def _newer(spot: Spot, odd: Oddities) -> _Reply | _Answer | None:
@@ -315,13 +360,13 @@ def _newer(spot: Spot, odd: Oddities) -> _Reply | _Answer | None:
     if "function_call" in kinds:
         return _reply([], (call_of(spot, odd),))
     if "function_call_output" in kinds:
-        return _Answer("tool", key_at(spot, "call_id", "id"), text_of(spot, odd, name="output"))
+        return _Answer("tool", key_at(spot, "call_id", "id"), said_at(spot, odd, name="output"))
     return None
 
 
 def _response(output: Spot, odd: Oddities) -> _Reply:
     """Read all items of one response as one assistant message."""
-    texts: list[str] = []
+    found: list[Content] = []
     calls: list[Call] = []
     items = output.value if isinstance(output.value, list) else [output.value]
     for place, value in enumerate(items):
@@ -329,17 +374,23 @@ def _response(output: Spot, odd: Oddities) -> _Reply:
         kind = item.get("type")
         if kind is not None and kind.value == "function_call":
             calls.append(call_of(item, odd))
+        elif kind is not None and kind.value == "reasoning" and any(content_of([value]).thoughts):
+            found.append(content_of([value]))
         elif item.has("content") and (kind is None or kind.value != "reasoning"):
-            texts.append(text_of(item, odd))
+            found.append(said_at(item, odd))
         else:
             odd.note("an item of a response that is neither said nor called, left out", item.path)
-    return _reply(texts, calls)
+    return _reply(found, calls)
 
 
-def _reply(texts: Sequence[str], calls: Sequence[Call]) -> _Reply:
-    said = [text for text in texts if text]
-    action = "\n".join([part for part in (*said, *[call.action for call in calls]) if part])
-    return _Reply(action, tuple(calls), not said)
+def _reply(found: Sequence[Content], calls: Sequence[Call], thought: str = "") -> _Reply:
+    said = "\n".join([content.text for content in found if content.text])
+    action = "\n".join([part for part in (said, *[call.action for call in calls]) if part])
+    thoughts = [thought, *[each for content in found for each in content.thoughts]]
+    parts = meta_of("", *[content.parts for content in found]).get("parts", {})
+    return _Reply(
+        action, tuple(calls), said, "\n".join(filter(None, thoughts)), cast("Mapping[str, object]", parts)
+    )
 
 
 def _note_unread(spot: Spot, role: str, odd: Oddities) -> None:
@@ -354,38 +405,30 @@ def _note_unread(spot: Spot, role: str, odd: Oddities) -> None:
 # -- the parts of one message --------------------------------------------------------------------------
 
 
-def text_of(message: Spot, odd: Oddities, *, name: str = "content") -> str:
-    """Return the text of a field that every message has as a rule; where it is missing or null, the empty text."""
+def said_at(message: Spot, odd: Oddities, *, name: str = "content") -> Content:
+    """Return a field that every message has as a rule; where it is missing or null, nothing was said."""
     content = message.get(name)
     if content is None or content.value is None:
         odd.note(f"a record without {name}", message.path)
-        return ""
-    return content_text(content, odd)
+        return Content()
+    return content_at(content, odd)
+
+
+def content_at(content: Spot, odd: Oddities) -> Content:
+    """Return a message's content: null is empty; of parts each is a line, or more (`mage.chat.content_of`)."""
+    found = content_of(content.value)
+    if found.others:
+        what = "a part of a content" if isinstance(content.value, list) else "content"
+        for _ in range(found.others):
+            odd.note(f"{what} that is no text, kept as JSON", content.path)
+    for _ in found.parts:
+        odd.note("an image, a sound or a file, kept beside the text, which has a mark of it", content.path)
+    return found
 
 
 def content_text(content: Spot, odd: Oddities) -> str:
-    """Return a message's content as text: null is empty; of parts each is a line, or more.
-
-    A part that is no text, such as an image, becomes its canonical JSON.
-    """
-    if content.value is None:
-        return ""
-    if isinstance(content.value, str):
-        return content.value
-    if isinstance(content.value, list):
-        return "\n".join([_part(part, content, odd) for part in content.value])
-    odd.note("content that is no text, kept as JSON", content.path)
-    return canonical(content.value)
-
-
-def _part(part: Json, content: Spot, odd: Oddities) -> str:
-    if isinstance(part, str):
-        return part
-    text = part.get("text") if isinstance(part, dict) and part.get("type") in _TEXT_PARTS else None
-    if isinstance(text, str):
-        return text
-    odd.note("a part of a content that is no text, kept as JSON", content.path)
-    return canonical(part)
+    """Return the text of `content_at`."""
+    return content_at(content, odd).text
 
 
 def key_at(spot: Spot, *names: str) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
+from mage.chat import PARTS, THOUGHT
 from mage.engine import Command, Grow, MageError, RefusedCommand, Start, State, StepId, apply
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -43,10 +44,24 @@ class Entry:
 @final
 @attrs.frozen
 class Made:
-    """A command, and the records of the file that it was made of, in their order."""
+    """A command, the records of the file that it was made of, in their order, and what goes beside it.
+
+    Attributes:
+        command: the command.
+        entries: the records.
+        meta: what the agent thought (`"thought"`), and the images, sounds and files by the digests in the marks that
+            stand for them (`"parts"`), as in the meta of a live step.
+    """
 
     command: Command
     entries: tuple[Entry, ...] = ()
+    meta: Mapping[str, object] = attrs.field(factory=dict, repr=False, hash=False)
+
+
+def meta_of(thought: str = "", *parts: Mapping[str, object]) -> dict[str, object]:
+    """Return what goes beside a command; empty where there is nothing."""
+    together = {digest: part for some in parts for digest, part in some.items()}
+    return {name: value for name, value in ((THOUGHT, thought), (PARTS, together)) if value}
 
 
 @final
@@ -101,6 +116,7 @@ class Trajectory:
             these stand. Empty where the importer does not know.
         mistakes: the mistakes that people labelled, where the file has them.
         remarks: what was unusual, in the order in which it was met first.
+        metas: for each command what goes beside it (`Made.meta`).
         lineage: whether it is there only because another trajectory of its file was forked from it.
     """
 
@@ -112,6 +128,7 @@ class Trajectory:
     mistakes: tuple[Mistake, ...] = attrs.field(default=(), repr=False)
     remarks: tuple[Remark, ...] = attrs.field(default=(), repr=False)
     lineage: bool = attrs.field(default=False, repr=False)
+    metas: tuple[Mapping[str, object], ...] = attrs.field(default=(), repr=False, hash=False)
 
 
 def made_of(
@@ -127,7 +144,8 @@ def made_of(
     listed = tuple(made)
     commands = tuple([each.command for each in listed])
     sources = tuple([each.entries for each in listed])
-    return Trajectory(name, commands, summarized, trials, sources, mistakes, remarks)
+    metas = tuple([each.meta for each in listed])
+    return Trajectory(name, commands, summarized, trials, sources, mistakes, remarks, metas=metas)
 
 
 def placed(trajectory: Trajectory) -> dict[Entry, tuple[StepId, ...]]:

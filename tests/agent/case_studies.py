@@ -161,7 +161,9 @@ def judged(prompt: str) -> mage.Verdict:
     right = choose(before)
     if action == right:
         return mage.Passed()
-    begins = re.findall(r"(?m)^Done since \[Step (\d+)\]:$", re.split(rf"(?m)^Action \d+: {re.escape(action)}", before)[0])[-1]
+    begins = re.findall(
+        r"(?m)^Done since \[Step (\d+)\]:$", re.split(rf"(?m)^Action \d+: {re.escape(action)}", before)[0]
+    )[-1]
     return mage.Failed(f"{action}, and what fits is {right}.", boundary=mage.engine.StepId(int(begins)))
 
 

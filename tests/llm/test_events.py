@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.effects import Action
-from mage.llm.completions import ProviderError, Reply, has_ended, read_streamed_completion
+from mage.llm.completions import Reply
+from mage.llm.faults import ProviderError
+from mage.llm.streams import has_ended, read_streamed_completion
 from tests.llm.server import Streamed
 from tests.llm.twins import decided
 

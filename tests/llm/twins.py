@@ -48,6 +48,7 @@ class Outcome:
         usage: what it took.
         bodies: what the server was sent.
         left: how many answers of the script nobody asked for.
+        shorter_may_help: as the error has it.
     """
 
     value: Any
@@ -57,6 +58,7 @@ class Outcome:
     usage: Usage
     bodies: list[dict[str, Any]]
     left: int
+    shorter_may_help: bool = False
 
 
 def decided(
@@ -139,7 +141,8 @@ def _outcome(script: Sequence[Answer], ask: Callable[[str], Metered[Value]]) -> 
         return Outcome(got.value, None, "", None, got.usage, bodies, server.left)
     # Nothing of the client's may hang on it: it holds the request, and with it the key.
     assert not isinstance(got.__cause__ or got.__context__, openai.OpenAIError)
-    return Outcome(None, got.fault, got.detail, got.retry_after, got.usage, bodies, server.left)
+    why = (got.fault, got.detail, got.retry_after)
+    return Outcome(None, *why, got.usage, bodies, server.left, got.shorter_may_help)
 
 
 def _bodies(requests: Sequence[Request]) -> list[dict[str, Any]]:

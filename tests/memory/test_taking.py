@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -532,3 +532,65 @@ def test_a_process_that_ends_right_after_going_back_leaves_the_next_one_in_the_k
         kept.record("look", "Nothing.")
     with memory(store) as kept:
         assert notices(kept.messages()) == []
+
+
+@pytest.mark.parametrize("ending", ["length", "content_filter", "network_error", "a word nobody knows"])
+def test_nothing_of_a_reply_that_is_not_whole_is_done(ending: str) -> None:
+    """Neither an action nor a summary; the model is told, and may do it anew."""
+    asked: list[Call] = []
+
+    def carry_out(call: Call) -> str:
+        asked.append(call)
+        return "done"
+
+    cut = {"choices": [{"message": reply(buy("oak desk"), compress("Desk")), "finish_reason": ending}]}
+    whole = {"choices": [{"message": reply(buy("oak desk")), "finish_reason": "tool_calls"}]}
+    with memory() as kept:
+        assert not kept.take(cut, perform=carry_out).finished
+        assert (asked, kinds(journal(kept))) == ([], [Start])
+        told = "Your last reply was cut off, so nothing more of it was done. Be shorter. Not done:"
+        assert told in notices(kept.messages())
+        kept.take(whole, perform=done)
+        assert kinds(journal(kept)) == [Start, Grow]
+
+
+def test_what_the_host_has_done_of_a_cut_reply_is_recorded() -> None:
+    """What happened is never lost, however the reply ended."""
+    cut = {"choices": [{"message": reply(buy("oak desk"), compress("Desk")), "finish_reason": "length"}]}
+    with memory() as kept:
+        kept.take(cut, ["bought"])
+        assert kinds(journal(kept)) == [Start, Grow]
+        assert any(told.startswith("Your last reply was cut off") for told in notices(kept.messages()))
+
+
+def test_an_image_in_a_result_is_a_mark_and_its_bytes_are_in_the_meta() -> None:
+    """As tools of MCP's return them; it is never counted as text."""
+    image = {"type": "image", "data": "QUJD" * 50, "mimeType": "image/png"}
+    result: Any = [{"type": "text", "text": "Bought:"}, image]
+    with memory() as kept:
+        kept.take(reply(buy("oak desk")), [result])
+        entry = kept.session.history()[-1]
+        assert isinstance(entry.command, Grow)
+        assert entry.command.observation.startswith("Bought:\n[image/png, 150 bytes, sha256 ")
+        parts = entry.meta["parts"]
+        assert isinstance(parts, dict)
+        assert list(parts.values()) == [image]
+        assert "QUJD" not in str(kept.messages())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_stood_beside_a_call_goes_back_with_it(form: Form) -> None:
+    """While its step is shown as a call, in its own interface; another process reads it from the journal."""
+    store = MemoryStore()
+    made = reply(buy("oak desk"), form=form, ids=["c"])
+    if form == "chat":
+        made["reasoning_content"] = "hm"
+    if form == "responses":
+        made["output"][0]["encrypted_content"] = "hm"
+    with memory(store) as kept:
+        kept.take(made, perform=done)
+        shown = kept.messages(form, steps="calls")
+    with memory(store) as again:
+        assert again.messages(form, steps="calls") == shown
+        assert "hm" in str(shown)
+        assert "hm" not in str(again.messages(form))
