@@ -19,7 +19,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from mage.effects import RESET, Act, Action, Decision, EffectError, Finish, LookInto, Metered, Observed, Then
+from mage.effects import (
+    RESET,
+    Act,
+    Action,
+    Decision,
+    EffectError,
+    Finish,
+    LookInto,
+    Metered,
+    NoEffect,
+    Observed,
+    Then,
+)
 from mage.engine import Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
@@ -29,7 +41,19 @@ from mage.memory.journal import UNCERTAIN, observed_meta
 from mage.memory.looking import look_as_asked
 from mage.memory.maintain import settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped
-from mage.memory.requests import End, IsDue, Look, Overtaken, Seen, Twice, Uncertain, act, begin, decide
+from mage.memory.requests import (
+    End,
+    IsDue,
+    IsHarmless,
+    Look,
+    Overtaken,
+    Seen,
+    Twice,
+    Uncertain,
+    act,
+    begin,
+    decide,
+)
 from mage.memory.revise import follow, owe, place_owed, revise_as_asked
 from mage.memory.state import Run, reached
 
@@ -247,21 +271,27 @@ async def _hold_back(run: Run, decision: Decision, place: int) -> None:
 async def _is_pointed_out(run: Run, action: Action) -> bool:
     """Tell whether an action is not performed now, because the model should know something first."""
     if run.over:
-        await run.notice("environment", "The world takes no more actions: complete, go back or finish.")
+        left = "compress, go back or finish" if run.policy.revise else "compress or finish"
+        await run.notice("environment", f"The world takes no more actions: {left}.")
         return True
     tree = run.state.tree
     place = (tree.step_head, action.text)
     if not run.policy.point_out or place in run.pointed_out or not _went_wrong_from_here(run, action.text):
         return False
+    if await IsHarmless(action.text):
+        return False
     run.pointed_out.add(place)
     await run.notice(
-        "tried", "This very action was tried here before, and left; see the lessons:", action.text
+        "tried",
+        "Nothing was done: this very action was tried here before, and left; see the hints. "
+        "To have it done all the same, call it once more:",
+        action.text,
     )
     return True
 
 
 def _went_wrong_from_here(run: Run, action: str) -> bool:
-    """Tell whether this action was taken from here before, and it was learned since that this was wrong.
+    """Tell whether this action was taken from here before, had an effect as far as anybody knows, and was learned to be wrong.
 
     A lesson here speaks of all that was tried here. One at the boundary above speaks of a whole way: what went
     wrong is looked for at its end, as else each step of a long way that is walked again would be held back.
@@ -272,7 +302,11 @@ def _went_wrong_from_here(run: Run, action: str) -> bool:
     here, above = tree.lessons_at(tree.step_head), tree.lessons_at(tree.boundary)
     if not here and not above:
         return False
-    tried = [step.id for step in run.shown().hints.continuations if step.action == action]
+    tried = [
+        step.id
+        for step in run.shown().hints.continuations
+        if step.action == action and not isinstance(run.effects.get(step.id), NoEffect)
+    ]
     if here:
         return bool(tried)
     return any(not tree.step_children(step) for step in tried)

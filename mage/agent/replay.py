@@ -50,6 +50,7 @@ from mage.effects import (
     Irreversible,
     JudgeRequest,
     Metered,
+    NoEffect,
     Notice,
     NotRestored,
     Observed,
@@ -77,6 +78,7 @@ from mage.memory.requests import (
     Effect,
     End,
     IsDue,
+    IsHarmless,
     Look,
     Operate,
     Overtaken,
@@ -313,6 +315,15 @@ class _Environment:
         await cursor.append("again", {"action": request.action})
         return _told((await self._performed(request)), is_repeated=True)
 
+    def is_harmless(self, action: str) -> bool:
+        """Tell whether an action is foreseen to have no effect; of a log, whether it was performed here."""
+        following = self._cursor.peek()
+        if following is None:
+            return isinstance(self._foreseen(action), NoEffect)
+        if not isinstance(following, RunNote):
+            return False
+        return following.kind == "acting" or following.data.get("instead") == _ACT
+
     def _was_not_performed(self) -> bool:
         note = self._cursor.peek()
         if not isinstance(note, RunNote) or note.kind != "conflict" or note.data.get("instead") != _ACT:
@@ -493,6 +504,8 @@ class Replay:
                 return await self._verdict(digest, wait=wait)
             case IsDue(now, what):
                 return now if self._cursor.peek() is None else self._was_due(what)
+            case IsHarmless(action):
+                return self._environment.is_harmless(action)
             case End(outcome):
                 return await self._end(outcome)
             case _:

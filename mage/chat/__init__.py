@@ -21,7 +21,6 @@ from mage.chat.prompts import (
     ALL_PROMPTS,
     MODES,
     Mode,
-    Prompt,
     Steps,
     decide_messages,
     judge_messages,
@@ -49,11 +48,13 @@ from mage.chat.tools import (
     misfit,
     move_schema,
     offered,
+    own_tools,
     parse_action,
     read_arguments,
     verdict_schema,
     verdict_schema_of,
 )
+from mage.chat.words import Prompt, memory_words
 from mage.effects.environment import is_strict
 
 __all__ = [
@@ -88,10 +89,12 @@ __all__ = [
     "judge_messages",
     "judge_prompt",
     "looking",
+    "memory_words",
     "misfit",
     "move_schema",
     "named_of",
     "offered",
+    "own_tools",
     "parse_action",
     "read_arguments",
     "read_reply",

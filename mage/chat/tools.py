@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.effects import BadTool, Decide, JsonValue, LookInto, Schema, Tool
+from mage.effects import BadTool, Decide, JsonValue, LookInto, Rules, Schema, Tool
 from mage.effects.environment import TOOL_NAME
 from mage.engine import FoldRequest, JudgeRequest
 from mage.engine.errors import MageError
@@ -48,13 +48,16 @@ ACT: Final = Tool.of(
 )
 COMPRESS: Final = Tool.of(
     "compress",
-    "Mark the subgoal complete: your text replaces its steps from now on, and is judged against them.",
-    text={"type": "string", "description": "what was done, found and decided, with exact names and numbers"},
+    "Mark the subgoal complete. Your text stands for its steps.",
+    text={
+        "type": "string",
+        "description": "the result, with exact names, ids and numbers; what was decided and ruled out, and why; what is left",
+    },
 )
 REVISE: Final = Tool.of(
     "revise",
     "Go back to [Step N]: that line and all after it are undone, and your lesson stands there.",
-    step={"type": "integer", "description": "the N of one of the steps you may revise to"},
+    step={"type": "integer", "description": "the largest N before the mistake, of those you may revise to"},
     lesson={"type": "string", "description": "what went wrong, and what to do instead"},
 )
 LOOK: Final = Tool.of(
@@ -85,10 +88,19 @@ OWN_TOOLS: Final = (COMPRESS, REVISE, LOOK, FINISH)
 _RESERVED: Final = frozenset(tool.name for tool in (ACT, COMPRESS, REVISE, FINISH))
 
 
-def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
+def own_tools(rules: Rules) -> tuple[Tool, ...]:
+    """Return our tools that a policy with these rules lets a model use.
+
+    Without Revise nobody goes back; without Compress every step is shown, so there is nothing to look into (D18).
+    """
+    barred = {REVISE.name: not rules.revises, LOOK.name: not rules.compresses}
+    return tuple([own for own in OWN_TOOLS if not barred.get(own.name)])
+
+
+def offered(tools: Sequence[Tool], rules: Rules | None = None) -> tuple[Tool, ...]:
     """Return the tools of a model in an environment with `tools`: these, or `act` where there are none, then our own.
 
-    Many a world has a `look` of its own; ours gives way to it.
+    An environment may have a `look` of its own; ours gives way to it. Without `rules` all of ours are offered.
 
     Raises:
         BadTool: two tools have one name, or a tool has a name of ours.
@@ -100,7 +112,8 @@ def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
         if tool.name in seen:
             raise BadTool(tool.name, "two tools have this name")
         seen.add(tool.name)
-    return (*(tools or (ACT,)), *[own for own in OWN_TOOLS if own.name not in seen])
+    ours = OWN_TOOLS if rules is None else own_tools(rules)
+    return (*(tools or (ACT,)), *[own for own in ours if own.name not in seen])
 
 
 Style: TypeAlias = Literal["chat", "responses", "anthropic", "mcp"]

@@ -187,6 +187,7 @@ NoticeKind: TypeAlias = Literal[
     "diverged",
     "irreversible",
     "left_behind",
+    "revised",
     "tokens",
     "judge",
     "environment",
@@ -195,7 +196,7 @@ NoticeKind: TypeAlias = Literal[
 """The subject of a notice: a refused command, an unusable reply, a step that was merged (D10), an action that
 was tried and left at this very place, a summary that has failed, an action that may or may not have been
 performed, an environment that is not as it was, an action that cannot be undone, instructions that a revise left behind,
-a segment that grows too long, a judge that is down, an environment that is over, a change by another writer."""
+what is undone after going back, a segment that grows too long, a judge that is down, an environment that is over, a change by another writer."""
 
 
 @final
@@ -249,12 +250,31 @@ class Looked:
 
 @final
 @attrs.frozen
+class Rules:
+    """What a policy lets a model do to its own state, and what follows. Fixed words and tools depend on it alone.
+
+    Attributes:
+        judges: whether a judge checks each summary.
+        compresses: whether the text of a summary replaces its steps; if not, the model is shown all steps (D18).
+        revises: whether the model may go back.
+        fills: whether an interim account replaces the open steps where they have no more room.
+    """
+
+    judges: bool = True
+    compresses: bool = True
+    revises: bool = True
+    fills: bool = True
+
+
+@final
+@attrs.frozen
 class Decide:
     """The question to the agent's model: what now?
 
     Attributes:
         shown: S = (C, R, H), with the task and the instructions in force.
-        boundaries: targets of `Revise`, in path order: those at which a line of C begins or ends, and the newest 20.
+        boundaries: targets of `Revise` that undo something, in path order: those at which a line of C begins or ends,
+            and the newest 20.
         notices: the messages of this turn, in the order of their causes.
         may_compress: whether there is an open segment to summarize, or a summary that wants a new text.
         room: tokens that the open segment may still take before the agent summarizes it by itself; None
@@ -264,6 +284,11 @@ class Decide:
         manual: the environment's words on itself and its actions.
         more: how many further targets of `Revise` there are, inside the lines of C.
         looked: what the model's last turn has looked into.
+        rules: what the policy lets the model do. The same in every question, as long as the policy is.
+        current: the newest instruction in force that is not standing; empty where there is none.
+        opened: how many steps are open. Without Compress fewer than `shown` has.
+        nudge: why compressing is due now: a new instruction has come while steps are open, or the room is nearly used;
+            empty where it is not due.
     """
 
     shown: ExecutionState
@@ -275,6 +300,14 @@ class Decide:
     manual: str = ""
     more: int = 0
     looked: Looked | None = None
+    rules: Rules = Rules()
+    current: str = ""
+    opened: int = attrs.field()
+    nudge: Literal["instruction", "room", ""] = ""
+
+    @opened.default
+    def _all_that_is_shown(self) -> int:
+        return len(self.shown.raw)
 
 
 @final

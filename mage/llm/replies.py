@@ -129,9 +129,7 @@ def _decision(calls: Sequence[ToolCall], tools: Sequence[Tool], thought: str) ->
     actions = tuple(move for move in moves if isinstance(move, Action))
     own = [move for move in moves if not isinstance(move, Action)]
     if len(own) > 1:
-        raise EffectError(
-            "too_many_calls", "only one of compress, revise, look and finish can be done in a turn"
-        )
+        raise EffectError("too_many_calls", "only one thing can be done to your own state in a turn")
     return Decision(actions, own[0] if own else None, thought)
 
 
@@ -364,7 +362,7 @@ def find_move(text: str) -> Move:
     if opened is None:
         raise EffectError(
             "wrong_schema",
-            "no Action[...], Compress[...], Revise[N; ...], Look[N] or Finish[...] in the reply",
+            "no move in the reply, such as Action[...], Compress[...] or Finish[...]",
         )
     end, balanced = _closing(text, opened.end())
     if end is None:

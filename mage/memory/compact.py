@@ -8,6 +8,7 @@ from typing import Final
 from mage.chat import named_of
 from mage.effects import Decide, EffectError, SummaryRequest
 from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
+from mage.memory.due import current, nudge
 from mage.memory.maintain import maintain, settle
 from mage.memory.outcomes import Outcome
 from mage.memory.requests import summarize
@@ -28,14 +29,14 @@ def is_due(run: Run, shown: ExecutionState) -> bool:
 
 
 def room(run: Run, shown: ExecutionState) -> int | None:
-    """Return the tokens that the open segment may still take before it is due; None where there is no mark.
+    """Return the tokens that the open segment may still take before it is due; None where nothing is ever due.
 
     It is due at the mark, and not before it takes a quarter of the mark itself. So a call takes at most the
     mark, or what no summary wins back and a quarter of the mark, whichever is more; and the summaries, and
     the largest step.
     """
     mark = run.policy.high_water
-    if mark is None:
+    if mark is None or not run.policy.compress:
         return None
     opened = run.opened(shown)
     return max(mark - run.fixed(shown) - opened, -(-mark // SHARE) - opened)
@@ -60,6 +61,8 @@ def question(run: Run, shown: ExecutionState) -> Decide:
     """Return the question. Where it may go back, and what may be compressed, is as ever in the ablation (D18)."""
     whole = shown if run.policy.compress else view(run.state)
     legal = run.legal_boundaries() if run.policy.revise else ()
+    if not whole.raw:  # there is nothing to undo behind the current boundary
+        legal = tuple([boundary for boundary in legal if boundary != whole.boundary])
     named = named_of(legal, whole.compressed, whole.boundary)
     last = run.state.tree.head_summary
     fallback = last.kind == "fallback"
@@ -72,6 +75,10 @@ def question(run: Run, shown: ExecutionState) -> Decide:
         None if left is None else max(0, left),
         more=len(legal) - len(named),
         looked=run.looked,
+        rules=run.policy.rules,
+        current=current(run.state.tree),
+        opened=len(whole.raw),
+        nudge=nudge(run.state.tree, run.opened(shown), left),
     )
 
 

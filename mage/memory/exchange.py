@@ -41,7 +41,7 @@ from mage.memory.maintain import settle
 from mage.memory.notices import told_once
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished
 from mage.memory.requests import Look, Overtaken
-from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_resuming
+from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_leaving, tell_of_resuming
 from mage.memory.state import Run
 
 Answer = TypeVar("Answer")
@@ -175,11 +175,13 @@ async def undisturbed(run: Run, turn: Callable[[Run], Program[Answer]]) -> Answe
 async def look(run: Run) -> None:
     """Take what others have written, and say so to the model."""
     seen = await Look()
+    before = run.state if seen.followed else None
     run.see(seen)
     await tell_of_resuming(run)
-    if seen.followed:
+    if before is not None:
         run.head_changed()
         await run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
+        await tell_of_leaving(run, before)
 
 
 async def show(run: Run) -> Decide:
@@ -326,7 +328,7 @@ class Take:
         doing = [(place, call) for place, call in own if place == first] if not held else []
         not_done = [*held, *[call.name for _, call in own[len(doing) :]]]
         if len(own) > 1:
-            await run.notice("refused", "Only one compress, revise or look can be done in a reply.")
+            await run.notice("refused", "Only one thing can be done to your own state in a reply.")
         if not_done:
             await run.notice("refused", "Not done, of your last reply:", *not_done)
         for place, call in doing:

@@ -181,7 +181,8 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
         return await _give_up(run, "the agent has gone back there as often as allowed")
     if may_go_back(run, boundary) is not None:
         return await _give_up(run, "going back would leave behind what cannot be undone")
-    return await go_back(run, boundary, verdict.feedback)
+    why = f"[Step {summary.label}] has failed (the hints say why)"
+    return await go_back(run, boundary, verdict.feedback, why=why)
 
 
 async def _ask_for_text(run: Run, summary: Summary, verdict: Failed) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal, final
 
 import attrs
 
+from mage.effects import Rules
 from mage.engine.errors import MageError
 
 
@@ -75,6 +76,12 @@ class Policy:
             problem = _problem(str(field.type), getattr(self, field.name))
             if problem:
                 raise BadPolicy(f"{field.name} {problem}")
+
+    @property
+    def rules(self) -> Rules:
+        """What a model is told of it."""
+        fills = self.compress and self.high_water is not None
+        return Rules(self.maintain, self.compress, self.revise, fills)
 
     def document(self) -> dict[str, object]:
         """Return it as a JSON object: what differs from the defaults."""

@@ -180,6 +180,20 @@ class IsDue(Ask[bool]):
 
 @final
 @attrs.frozen
+class IsHarmless(Ask[bool]):
+    """Does the environment foresee that an action has no effect? Or was it performed at this place before?
+
+    So what was performed stays performed, also where the environment foresees other things by now.
+
+    Attributes:
+        action: in the environment's words.
+    """
+
+    action: str
+
+
+@final
+@attrs.frozen
 class End(Ask[bool]):
     """The run ends. Answered by whether it goes on all the same, because it was resumed later."""
 
