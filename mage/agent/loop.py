@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
+from mage.chat import NOTED, note_action
 from mage.effects import (
     RESET,
     Act,
@@ -37,7 +38,7 @@ from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
-from mage.memory.journal import UNCERTAIN, observed_meta
+from mage.memory.journal import NOTED_SO, THOUGHT, UNCERTAIN, observed_meta
 from mage.memory.looking import look_as_asked
 from mage.memory.maintain import settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped
@@ -223,7 +224,7 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
         How the run ends, None where it goes on.
     """
     decision = answer.value
-    meta = {**answer.meta, **({"thought": decision.thought} if decision.thought else {})}
+    meta = {**answer.meta, **({THOUGHT: decision.thought} if decision.thought else {})}
     for place, action in enumerate(decision.actions):
         stopped = reached(run) if place else None  # before the first of them the turn has looked
         held = place if stopped is not None else (await _held_from(run, decision, place))
@@ -233,7 +234,7 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
         try:
             ended = await _acted(run, action, meta)
         except Overtaken:
-            await _hold_back(run, decision, place + 1)
+            await _hold_back(run, decision, place if action.is_note else place + 1)
             raise
         if ended is not None:
             await _hold_back(run, decision, place + 1)
@@ -251,7 +252,7 @@ async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
     """Return from which action on a decision is not carried out, None where the next of them is performed."""
     if place and run.doubtful:  # the rest was decided for the case that the action succeeds
         return place
-    if await _is_pointed_out(run, decision.actions[place]):
+    if not decision.actions[place].is_note and await _is_pointed_out(run, decision.actions[place]):
         return place + 1
     if place and (await IsDue(is_due(run, run.shown()))):
         await run.notice("tokens", "The open steps have passed the mark.")
@@ -313,7 +314,12 @@ def _went_wrong_from_here(run: Run, action: str) -> bool:
 
 
 async def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Outcome | None:
-    """Perform an action, and grow its step. Raises `Overtaken`."""
+    """Perform an action, and grow its step; that of a note without the environment. Raises `Overtaken`."""
+    if action.is_note:
+        called = {} if action.call is None else {"call": action.call}
+        noted = Grow(note_action(action.text), NOTED)
+        await run.operate(noted, {**meta, **called, **observed_meta(NOTED_SO)})
+        return None
     try:
         observed = await _performed(run, action)
     except EffectError as error:

@@ -88,7 +88,7 @@ from mage.memory.requests import (
     Twice,
     Uncertain,
 )
-from mage.memory.revise import differing, lasting_of
+from mage.memory.revise import differing, lasting_of, performed
 from mage.session import Conflict, Entry, Refused
 
 # -- the session and the environment of a run -----------------------------------------------------------------------
@@ -130,7 +130,7 @@ class _Session:
         self._next_policy = policy
         self._remembered = recorded.remembered
         self._remember = remember
-        self._tally = Tally(recorded.tally.counts, recorded.tally.effects)
+        self._tally = Tally(recorded.tally.counts, recorded.tally.effects, recorded.tally.thoughts)
         self.counts = self._tally.counts
         self.effects = self._tally.effects
         self.lasting = set(lasting_of(self.effects))
@@ -199,7 +199,8 @@ class _Session:
                 followed = True
         if cursor.live and cursor.peek() is None:  # else the program looked then, and saw nothing
             followed |= await self._look_around()
-        return Seen(self.state, self.policy, self.counts, self.news(), followed, self.effects)
+        news, thoughts = self.news(), self._tally.thoughts
+        return Seen(self.state, self.policy, self.counts, news, followed, self.effects, thoughts)
 
     async def _look_around(self) -> bool:
         """Take what has changed outside, and append it; tell whether other writers have given commands."""
@@ -393,7 +394,7 @@ class _Environment:
             return True
         self._is_here = True
         tree = self._session.state.tree
-        path = tuple(trace(tree, ROOT_STEP, tree.step_head))
+        path = performed(trace(tree, ROOT_STEP, tree.step_head), self._session.effects)
         request = Restore(path, lasting=self._session.lasting_on(path))
         answer: Restored | NotRestored
         try:
@@ -536,12 +537,15 @@ class Replay:
         return attrs.evolve(seen, news=(*seen.news, *self._session.news()))
 
     def _was_due(self, what: Literal["segment", "chapter"]) -> bool:
-        """Tell whether a chapter's text follows; of the segment, whether neither that nor decision nor action does."""
+        """Tell whether a chapter's text follows; of the segment, whether neither that nor decision nor action does.
+
+        A step that follows no action is a note of the model's.
+        """
         each = self._cursor.peek()
         if what == "chapter":
             return isinstance(each, RunNote) and each.kind == what
         if not isinstance(each, RunNote):
-            return True
+            return each is None or not isinstance(each.command, Grow)
         return each.kind not in ("decided", "acting", "chapter") and each.data.get("instead") != _ACT
 
     async def _tell(self, event: AgentEvent) -> object:

@@ -229,11 +229,13 @@ class AssistantReply:
         text: its words; empty where it only called tools.
         calls: its calls, in order; arguments as the model wrote them.
         is_cut: whether the provider says that the reply is not whole.
+        thought: what it thought, where the provider gives that beside its words; no part of the digest.
     """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     is_cut: bool = False
+    thought: str = ""
 
     @cached_property
     def digest(self) -> str:
@@ -305,12 +307,32 @@ def _of_chat(message: Mapping[str, object], *, is_cut: bool) -> AssistantReply:
     if message.get("function_call") is not None:  # the older form, with one call
         calls.append(_call("", _mapping(message["function_call"]), "arguments"))
     said = [*_texts(message.get("content")), _text(message.get("refusal"))]
-    return AssistantReply("\n".join(filter(None, said)), tuple(calls), is_cut)
+    return AssistantReply("\n".join(filter(None, said)), tuple(calls), is_cut, thought_beside(message))
+
+
+def thought_beside(message: Mapping[str, object]) -> str:
+    """Return what a model thought, from the fields that servers give it in; some give it in several. Any JSON."""
+    for name in ("reasoning_content", "reasoning"):
+        if (thought := _text(message.get(name))).strip():
+            return thought
+    return "\n".join(_thoughts(_list(message.get("reasoning_details"))))
+
+
+def _thoughts(items: Iterable[object]) -> Iterator[str]:
+    """Yield the thoughts among items, blocks or details: what is encrypted says nothing."""
+    for item in map(_mapping, items):
+        for name in ("text", "thinking", "summary", "content"):
+            value = item.get(name)
+            said = value if isinstance(value, str) else "\n".join(_thoughts(_list(value)))
+            if said.strip():
+                yield said
+                break
 
 
 def _of_items(items: Iterable[object], *, is_cut: bool) -> AssistantReply:
-    """Read the items of a response, or the blocks of a message; thoughts are left out."""
+    """Read the items of a response, or the blocks of a message."""
     texts: list[str] = []
+    thoughts: list[str] = []
     calls: list[ToolCall] = []
     for found in map(_mapping, items):
         match found.get("type"):
@@ -325,9 +347,11 @@ def _of_items(items: Iterable[object], *, is_cut: bool) -> AssistantReply:
                 calls.append(_call(found.get("id"), found, "input"))
             case "message":
                 texts.extend(_texts(found.get("content")))
+            case "reasoning" | "thinking":
+                thoughts.extend(_thoughts([found]))
             case _:
                 texts.extend(_texts([found]))
-    return AssistantReply("\n".join(filter(None, texts)), tuple(calls), is_cut)
+    return AssistantReply("\n".join(filter(None, texts)), tuple(calls), is_cut, "\n".join(thoughts))
 
 
 def _texts(content: object) -> Iterator[str]:

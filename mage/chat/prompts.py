@@ -38,7 +38,7 @@ from typing import Final, Literal, TypeAlias
 
 from mage.chat.messages import Assistant, ChatMessage, System, ToolCall, ToolResult, User, merged
 from mage.chat.now import labels_of, now_of
-from mage.chat.tools import ACT, LOOK, BadAction, canonical, offered, parse_action
+from mage.chat.tools import ACT, LOOK, NOTE, BadAction, canonical, note_in, offered, parse_action
 from mage.chat.words import (
     AS_JSON,
     AS_TEXT,
@@ -73,6 +73,7 @@ from mage.render.blocks import (
     observation_of,
     recent,
     step_of,
+    thought_of,
     under,
 )
 
@@ -162,10 +163,11 @@ came of them: what was done and decided, what was found, and what later parts of
 )
 SUMMARIZE_FALLBACK: Final = Prompt(
     "summarize-fallback",
-    1,
+    2,  # keeps notes: they are to last until the subgoal is over
     f"""\
 You write what an agent will read instead of the steps below, which grew too long to be shown. Its subgoal is not \
 over: say what was done, what was found, what was tried in vain, and where the work stands, so that it can go on.
+Keep what it wrote down with note, word for word where it still counts.
 Where earlier parts of the same subgoal are given, go on from them and do not repeat them.
 {_FAITHFUL}""",
 )
@@ -273,7 +275,8 @@ def state_messages(
     Cost: O(size of S + notices).
     """
     shown = request.shown
-    done = [_as_block(step) if steps == "text" else _as_made(step) for step in shown.raw]
+    as_done = _as_block if steps == "text" else _as_made
+    done = [as_done(step, request.thoughts.get(step.id, "")) for step in shown.raw]
     return tuple(
         merged(
             [
@@ -288,21 +291,23 @@ def state_messages(
     )
 
 
-def _as_block(step: Step) -> tuple[ChatMessage, ...]:
-    return (_user(step_of(step.action, step.observation)),)
+def _as_block(step: Step, thought: str) -> tuple[ChatMessage, ...]:
+    before = [thought_of(thought)] if thought else []
+    return (_user([*before, *step_of(step.action, step.observation)]),)
 
 
-def _as_made(step: Step) -> tuple[ChatMessage, ...]:
+def _as_made(step: Step, thought: str) -> tuple[ChatMessage, ...]:
     """Return a step as the call that it was, or as text where it was none."""
     try:
         name, arguments = parse_action(step.action)
         call = ToolCall(call_id(step.id), name, canonical(arguments))
     except (BadAction, ValueError):  # a text, or a number that JSON cannot say
-        return _as_block(step)
-    return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
+        return _as_block(step, thought)
+    return Assistant(thought, call), ToolResult(call.id, observation_of(step.observation).text)
 
 
-_AsDone: TypeAlias = Callable[[Step, frozenset[str]], tuple[ChatMessage, ChatMessage]]
+_AsDone: TypeAlias = Callable[[Step, str, frozenset[str]], tuple[ChatMessage, ChatMessage]]
+"""A step, what the model thought before it, and the names of the environment's tools, as the model wrote it."""
 
 
 def _messages(
@@ -312,7 +317,7 @@ def _messages(
     yield System(system.text)
     yield _user(head_of(shown))
     for step in shown.raw:
-        yield from as_done(step, names)
+        yield from as_done(step, request.thoughts.get(step.id, ""), names)
     yield from _looked(request, mode)
     yield _user(hints_of(shown.hints, caps))
     yield _user(now_of(request))
@@ -383,11 +388,11 @@ def _user(blocks: Iterable[Block]) -> User:
     return User("".join([block.text for block in blocks]))
 
 
-def _as_call(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+def _as_call(step: Step, thought: str, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
     """Return a step as the call of a tool and its result. The call's id follows from the step's (D15)."""
-    name, arguments = _call_of(step.action, names)
+    name, arguments = _call_of(step, names)
     call = ToolCall(call_id(step.id), name, canonical(arguments))
-    return Assistant(call=call), ToolResult(call.id, observation_of(step.observation).text)
+    return Assistant(thought, call), ToolResult(call.id, observation_of(step.observation).text)
 
 
 def call_id(step: StepId) -> str:
@@ -395,30 +400,37 @@ def call_id(step: StepId) -> str:
     return f"s{step:08d}"
 
 
-def _call_of(action: str, names: frozenset[str]) -> tuple[str, dict[str, JsonValue]]:
-    """Return an action as a call; an action that is no call of a known tool is a call of `act`."""
+def _call_of(step: Step, names: frozenset[str]) -> tuple[str, dict[str, JsonValue]]:
+    """Return a step as a call; an action that is no call of a known tool is a call of `act`."""
+    noted = note_in(step.action, step.observation)
+    if noted is not None:
+        return NOTE.name, {"text": noted}
     if names:
         try:
-            name, arguments = parse_action(action)
+            name, arguments = parse_action(step.action)
         except BadAction:
             pass  # from elsewhere, such as a trace
         else:
             if name in names:
                 return name, arguments
-    return ACT.name, {"action": action}
+    return ACT.name, {"action": step.action}
 
 
-def _as_text(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
-    """Return a step as the plain-text mode writes it."""
+def _as_text(step: Step, thought: str, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+    """Return a step as the plain-text mode writes it: the thought before the move."""
     del names
-    return Assistant(f"Action[{step.action}]"), _user(iter([observation_of(step.observation)]))
+    noted = note_in(step.action, step.observation)
+    move = f"Action[{step.action}]" if noted is None else f"Note[{noted}]"
+    return Assistant(f"{thought}\n{move}" if thought else move), _user([observation_of(step.observation)])
 
 
-def _as_json(step: Step, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
-    """Return a step as the JSON mode writes it, without the thought."""
-    name, arguments = _call_of(step.action, names)
+def _as_json(step: Step, thought: str, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
+    """Return a step as the JSON mode writes it: the thought, where one is shown, before the move."""
+    name, arguments = _call_of(step, names)
     move = canonical({"move": {"name": name, "arguments": arguments}})
-    return Assistant(move), _user(iter([observation_of(step.observation)]))
+    thinking = canonical({"thought": thought}).removesuffix("}") + "," if thought else ""
+    said = f"{thinking}{move.removeprefix('{')}" if thought else move
+    return Assistant(said), _user([observation_of(step.observation)])
 
 
 _IN_MODE: Final[dict[Mode, _AsDone]] = {"tools": _as_call, "text": _as_text, "json": _as_json}

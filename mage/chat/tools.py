@@ -78,13 +78,22 @@ LOOK: Final = Tool.of(
         "description": "which page, where there are several; null for the first",
     },
 )
+NOTE: Final = Tool.of(
+    "note",
+    "Write down what must last until you next compress, such as a plan. Nothing is done in the environment.",
+    text={"type": "string", "description": "the note"},
+)
+NOTED: Final = "noted"
+"""The observation of a step that is a note."""
 FINISH: Final = Tool.of(
     "finish",
     "End the task: it is done, or it cannot be done.",
     answer={"type": "string", "description": "the answer, or why there is none"},
 )
-OWN_TOOLS: Final = (COMPRESS, REVISE, LOOK, FINISH)
-"""What an agent does to its own state, and how it looks into it."""
+OWN_TOOLS: Final = (COMPRESS, REVISE, LOOK, NOTE, FINISH)
+"""What an agent does to its own state, how it looks into it, and how it writes something down."""
+GIVING_WAY: Final = frozenset((LOOK.name, NOTE.name))
+"""The names of those of our tools that give way to a host's of the same name."""
 _RESERVED: Final = frozenset(tool.name for tool in (ACT, COMPRESS, REVISE, FINISH))
 
 
@@ -100,7 +109,7 @@ def own_tools(rules: Rules) -> tuple[Tool, ...]:
 def offered(tools: Sequence[Tool], rules: Rules | None = None) -> tuple[Tool, ...]:
     """Return the tools of a model in an environment with `tools`: these, or `act` where there are none, then our own.
 
-    An environment may have a `look` of its own; ours gives way to it. Without `rules` all of ours are offered.
+    An environment may have a `look` or a `note` of its own; ours gives way to it. Without `rules` all of ours are offered.
 
     Raises:
         BadTool: two tools have one name, or a tool has a name of ours.
@@ -180,6 +189,23 @@ def parse_action(text: str) -> tuple[str, dict[str, JsonValue]]:
     if TOOL_NAME.fullmatch(name) is None:
         raise BadAction("it does not begin with a name")
     return name, read_arguments(rest)
+
+
+def note_action(text: str) -> str:
+    """Return the action of a step that is a note."""
+    return action_text(NOTE.name, {"text": text})
+
+
+def note_in(action: str, observation: str) -> str | None:
+    """Return the text of the note that a step is; None where its content is none. Cost: O(length) for a note."""
+    if observation != NOTED or not action.startswith(f"{NOTE.name} "):
+        return None
+    try:
+        _, arguments = parse_action(action)
+    except BadAction:
+        return None
+    text = arguments.get("text")
+    return text if isinstance(text, str) and action == note_action(text) else None
 
 
 def completed(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -7,7 +7,7 @@ effect without an answer.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar, final, get_args, runtime_checkable
 
 import attrs
@@ -287,6 +287,7 @@ class Decide:
         rules: what the policy lets the model do. The same in every question, as long as the policy is.
         current: the newest instruction in force that is not standing; empty where there is none.
         opened: how many steps are open. Without Compress fewer than `shown` has.
+        thoughts: by step, what the model thought before it: of those steps of R of which it is shown.
         nudge: why compressing is due now: a new instruction has come while steps are open, or the room is nearly used;
             empty where it is not due.
     """
@@ -303,6 +304,7 @@ class Decide:
     rules: Rules = Rules()
     current: str = ""
     opened: int = attrs.field()
+    thoughts: Mapping[StepId, str] = attrs.field(factory=dict)
     nudge: Literal["instruction", "room", ""] = ""
 
     @opened.default
@@ -313,15 +315,17 @@ class Decide:
 @final
 @attrs.frozen
 class Action:
-    """One action for the environment, in the environment's own words.
+    """One action for the environment, in the environment's own words; or a note, which becomes a step all the same.
 
     Attributes:
-        text: the action of the step.
+        text: the action of the step; of a note, the note.
         call: the id of this call in the model's interface; kept beside the step (D15).
+        is_note: whether it is a note of the model for itself, for which nothing is done in the environment.
     """
 
     text: str = attrs.field(validator=instance_of(str))
     call: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
+    is_note: bool = attrs.field(default=False, validator=instance_of(bool))
 
 
 @final
@@ -344,7 +348,7 @@ class Decision:
     Attributes:
         actions: the actions to perform, each a step. One in ReAct.
         then: the operation after all actions.
-        thought: the model's words beside them; kept with the step, not shown again.
+        thought: the model's words beside them; kept with the step, and shown again as the policy says.
     """
 
     actions: tuple[Action, ...] = attrs.field(
@@ -359,6 +363,11 @@ class Decision:
     def act(cls, *actions: str, thought: str = "") -> Decision:
         """Return the decision to perform these actions."""
         return cls(tuple(Action(action) for action in actions), None, thought)
+
+    @classmethod
+    def note(cls, text: str, *, thought: str = "") -> Decision:
+        """Return the decision to write something down."""
+        return cls((Action(text, is_note=True),), None, thought)
 
     @classmethod
     def compress(cls, text: str, *, thought: str = "") -> Decision:

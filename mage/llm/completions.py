@@ -28,13 +28,14 @@ import httpx2
 import openai
 
 from mage.chat import Assistant, ChatMessage, ToolCall
+from mage.chat.messages import thought_beside
 from mage.effects import EffectError, EffectFault, Schema, Tool, Usage
 from mage.effects.program import Ask
 from mage.engine import MageError
 from mage.llm.wire import GaveUp, retry_after
 
 _ONE: Final = Usage()
-_ASIDE: Final = ("reasoning", "reasoning_content")  # some servers give both, with the same text
+_ASIDE: Final = ("reasoning", "reasoning_content")  # of a stream; some servers give both, with the same text
 _OVERFLOW: Final = re.compile(
     r"context_length_exceeded|exceed_context_size|string_above_max_length"
     r"|(?:maximum|available|exceeds? the|max) context|context (?:length|window|size)"
@@ -75,7 +76,7 @@ class Reply:
         finish: why it stopped, in the provider's word; None where the reply broke off.
         usage: the tokens of the call.
         model: the name under which the provider says it answered.
-        aside: its thoughts, where a server splits them off: counted, and not read.
+        aside: its thoughts, where a server splits them off; they stand for those that its content does not have.
     """
 
     text: str = ""
@@ -170,7 +171,7 @@ def read_completion(document: object) -> Reply | ProviderError:
         finish=(_text(finish) or None) if choices else "stop",
         usage=_usage(whole.get("usage")),
         model=_text(whole.get("model")),
-        aside=max([_text(message.get(name)) for name in _ASIDE], key=len),
+        aside=thought_beside(message),
     )
 
 

@@ -102,7 +102,7 @@ class MemoryBase(Generic[S]):
         return self._session
 
     def tools(self, style: Style = "chat") -> list[dict[str, Any]]:
-        """Return the tools by which the model changes its own state, and looks into it: `compress`, `revise` and `look`.
+        """Return the tools by which the model changes its own state, and looks into it: `compress`, `revise`, `look`; and `note`.
 
         They are always the same, so that a provider's cache keeps hitting: they depend on the policy, which may rule one
         out, and on the names of the host's tools; see `give_way`.
@@ -117,7 +117,7 @@ class MemoryBase(Generic[S]):
         return declared(_offered(self._own, self._policy.rules), style)
 
     def give_way(self, names: Container[str]) -> None:
-        """Hear the names of the host's tools: where one is `look`, ours is not offered, and a call of it is the host's.
+        """Hear the names of the host's tools: one that is `look` or `note` takes the place of ours, and its calls are the host's.
 
         It stays so: once the host's, always the host's.
 
@@ -163,7 +163,15 @@ class MemoryBase(Generic[S]):
             self._run.resumed_from = None if begins == len(entries) else before
         self._tally.add_all(entries[begins:], before)
         self._head, self._state = self._session.head, self._session.phase
-        return Seen(self._state, self._policy, self._tally.counts, (), followed, self._tally.effects)
+        return Seen(
+            self._state,
+            self._policy,
+            self._tally.counts,
+            (),
+            followed,
+            self._tally.effects,
+            self._tally.thoughts,
+        )
 
     def _commands(self, asked: Operate) -> tuple[Operation, ...]:
         accept = asked.despite and isinstance(self._session.phase, Rejected)

@@ -78,6 +78,7 @@ def question(run: Run, shown: ExecutionState) -> Decide:
         rules=run.policy.rules,
         current=current(run.state.tree),
         opened=len(whole.raw),
+        thoughts=run.thoughts_of(shown),
         nudge=nudge(run.state.tree, run.opened(shown), left),
     )
 

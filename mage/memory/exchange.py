@@ -17,7 +17,9 @@ import attrs
 
 from mage.chat import (
     COMPRESS,
+    GIVING_WAY,
     LOOK,
+    NOTE,
     REVISE,
     AssistantReply,
     BadAction,
@@ -35,7 +37,7 @@ from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
 from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
-from mage.memory.journal import CALL, REPLY, Tally, observed_meta
+from mage.memory.journal import CALL, NOTED_SO, REPLY, THOUGHT, Tally, observed_meta
 from mage.memory.looking import look_as_asked, look_into
 from mage.memory.maintain import settle
 from mage.memory.notices import told_once
@@ -47,8 +49,8 @@ from mage.memory.state import Run
 Answer = TypeVar("Answer")
 _TRIES: Final = 64
 """How often a turn begins again because somebody else has written."""
-OWN: Final = (COMPRESS, REVISE, LOOK)
-"""What a model may do to its own state, and how it looks into it: the tools that a memory declares."""
+OWN: Final = (COMPRESS, REVISE, LOOK, NOTE)
+"""What a model may do to its own state, how it looks into it and writes down: the tools that a memory declares."""
 Meta: TypeAlias = Mapping[str, object]
 Results: TypeAlias = Mapping[str, "str | Observed"] | Sequence["str | Observed"]
 """What came back from calls that the host has carried out: by call id; or one for each call to a tool of its own, in
@@ -137,16 +139,25 @@ def readable(call: ToolCall) -> Call | str:
     return made if made.name else "a call without the name of a tool"
 
 
+def _readable_note(call: ToolCall) -> Call | str:
+    """Return a note with its text, or in words why it cannot be taken down."""
+    made = readable(call)
+    if isinstance(made, str):
+        return made
+    wrong = misfit(made.arguments, NOTE.parameters, NOTE.name)
+    return made if wrong is None else wrong
+
+
 def own_beside(names: Container[str]) -> tuple[Tool, ...]:
-    """Return the tools that a memory declares beside a host's of these names: ours named `look` gives way.
+    """Return the tools that a memory declares beside a host's of these names: ours named `look` and `note` give way.
 
     Raises:
         BadTool: one is named `compress` or `revise`.
     """
-    taken = next((own.name for own in OWN if own is not LOOK and own.name in names), None)
+    taken = next((own.name for own in OWN if own.name not in GIVING_WAY and own.name in names), None)
     if taken is not None:
         raise BadTool(taken, "this name is taken by an operation on the agent's own state")
-    return tuple([own for own in OWN if own is not LOOK or LOOK.name not in names])
+    return tuple([own for own in OWN if own.name not in names])
 
 
 def why_barred(state: State) -> str:
@@ -252,7 +263,11 @@ class Take:
         return Taken(await self._finishes(run), self.reply.text)
 
     def _is_own(self, call: ToolCall) -> bool:
-        return any(own.name == call.name for own in self.own)
+        """Tell whether a call is about the agent's own state; a note is a step like others."""
+        return any(own.name == call.name for own in self.own if own is not NOTE)
+
+    def _is_note(self, call: ToolCall) -> bool:
+        return NOTE in self.own and call.name == NOTE.name
 
     async def _finishes(self, run: Run) -> bool:
         """Tell whether the reply is the answer: no call, all there, and nothing that was claimed has failed."""
@@ -268,13 +283,20 @@ class Take:
         self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
     ) -> Sequence[str]:
         """Make a step of a call; return it where it was not carried out, and say why where it could not be read."""
-        made = readable(call)
+        made = _readable_note(call) if self._is_note(call) else readable(call)
         action = f"{call.name} {call.arguments}" if isinstance(made, str) else made.action
         observed = self.came.get(place) if self.results is None else self.results[place]
+        if self._is_note(call):
+            observed = None if isinstance(made, str) or why_barred(run.state) else NOTED_SO
         if isinstance(made, str) and observed is None:
             unread.append(made)
             return [call.name]
-        if isinstance(made, Call) and self._may_ask(observed, held) and not why_barred(run.state):
+        if (
+            isinstance(made, Call)
+            and not self._is_note(call)
+            and self._may_ask(observed, held)
+            and not why_barred(run.state)
+        ):
             observed = await self._performed(run, place, made)
         if observed is None:  # what follows was decided for the case that this one is done
             return [action]
@@ -316,7 +338,8 @@ class Take:
 
     def _meta(self, call: ToolCall) -> Meta:
         first = self.tally.reply != self.reply.digest
-        thought = {"thought": self.reply.text} if first and self.reply.text else {}
+        said = self.reply.text or self.reply.thought
+        thought = {THOUGHT: said} if first and said else {}
         return {**thought, REPLY: self.reply.digest, CALL: call.id}
 
     async def _own(self, run: Run, own: Sequence[tuple[int, ToolCall]], held: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from threading import RLock, get_ident
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, cast, final
 
-from mage.chat import Form, Steps, read_reply
+from mage.chat import Form, Steps, note_action, read_reply
 from mage.effects import (
     ActionEffect,
     AsyncJudge,
@@ -69,6 +69,7 @@ from mage.memory.guards import (
     text_of,
     verdict_of,
 )
+from mage.memory.journal import NOTED_SO
 from mage.memory.policy import Policy
 from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
 from mage.memory.revise import unaided
@@ -308,6 +309,10 @@ class Memory(MemoryBase[Session]):
         """
         with self._alone():
             self._drive(lambda run: complete(run, text))
+
+    def note(self, text: str) -> None:
+        """Write down what must last until the next compress: a step without an action; see `compress`."""
+        self.record(note_action(text), NOTED_SO)
 
     def revise(self, step: int, lesson: str = "") -> None:
         """Go back to [Step N], for agents without tool calls: as if the model had called `revise`; see `compress`."""
@@ -561,6 +566,10 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         """See `Memory.compress`."""
         async with self._alone():
             await self._drive(lambda run: complete(run, text))
+
+    async def note(self, text: str) -> None:
+        """See `Memory.note`."""
+        await self.record(note_action(text), NOTED_SO)
 
     async def revise(self, step: int, lesson: str = "") -> None:
         """See `Memory.revise`."""

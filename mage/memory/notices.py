@@ -24,7 +24,7 @@ _BLANK: Final = "\t\xa0\u3000"
 
 def told_once(kind: NoticeKind, text: str, *said: str) -> Notice:
     """Return a notice in our words, with what others have said below them. Cost: O(length of what is kept)."""
-    return Notice(kind, _cut(text, LONGEST), few([quoted(each) for each in said], "\n"))
+    return Notice(kind, cut(text, LONGEST), few([quoted(each) for each in said], "\n"))
 
 
 def quoted(text: str) -> str:
@@ -33,7 +33,7 @@ def quoted(text: str) -> str:
     What a terminal would obey or a reader could not see, such as a mark that turns the direction of a line, is
     spelled out; line breaks stay, as the block that shows them indents each line.
     """
-    brief = _cut(text.replace("\r\n", "\n"), QUOTED)
+    brief = cut(text.replace("\r\n", "\n"), QUOTED)
     if brief.isprintable():
         return brief
     return "".join(char if char == "\n" or char.isprintable() else _spelled(char) for char in brief)
@@ -43,7 +43,8 @@ def _spelled(char: str) -> str:
     return " " if char in _BLANK else f"<U+{ord(char):04X}>"
 
 
-def _cut(text: str, longest: int) -> str:
+def cut(text: str, longest: int) -> str:
+    """Return a text of at most so many characters, of a longer one both ends and how much is left out."""
     if len(text) <= longest:
         return text
     kept = longest // 2

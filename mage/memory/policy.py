@@ -38,6 +38,8 @@ class Policy:
         cross_irreversible: whether a revise may leave behind an action that its environment declares irreversible.
         point_out: whether an action that was tried at this very place, and left, is pointed out once before it is
             performed again.
+        thoughts: which thoughts of the model beside its calls it is shown again, each before its step: that of every
+            open step, only the newest of these, or none. They count against the mark.
         on_divergence: when the world could not be made what it was: tell the model, or stop.
         max_steps: steps that a run may take, also between the actions of one reply; None for no limit.
         max_tokens: tokens that all calls of a run may take; None for no limit.
@@ -62,6 +64,7 @@ class Policy:
     exhausted: Literal["accept", "stop"] = "accept"
     cross_irreversible: bool = True
     point_out: bool = True
+    thoughts: Literal["none", "last", "open"] = "open"
     on_divergence: Literal["tell", "stop"] = "tell"
     max_steps: int | None = 1_000
     max_tokens: int | None = None

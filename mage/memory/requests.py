@@ -72,6 +72,7 @@ class Seen:
         news: what happened to session and world outside of the program.
         followed: whether somebody else has written since the last look.
         effects: what each step has done to the world, where its environment said so; it grows with the tree.
+        thoughts: what the model thought before each step, where it said so; likewise.
     """
 
     state: State
@@ -80,6 +81,7 @@ class Seen:
     news: tuple[Notice, ...] = ()
     followed: bool = False
     effects: Mapping[StepId, ActionEffect] = attrs.field(factory=dict)
+    thoughts: Mapping[StepId, str] = attrs.field(factory=dict)
 
 
 @final

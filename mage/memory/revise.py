@@ -23,6 +23,7 @@ from mage.effects import (
 from mage.engine import Instruct, Instruction, Revise, Revised, State, Step, StepId, Tree, revise
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.memory.journal import is_note
 from mage.memory.notices import few, quoted, told_once
 from mage.memory.outcomes import Outcome, RunStopped
 from mage.memory.requests import restore
@@ -149,7 +150,7 @@ async def _restore(
         told: what the model is told of its history, a clause; empty where nothing of it was left behind.
     """
     tree = run.state.tree
-    path = tuple(trace(tree, ROOT_STEP, tree.step_head))
+    path = performed(trace(tree, ROOT_STEP, tree.step_head), run.effects)
     try:
         answer = await _restored(Restore(path, undoing))
     except BaseException:  # it raised, or was cancelled, and the revise is durable: the model must know
@@ -276,7 +277,12 @@ def plan(abandoned: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> t
 
     Cost: O(number of steps).
     """
-    return tuple(Undo(step, effects.get(step.id)) for step in abandoned)
+    return tuple(Undo(step, effects.get(step.id)) for step in performed(abandoned, effects))
+
+
+def performed(steps: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> tuple[Step, ...]:
+    """Return the steps whose actions were performed: notes of the model were not."""
+    return tuple(step for step in steps if not is_note(step, effects))
 
 
 def crosses_irreversible(undoing: Iterable[Undo]) -> Undo | None:

@@ -87,6 +87,7 @@ class Run:
         fold_behind: C is not folded before it has more lines than this: so many it had when that failed.
         told_of_folding: whether the model was told that C grows and cannot be folded.
         effects: by step, what its action has done to the environment, where that was declared.
+        thoughts: by step, what the model thought before it, where it said so.
         began: whether the environment was reset; if that failed, a resumed run resets it again.
         over: whether the environment takes no more actions.
         judging: the digest of the request that a judge answers in the background.
@@ -122,6 +123,7 @@ class Run:
         self.fold_behind = 0
         self.told_of_folding = False
         self.effects: Mapping[StepId, ActionEffect] = {}
+        self.thoughts: Mapping[StepId, str] = {}
         self.began = False
         self.over = False
         self.judging: Digest | None = None
@@ -151,7 +153,7 @@ class Run:
     def see(self, seen: Seen) -> None:
         """Take what a look has shown."""
         self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
-        self.effects = seen.effects
+        self.effects, self.thoughts = seen.effects, seen.thoughts
 
     @property
     def is_awaiting(self) -> bool:
@@ -182,6 +184,14 @@ class Run:
         steps = tuple(trace(self.state.tree, ROOT_STEP, self.state.tree.step_head))
         return ExecutionState(shown.task, shown.instructions, (), steps, shown.hints)
 
+    def thoughts_of(self, shown: ExecutionState) -> dict[StepId, str]:
+        """Return the thoughts that the policy shows, by step: of open steps only, also where more steps are shown."""
+        if self.policy.thoughts == "none":
+            return {}
+        opened = [step.id for step in shown.raw if step.id > shown.boundary and step.id in self.thoughts]
+        kept = opened if self.policy.thoughts == "open" else opened[-1:]
+        return {step: self.thoughts[step] for step in kept}
+
     def legal_boundaries(self) -> tuple[StepId, ...]:
         """Return where a revise may go back to (D7). Cost: O(way), once for each summary head: grow changes nothing."""
         head, has_failed = self.state.tree.head_summary, isinstance(self.state, Rejected)
@@ -211,6 +221,7 @@ class Run:
         if self._counts_of is None or self._counts_of[0] is not shown:
             frame = self.meter.frame(shown.task, shown.instructions, shown.boundary)
             steps = sum(self.meter.step(step.action, step.observation) for step in shown.raw)
+            steps += sum(map(self.meter.thought, self.thoughts_of(shown).values()))
             self._counts_of = (shown, frame, steps)
         return self.overhead + self._counts_of[1], self._counts_of[2]
 

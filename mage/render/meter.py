@@ -16,6 +16,7 @@ from mage.render.blocks import (
     line_of,
     opening_of,
     step_of,
+    thought_of,
 )
 from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter
@@ -57,6 +58,10 @@ class Meter:
     def step(self, action: str, observation: str) -> int:
         """Return what a step takes in R. Cost: O(length), O(1) when it was counted before."""
         return self._sum(step_of(action, observation))
+
+    def thought(self, text: str) -> int:
+        """Return what a thought takes before its step. Cost: O(length), O(1) when it was counted before."""
+        return self._sum([thought_of(text)])
 
     def _sum(self, blocks: Iterable[Block]) -> int:
         counted = self._counted

@@ -7,7 +7,7 @@ import pytest
 from mage.agent import Policy
 from mage.chat import decide_messages, system_prompt
 from mage.effects import Decide, NoEffect, NotRestored, Observed
-from mage.engine import Failed, Grow, Passed, Revise
+from mage.engine import Failed, Revise
 from mage.memory import Memory
 from mage.stores import MemoryStore
 from mage.testing import ScriptedEnvironment
@@ -62,7 +62,9 @@ def test_a_host_without_restore_is_said_to_have_undone_nothing() -> None:
     with memory(store) as kept:
         kept.take(reply(buy("chrome"), claim("chrome chair"), ids="ab"), perform=done)
         (judged,) = notices(kept.messages())
-        assert judged.startswith("[Step 0] has failed (the hints say why), so you are back at [Step 0]: 1 step is")
+        assert judged.startswith(
+            "[Step 0] has failed (the hints say why), so you are back at [Step 0]: 1 step is"
+        )
         assert "could not be brought back" in judged
         kept.take(reply(buy("linen"), ids="c"), perform=done)
         kept.take(reply(back(0, "no"), ids="d"))
@@ -97,7 +99,6 @@ def test_nothing_is_left_to_revise_to_before_anything_was_done() -> None:
 @pytest.mark.parametrize("known", ["tried", "foreseen"])
 def test_what_has_no_effect_is_never_held_back(known: str) -> None:
     """A look may be repeated where a lesson stands: the environment has said, or foresees, that it changes nothing."""
-
     seen = Observed("seen", effect=NoEffect()) if known == "tried" else "seen"
     world = ScriptedEnvironment(*[seen] * 9, foreseen={"look": NoEffect()} if known == "foreseen" else {})
     played = Played(acts("look"), revise(0, "not this"), acts("look"), DONE, environment=world)
@@ -122,7 +123,10 @@ def test_what_is_held_back_is_said_to_be_undone_and_how_to_insist() -> None:
 
 def test_a_world_that_is_over_names_what_may_be_done() -> None:
     """In the ablation without Revise going back is not among it."""
-    for policy, said in ((Policy(), "compress, go back or finish."), (Policy(revise=False), "compress or finish.")):
+    for policy, said in (
+        (Policy(), "compress, go back or finish."),
+        (Policy(revise=False), "compress or finish."),
+    ):
         world = ScriptedEnvironment(Observed("won", over=True))
         played = Played(acts("a"), acts("b"), DONE, environment=world, policy=policy)
         played.run()

@@ -60,9 +60,7 @@ def test_what_does_not_apply_is_not_said(mode: Mode) -> None:
 def test_room_that_is_nearly_used_is_said() -> None:
     """What happens otherwise is said with it."""
     request = _asked(Grow("a", "1"), room=5, nudge="room")
-    said = (
-        "The room is nearly used: compress if a subgoal is finished, else an interim account replaces the steps."
-    )
+    said = "The room is nearly used: compress if a subgoal is finished, else an interim account replaces the steps."
     assert said in _last(request, "tools")
 
 

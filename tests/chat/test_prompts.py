@@ -51,16 +51,16 @@ from tests.llm.requests import DECIDE
 from tests.render.states import execution_states, hostile_texts, visited, walks
 
 HASHES: Final = {
-    "system": (4, "2f017fc1a46c"),
-    "memory": (3, "991c9468a275"),
+    "system": (5, "15d2c262c7d9"),
+    "memory": (4, "bd23e15c3fed"),
     "as-tools": (1, "e3eb8bf5d28f"),
-    "as-text": (2, "77f4c3354eeb"),
+    "as-text": (3, "0d715515c042"),
     "as-json": (1, "9ac351ea5719"),
     "judge-subgoal": (2, "7735a99e2038"),
     "judge-fallback": (2, "db1b3bb7053b"),
     "judge-chapter": (1, "9d05906dcd4f"),
     "summarize-subgoal": (1, "ff66182cb892"),
-    "summarize-fallback": (1, "860871e24a33"),
+    "summarize-fallback": (2, "c0c80ba6e792"),
     "summarize-again": (1, "bf755b376898"),
     "chapter": (1, "f6b31e750b28"),
 }

@@ -103,5 +103,7 @@ def journal(of: Memory) -> list[object]:
 
 def notices(shown: list[dict[str, Any]]) -> list[str]:
     """Return what a model is told once, from the messages it is shown as chat completions take them."""
-    _, _, told = str(shown[-1]["content"]).rpartition("\nopen since [Step ")  # behind the words on how to read it
+    _, _, told = str(shown[-1]["content"]).rpartition(
+        "\nopen since [Step "
+    )  # behind the words on how to read it
     return [line.removeprefix("Notice: ") for line in told.splitlines() if line.startswith("Notice: ")]

@@ -54,11 +54,11 @@ def test_an_ablation_is_not_spoken_of() -> None:
     """Without Revise no tool, no target and no word of it; without Compress no word of room."""
     with memory(policy=Policy(revise=False)) as kept:
         kept.take(reply(buy("desk"), ids="a"), perform=done)
-        assert _names(kept) == ["compress", "look"]
+        assert _names(kept) == ["compress", "look", "note"]
         assert "revise" not in str(kept.messages()).casefold()
     with memory(policy=Policy(compress=False)) as kept:
         kept.take(reply(buy("desk"), compress("desk"), ids="ab"), perform=done)
-        assert _names(kept) == ["compress", "revise"]
+        assert _names(kept) == ["compress", "revise", "note"]
         shown = str(kept.messages())
         assert "Action: buy" in shown
         assert "room" not in shown
