@@ -33,11 +33,12 @@ from mage.effects import (
     Observed,
     Then,
 )
-from mage.engine import Active, Compress, Grow, Revise, State, Tree, Unverified
+from mage.engine import Active, Compress, Grow, Rejected, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
+from mage.memory.ending import may_end
 from mage.memory.journal import NOTED_SO, THOUGHT, UNCERTAIN, observed_meta
 from mage.memory.looking import look_as_asked
 from mage.memory.maintain import settle
@@ -93,6 +94,8 @@ async def _turn(run: Run) -> Outcome | None:
     # what is owed is placed first: a late verdict, taken from the log, may have come at the mark as well as here
     await _open(run)
     ended = await settle(run, wait=False)
+    if ended is None and run.is_awaiting:
+        return await _decided(run)
     if ended is not None or not isinstance(run.state, Active | Unverified):
         return ended
     await _open(run)
@@ -250,6 +253,9 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
 
 async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
     """Return from which action on a decision is not carried out, None where the next of them is performed."""
+    if isinstance(run.state, Rejected):
+        await run.notice("failed", "Your answer has failed: give a better one before you do anything else.")
+        return place
     if place and run.doubtful:  # the rest was decided for the case that the action succeeds
         return place
     if not decision.actions[place].is_note and await _is_pointed_out(run, decision.actions[place]):
@@ -393,18 +399,14 @@ async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | N
             await look_as_asked(run, then)
             return None
         case Finish(answer):
-            return await _finish(run, answer)
+            return await _finish(run, answer, meta)
         case _:
             assert_never(then)
 
 
-async def _finish(run: Run, answer: str) -> Outcome | None:
-    """End, if nothing that was claimed turns out to be wrong."""
-    head = run.state.tree.summary_head
-    ended = await settle(run, wait=True)
-    if ended is not None:
-        return ended
-    if run.state.tree.summary_head != head:
-        await run.notice("failed", "A summary has failed meanwhile, so the run goes on.")
-        return None
-    return RunFinished(answer, run.totals)
+async def _finish(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome | None:
+    """End, if nothing that was claimed turns out to be wrong, the answer included."""
+    over = await may_end(run, answer, meta)
+    if isinstance(over, bool):
+        return RunFinished(answer, run.totals) if over else None
+    return over

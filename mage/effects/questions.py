@@ -258,12 +258,14 @@ class Rules:
         compresses: whether the text of a summary replaces its steps; if not, the model is shown all steps (D18).
         revises: whether the model may go back.
         fills: whether an interim account replaces the open steps where they have no more room.
+        judges_end: whether a judge checks the answer against the steps that are open at the end.
     """
 
     judges: bool = True
     compresses: bool = True
     revises: bool = True
     fills: bool = True
+    judges_end: bool = True
 
 
 @final

@@ -150,6 +150,8 @@ async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Ou
     result = await run.operate(Retext(text), meta)
     if isinstance(result, Unverified):
         run.awaiting = None
-        return await maintain(run)
+        ended = await maintain(run)
+        run.is_answer = run.is_answer and not isinstance(run.state, Active)
+        return ended
     await run.notice("refused", f"You cannot compress now: {result}")
     return None

@@ -37,6 +37,7 @@ from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
 from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
+from mage.memory.ending import may_end
 from mage.memory.journal import CALL, NOTED_SO, REPLY, THOUGHT, Tally, observed_meta
 from mage.memory.looking import look_as_asked, look_into
 from mage.memory.maintain import settle
@@ -270,14 +271,21 @@ class Take:
         return NOTE in self.own and call.name == NOTE.name
 
     async def _finishes(self, run: Run) -> bool:
-        """Tell whether the reply is the answer: no call, all there, and nothing that was claimed has failed."""
+        """Tell whether the reply is the answer: no call, all there, and nothing that is claimed has failed.
+
+        No reply is named beside what is recorded of an answer: one that has failed is in no transcript of a host.
+        """
         if self.reply.calls:
             return False
         if self.reply.is_cut or not self.reply.text.strip():
             wrong = "was cut off: be shorter" if self.reply.is_cut else "was empty"
             await run.notice("unusable", f"Your last reply {wrong}.")
             return False
-        return await _is_settled(run)
+        over = await may_end(run, self.reply.text, {})
+        if isinstance(over, bool):
+            return over
+        _require_going_on(over)
+        return False
 
     async def _step(
         self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
@@ -389,16 +397,6 @@ def forget_told(run: Run, notices: int) -> None:
     """Forget what the model has been told once: so many notices, and what it had looked into."""
     del run.notices[:notices]
     run.looked = None
-
-
-async def _is_settled(run: Run) -> bool:
-    """Tell whether the agent may end here: nothing that it claimed turns out to be wrong (D6)."""
-    head = run.state.tree.summary_head
-    _require_going_on(await settle(run, wait=True))
-    if run.state.tree.summary_head == head and not run.is_awaiting:
-        return True
-    await run.notice("failed", "A summary has failed meanwhile, so the task goes on.")
-    return False
 
 
 async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:

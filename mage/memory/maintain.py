@@ -171,7 +171,7 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
         return await _accept_despite(run)
     if verdict.fault == "summary" or summary.kind == "fallback":
         if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
-            if run.rewrites or summary.kind == "fallback":
+            if (run.rewrites and not run.is_answer) or summary.kind == "fallback":
                 return await _retext(run, state, verdict)
             await _ask_for_text(run, summary, verdict)
             return None
@@ -189,6 +189,8 @@ async def _ask_for_text(run: Run, summary: Summary, verdict: Failed) -> None:
     """Have the model write the text anew, where nobody else does (D16)."""
     run.awaiting = summary.id
     told = f"Your text of [Step {summary.label}] has failed: call compress with a better one. What is wrong with it:"
+    if run.is_answer:
+        told = "Your answer has failed, so the task goes on: give a better one. What is wrong with it:"
     await run.notice("failed", told, verdict.feedback)
 
 

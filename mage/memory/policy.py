@@ -30,6 +30,8 @@ class Policy:
             the summarizer writes and the judge passes (D19); without either it grows. None for never.
         summary_limit: tokens that a summarizer is asked to stay within.
         cool_down: steps after a fallback that failed, before it is tried again.
+        judge_finish: whether steps that are open when the model gives its answer are compressed as the last subgoal,
+            with the answer as its text, and judged; a fail sends the agent back. Without a judge it is accepted openly.
         on_fail: after a failed verdict go back, accept the summary openly, or stop.
         judge_down: where the judge gives no answer: accept the summary openly, stop, or leave it pending and go on.
         max_revisions: how often to go back to one boundary (D13).
@@ -57,6 +59,7 @@ class Policy:
     fold_at: int | None = 4_000
     summary_limit: int = 400
     cool_down: int = 10
+    judge_finish: bool = True
     on_fail: Literal["revise", "accept", "stop"] = "revise"
     judge_down: Literal["accept", "stop", "leave"] = "stop"
     max_revisions: int = 3
@@ -84,7 +87,7 @@ class Policy:
     def rules(self) -> Rules:
         """What a model is told of it."""
         fills = self.compress and self.high_water is not None
-        return Rules(self.maintain, self.compress, self.revise, fills)
+        return Rules(self.maintain, self.compress, self.revise, fills, self.maintain and self.judge_finish)
 
     def document(self) -> dict[str, object]:
         """Return it as a JSON object: what differs from the defaults."""

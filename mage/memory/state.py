@@ -106,6 +106,7 @@ class Run:
         given: by step, the instructions that the environment gave there.
         rewrites: whether a summarizer writes a text anew that a judge found wrong; if not, the model is asked.
         awaiting: the failed summary for which the model was asked to write a better text.
+        is_answer: whether that text is the answer of the task, which only the model can better.
         resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown what
             of that was undone in the environment, and whether the model was told.
         found: the next step's id when the run began: earlier steps were made by other runs.
@@ -142,6 +143,7 @@ class Run:
         self.given: dict[StepId, frozenset[Instruction]] = {}
         self.rewrites = True
         self.awaiting: SummaryId | None = None
+        self.is_answer = False
         self.resumed_from: State | None = None
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None

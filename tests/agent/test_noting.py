@@ -136,16 +136,17 @@ def test_a_thought_survives_resuming_and_ends_with_its_subgoal() -> None:
 
 def test_a_long_thought_is_cut_openly_and_counts() -> None:
     """At most some 1,000 characters are shown; they take room."""
-    rooms: list[int] = []
-    for thought in ("", "x" * 5_000):
-        played = Played(Decision.act("a", thought=thought), DONE)
-        played.run()
-        asked = played.decisions.asked[-1]
-        rooms.append(asked.room or 0)
-    (shown,) = asked.thoughts.values()
+    short, long = [_asked_after(Decision.act("a", thought=thought)) for thought in ("", "x" * 5_000)]
+    (shown,) = long.thoughts.values()
     assert len(shown) < 1_100
     assert "[... 4,000 characters left out ...]" in shown
-    assert rooms[0] - rooms[1] > 100
+    assert (short.room or 0) - (long.room or 0) > 100
+
+
+def _asked_after(decision: Decision) -> Decide:
+    played = Played(decision, DONE)
+    played.run()
+    return played.decisions.asked[-1]
 
 
 def test_a_thought_that_a_server_splits_off_is_kept() -> None:

@@ -51,8 +51,8 @@ from tests.llm.requests import DECIDE
 from tests.render.states import execution_states, hostile_texts, visited, walks
 
 HASHES: Final = {
-    "system": (5, "15d2c262c7d9"),
-    "memory": (4, "bd23e15c3fed"),
+    "system": (6, "c94035d32181"),
+    "memory": (5, "063080cf50b2"),
     "as-tools": (1, "e3eb8bf5d28f"),
     "as-text": (3, "0d715515c042"),
     "as-json": (1, "9ac351ea5719"),
