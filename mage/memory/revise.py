@@ -114,7 +114,7 @@ async def tell_of_leaving(run: Run, before: State) -> None:
     undoing = plan(abandoned, run.effects)
     if not leaves_no_trace(undoing):
         told = f"Of your steps {_counted(abandoned)} left behind, and nobody knows what was undone. What may still stand:"
-        await run.notice("diverged", told, *plan_lines(undoing))
+        await run.notice("diverged", told, *standing_lines(undoing))
 
 
 async def tell_of_resuming(run: Run) -> None:
@@ -123,7 +123,7 @@ async def tell_of_resuming(run: Run) -> None:
     undoing = () if before is None else plan(_left_by(run.state, before), run.effects)
     if not leaves_no_trace(undoing):
         told = "You were interrupted right after going back, so nobody knows what was undone. What may still stand:"
-        await run.notice("diverged", told, *plan_lines(undoing))
+        await run.notice("diverged", told, *standing_lines(undoing))
 
 
 def _left_by(state: State, before: State) -> list[Step]:
@@ -155,7 +155,7 @@ async def _restore(
         answer = await _restored(Restore(path, undoing))
     except BaseException:  # it raised, or was cancelled, and the revise is durable: the model must know
         why = "bringing it back was interrupted"
-        run.notices.append(told_once("diverged", _told_of(told, undoing), why, *plan_lines(undoing)))
+        run.notices.append(told_once("diverged", _told_of(told, undoing), why, *standing_lines(undoing)))
         run.owed.extend(Owed(tree.step_head, instruction, by_world=False) for instruction in all_left)
         raise
     run.over = isinstance(answer, Restored) and answer.over
@@ -179,7 +179,7 @@ async def _reported(
 ) -> Outcome | None:
     """Tell the model what is undone in the environment, and what is not."""
     if isinstance(answer, NotRestored):
-        return await _diverged(run, _told_of(told, undoing), answer.reason, *plan_lines(undoing))
+        return await _diverged(run, _told_of(told, undoing), answer.reason, *standing_lines(undoing))
     differs = differing(answer)
     if differs is not None:
         history = f"{told}, in the environment too. But there " if told else "Brought back to this point, "
@@ -325,8 +325,13 @@ def unaided(request: Restore) -> Restored | NotRestored:
 
 
 def plan_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:
-    """Return what a plan has to undo, for people and for the model: a line for each step with an effect, newest first."""
-    return tuple(undo_line(undo) for undo in undoing if not isinstance(undo.effect, NoEffect))
+    """Return a plan for people and for the model: a line for each step, newest first."""
+    return tuple(undo_line(undo) for undo in undoing)
+
+
+def standing_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:
+    """Return what a plan has to undo, in the same way: what had no effect is left out."""
+    return plan_lines([undo for undo in undoing if not isinstance(undo.effect, NoEffect)])
 
 
 def undo_line(undo: Undo) -> str:
