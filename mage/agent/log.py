@@ -7,7 +7,8 @@ again over it, without a model, to the same state (`mage.agent.replay`).
     began        a run was begun here: its policy, what counts its tokens, what the model was told of the environment
     decided      the model's answer, or why there is none; likewise summarized, chapter (what a summarizer wrote),
                  judged, verdict (of a judge that thinks in the background), started and restored (of the environment)
-    acting       an action is about to be performed; its result is the step that is grown next, or act_failed
+    acting       an action is about to be performed; its result is the step that is grown next, or act_failed. A step
+                 that is grown without it is a note that the model wrote down
     again        an action that was interrupted is about to be performed once more
     restoring    the environment is about to be restored
     conflict     a command was not recorded, because another writer's command came first
@@ -66,7 +67,7 @@ except ModuleNotFoundError as missing:
     ) from None
 
 BEGAN: Final = "began"
-PROGRAM: Final = 3
+PROGRAM: Final = 4
 """The version of the program: it rises when a log of before would no longer be followed."""
 
 

@@ -19,18 +19,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from mage.chat import BESIDE
-from mage.effects import RESET, Act, Action, Decision, EffectError, Finish, LookInto, Metered, Observed, Then
+from mage.chat import BESIDE, NOTED, THOUGHT, note_action
+from mage.effects import (
+    RESET,
+    Act,
+    Action,
+    Decision,
+    EffectError,
+    Finish,
+    LookInto,
+    Metered,
+    NoEffect,
+    Observed,
+    Then,
+)
 from mage.engine import Accept, Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, has_passed, is_due, question, relieve, tell_of_mark
-from mage.memory.journal import UNCERTAIN, observed_meta, with_parts
+from mage.memory.ending import may_end
+from mage.memory.journal import NOTED_SO, UNCERTAIN, observed_meta, with_parts
 from mage.memory.looking import look_as_asked
 from mage.memory.maintain import settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped
-from mage.memory.requests import End, IsDue, Look, Overtaken, Seen, Twice, Uncertain, act, begin, decide
+from mage.memory.requests import (
+    End,
+    IsDue,
+    IsHarmless,
+    Look,
+    Overtaken,
+    Seen,
+    Twice,
+    Uncertain,
+    act,
+    begin,
+    decide,
+)
 from mage.memory.revise import follow, owe, place_owed, revise_as_asked
 from mage.memory.state import Run, operated, reached
 
@@ -69,7 +94,9 @@ async def _turn(run: Run) -> Outcome | None:
     # what is owed is placed first: a late verdict, taken from the log, may have come at the mark as well as here
     await _open(run)
     ended = await settle(run, wait=False)
-    if ended is not None or not (isinstance(run.state, Active | Unverified) or run.is_awaiting):
+    if ended is None and run.is_awaiting:
+        return await _decided(run)
+    if ended is not None or not isinstance(run.state, Active | Unverified):
         return ended
     await _open(run)
     await tell_of_mark(run, run.shown())
@@ -200,7 +227,7 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
         How the run ends, None where it goes on.
     """
     decision = answer.value
-    meta = {**answer.meta, **({"thought": decision.thought} if decision.thought else {})}
+    meta = {**answer.meta, **({THOUGHT: decision.thought} if decision.thought else {})}
     for place, action in enumerate(decision.actions):
         stopped = reached(run) if place else None  # before the first of them the turn has looked
         held = place if stopped is not None else (await _held_from(run, decision, place))
@@ -214,7 +241,7 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
         try:
             ended = await _acted(run, action, meta)
         except Overtaken:
-            await _hold_back(run, decision, place + 1)
+            await _hold_back(run, decision, place if action.is_note else place + 1)
             raise
         if ended is not None:
             await _hold_back(run, decision, place + 1)
@@ -251,11 +278,11 @@ async def _relieved(run: Run, decision: Decision) -> tuple[Outcome | None, bool]
 
 async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
     """Return from which action on a decision is not carried out, None where the next of them is performed."""
-    if place and run.doubtful:  # the rest was decided for the case that the action succeeds
-        return place
     if await _insists_on_text(run):
         return place
-    if await _is_pointed_out(run, decision.actions[place]):
+    if place and run.doubtful:  # the rest was decided for the case that the action succeeds
+        return place
+    if not decision.actions[place].is_note and await _is_pointed_out(run, decision.actions[place]):
         return place + 1
     if place and (await IsDue(has_passed(run, run.shown()), "rest")):
         await run.notice("tokens", "The open steps have passed the mark.")
@@ -292,21 +319,27 @@ async def _hold_back(run: Run, decision: Decision, place: int) -> None:
 async def _is_pointed_out(run: Run, action: Action) -> bool:
     """Tell whether an action is not performed now, because the model should know something first."""
     if run.over:
-        await run.notice("environment", "The world takes no more actions: complete, go back or finish.")
+        left = "compress, go back or finish" if run.policy.revise else "compress or finish"
+        await run.notice("environment", f"The world takes no more actions: {left}.")
         return True
     tree = run.state.tree
     place = (tree.step_head, action.text)
     if not run.policy.point_out or place in run.pointed_out or not _went_wrong_from_here(run, action.text):
         return False
+    if await IsHarmless(action.text):
+        return False
     run.pointed_out.add(place)
     await run.notice(
-        "tried", "This very action was tried here before, and left; see the lessons:", action.text
+        "tried",
+        "Nothing was done: this very action was tried here before, and left; see the hints. "
+        "To have it done all the same, call it once more:",
+        action.text,
     )
     return True
 
 
 def _went_wrong_from_here(run: Run, action: str) -> bool:
-    """Tell whether this action was taken from here before, and it was learned since that this was wrong.
+    """Tell whether this action was taken from here before, had an effect as far as anybody knows, and was learned to be wrong.
 
     A lesson here speaks of all that was tried here. One at the boundary above speaks of a whole way: what went
     wrong is looked for at its end, as else each step of a long way that is walked again would be held back.
@@ -317,14 +350,23 @@ def _went_wrong_from_here(run: Run, action: str) -> bool:
     here, above = tree.lessons_at(tree.step_head), tree.lessons_at(tree.boundary)
     if not here and not above:
         return False
-    tried = [step.id for step in run.shown().hints.continuations if step.action == action]
+    tried = [
+        step.id
+        for step in run.shown().hints.continuations
+        if step.action == action and not isinstance(run.effects.get(step.id), NoEffect)
+    ]
     if here:
         return bool(tried)
     return any(not tree.step_children(step) for step in tried)
 
 
 async def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Outcome | None:
-    """Perform an action, and grow its step. Raises `Overtaken`."""
+    """Perform an action, and grow its step; that of a note without the environment. Raises `Overtaken`."""
+    if action.is_note:
+        called = {} if action.call is None else {"call": action.call}
+        noted = Grow(note_action(action.text), NOTED)
+        await run.operate(noted, {**meta, **called, **observed_meta(NOTED_SO)})
+        return None
     try:
         observed = await _performed(run, action)
     except EffectError as error:
@@ -400,20 +442,14 @@ async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | N
             await look_as_asked(run, then)
             return None
         case Finish(answer):
-            return await _finish(run, answer)
+            return await _finish(run, answer, meta)
         case _:
             assert_never(then)
 
 
-async def _finish(run: Run, answer: str) -> Outcome | None:
-    """End, if nothing that was claimed turns out to be wrong."""
-    head = run.state.tree.summary_head
-    ended = await settle(run, wait=True)
-    if ended is not None:
-        return ended
-    if run.state.tree.summary_head != head:
-        await run.notice("failed", "A summary has failed meanwhile, so the run goes on.")
-        return None
-    if await _insists_on_text(run):
-        return None
-    return RunFinished(answer, run.totals)
+async def _finish(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome | None:
+    """End, if nothing that was claimed turns out to be wrong, the answer included."""
+    over = await may_end(run, answer, meta)
+    if isinstance(over, bool):
+        return RunFinished(answer, run.totals) if over else None
+    return over

@@ -50,6 +50,7 @@ from mage.effects import (
     Irreversible,
     JudgeRequest,
     Metered,
+    NoEffect,
     Notice,
     NotRestored,
     Observed,
@@ -77,6 +78,7 @@ from mage.memory.requests import (
     Effect,
     End,
     IsDue,
+    IsHarmless,
     Look,
     Operate,
     Overtaken,
@@ -86,7 +88,7 @@ from mage.memory.requests import (
     Twice,
     Uncertain,
 )
-from mage.memory.revise import differing, lasting_of
+from mage.memory.revise import differing, lasting_of, performed
 from mage.session import Conflict, Entry, Refused
 
 # -- the session and the environment of a run -----------------------------------------------------------------------
@@ -128,7 +130,8 @@ class _Session:
         self._next_policy = policy
         self._remembered = recorded.remembered
         self._remember = remember
-        self._tally = Tally(recorded.tally.counts, recorded.tally.effects, recorded.tally.beside)
+        said = recorded.tally
+        self._tally = Tally(said.counts, said.effects, said.beside, said.thoughts)
         self.counts = self._tally.counts
         self.effects = self._tally.effects
         self.lasting = set(lasting_of(self.effects))
@@ -195,8 +198,10 @@ class _Session:
                 followed = True
         if cursor.live and cursor.peek() is None:  # else the program looked then, and saw nothing
             followed |= await self._look_around()
-        beside = self._tally.beside
-        return Seen(self.state, self.policy, self.counts, self.news(), followed, self.effects, beside)
+        news, tally = self.news(), self._tally
+        return Seen(
+            self.state, self.policy, self.counts, news, followed, self.effects, tally.beside, tally.thoughts
+        )
 
     async def _look_around(self) -> bool:
         """Take what has changed outside, and append it; tell whether other writers have given commands."""
@@ -312,6 +317,15 @@ class _Environment:
         await cursor.append("again", {"action": request.action})
         return _told((await self._performed(request)), is_repeated=True)
 
+    def is_harmless(self, action: str) -> bool:
+        """Tell whether an action is foreseen to have no effect; of a log, whether it was performed here."""
+        following = self._cursor.peek()
+        if following is None:
+            return isinstance(self._foreseen(action), NoEffect)
+        if not isinstance(following, RunNote):
+            return False
+        return following.kind == "acting" or following.data.get("instead") == _ACT
+
     def _was_not_performed(self) -> bool:
         note = self._cursor.peek()
         if not isinstance(note, RunNote) or note.kind != "conflict" or note.data.get("instead") != _ACT:
@@ -381,7 +395,7 @@ class _Environment:
             return True
         self._is_here = True
         tree = self._session.state.tree
-        path = tuple(trace(tree, ROOT_STEP, tree.step_head))
+        path = performed(trace(tree, ROOT_STEP, tree.step_head), self._session.effects)
         request = Restore(path, lasting=self._session.lasting_on(path))
         answer: Restored | NotRestored
         try:
@@ -492,6 +506,8 @@ class Replay:
                 return await self._verdict(digest, wait=wait)
             case IsDue(now, what):
                 return now if self._cursor.peek() is None else self._was_due(what)
+            case IsHarmless(action):
+                return self._environment.is_harmless(action)
             case End(outcome):
                 return await self._end(outcome)
             case _:
@@ -525,16 +541,17 @@ class Replay:
         """Tell whether a chapter's text follows; of the segment, whether neither that nor decision nor action does.
 
         The rest of a reply has waited where no action follows.
+        A step that follows no action is a note of the model's.
         """
         each = self._cursor.peek()
         if what == "rest":
-            return not isinstance(each, RunNote) or (
-                each.kind != "acting" and each.data.get("instead") != _ACT
-            )
+            if isinstance(each, Entry):  # the step of a note, behind which the rest went on
+                return not isinstance(each.command, Grow)
+            return each is None or (each.kind != "acting" and each.data.get("instead") != _ACT)
         if what == "chapter":
             return isinstance(each, RunNote) and each.kind == what
         if not isinstance(each, RunNote):
-            return True
+            return each is None or not isinstance(each.command, Grow)
         return each.kind not in ("decided", "acting", "chapter") and each.data.get("instead") != _ACT
 
     async def _tell(self, event: AgentEvent) -> object:

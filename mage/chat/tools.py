@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.effects import BadTool, Decide, JsonValue, LookInto, Schema, Tool
+from mage.effects import BadTool, Decide, JsonValue, LookInto, Rules, Schema, Tool
 from mage.effects.environment import TOOL_NAME
 from mage.engine import FoldRequest, JudgeRequest
 from mage.engine.errors import MageError
@@ -48,13 +48,16 @@ ACT: Final = Tool.of(
 )
 COMPRESS: Final = Tool.of(
     "compress",
-    "Mark the subgoal complete: your text replaces its steps from now on, and is judged against them.",
-    text={"type": "string", "description": "what was done, found and decided, with exact names and numbers"},
+    "Mark the subgoal complete. Your text stands for its steps.",
+    text={
+        "type": "string",
+        "description": "the result, with exact names, ids and numbers; what was decided and ruled out, and why; what is left",
+    },
 )
 REVISE: Final = Tool.of(
     "revise",
     "Go back to [Step N]: that line and all after it are undone, and your lesson stands there.",
-    step={"type": "integer", "description": "the N of one of the steps you may revise to"},
+    step={"type": "integer", "description": "the largest N before the mistake, of those you may revise to"},
     lesson={"type": "string", "description": "what went wrong, and what to do instead"},
 )
 LOOK: Final = Tool.of(
@@ -75,20 +78,38 @@ LOOK: Final = Tool.of(
         "description": "which page, where there are several; null for the first",
     },
 )
+NOTE: Final = Tool.of(
+    "note",
+    "Write down what must last until you next compress, such as a plan. Nothing is done in the environment.",
+    text={"type": "string", "description": "the note"},
+)
+NOTED: Final = "noted"
+"""The observation of a step that is a note."""
 FINISH: Final = Tool.of(
     "finish",
     "End the task: it is done, or it cannot be done.",
     answer={"type": "string", "description": "the answer, or why there is none"},
 )
-OWN_TOOLS: Final = (COMPRESS, REVISE, LOOK, FINISH)
-"""What an agent does to its own state, and how it looks into it."""
+OWN_TOOLS: Final = (COMPRESS, REVISE, LOOK, NOTE, FINISH)
+"""What an agent does to its own state, how it looks into it, and how it writes something down."""
+GIVING_WAY: Final = frozenset((LOOK.name, NOTE.name))
+"""The names of those of our tools that give way to a host's of the same name."""
 _RESERVED: Final = frozenset(tool.name for tool in (ACT, COMPRESS, REVISE, FINISH))
 
 
-def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
+def own_tools(rules: Rules) -> tuple[Tool, ...]:
+    """Return our tools that a policy with these rules lets a model use.
+
+    Without Revise nobody goes back; without Compress every step is shown, so there is nothing to look into (D18).
+    """
+    barred = {REVISE.name: not rules.revises, LOOK.name: not rules.compresses}
+    return tuple([own for own in OWN_TOOLS if not barred.get(own.name)])
+
+
+def offered(tools: Sequence[Tool], rules: Rules | None = None) -> tuple[Tool, ...]:
     """Return the tools of a model in an environment with `tools`: these, or `act` where there are none, then our own.
 
-    Many a world has a `look` of its own; ours gives way to it.
+    An environment may have a `look` or a `note` of its own; ours gives way to it. Without `rules` all of ours are offered.
 
     Raises:
         BadTool: two tools have one name, or a tool has a name of ours.
@@ -100,7 +121,8 @@ def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
         if tool.name in seen:
             raise BadTool(tool.name, "two tools have this name")
         seen.add(tool.name)
-    return (*(tools or (ACT,)), *[own for own in OWN_TOOLS if own.name not in seen])
+    ours = OWN_TOOLS if rules is None else own_tools(rules)
+    return (*(tools or (ACT,)), *[own for own in ours if own.name not in seen])
 
 
 Style: TypeAlias = Literal["chat", "responses", "anthropic", "mcp"]
@@ -167,6 +189,23 @@ def parse_action(text: str) -> tuple[str, dict[str, JsonValue]]:
     if TOOL_NAME.fullmatch(name) is None:
         raise BadAction("it does not begin with a name")
     return name, read_arguments(rest)
+
+
+def note_action(text: str) -> str:
+    """Return the action of a step that is a note."""
+    return action_text(NOTE.name, {"text": text})
+
+
+def note_in(action: str, observation: str) -> str | None:
+    """Return the text of the note that a step is; None where its content is none. Cost: O(length) for a note."""
+    if observation != NOTED or not action.startswith(f"{NOTE.name} "):
+        return None
+    try:
+        _, arguments = parse_action(action)
+    except BadAction:
+        return None
+    text = arguments.get("text")
+    return text if isinstance(text, str) and action == note_action(text) else None
 
 
 def completed(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -190,6 +190,7 @@ NoticeKind: TypeAlias = Literal[
     "diverged",
     "irreversible",
     "left_behind",
+    "revised",
     "tokens",
     "judge",
     "environment",
@@ -198,7 +199,7 @@ NoticeKind: TypeAlias = Literal[
 """The subject of a notice: a refused command, an unusable reply, a step that was merged (D10), an action that
 was tried and left at this very place, a summary that has failed, an action that may or may not have been
 performed, an environment that is not as it was, an action that cannot be undone, instructions that a revise left behind,
-a segment that grows too long, a judge that is down, an environment that is over, a change by another writer."""
+what is undone after going back, a segment that grows too long, a judge that is down, an environment that is over, a change by another writer."""
 
 
 @final
@@ -252,12 +253,33 @@ class Looked:
 
 @final
 @attrs.frozen
+class Rules:
+    """What a policy lets a model do to its own state, and what follows. Fixed words and tools depend on it alone.
+
+    Attributes:
+        judges: whether a judge checks each summary.
+        compresses: whether the text of a summary replaces its steps; if not, the model is shown all steps (D18).
+        revises: whether the model may go back.
+        fills: whether an interim account replaces the open steps where they have no more room.
+        judges_end: whether a judge checks the answer against the steps that are open at the end.
+    """
+
+    judges: bool = True
+    compresses: bool = True
+    revises: bool = True
+    fills: bool = True
+    judges_end: bool = True
+
+
+@final
+@attrs.frozen
 class Decide:
     """The question to the agent's model: what now?
 
     Attributes:
         shown: S = (C, R, H), with the task and the instructions in force.
-        boundaries: targets of `Revise`, in path order: those at which a line of C begins or ends, and the newest 20.
+        boundaries: targets of `Revise` that undo something, in path order: those at which a line of C begins or ends,
+            and the newest 20.
         notices: the messages of this turn, in the order of their causes.
         may_compress: whether there is an open segment to summarize, or a summary that wants a new text.
         room: tokens that the open segment may still take before the agent summarizes it by itself; None
@@ -268,6 +290,12 @@ class Decide:
         more: how many further targets of `Revise` there are, inside the lines of C.
         looked: what the model's last turn has looked into.
         beside: by step, what the provider put beside its call (`Action.beside`), for models that are shown calls.
+        rules: what the policy lets the model do. The same in every question, as long as the policy is.
+        current: the newest instruction in force that is not standing; empty where there is none.
+        opened: how many steps are open. Without Compress fewer than `shown` has.
+        thoughts: by step, what the model thought before it: of those steps of R of which it is shown.
+        nudge: why compressing is due now: a new instruction has come while steps are open, or the room is nearly used;
+            empty where it is not due.
     """
 
     shown: ExecutionState
@@ -280,23 +308,34 @@ class Decide:
     more: int = 0
     looked: Looked | None = None
     beside: Mapping[StepId, str] = attrs.field(factory=dict, repr=False, hash=False)
+    rules: Rules = Rules()
+    current: str = ""
+    opened: int = attrs.field()
+    thoughts: Mapping[StepId, str] = attrs.field(factory=dict)
+    nudge: Literal["instruction", "room", ""] = ""
+
+    @opened.default
+    def _all_that_is_shown(self) -> int:
+        return len(self.shown.raw)
 
 
 @final
 @attrs.frozen
 class Action:
-    """One action for the environment, in the environment's own words.
+    """One action for the environment, in the environment's own words; or a note, which becomes a step all the same.
 
     Attributes:
-        text: the action of the step.
+        text: the action of the step; of a note, the note.
         call: the id of this call in the model's interface; kept beside the step (D15).
         beside: what the provider put beside the call, as JSON; it goes back while the step is shown as a call. Kept
             beside the step, too (`mage.chat.beside`).
+        is_note: whether it is a note of the model for itself, for which nothing is done in the environment.
     """
 
     text: str = attrs.field(validator=instance_of(str))
     call: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     beside: str = attrs.field(default="", validator=instance_of(str), repr=False)
+    is_note: bool = attrs.field(default=False, validator=instance_of(bool))
 
 
 @final
@@ -319,7 +358,7 @@ class Decision:
     Attributes:
         actions: the actions to perform, each a step. One in ReAct.
         then: the operation after all actions.
-        thought: the model's words beside them; kept with the step, not shown again.
+        thought: the model's words beside them; kept with the step, and shown again as the policy says.
     """
 
     actions: tuple[Action, ...] = attrs.field(
@@ -334,6 +373,11 @@ class Decision:
     def act(cls, *actions: str, thought: str = "") -> Decision:
         """Return the decision to perform these actions."""
         return cls(tuple(Action(action) for action in actions), None, thought)
+
+    @classmethod
+    def note(cls, text: str, *, thought: str = "") -> Decision:
+        """Return the decision to write something down."""
+        return cls((Action(text, is_note=True),), None, thought)
 
     @classmethod
     def compress(cls, text: str, *, thought: str = "") -> Decision:

@@ -273,6 +273,14 @@ class Tree:
         lessons = self._settled.notes.lessons.get(boundary)
         return () if lessons is None else tuple(lessons)[::-1]
 
+    @property
+    def asked_at(self) -> StepId | None:
+        """The deepest step of the active path with an instruction that is not standing (D17); None without one.
+
+        Cost: O(1).
+        """
+        return next(iter(self._settled.notes.once), None)
+
     def instructions_at(self, step: StepId) -> tuple[Instruction, ...]:
         """Return the instructions placed at `step`, oldest first (D17). Cost: O(1)."""
         return self._settled.notes.instructions.get(step, ())

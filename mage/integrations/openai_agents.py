@@ -23,7 +23,7 @@ except ModuleNotFoundError as _missing:
     ) from None
 
 from mage.chat import AssistantReply, ToolResult, content_of, read_reply
-from mage.chat.prompts import MEMORY
+from mage.chat.words import S_BEGINS
 from mage.effects import Tool
 from mage.memory import AsyncMemory
 from mage.memory.exchange import OWN, own_beside
@@ -132,7 +132,7 @@ def _parts(items: Iterable[Item]) -> Iterator[str | AssistantReply | ToolResult]
         text = content_of(item.get("content") if ours else item.get("output")).text
         if not ours:
             yield ToolResult(item["call_id"], text)
-        elif not text.startswith(MEMORY.text):  # S, which this session gave at the beginning of the run
+        elif not text.startswith(S_BEGINS):  # S, which this session gave at the beginning of the run
             yield text
     if any(part.get("type") != "reasoning" for part in said):
         yield read_reply({"output": said})

@@ -37,7 +37,7 @@ class Reply:
         finish: why it stopped, in the provider's word; None where the reply broke off.
         usage: the tokens of the call.
         model: the name under which the provider says it answered.
-        aside: its thoughts, where a server splits them off.
+        aside: its thoughts, where a server splits them off; they stand for those that its content does not have.
     """
 
     text: str = ""

@@ -35,6 +35,7 @@ from mage.effects import (
     FoldRequest,
     JudgeRequest,
     Metered,
+    Rules,
     SummaryRequest,
     Tool,
     Usage,
@@ -79,8 +80,9 @@ class _Fixed:
 
 
 @lru_cache(maxsize=32)
-def _fixed(mode: Mode, tools: tuple[Tool, ...], manual: str, longest: int | None) -> _Fixed:
-    system, all_of_them = system_prompt(mode, tools=tools, manual=manual), offered(tools)
+def _fixed(mode: Mode, tools: tuple[Tool, ...], manual: str, longest: int | None, rules: Rules) -> _Fixed:
+    system = system_prompt(mode, tools=tools, manual=manual, rules=rules)
+    all_of_them = offered(tools, rules)
     schemas: object = ""
     if mode == "tools":
         schemas = [attrs.asdict(tool, recurse=False) for tool in all_of_them]
@@ -119,14 +121,16 @@ class _Model(Generic[Client]):
     def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
         """Return the fixed text that goes with every call: system prompt, and tools or schema as JSON.
 
+        It is the text under a policy that rules nothing out; under any other it is shorter.
+
         Raises:
             BadTool: two tools have one name, or a tool has a name of ours.
         """
-        return _fixed(self._mode, tools, manual, self._longest).text
+        return _fixed(self._mode, tools, manual, self._longest, Rules()).text
 
     async def _decide(self, request: Decide) -> Metered[Decision]:
         """Ask once. The agent tells its model what is wrong with a reply."""
-        fixed = _fixed(self._mode, request.tools, request.manual, self._longest)
+        fixed = _fixed(self._mode, request.tools, request.manual, self._longest, request.rules)
         messages = decide_messages(
             request, system=fixed.system, mode=self._mode, tools=request.tools, caps=self._caps
         )

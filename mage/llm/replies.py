@@ -10,7 +10,7 @@ unknown_tool    there is no such tool
 too_many_calls  more than one of compress, revise, look and finish (D11)
 
 The plain-text mode, for models without tools, has the moves `Action[...]`, `Compress[...]`, `Revise[N; lesson]`,
-`Look[N]` (or `Look[A..B; words; page]`) and `Finish[...]`. A move begins on a line of its own; where none does, the first one within a line counts. It ends at
+`Look[N]` (or `Look[A..B; words; page]`), `Note[...]` and `Finish[...]`. A move begins on a line of its own; where none does, the first one within a line counts. It ends at
 the bracket that closes it, which ends its line: so `Action[click[Buy Now]]` and a text of several lines are read
 whole. The text before a move is thought. The text behind it is not read (models like to make up the next
 observation), but a second move there is one too many.
@@ -30,6 +30,7 @@ from mage.chat import (
     COMPRESS,
     FINISH,
     LOOK,
+    NOTE,
     REVISE,
     BadAction,
     ToolCall,
@@ -58,17 +59,18 @@ _OPENED: Final = re.compile(r'\{[ \t\n\r]*+["}]')
 _TRIES: Final = 200
 """After so many beginnings that were none, no further object is looked for."""
 
-MoveName: TypeAlias = Literal["act", "compress", "revise", "look", "finish"]
+MoveName: TypeAlias = Literal["act", "compress", "revise", "look", "note", "finish"]
 
 _NAMES: Final[dict[str, MoveName]] = {
     "Action": "act",
     "Compress": "compress",
     "Revise": "revise",
     "Look": "look",
+    "Note": "note",
     "Finish": "finish",
 }
-_ON_A_LINE: Final = re.compile(r"^[ \t*`>-]{0,8}(Action|Compress|Revise|Look|Finish)\[", re.MULTILINE)
-_ANYWHERE: Final = re.compile(r"\b(Action|Compress|Revise|Look|Finish)\[")
+_ON_A_LINE: Final = re.compile(r"^[ \t*`>-]{0,8}(Action|Compress|Revise|Look|Note|Finish)\[", re.MULTILINE)
+_ANYWHERE: Final = re.compile(r"\b(Action|Compress|Revise|Look|Note|Finish)\[")
 _LINE_ENDS: Final = re.compile(r"[ \t*`.]{0,8}(?:[\r\n]|\Z)")
 _BRACKET: Final = re.compile(r"[\[\]]")
 _STEP: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*(?:;(.*))?\Z", re.DOTALL)
@@ -189,6 +191,7 @@ def decide_by_calls(reply: Reply, tools: Sequence[Tool]) -> Decision:
         EffectError: the reply cannot be used.
     """
     thought, said = _whole(reply)
+    thought = thought or ("" if said else reply.aside.strip())
     if not reply.calls:
         if not said:
             raise EffectError("empty", "the reply is empty")
@@ -202,9 +205,7 @@ def _decision(calls: Sequence[ToolCall], tools: Sequence[Tool], thought: str) ->
     actions = tuple(move for move in moves if isinstance(move, Action))
     own = [move for move in moves if not isinstance(move, Action)]
     if len(own) > 1:
-        raise EffectError(
-            "too_many_calls", "only one of compress, revise, look and finish can be done in a turn"
-        )
+        raise EffectError("too_many_calls", "only one thing can be done to your own state in a turn")
     return Decision(actions, own[0] if own else None, thought)
 
 
@@ -220,6 +221,8 @@ def _move(
     if wrong is not None:
         raise EffectError("wrong_schema", wrong)
     fitting = cast("Mapping[str, JsonValue]", arguments)
+    if tool is NOTE:
+        return _note(str(fitting["text"]), call)
     own = _own(tool, fitting)
     if own is not None:
         return own
@@ -249,6 +252,14 @@ def _own(tool: Tool, arguments: Mapping[str, JsonValue]) -> Then | None:
     return looking(arguments) if tool is LOOK else None
 
 
+def _note(text: str, call: ToolCall | None = None) -> Action:
+    if not text.strip():
+        raise EffectError("empty", "note: the text is blank")
+    if call is None:
+        return Action(text.strip(), is_note=True)
+    return Action(text.strip(), call.id or None, call.beside, is_note=True)
+
+
 def _action(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
     if tool is not ACT:
         try:
@@ -273,9 +284,11 @@ def decide_by_text(reply: Reply, tools: Sequence[Tool]) -> Decision:
     if not said:
         raise EffectError("empty", "the reply is empty")
     found = find_move(said)
-    thought = "\n".join(filter(None, [thinking, found.before]))
+    thought = "\n".join(filter(None, [thinking, found.before])) or reply.aside.strip()
     if found.name == "act":
         return Decision((Action(_written(found.body, tools)),), None, thought)
+    if found.name == "note":
+        return Decision((_note(found.body),), None, thought)
     then: dict[str, Then] = {
         "compress": Compress(found.body),
         "revise": Revise(found.step, found.lesson),
@@ -294,7 +307,7 @@ def _written(body: str, tools: Sequence[Tool]) -> str:
     name, _, arguments = body.partition(" ")
     call = ToolCall("", name, arguments)
     move = _move(name, _arguments(call), {tool.name: tool for tool in tools})
-    if not isinstance(move, Action):
+    if not isinstance(move, Action) or move.is_note:
         raise EffectError("unknown_tool", f"{name} is no action; write it as a move of its own")
     return move.text
 
@@ -312,7 +325,7 @@ def decide_by_json(reply: Reply, tools: Sequence[Tool]) -> Decision:
         raise EffectError("wrong_schema", wrong)
     named = cast("Mapping[str, JsonValue]", document["move"])
     move = _move(str(named["name"]), named["arguments"], {tool.name: tool for tool in tools})
-    thought = "\n".join(filter(None, [thinking, str(document.get("thought", ""))]))
+    thought = "\n".join(filter(None, [thinking, str(document.get("thought", ""))])) or reply.aside.strip()
     if isinstance(move, Action):
         return Decision((move,), None, thought)
     return Decision((), move, thought)
@@ -440,7 +453,7 @@ def find_move(text: str) -> Move:
     if opened is None:
         raise EffectError(
             "wrong_schema",
-            "no Action[...], Compress[...], Revise[N; ...], Look[N] or Finish[...] in the reply",
+            "no move in the reply, such as Action[...], Compress[...] or Finish[...]",
         )
     end, balanced = _closing(text, opened.end())
     if end is None:

@@ -16,11 +16,12 @@ from mage.chat import (
     canonical,
     declared,
     made_as,
+    memory_words,
+    own_tools,
     state_messages,
     written,
 )
-from mage.chat.prompts import MEMORY
-from mage.effects import Decide, Observed, Tool
+from mage.effects import Decide, Observed, Rules, Tool
 from mage.effects.program import Program
 from mage.engine import Accept, Rejected, State
 from mage.engine.journal import Operation
@@ -56,9 +57,20 @@ from mage.tokens import TokenCounter
 S = TypeVar("S", bound=Readable)
 
 
-def _tokens(own: Iterable[Tool], counter: TokenCounter) -> int:
+def _given_way(own: Iterable[Tool]) -> frozenset[str]:
+    """Return the names of our tools that have given way to a host's."""
+    return frozenset(tool.name for tool in OWN) - {tool.name for tool in own}
+
+
+def _tokens(own: Sequence[Tool], rules: Rules, counter: TokenCounter) -> int:
     """Return what a memory itself puts around S: its words, and its tools."""
-    return sum(map(counter.count, [MEMORY.text, *map(canonical, declared(own, "chat"))]))
+    words, tools = memory_words(rules, _given_way(own)), declared(_offered(own, rules), "chat")
+    return sum(map(counter.count, [words, *map(canonical, tools)]))
+
+
+def _offered(own: Iterable[Tool], rules: Rules) -> tuple[Tool, ...]:
+    """Return those of our tools that the policy lets a model use."""
+    return tuple([tool for tool in own if tool in own_tools(rules)])
 
 
 class MemoryBase(Generic[S]):
@@ -72,7 +84,7 @@ class MemoryBase(Generic[S]):
         self._hooks = hooks
         self._counter = counter
         self._own: tuple[Tool, ...] = OWN
-        self._own_tokens = _tokens(OWN, counter)
+        self._own_tokens = _tokens(OWN, policy.rules, counter)
         self._meters: dict[Steps, Meter] = {
             steps: Meter(counter, made_as(steps)) for steps in get_args(Steps)
         }
@@ -94,9 +106,10 @@ class MemoryBase(Generic[S]):
         return self._session
 
     def tools(self, style: Style = "chat") -> list[dict[str, Any]]:
-        """Return the tools by which the model changes its own state, and looks into it: `compress`, `revise` and `look`.
+        """Return the tools by which the model changes its own state, and looks into it: `compress`, `revise`, `look`; and `note`.
 
-        They are always the same, but for `look` where a host's tool has its name; see `give_way`.
+        They are always the same, so that a provider's cache keeps hitting: they depend on the policy, which may rule one
+        out, and on the names of the host's tools; see `give_way`.
 
         Args:
             style: of OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
@@ -105,10 +118,10 @@ class MemoryBase(Generic[S]):
             BadAgent: there is no such style.
         """
         require_one_of("style", style, get_args(Style))
-        return declared(self._own, style)
+        return declared(_offered(self._own, self._policy.rules), style)
 
     def give_way(self, names: Container[str]) -> None:
-        """Hear the names of the host's tools: where one is `look`, ours is not offered, and a call of it is the host's.
+        """Hear the names of the host's tools: one that is `look` or `note` takes the place of ours, and its calls are the host's.
 
         It stays so: once the host's, always the host's.
 
@@ -116,7 +129,7 @@ class MemoryBase(Generic[S]):
             BadTool: one is `compress` or `revise`, which give way to nobody.
         """
         if (own := own_beside(names)) != OWN:
-            self._own, self._own_tokens = own, _tokens(own, self._counter)
+            self._own, self._own_tokens = own, _tokens(own, self._policy.rules, self._counter)
 
     def may_act(self) -> str:
         """Return in words why no action is to be performed now; empty where it may be. For hosts that perform themselves.
@@ -141,7 +154,8 @@ class MemoryBase(Generic[S]):
 
     def _shown(self, request: Decide, form: Form, steps: Steps) -> list[dict[str, Any]]:
         self._told, self._begun = [len(request.notices)], None
-        return written(state_messages(request, steps=steps), form)
+        theirs = _given_way(self._own)
+        return written(state_messages(request, steps=steps, theirs=theirs), form)
 
     def _seen(self, entries: Sequence[Entry], *, anew: bool, followed: bool) -> Seen:
         """Take in the commands that others have written; `anew` where they are all of the journal."""
@@ -162,6 +176,7 @@ class MemoryBase(Generic[S]):
             followed,
             self._tally.effects,
             self._tally.beside,
+            self._tally.thoughts,
         )
 
     def _commands(self, asked: Operate) -> tuple[Operation, ...]:

@@ -9,6 +9,7 @@ from mage.chat import named_of
 from mage.chat.lengths import cut_to, too_long
 from mage.effects import Decide, EffectError, SummaryRequest
 from mage.engine import Active, Compress, ExecutionState, Retext, Summary, Unverified, view
+from mage.memory.due import current, nudge
 from mage.memory.maintain import limit_of, maintain, parts_of, settle, text_within
 from mage.memory.outcomes import Outcome
 from mage.memory.state import Run
@@ -39,14 +40,14 @@ def has_passed(run: Run, shown: ExecutionState, coming: int = 0) -> bool:
 
 
 def room(run: Run, shown: ExecutionState) -> int | None:
-    """Return the tokens that the open segment may still take before it is due; None where there is no mark.
+    """Return the tokens that the open segment may still take before it is due; None where nothing is ever due.
 
     It is due at the mark, and not before it takes a quarter of the mark itself. So a call takes at most the
     mark, or what no summary wins back and a quarter of the mark, whichever is more; and C, and what the last reply
     has brought, of which each observation takes at most the mark.
     """
     mark = run.policy.high_water
-    if mark is None:
+    if mark is None or not run.policy.compress:
         return None
     opened = run.opened(shown)
     return max(mark - run.fixed(shown) - opened, -(-mark // SHARE) - opened)
@@ -71,6 +72,8 @@ def question(run: Run, shown: ExecutionState) -> Decide:
     """Return the question. Where it may go back, and what may be compressed, is as ever in the ablation (D18)."""
     whole = shown if run.policy.compress else view(run.state)
     legal = run.legal_boundaries() if run.policy.revise else ()
+    if not whole.raw:  # there is nothing to undo behind the current boundary
+        legal = tuple([boundary for boundary in legal if boundary != whole.boundary])
     named = named_of(legal, whole.compressed, whole.boundary)
     last = run.state.tree.head_summary
     fallback = last.kind == "fallback"
@@ -84,6 +87,11 @@ def question(run: Run, shown: ExecutionState) -> Decide:
         more=len(legal) - len(named),
         looked=run.looked,
         beside={step.id: run.beside[step.id] for step in shown.raw if step.id in run.beside},
+        rules=run.policy.rules,
+        current=current(run.state.tree),
+        opened=len(whole.raw),
+        thoughts=run.thoughts_of(shown),
+        nudge=nudge(run.state.tree, run.opened(shown), left),
     )
 
 
@@ -155,9 +163,7 @@ async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome |
 
 async def _fitting(run: Run, text: str) -> str | None:
     """Return the model's text as it is taken; None where it is too long, and the model is asked for a shorter one."""
-    shown = view(run.state)
-    interim = [line for line in shown.compressed if isinstance(line, Summary) and line.kind == "fallback"]
-    limit = limit_of(run, run.opened(shown) + sum(map(run.meter.line, interim)))
+    limit = own_limit(run)
     wrong, head = too_long(text, limit, run.meter.counter), run.state.tree.step_head
     if not wrong:
         return text
@@ -171,6 +177,13 @@ async def _fitting(run: Run, text: str) -> str | None:
     return cut_to(text, limit, run.meter.counter)
 
 
+def own_limit(run: Run) -> int:
+    """Return the tokens that a text of the model's for its present subgoal may have."""
+    shown = view(run.state)
+    interim = [line for line in shown.compressed if isinstance(line, Summary) and line.kind == "fallback"]
+    return limit_of(run, run.opened(shown) + sum(map(run.meter.line, interim)))
+
+
 async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
     """Give the head, a subgoal, the new text, as often as the policy says (D13, D16)."""
     head = run.state.tree.head_summary
@@ -180,6 +193,8 @@ async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Ou
     result = await run.operate(Retext(text), meta)
     if isinstance(result, Unverified):
         run.awaiting = None
-        return await maintain(run)
+        ended = await maintain(run)
+        run.is_answer = run.is_answer and not isinstance(run.state, Active)
+        return ended
     await run.notice("refused", f"You cannot compress now: {result}")
     return None

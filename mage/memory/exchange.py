@@ -19,7 +19,9 @@ import attrs
 from mage.chat import (
     BESIDE,
     COMPRESS,
+    GIVING_WAY,
     LOOK,
+    NOTE,
     PARTS,
     REVISE,
     THOUGHT,
@@ -41,20 +43,21 @@ from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
 from mage.memory.chapters import fold_lines
 from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
-from mage.memory.journal import CALL, REPLY, Tally, observed_meta, with_parts
+from mage.memory.ending import may_end
+from mage.memory.journal import CALL, NOTED_SO, REPLY, Tally, observed_meta, with_parts
 from mage.memory.looking import look_as_asked, look_into
 from mage.memory.maintain import settle
 from mage.memory.notices import told_once
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished
 from mage.memory.requests import Look, Overtaken
-from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_resuming
+from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_leaving, tell_of_resuming
 from mage.memory.state import Run
 
 Answer = TypeVar("Answer")
 _TRIES: Final = 64
 """How often a turn begins again because somebody else has written."""
-OWN: Final = (COMPRESS, REVISE, LOOK)
-"""What a model may do to its own state, and how it looks into it: the tools that a memory declares."""
+OWN: Final = (COMPRESS, REVISE, LOOK, NOTE)
+"""What a model may do to its own state, how it looks into it and writes down: the tools that a memory declares."""
 Meta: TypeAlias = Mapping[str, object]
 Results: TypeAlias = Mapping[str, "str | Observed"] | Sequence["str | Observed"]
 """What came back from calls that the host has carried out: by call id; or one for each call to a tool of its own, in
@@ -149,16 +152,25 @@ def _action(call: ToolCall) -> str:
     return f"{call.name} {call.arguments}" if isinstance(made, str) else made.action
 
 
+def _readable_note(call: ToolCall) -> Call | str:
+    """Return a note with its text, or in words why it cannot be taken down."""
+    made = readable(call)
+    if isinstance(made, str):
+        return made
+    wrong = misfit(made.arguments, NOTE.parameters, NOTE.name)
+    return made if wrong is None else wrong
+
+
 def own_beside(names: Container[str]) -> tuple[Tool, ...]:
-    """Return the tools that a memory declares beside a host's of these names: ours named `look` gives way.
+    """Return the tools that a memory declares beside a host's of these names: ours named `look` and `note` give way.
 
     Raises:
         BadTool: one is named `compress` or `revise`.
     """
-    taken = next((own.name for own in OWN if own is not LOOK and own.name in names), None)
+    taken = next((own.name for own in OWN if own.name not in GIVING_WAY and own.name in names), None)
     if taken is not None:
         raise BadTool(taken, "this name is taken by an operation on the agent's own state")
-    return tuple([own for own in OWN if own is not LOOK or LOOK.name not in names])
+    return tuple([own for own in OWN if own.name not in names])
 
 
 def why_barred(state: State) -> str:
@@ -187,11 +199,13 @@ async def undisturbed(run: Run, turn: Callable[[Run], Program[Answer]]) -> Answe
 async def look(run: Run) -> None:
     """Take what others have written, and say so to the model."""
     seen = await Look()
+    before = run.state if seen.followed else None
     run.see(seen)
     await tell_of_resuming(run)
-    if seen.followed:
+    if before is not None:
         run.head_changed()
         await run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
+        await tell_of_leaving(run, before)
 
 
 async def show(run: Run) -> Decide:
@@ -289,28 +303,47 @@ class Take:
         return done
 
     def _is_own(self, call: ToolCall) -> bool:
-        return any(own.name == call.name for own in self.own)
+        """Tell whether a call is about the agent's own state; a note is a step like others."""
+        return any(own.name == call.name for own in self.own if own is not NOTE)
+
+    def _is_note(self, call: ToolCall) -> bool:
+        return NOTE in self.own and call.name == NOTE.name
 
     async def _finishes(self, run: Run) -> bool:
-        """Tell whether the reply is the answer: no call, all there, and nothing that was claimed has failed."""
+        """Tell whether the reply is the answer: no call, all there, and nothing that is claimed has failed.
+
+        No reply is named beside what is recorded of an answer: one that has failed is in no transcript of a host.
+        """
         if self.reply.calls:
             return False
         if self.reply.is_cut or not self.reply.text.strip():
             wrong = "was cut off: be shorter" if self.reply.is_cut else "was empty"
             await run.notice("unusable", f"Your last reply {wrong}.")
             return False
-        return await _is_settled(run)
+        over = await may_end(run, self.reply.text, {})
+        if isinstance(over, bool):
+            return over
+        _require_going_on(over)
+        return False
 
     async def _step(
         self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
     ) -> Sequence[str]:
         """Make a step of a call; return it where it was not carried out, and say why where it could not be read."""
-        made, action = readable(call), _action(call)
+        made = _readable_note(call) if self._is_note(call) else readable(call)
+        action = _action(call)
         observed = self.came.get(place) if self.results is None else self.results[place]
+        if self._is_note(call):
+            observed = None if isinstance(made, str) or why_barred(run.state) else NOTED_SO
         if isinstance(made, str) and observed is None:
             unread.append(made)
             return [call.name]
-        if isinstance(made, Call) and self._may_ask(observed, held) and not why_barred(run.state):
+        if (
+            isinstance(made, Call)
+            and not self._is_note(call)
+            and self._may_ask(observed, held)
+            and not why_barred(run.state)
+        ):
             observed = await self._performed(run, place, made)
         if observed is None:  # what follows was decided for the case that this one is done
             return [action]
@@ -366,7 +399,7 @@ class Take:
         doing = [(place, call) for place, call in own if place == first] if not held else []
         not_done = [*held, *[call.name for _, call in own[len(doing) :]]]
         if len(own) > 1:
-            await run.notice("refused", "Only one compress, revise or look can be done in a reply.")
+            await run.notice("refused", "Only one thing can be done to your own state in a reply.")
         if not_done:
             await run.notice("refused", "Not done, of your last reply:", *not_done)
         for place, call in doing:
@@ -404,16 +437,6 @@ def forget_told(run: Run, notices: int) -> None:
     """Forget what the model has been told once: so many notices, and what it had looked into."""
     del run.notices[:notices]
     run.looked = None
-
-
-async def _is_settled(run: Run) -> bool:
-    """Tell whether the agent may end here: nothing that it claimed turns out to be wrong (D6)."""
-    head = run.state.tree.summary_head
-    _require_going_on(await settle(run, wait=True))
-    if run.state.tree.summary_head == head and not run.is_awaiting:
-        return True
-    await run.notice("failed", "A summary has failed meanwhile, so the task goes on.")
-    return False
 
 
 async def relieved(run: Run, coming: int) -> tuple[Outcome | None, Exception | None]:

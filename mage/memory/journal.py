@@ -12,9 +12,10 @@ from typing import Final, final
 
 import attrs
 
-from mage.chat import BESIDE, PARTS
+from mage.chat import BESIDE, NOTED, PARTS, THOUGHT, note_in
+from mage.chat.lengths import cut
 from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Observed, Reversible
-from mage.engine import Command, Grow, Instruct, Retext, Revise, State, StepId, SummaryId, apply
+from mage.engine import Command, Grow, Instruct, Retext, Revise, State, Step, StepId, SummaryId, apply
 from mage.engine.errors import MageError
 from mage.memory.requests import Counts
 from mage.session import Entry
@@ -37,6 +38,17 @@ _DIGEST: Final = re.compile("[0-9a-f]{16}")
 _EFFECTS: Final[Mapping[str, type[ActionEffect]]] = {
     kind.__name__: kind for kind in (NoEffect, Reversible, Compensable, Irreversible)
 }
+
+
+NOTED_SO: Final = Observed(NOTED, effect=NoEffect())
+"""What comes back from a note: nothing was done in the environment."""
+LONGEST_THOUGHT: Final = 1_000
+"""Characters of a thought that are shown again; of a longer one the middle is left out openly."""
+
+
+def is_note(step: Step, effects: Mapping[StepId, ActionEffect]) -> bool:
+    """Tell whether a step is a note of the model: nothing was done in the environment for it."""
+    return isinstance(effects.get(step.id), NoEffect) and note_in(step.action, step.observation) is not None
 
 
 @final
@@ -111,6 +123,7 @@ class Tally:
         counts: how often it went back to each boundary, and wrote each summary's text anew (D13).
         effects: what the action of each step has done, where that was said.
         beside: what the provider put beside the call of each step (`mage.chat.beside`), where it put anything.
+        thoughts: what the model thought before each step, where it said so; at most 1,000 characters of it.
         reply: the digest of the reply of which a command was recorded last; empty where there is none.
         calls: how many commands were recorded of the calls of that reply, by the calls' ids.
         replies: the digests of all replies of which a command was recorded.
@@ -118,8 +131,7 @@ class Tally:
 
     Args:
         counts: what is counted on from.
-        effects: likewise.
-        beside: likewise.
+        effects, beside, thoughts: likewise.
         is_lenient: take an effect that is none for an unknown one, as others may write what they like beside a
             step; else `add` refuses it.
     """
@@ -129,6 +141,7 @@ class Tally:
         counts: Counts | None = None,
         effects: Mapping[StepId, ActionEffect] | None = None,
         beside: Mapping[StepId, str] | None = None,
+        thoughts: Mapping[StepId, str] | None = None,
         *,
         is_lenient: bool = False,
     ) -> None:
@@ -138,6 +151,7 @@ class Tally:
         self.counts = Counts(self._revisions, self._retexts)
         self.effects: dict[StepId, ActionEffect] = dict(effects or {})
         self.beside: dict[StepId, str] = dict(beside or {})
+        self.thoughts: dict[StepId, str] = dict(thoughts or {})
         self.reply = ""
         self.calls = Counter[str]()
         self.replies = set[str]()
@@ -149,6 +163,7 @@ class Tally:
         self._retexts.clear()
         self.effects.clear()
         self.beside.clear()
+        self.thoughts.clear()
         self.calls.clear()
         self.replies.clear()
         self.reply = ""
@@ -176,6 +191,9 @@ class Tally:
         beside = meta.get(BESIDE)
         if isinstance(command, Grow) and isinstance(beside, str):
             self.beside[after.tree.step_head] = beside
+        thought = meta.get(THOUGHT)
+        if isinstance(command, Grow) and isinstance(thought, str) and thought.strip():
+            self.thoughts[after.tree.step_head] = cut(thought.strip(), LONGEST_THOUGHT)
         reply = meta.get(REPLY)
         if isinstance(reply, str) and _DIGEST.fullmatch(reply):  # else it is somebody else's word
             if reply != self.reply:

@@ -188,7 +188,7 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
         return await _accept_despite(run)
     if verdict.fault == "summary" or summary.kind == "fallback":
         if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
-            if run.policy.rewrite or summary.kind == "fallback":
+            if (run.policy.rewrite and not run.is_answer) or summary.kind == "fallback":
                 return await _retext(run, state, verdict)
             await _ask_for_text(run, summary, verdict)
             return None
@@ -201,13 +201,16 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
         return await _give_up(run, "the agent has gone back in this subgoal as often as allowed")
     if may_go_back(run, boundary) is not None:
         return await _give_up(run, "going back would leave behind what cannot be undone")
-    return await go_back(run, boundary, verdict.feedback)
+    why = f"[Step {summary.label}] has failed (the hints say why)"
+    return await go_back(run, boundary, verdict.feedback, why=why)
 
 
 async def _ask_for_text(run: Run, summary: Summary, verdict: Failed) -> None:
     """Have the model write the text anew, where nobody else does (D16)."""
     run.awaiting = summary.id
     told = f"Your text of [Step {summary.label}] has failed: call compress with a better one. What is wrong with it:"
+    if run.is_answer:
+        told = "Your answer has failed, so the task goes on: give a better one. What is wrong with it:"
     await run.notice("failed", told, verdict.feedback)
 
 

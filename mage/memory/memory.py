@@ -18,13 +18,9 @@ from functools import partial
 from inspect import isawaitable
 from threading import RLock, get_ident
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, TypeVar, cast, final
+from typing import Any, Self, TypeAlias, TypeVar, cast, final
 
-from mage.chat import (
-    Form,
-    Steps,
-    read_reply,
-)
+from mage.chat import Form, Steps, note_action, read_reply
 from mage.effects import (
     ActionEffect,
     AsyncJudge,
@@ -73,8 +69,10 @@ from mage.memory.guards import (
     text_of,
     verdict_of,
 )
+from mage.memory.journal import NOTED_SO
 from mage.memory.policy import Policy, writing
 from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
+from mage.memory.revise import unaided
 from mage.memory.state import Run
 from mage.memory.thinking import thought_about
 from mage.session import AsyncSession, Conflict, OtherTask, Refused, Session
@@ -86,8 +84,6 @@ Came: TypeAlias = str | Observed | None
 """What comes back from a call: a text, the same with what else the environment says, or None where it was not done."""
 Restorer: TypeAlias = Callable[[Restore], Restored | NotRestored]
 AsyncRestorer: TypeAlias = Callable[[Restore], Awaitable[Restored | NotRestored]]
-
-_NOBODY: Final = NotRestored("nothing undoes actions here by itself; check before you do something again")
 
 
 @final
@@ -313,6 +309,10 @@ class Memory(MemoryBase[Session]):
         with self._alone():
             self._drive(lambda run: complete(run, text))
 
+    def note(self, text: str) -> None:
+        """Write down what must last until the next compress: a step without an action; see `compress`."""
+        self.record(note_action(text), NOTED_SO)
+
     def revise(self, step: int, lesson: str = "") -> None:
         """Go back to [Step N], for agents without tool calls: as if the model had called `revise`; see `compress`."""
         with self._alone():
@@ -447,7 +447,7 @@ class Memory(MemoryBase[Session]):
             case SummaryRequest() | ChapterRequest():
                 return text_of(self._summarizer(request))
             case Restore():
-                return _NOBODY if self._restore is None else restored_of(self._restore(request))
+                return unaided(request) if self._restore is None else restored_of(self._restore(request))
             case _:
                 raise TypeError(f"nobody answers a {type(request).__name__}")
 
@@ -564,6 +564,10 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         """See `Memory.compress`."""
         async with self._alone():
             await self._drive(lambda run: complete(run, text))
+
+    async def note(self, text: str) -> None:
+        """See `Memory.note`."""
+        await self.record(note_action(text), NOTED_SO)
 
     async def revise(self, step: int, lesson: str = "") -> None:
         """See `Memory.revise`."""
@@ -687,6 +691,6 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             case Restore() if self._restore is not None:
                 return restored_of(await answer_of("restore", self._restore(request)))
             case Restore():
-                return _NOBODY
+                return unaided(request)
             case _:
                 raise TypeError(f"nobody answers a {type(request).__name__}")

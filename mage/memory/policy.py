@@ -6,6 +6,7 @@ from typing import Any, Literal, final
 
 import attrs
 
+from mage.effects import Rules
 from mage.engine.errors import MageError
 
 
@@ -32,6 +33,8 @@ class Policy:
             the summarizer writes and the judge passes (D19); without either it grows. None for never.
         summary_limit: tokens that a summarizer is asked to stay within.
         cool_down: steps after a fallback that failed, before it is tried again.
+        judge_finish: whether steps that are open when the model gives its answer are compressed as the last subgoal,
+            with the answer as its text, and judged; a fail sends the agent back. Without a judge it is accepted openly.
         on_fail: after a failed verdict go back, accept the summary openly, or stop.
         judge_down: where the judge gives no answer: accept the summary openly, stop, or leave it pending and go on.
         max_revisions: how often to go back to one boundary (D13).
@@ -43,6 +46,8 @@ class Policy:
         cross_irreversible: whether a revise may leave behind an action that its environment declares irreversible.
         point_out: whether an action that was tried at this very place, and left, is pointed out once before it is
             performed again.
+        thoughts: which thoughts of the model beside its calls it is shown again, each before its step: that of every
+            open step, only the newest of these, or none. They count against the mark.
         on_divergence: when the world could not be made what it was: tell the model, or stop.
         max_steps: steps that a run may take, also between the actions of one reply; None for no limit.
         max_tokens: tokens that all calls of a run may take; None for no limit.
@@ -61,6 +66,7 @@ class Policy:
     fold_at: int | None = 4_000
     summary_limit: int = 400
     cool_down: int = 10
+    judge_finish: bool = True
     on_fail: Literal["revise", "accept", "stop"] = "revise"
     judge_down: Literal["accept", "stop", "leave"] = "stop"
     max_revisions: int = 3
@@ -70,6 +76,7 @@ class Policy:
     exhausted: Literal["accept", "stop"] = "accept"
     cross_irreversible: bool = True
     point_out: bool = True
+    thoughts: Literal["none", "last", "open"] = "open"
     on_divergence: Literal["tell", "stop"] = "tell"
     max_steps: int | None = 1_000
     max_tokens: int | None = None
@@ -84,6 +91,12 @@ class Policy:
             problem = _problem(str(field.type), getattr(self, field.name))
             if problem:
                 raise BadPolicy(f"{field.name} {problem}")
+
+    @property
+    def rules(self) -> Rules:
+        """What a model is told of it."""
+        fills = self.compress and self.high_water is not None
+        return Rules(self.maintain, self.compress, self.revise, fills, self.maintain and self.judge_finish)
 
     def document(self) -> dict[str, object]:
         """Return it as a JSON object: what differs from the defaults."""

@@ -73,6 +73,7 @@ class Seen:
         followed: whether somebody else has written since the last look.
         effects: what each step has done to the world, where its environment said so; it grows with the tree.
         beside: what the provider put beside the call of each step, where it put anything; likewise.
+        thoughts: what the model thought before each step, where it said so; likewise.
     """
 
     state: State
@@ -82,6 +83,7 @@ class Seen:
     followed: bool = False
     effects: Mapping[StepId, ActionEffect] = attrs.field(factory=dict)
     beside: Mapping[StepId, str] = attrs.field(factory=dict)
+    thoughts: Mapping[StepId, str] = attrs.field(factory=dict)
 
 
 @final
@@ -179,6 +181,20 @@ class IsDue(Ask[bool]):
 
     now: bool
     what: Literal["segment", "chapter", "rest"] = "segment"
+
+
+@final
+@attrs.frozen
+class IsHarmless(Ask[bool]):
+    """Does the environment foresee that an action has no effect? Or was it performed at this place before?
+
+    So what was performed stays performed, also where the environment foresees other things by now.
+
+    Attributes:
+        action: in the environment's words.
+    """
+
+    action: str
 
 
 @final

@@ -23,6 +23,7 @@ from mage.effects import (
 from mage.engine import Instruct, Instruction, Revise, Revised, State, Step, StepId, Tree, revise
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.memory.journal import is_note
 from mage.memory.notices import few, quoted, told_once
 from mage.memory.outcomes import Outcome, RunStopped
 from mage.memory.requests import restore
@@ -44,9 +45,12 @@ def _tried(state: State, boundary: StepId | int) -> Revised | None:
 
 
 async def go_back(
-    run: Run, boundary: StepId | int, lesson: str, meta: Mapping[str, object] | None = None
+    run: Run, boundary: StepId | int, lesson: str, meta: Mapping[str, object] | None = None, *, why: str
 ) -> Outcome | None:
-    """Revise to a legal boundary, and have the environment brought back.
+    """Revise to a legal boundary, have the environment brought back, and tell the model what is undone.
+
+    Args:
+        why: why the agent goes back, in a clause of ours. The lesson stands among the hints, so it is not repeated.
 
     Returns:
         How the run ends, None where it goes on.
@@ -61,7 +65,12 @@ async def go_back(
         return None
     abandoned = left.abandoned
     all_left, others = left_at(run, tree, abandoned), left_by_others(run, tree, abandoned)
-    return await _restore(run, plan(abandoned, run.effects), all_left, others)
+    told = f"{why}, so you are back at [Step {boundary}]: {_counted(abandoned)} undone"
+    return await _restore(run, plan(abandoned, run.effects), all_left, others, told)
+
+
+def _counted(steps: Sequence[Step]) -> str:
+    return "1 step is" if len(steps) == 1 else f"{len(steps)} steps are"
 
 
 async def revise_as_asked(
@@ -85,7 +94,7 @@ async def revise_as_asked(
             "refused", f"You have gone back to [Step {boundary}] as often as allowed: go on from here."
         )
         return None
-    return await go_back(run, boundary, lesson, meta)
+    return await go_back(run, boundary, lesson, meta, why="You have asked for it")
 
 
 async def follow(run: Run, before: State | None) -> Outcome | None:
@@ -95,7 +104,17 @@ async def follow(run: Run, before: State | None) -> Outcome | None:
     """
     abandoned = [] if before is None else _left_by(run.state, before)
     run.head_changed()
-    return await _restore(run, plan(abandoned, run.effects), (), ())
+    told = f"Of your steps {_counted(abandoned)} left behind" if abandoned else ""
+    return await _restore(run, plan(abandoned, run.effects), (), (), told)
+
+
+async def tell_of_leaving(run: Run, before: State) -> None:
+    """Tell the model which of its steps somebody else has left behind, where nobody says if they were undone."""
+    abandoned = _left_by(run.state, before)
+    undoing = plan(abandoned, run.effects)
+    if not leaves_no_trace(undoing):
+        told = f"Of your steps {_counted(abandoned)} left behind, and nobody knows what was undone. What may still stand:"
+        await run.notice("diverged", told, *standing_lines(undoing))
 
 
 async def tell_of_resuming(run: Run) -> None:
@@ -104,7 +123,7 @@ async def tell_of_resuming(run: Run) -> None:
     undoing = () if before is None else plan(_left_by(run.state, before), run.effects)
     if not leaves_no_trace(undoing):
         told = "You were interrupted right after going back, so nobody knows what was undone. What may still stand:"
-        await run.notice("diverged", told, *plan_lines(undoing))
+        await run.notice("diverged", told, *standing_lines(undoing))
 
 
 def _left_by(state: State, before: State) -> list[Step]:
@@ -115,36 +134,59 @@ def _left_by(state: State, before: State) -> list[Step]:
 
 
 async def _restore(
-    run: Run, undoing: tuple[Undo, ...], all_left: Sequence[Instruction], others: Sequence[Instruction]
+    run: Run,
+    undoing: tuple[Undo, ...],
+    all_left: Sequence[Instruction],
+    others: Sequence[Instruction],
+    told: str,
 ) -> Outcome | None:
-    """Have the environment brought back. One that was reset gives its own instructions again, and no others."""
+    """Have the environment brought back. One that was reset gives its own instructions again, and no others.
+
+    Args:
+        run: the run state.
+        undoing: what was left behind.
+        all_left: the instructions that were left behind with it.
+        others: those of them that the environment does not give.
+        told: what the model is told of its history, a clause; empty where nothing of it was left behind.
+    """
     tree = run.state.tree
-    path = tuple(trace(tree, ROOT_STEP, tree.step_head))
+    path = performed(trace(tree, ROOT_STEP, tree.step_head), run.effects)
     try:
         answer = await _restored(Restore(path, undoing))
     except BaseException:  # it raised, or was cancelled, and the revise is durable: the model must know
         why = "bringing it back was interrupted"
-        run.notices.append(told_once("diverged", _told_of(undoing), why, *plan_lines(undoing)))
+        run.notices.append(told_once("diverged", _told_of(told, undoing), why, *standing_lines(undoing)))
         run.owed.extend(Owed(tree.step_head, instruction, by_world=False) for instruction in all_left)
         raise
     run.over = isinstance(answer, Restored) and answer.over
-    ended = await _reported(run, answer, undoing)
+    ended = await _reported(run, answer, undoing, told)
     was_reset = isinstance(answer, Restored) and answer.how != "inverses"
     await place_again(run, others if was_reset else all_left)
     return ended
 
 
-def _told_of(undoing: Sequence[Undo]) -> str:
-    stands = "what was done there and stands" if undoing else "look at it before you rely on it"
-    return f"The world could not be brought back to this point. Why, and {stands}:"
+def _told_of(told: str, undoing: Sequence[Undo]) -> str:
+    """Return what the model is told where the environment could not be brought back."""
+    stands = (
+        "look at it before you rely on it" if leaves_no_trace(undoing) else "what was done there and stands"
+    )
+    history = f"{told} in your history. " if told else ""
+    return f"{history}The environment could not be brought back to this point. Why, and {stands}:"
 
 
-async def _reported(run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo]) -> Outcome | None:
-    """Tell the model where the environment is not what it was."""
+async def _reported(
+    run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo], told: str
+) -> Outcome | None:
+    """Tell the model what is undone in the environment, and what is not."""
     if isinstance(answer, NotRestored):
-        return await _diverged(run, _told_of(undoing), answer.reason, *plan_lines(undoing))
+        return await _diverged(run, _told_of(told, undoing), answer.reason, *standing_lines(undoing))
     differs = differing(answer)
-    return None if differs is None else (await _diverged(run, f"Brought back to this point, {differs}."))
+    if differs is not None:
+        history = f"{told}, in the environment too. But there " if told else "Brought back to this point, "
+        return await _diverged(run, f"{history}{differs}.")
+    if told:
+        await run.notice("revised", f"{told}, in the environment too.")
+    return None
 
 
 async def _restored(request: Restore) -> Restored | NotRestored:
@@ -235,7 +277,12 @@ def plan(abandoned: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> t
 
     Cost: O(number of steps).
     """
-    return tuple(Undo(step, effects.get(step.id)) for step in abandoned)
+    return tuple(Undo(step, effects.get(step.id)) for step in performed(abandoned, effects))
+
+
+def performed(steps: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> tuple[Step, ...]:
+    """Return the steps whose actions were performed: notes of the model were not."""
+    return tuple(step for step in steps if not is_note(step, effects))
 
 
 def crosses_irreversible(undoing: Iterable[Undo]) -> Undo | None:
@@ -270,9 +317,21 @@ def differing(answer: Restored) -> str | None:
     return "; and ".join(told) or None
 
 
+def unaided(request: Restore) -> Restored | NotRestored:
+    """Return what becomes of an environment that nobody brings back: it is as it was where nothing had an effect."""
+    if leaves_no_trace(request.plan):
+        return Restored("inverses")
+    return NotRestored("nothing undoes actions here by itself; check before you do something again")
+
+
 def plan_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:
     """Return a plan for people and for the model: a line for each step, newest first."""
     return tuple(undo_line(undo) for undo in undoing)
+
+
+def standing_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:
+    """Return what a plan has to undo, in the same way: what had no effect is left out."""
+    return plan_lines([undo for undo in undoing if not isinstance(undo.effect, NoEffect)])
 
 
 def undo_line(undo: Undo) -> str:

@@ -91,6 +91,7 @@ class Run:
         told_of_folding: whether the model was told that C grows and cannot be folded.
         effects: by step, what its action has done to the environment, where that was declared.
         beside: by step, what the provider put beside its call, where it put anything.
+        thoughts: by step, what the model thought before it, where it said so.
         began: whether the environment was reset; if that failed, a resumed run resets it again.
         over: whether the environment takes no more actions.
         judging: the digest of the request that a judge answers in the background.
@@ -113,6 +114,7 @@ class Run:
         given: by step, the instructions that the environment gave there.
         awaiting: the failed summary for which the model was asked to write a better text.
         insisted: the failed summary for which it was asked once more.
+        is_answer: whether that text is the answer of the task, which only the model can better.
         resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown what
             of that was undone in the environment, and whether the model was told.
         found: the next step's id when the run began: earlier steps were made by other runs.
@@ -131,6 +133,7 @@ class Run:
         self.told_of_folding = False
         self.effects: Mapping[StepId, ActionEffect] = {}
         self.beside: Mapping[StepId, str] = {}
+        self.thoughts: Mapping[StepId, str] = {}
         self.began = False
         self.over = False
         self.judging: Digest | None = None
@@ -152,6 +155,7 @@ class Run:
         self.given: dict[StepId, frozenset[Instruction]] = {}
         self.awaiting: SummaryId | None = None
         self.insisted: SummaryId | None = None
+        self.is_answer = False
         self.resumed_from: State | None = None
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None
@@ -166,7 +170,7 @@ class Run:
     def see(self, seen: Seen) -> None:
         """Take what a look has shown."""
         self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
-        self.effects, self.beside = seen.effects, seen.beside
+        self.effects, self.beside, self.thoughts = seen.effects, seen.beside, seen.thoughts
 
     def count_by(self, meter: Meter, overhead: int) -> None:
         """Count tokens by another meter from now on, and with another overhead."""
@@ -245,6 +249,14 @@ class Run:
             self._cut[step.id, longest] = cut_to(step.observation, longest, self.meter.counter)
         return attrs.evolve(step, observation=self._cut[step.id, longest])
 
+    def thoughts_of(self, shown: ExecutionState) -> dict[StepId, str]:
+        """Return the thoughts that the policy shows, by step: of open steps only, also where more steps are shown."""
+        if self.policy.thoughts == "none":
+            return {}
+        opened = [step.id for step in shown.raw if step.id > shown.boundary and step.id in self.thoughts]
+        kept = opened if self.policy.thoughts == "open" else opened[-1:]
+        return {step: self.thoughts[step] for step in kept}
+
     def legal_boundaries(self) -> tuple[StepId, ...]:
         """Return where a revise may go back to (D7). Cost: O(way), once for each summary head: grow changes nothing."""
         head, has_failed = self.state.tree.head_summary, isinstance(self.state, Rejected)
@@ -280,6 +292,7 @@ class Run:
                 shown.hints
             )
             steps = sum(self.meter.step(step.action, step.observation) for step in shown.raw)
+            steps += sum(map(self.meter.thought, self.thoughts_of(shown).values()))
             self._counts_of = (shown, frame, steps)
         return self.overhead + self._counts_of[1], self._counts_of[2]
 

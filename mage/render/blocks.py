@@ -165,6 +165,11 @@ def step_of(action: str, observation: str) -> tuple[Block, Block]:
     return (Block("Action: ", action), observation_of(observation))
 
 
+def thought_of(thought: str) -> Block:
+    """Return the block of what the model thought before a step: its own words, and no part of the step."""
+    return Block("Thought: ", thought)
+
+
 def observation_of(observation: str) -> Block:
     """Return the block of an observation of R."""
     return Block("Observation: ", observation)

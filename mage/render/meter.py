@@ -17,6 +17,7 @@ from mage.render.blocks import (
     opening_of,
     step_of,
     task_of,
+    thought_of,
 )
 from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter
@@ -65,6 +66,10 @@ class Meter:
         if known is None:
             known = self._steps[action, observation] = self._sum(self.sent(action, observation))
         return known
+
+    def thought(self, text: str) -> int:
+        """Return what a thought takes before its step. Cost: O(length), O(1) when it was counted before."""
+        return self._sum([thought_of(text)])
 
     def _sum(self, blocks: Iterable[Block]) -> int:
         counted = self._counted

@@ -14,6 +14,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
+import attrs
+
 from mage import Verdict
 from mage.agent import Outcome, Policy
 from mage.agent.cursor import AppendNote, Commit, Found, JudgeLater, Perform, Refresh, TellHooks, VerdictOf
@@ -72,6 +74,7 @@ class Played:
         events: what the hooks heard.
         others: by the number of a commit, from 0 on: what somebody else writes right before it.
         late: how often it is asked in vain for a verdict that is not waited for.
+        judge_finish: whether the end is judged: most scripts end with steps open, and have no verdict for them.
         asked_later: how often a judge was asked without waiting.
     """
 
@@ -86,6 +89,7 @@ class Played:
         counts: Counts | None = None,
         others: Mapping[int, Sequence[Command]] | None = None,
         late: int = 0,
+        judge_finish: bool = False,
     ) -> None:
         self.decisions: Scripted[Decide, Decision | Metered[Decision]] = Scripted(*decisions)
         self.verdicts: Scripted[JudgeRequest | FoldRequest, Verdict | Metered[Verdict]] = Scripted(*verdicts)
@@ -93,8 +97,8 @@ class Played:
         self.environment: Environment = (
             ScriptedEnvironment(*["seen"] * 99) if environment is None else environment
         )
-        self.first = Policy() if policy is None else policy
-        self.given: Policy | None = policy
+        self.first = attrs.evolve(policy or Policy(), judge_finish=judge_finish)
+        self.given: Policy | None = None if policy is None else self.first
         self.start = start(TASK) if state is None else state
         self.counts = Counts({}, {}) if counts is None else counts
         self.others = dict(others or {})
@@ -171,7 +175,8 @@ class Played:
             state=self.start,
             counts=self.counts,
         )
-        new.first, new.given = self.first, policy
+        new.first = self.first
+        new.given = None if policy is None else attrs.evolve(policy, judge_finish=self.first.judge_finish)
         new.log = list(self.log)
         new.others = dict(others or {})
         return new

@@ -217,7 +217,7 @@ def test_a_finished_run_goes_on_after_somebody_wrote() -> None:
     again.write(Revise(0, "not so"))
     later = again.again(acts("b"), DONE)
     assert isinstance(later.run(), RunFinished)
-    assert later.told[0] == ["changed"]
+    assert later.told[0] == ["changed", "revised"]
     assert later.commands[-1] == Grow("b", "seen")
 
 

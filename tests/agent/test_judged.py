@@ -121,7 +121,7 @@ def test_the_run_does_not_finish_over_a_verdict_that_fails() -> None:
         acts("a"), compress("did a"), DONE, acts("b"), DONE, verdicts=[BAD], policy=Policy(wait=False), late=9
     )
     assert isinstance(played.run(), RunFinished)
-    assert played.told[3] == ["failed"]
+    assert played.told[3] == ["revised", "failed"]
     assert [step.action for step in played.decisions.asked[4].shown.raw] == ["b"]
 
 
@@ -380,7 +380,7 @@ def test_a_boundary_that_is_none_is_left_out_of_the_verdict(fault: Fault, bounda
     assert isinstance(played.run(), RunFinished)
     assert played.commands[2] == ApplyVerdict(Failed("No.", fault), played.verdicts.asked[0].digest)
     assert isinstance(played.commands[3], Revise if fault == "execution" else Retext)
-    assert played.told[2] == ["judge"]
+    assert played.told[2] == ["judge", *["revised"] * (fault == "execution")]
     again = played.again()
     again.run()
     assert again.commands == played.commands

@@ -103,7 +103,7 @@ def test_an_instruction_of_a_user_outlives_a_revise(how: str) -> None:
     last = played.commands.index(Revise(0, "no"))
     placed = [command for command in played.commands[last:] if isinstance(command, Instruct)]
     assert placed == [NEVER, Instruct("hurry"), *([Instruct("pay")] if how == "inverses" else [])]
-    assert played.told[4] == ["left_behind"]
+    assert played.told[4] == ["revised", "left_behind"]
     assert same_again(played)
 
 

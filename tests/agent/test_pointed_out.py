@@ -11,7 +11,7 @@ def test_an_action_that_was_tried_here_is_pointed_out_once() -> None:
     """Where a lesson stands, an action that was tried at this very place is held back once, then performed."""
     played = Played(acts("a"), revise(0, "not a"), acts("a"), acts("a"), DONE)
     played.run()
-    assert played.told == [[], [], [], ["tried"], ["merged"]]
+    assert played.told == [[], [], ["revised"], ["tried"], ["merged"]]
     assert played.environment.actions == ["a", "a"]  # type: ignore[attr-defined]  # a scripted world
 
 
@@ -38,7 +38,7 @@ def test_a_way_that_was_left_without_a_lesson_is_not_pointed_out() -> None:
     way = [acts("a"), acts("b")]
     played = Played(*way, revise(0, ""), *way, DONE)
     played.run()
-    assert played.told[3:] == [[], ["merged"], ["merged"]]
+    assert played.told[3:] == [["revised"], ["merged"], ["merged"]]
 
 
 def test_what_was_tried_is_pointed_out_in_another_run() -> None:

@@ -228,7 +228,7 @@ def test_a_restoring_that_was_interrupted_may_be_half_way() -> None:
     assert isinstance(later.again(environment=ScriptedEnvironment(repeatable=False)).run(), RunFinished)
     repeated = played.again(DONE, environment=ScriptedEnvironment())
     assert isinstance(repeated.run(), RunFinished)
-    assert repeated.told == [[]]
+    assert repeated.told == [["revised"]]
 
 
 def test_died_between_the_commands_of_one_moment() -> None:

@@ -227,7 +227,11 @@ def test_without_a_summarizer_it_extracts(run: Running) -> None:
     """An agent that has no summarizer takes an extract for the fallback."""
     store = MemoryStore()
     parts = scripted(
-        Decision.act("turn 1"), Decision.finish(), summarizer=None, judge=None, policy=Policy(high_water=1)
+        Decision.act("turn 1"),
+        Decision.finish(),
+        summarizer=None,
+        judge=None,
+        policy=Policy(high_water=1, judge_finish=False),
     )
     assert isinstance(run(parts, store), RunFinished)
     assert left_by(store).state.tree.head_summary.text.startswith("Extract of 1 step")

@@ -56,7 +56,7 @@ def test_a_quotation_stands_below_our_words_and_at_no_margin(said: list[str]) ->
     notice = told_once("environment", "Our words.", *said)
     lines = _told(Decide(view(start("Task")), (), (notice,)))
     own = [line for line in lines if not line.startswith(" ")]
-    assert own == ["Notice: Our words.", "Your turn."]
+    assert own == ["Notice: Our words.", "Open: no new step.", "Your turn."]
 
 
 def _told(request: Decide) -> list[str]:

@@ -147,7 +147,7 @@ def test_a_world_that_is_over_takes_no_actions() -> None:
     played = Played(acts("a"), acts("b"), revise(0, "not a"), acts("b"), DONE, environment=world)
     assert isinstance(played.run(), RunFinished)
     assert world.actions == ["a", "b"]
-    assert played.told == [[], ["environment"], ["environment"], [], []]
+    assert played.told == [[], ["environment"], ["environment"], ["revised"], []]
 
 
 def test_a_world_that_fails_an_action_fails_the_run() -> None:
@@ -256,7 +256,7 @@ def test_the_model_sees_where_it_may_go_back_to_and_how_much_room_there_is() -> 
         acts("a"), compress("did a"), acts("b"), DONE, verdicts=[Passed()], policy=Policy(high_water=500)
     )
     played.run()
-    assert [request.boundaries for request in played.decisions.asked] == [(0,), (0,), (0, 1), (0, 1)]
+    assert [request.boundaries for request in played.decisions.asked] == [(), (0,), (0,), (0, 1)]
     rooms = [request.room for request in played.decisions.asked]
     assert all(room is not None and 0 < room < 500 for room in rooms)
     assert [request.may_compress for request in played.decisions.asked] == [False, True, False, True]

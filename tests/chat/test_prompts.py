@@ -52,23 +52,23 @@ from tests.llm.requests import DECIDE
 from tests.render.states import execution_states, hostile_texts, visited, walks
 
 HASHES: Final = {
-    "system": (3, "ab1ff559f17f"),
-    "memory": (2, "08f84015d9a3"),
+    "system": (6, "c94035d32181"),
+    "memory": (5, "063080cf50b2"),
     "as-tools": (1, "e3eb8bf5d28f"),
-    "as-text": (2, "77f4c3354eeb"),
+    "as-text": (3, "0d715515c042"),
     "as-json": (1, "9ac351ea5719"),
     "judge-subgoal": (3, "042658669be9"),
     "judge-fallback": (3, "afdd265be44f"),
     "judge-chapter": (1, "9d05906dcd4f"),
     "summarize-subgoal": (2, "418244cb2803"),
-    "summarize-fallback": (2, "80de1c9d0400"),
+    "summarize-fallback": (3, "d67784884a60"),
     "summarize-again": (2, "9292ff373a10"),
     "chapter": (1, "f6b31e750b28"),
 }
 OURS: Final = (
     "Task: ", "Instruction: ", "[Step ", "Status: ", "open since [Step ", "Action: ", "Observation: ", "Hints: ",
     "Tried action: ", "Tried observation: ", "Tried subgoal [Step ", "Lesson: ", "Lesson [Step ", "[... ", "Notice: ",
-    "You may revise to: ", "You may revise to any [Step N] that ", "Nothing is open: ", "The open part may still take ", "Your turn.", "Earlier part [Step ",
+    "You may revise to: ", "You may revise to any [Step N] that ", "Nothing is open: ", "Open: ", "Now: ", "Compress first: ", "The room is nearly used: ", "Your turn.", "Earlier part [Step ",
     "Summary to judge: ", "Rejected text: ", "Verdict: ", "At most ", "Your last reply could not be used: ",
     "Its subgoal is not over.", "Write the text.", "Looked into [Step ", "Finished before:", "Done since [Step ",
     "Tried and undone:", "The mistake may have begun at: ", "Chapter to judge: ", "Found in none of the above: ",
@@ -83,6 +83,8 @@ decides = st.builds(
     notices.map(tuple),
     st.booleans(),
     st.none() | st.integers(-9, 9),
+    current=hostile_texts,
+    nudge=st.sampled_from(["instruction", "room", ""]),
 )
 steps = st.lists(
     st.builds(Step, st.just(StepId(1)), st.just(StepId(0)), hostile_texts, hostile_texts), max_size=3
@@ -260,17 +262,14 @@ def test_a_step_is_shown_as_the_model_is_to_reply() -> None:
 
 
 def test_what_is_said_once_comes_last() -> None:
-    """Notices, where Revise may go, what cannot be compressed and the room that is left: in the last message."""
+    """Notices, where Revise may go, how much is open and the room that is left: in the last message."""
     request = _decide("a", notices=(Notice("refused", "No\nsuch step."),), may_compress=False, room=120)
     assert _chat(request, "tools")[-1] == User(
         "Notice: No\n such step.\n"
         "You may revise to any [Step N] that is shown, and to [Step 7].\n"
-        "Nothing is open: there is nothing to compress.\n"
-        "The open part may still take 120 tokens.\n"
+        "Open: 1 step; room: 120 tokens.\n"
         "Your turn.\n"
     )
-    assert _chat(_decide("a", room=-5), "tools")[-1].text.count("may still take 0 tokens") == 1
-    assert "Nothing is open" not in _chat(_decide("a"), "tools")[-1].text
 
 
 def test_where_revise_may_go_beyond_what_is_shown_is_said_by_its_number() -> None:
@@ -305,7 +304,7 @@ def test_the_system_prompt_has_what_its_mode_needs(mode: Mode) -> None:
     """The manual always; the tools where no schemas of them are sent; the forms of a reply in plain text."""
     text = system_prompt(mode, tools=(SEARCH,), manual="Shop.\nClosed at 8.").text
     assert text.endswith("Environment: Shop.\n Closed at 8.\n")
-    assert ("search " in text) == (mode != "tools")
+    assert ("\nsearch {" in text) == (mode != "tools")
     assert ("Revise[N; the lesson]" in text) == (mode == "text")
     assert ('"move"' in text) == (mode == "json")
     assert ("\nfinish {" in text) == (mode == "json")

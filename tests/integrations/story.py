@@ -251,7 +251,7 @@ def require_their_look(server: ProviderServer, commands: Sequence[Command]) -> N
     """
     assert server.refused == []
     for taken in server.taken:
-        assert sorted(taken.prompt.tools) == ["compress", "look", "revise"]
+        assert sorted(taken.prompt.tools) == ["compress", "look", "note", "revise"]
         assert "[Step A..B]" not in json.dumps(taken.body["tools"])
     assert [each.action for each in commands if isinstance(each, Grow)] == [LOOKED]
 

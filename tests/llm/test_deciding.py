@@ -67,7 +67,7 @@ def test_tools_are_sent_with_strict_schemas() -> None:
     """A tool that names all it allows is sent as strict, one that does not is not; both are checked here."""
     (body,) = decided(calls("look", at="shelf"), tools=(SEARCH, LOOSE)).bodies
     sent = {tool["function"]["name"]: tool["function"] for tool in body["tools"]}
-    assert list(sent) == ["search", "look", "compress", "revise", "finish"]
+    assert list(sent) == ["search", "look", "compress", "revise", "note", "finish"]
     assert {name: tool["strict"] for name, tool in sent.items()} == {
         **dict.fromkeys(sent, True),
         "look": False,
@@ -156,7 +156,7 @@ def test_the_schema_allows_what_may_be_done_now_and_no_more() -> None:
     empty = Decide(DECIDE.shown, (), (), may_compress=False)
     (body,) = decided(_moves("finish", answer=""), mode="json", request=empty).bodies
     moves = body["response_format"]["json_schema"]["schema"]["properties"]["move"]["anyOf"]
-    assert [move["properties"]["name"]["enum"] for move in moves] == [["act"], ["look"], ["finish"]]
+    assert [move["properties"]["name"]["enum"] for move in moves] == [["act"], ["look"], ["note"], ["finish"]]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from mage.chat import Form
-from mage.chat.prompts import MEMORY
 from mage.engine import Failed, FoldRequest, JudgeRequest, Passed, Verdict
 from mage.memory import Call, Memory, Policy
 from mage.stores import JournalStore, MemoryStore
@@ -104,5 +103,7 @@ def journal(of: Memory) -> list[object]:
 
 def notices(shown: list[dict[str, Any]]) -> list[str]:
     """Return what a model is told once, from the messages it is shown as chat completions take them."""
-    lines = str(shown[-1]["content"]).removeprefix(MEMORY.text).splitlines()
-    return [line.removeprefix("Notice: ") for line in lines if line.startswith("Notice: ")]
+    _, _, told = str(shown[-1]["content"]).rpartition(
+        "\nopen since [Step "
+    )  # behind the words on how to read it
+    return [line.removeprefix("Notice: ") for line in told.splitlines() if line.startswith("Notice: ")]

@@ -21,7 +21,8 @@ from mage.stores import Head, MemoryStore, Record, StoreUnavailable, UnknownJour
 from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply, revise
 
 NOT_BROUGHT_BACK = (
-    "The world could not be brought back to this point. Why, and what was done there and stands:"
+    "You have asked for it, so you are back at [Step 0]: 1 step is undone in your history. "
+    "The environment could not be brought back to this point. Why, and what was done there and stands:"
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from mage.chat import Form, Style, canonical, state_messages, written
-from mage.chat.prompts import MEMORY
+from mage.chat.words import MEMORY
 from mage.effects import Decide, Notice
 from mage.engine import ExecutionState
 from mage.render import render
@@ -22,8 +22,13 @@ from tests.render.states import execution_states
 def test_as_text_it_is_one_message_with_all_of_s(shown: ExecutionState) -> None:
     """The words on how to read it, S as `render` has it, what is told once, and whose turn it is."""
     (message,) = state_messages(Decide(shown, (), (Notice("tokens", "Be brief.", "said"),)))
-    expected = f"{MEMORY.text}\n\n{render(shown)}{Block('Notice: ', 'Be brief.' + chr(10) + 'said').text}Your turn.\n"
-    assert message.text == expected
+    told = f"{Block('Notice: ', 'Be brief.' + chr(10) + 'said').text}{_opened(shown)}Your turn.\n"
+    assert message.text == f"{MEMORY.text}\n\n{render(shown)}{told}"
+
+
+def _opened(shown: ExecutionState) -> str:
+    steps = len(shown.raw)
+    return f"Open: {f'{steps} step{chr(115) * (steps > 1)}' if steps else 'no new step'}.\n"
 
 
 @given(execution_states)
