@@ -33,7 +33,7 @@ from mage.effects import (
     Observed,
     Then,
 )
-from mage.engine import Accept, Active, Compress, Grow, Revise, State, Tree, Unverified
+from mage.engine import Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.chapters import fold_lines
@@ -41,7 +41,7 @@ from mage.memory.compact import compress, has_passed, is_due, question, relieve,
 from mage.memory.ending import may_end
 from mage.memory.journal import NOTED_SO, UNCERTAIN, observed_meta, with_parts
 from mage.memory.looking import look_as_asked
-from mage.memory.maintain import settle
+from mage.memory.maintain import insists_on_text, settle
 from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped
 from mage.memory.requests import (
     End,
@@ -57,7 +57,7 @@ from mage.memory.requests import (
     decide,
 )
 from mage.memory.revise import follow, owe, place_owed, revise_as_asked
-from mage.memory.state import Run, operated, reached
+from mage.memory.state import Run, reached
 
 _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action and nothing to do")
 
@@ -278,7 +278,7 @@ async def _relieved(run: Run, decision: Decision) -> tuple[Outcome | None, bool]
 
 async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
     """Return from which action on a decision is not carried out, None where the next of them is performed."""
-    if await _insists_on_text(run):
+    if await insists_on_text(run):
         return place
     if place and run.doubtful:  # the rest was decided for the case that the action succeeds
         return place
@@ -288,23 +288,6 @@ async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
         await run.notice("tokens", "The open steps have passed the mark.")
         return place
     return None
-
-
-async def _insists_on_text(run: Run) -> bool:
-    """Tell whether a better text is still wanted of the model: once more; then the text that it has stays, openly."""
-    if not run.is_awaiting:
-        return False
-    summary = run.state.tree.head_summary
-    if run.insisted != summary.id:
-        run.insisted = summary.id
-        await run.notice(
-            "failed",
-            f"First call compress with a better text of [Step {summary.label}], or it stays as it is.",
-        )
-        return True
-    operated(await run.operate(Accept()))
-    await run.notice("failed", f"[Step {summary.label}] stays although it has failed: see its status.")
-    return False
 
 
 async def _hold_back(run: Run, decision: Decision, place: int) -> None:

@@ -435,9 +435,9 @@ def _thought(request: Decide, step: Step) -> str:
 
 
 def _said(request: Decide, step: Step) -> tuple[str, str]:
-    """Return what the model thought before a step, and what its provider put beside its call; there its thought goes back."""
-    beside = request.beside.get(step.id, "")
-    return "" if beside else _thought(request, step), beside
+    """Return what the model thought before a step, where that does not go back beside its call, and what does."""
+    thought, beside = _thought(request, step), request.beside.get(step.id, "")
+    return "" if canonical(thought)[1:-1] in beside else thought, beside
 
 
 def _as_call(step: Step, thought: str, beside: str, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:

@@ -83,7 +83,7 @@ _BOUNDARY: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*\Z")
 
 
 def _whole(reply: Reply) -> tuple[str, str]:
-    """Return what the model thought and what it said in a reply that is whole.
+    """Return what the model thought and what it said in a reply that is whole; a thought aside, where it said nothing else.
 
     Raises:
         EffectError: the reply is refused, cut or broken off, or the model's context is at its end.
@@ -96,7 +96,7 @@ def _whole(reply: Reply) -> tuple[str, str]:
     if finish != "whole":
         raise EffectError("truncated", _why_cut(reply.finish))
     thought, said = parted(reply.text, is_split=bool(reply.aside.strip()))
-    return "\n".join(filter(None, [reply.aside.strip(), thought])), said
+    return thought if thought or said else reply.aside.strip(), said
 
 
 def _why_cut(finish: str | None) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 from mage.chat.lengths import cut_to
 from mage.engine import Active
 from mage.memory.compact import compress, own_limit
-from mage.memory.maintain import settle
+from mage.memory.maintain import insists_on_text, settle
 from mage.memory.outcomes import Outcome
 from mage.memory.state import Run
 
@@ -38,8 +38,10 @@ async def may_end(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome 
     ended = await settle(run, wait=True)
     if ended is not None:
         return ended
-    if run.state.tree.summary_head != head or (run.is_awaiting and not run.is_answer):
+    if run.state.tree.summary_head != head:
         await run.notice("failed", "A summary has failed meanwhile, so the task goes on.")
+        return False
+    if not run.is_answer and await insists_on_text(run):
         return False
     if not run.is_awaiting and not (run.policy.judge_finish and _is_open(run)):
         return True

@@ -385,7 +385,7 @@ class Take:
 
     def _meta(self, call: ToolCall) -> Meta:
         first = self.tally.reply != self.reply.digest
-        said = "\n".join(filter(None, [self.reply.thought, self.reply.text]))
+        said = self.reply.text or self.reply.thought
         found = {THOUGHT: said, PARTS: dict(self.reply.parts)} if first else {}
         kept = {name: value for name, value in {**found, BESIDE: call.beside}.items() if value}
         return {**kept, REPLY: self.reply.digest, CALL: call.id}

@@ -288,3 +288,20 @@ async def _accept_despite(run: Run) -> Outcome | None:
     operated(await run.operate(Accept()))
     await run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")
     return None
+
+
+async def insists_on_text(run: Run) -> bool:
+    """Tell whether a better text is still wanted of the model: once more; then the text that it has stays, openly."""
+    if not run.is_awaiting:
+        return False
+    summary = run.state.tree.head_summary
+    if run.insisted != summary.id:
+        run.insisted = summary.id
+        await run.notice(
+            "failed",
+            f"First call compress with a better text of [Step {summary.label}], or it stays as it is.",
+        )
+        return True
+    operated(await run.operate(Accept()))
+    await run.notice("failed", f"[Step {summary.label}] stays although it has failed: see its status.")
+    return False

@@ -422,7 +422,7 @@ def test_without_compress_it_goes_back_to_the_same_boundaries() -> None:
         played.run()
         shown.append([(request.boundaries, request.may_compress) for request in played.decisions.asked])
     assert shown[0] == shown[1]
-    assert shown[0][-1] == ((0, 1, 2), False)
+    assert shown[0][-1] == ((0, 1), False)
 
 
 def test_a_subgoal_is_gone_back_in_only_so_often_in_all() -> None:

@@ -593,4 +593,5 @@ def test_what_stood_beside_a_call_goes_back_with_it(form: Form) -> None:
     with memory(store) as again:
         assert again.messages(form, steps="calls") == shown
         assert "hm" in str(shown)
-        assert "hm" not in str(again.messages(form))
+    with memory(store, policy=Policy(thoughts="none")) as unthinking:
+        assert "hm" not in str(unthinking.messages(form))
