@@ -21,6 +21,7 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 
 from mage.chat import BadAction, action_text, canonical, read_arguments
+from mage.chat.messages import thought_beside
 from mage.engine import Grow
 from mage.trajectories.trajectory import Entry, Json, Made, Oddities, Spot, Steps, entry_at, shortened
 
@@ -33,6 +34,8 @@ _READ: Final = frozenset(
     }
 )
 """The fields of a message that are read; of an id only which call it means."""
+_THOUGHTS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+"""The fields in which servers give what a model thought; they are read where they hold a text."""
 _TEXT_PARTS: Final = ("text", "input_text", "output_text")
 _FLAT_CALL: Final = frozenset({"id", "call_id", "type", "status", "name", "arguments"})
 
@@ -106,7 +109,8 @@ class Turn:
         results: the results of each call, in order of the calls; as a rule one.
         after: the messages that follow.
         entry: the record that the message is.
-        bare: whether it says nothing beside its calls.
+        said: its content alone.
+        thought: what it thought, in a field of its own.
     """
 
     action: str
@@ -114,7 +118,8 @@ class Turn:
     results: tuple[tuple[Said, ...], ...]
     after: tuple[Said, ...]
     entry: Entry
-    bare: bool = False
+    said: str = ""
+    thought: str = ""
 
 
 @final
@@ -149,12 +154,13 @@ def entries_of(said: Sequence[Said]) -> tuple[Entry, ...]:
 def steps_of(turns: Sequence[Turn], steps: Steps, odd: Oddities) -> Iterator[Made]:
     """Yield each turn as a step; for `"tools"` each call with its results, in call order (D11).
 
-    For `"tools"` a result of no call is a step without an action, because no other step could hold it. Messages
-    that are left out are noted.
+    For `"tools"` a result of no call is a step without an action, because no other step could hold it; what the agent
+    said beside its calls is a thought before the first of them, as it is live. Messages that are left out are noted.
     """
     for turn in turns:
         if steps == "messages":
-            yield Made(Grow(turn.action, joined(turn.after)), (turn.entry, *entries_of(turn.after)))
+            entries = (turn.entry, *entries_of(turn.after))
+            yield Made(Grow(turn.action, joined(turn.after)), entries, turn.thought)
         else:
             yield from _calls(turn, odd)
 
@@ -168,12 +174,14 @@ def left_out(said: Sequence[Said], odd: Oddities) -> None:
 
 
 def _calls(turn: Turn, odd: Oddities) -> Iterator[Made]:
-    if not turn.bare:
+    thought = turn.said or turn.thought
+    if turn.said and not turn.calls:
         odd.note("what the agent said, left out by --steps tools", turn.entry)
     left_out([said for said in turn.after if said.kind in ("host", "other")], odd)
     for call, results in zip(turn.calls, turn.results, strict=True):
         texts = "\n\n".join([result.text for result in results])
-        yield Made(Grow(call.action, texts), (turn.entry, *entries_of(results)))
+        yield Made(Grow(call.action, texts), (turn.entry, *entries_of(results)), thought)
+        thought = ""
     for said in turn.after:
         if said.kind == "loose":
             yield Made(Grow("", said.told), entries_of([said]))
@@ -189,7 +197,8 @@ class _Reply:
 
     action: str
     calls: tuple[Call, ...]
-    bare: bool
+    said: str
+    thought: str
 
 
 @final
@@ -269,7 +278,8 @@ class _Reader:
             if not result:
                 self.odd.note("a tool call without a result", spot.path)
         after = tuple(self.after[number])
-        return Turn(reply.action, reply.calls, tuple(results), after, entry_at(spot.path), reply.bare)
+        entry = entry_at(spot.path)
+        return Turn(reply.action, reply.calls, tuple(results), after, entry, reply.said, reply.thought)
 
 
 def conversation(messages: Sequence[Spot], odd: Oddities) -> Conversation:
@@ -294,7 +304,8 @@ def _message(spot: Spot, odd: Oddities) -> Said | _Reply | _Answer:
     _note_unread(spot, role, odd)
     if role == "assistant":
         texts = [content_text(found, odd) for found in map(spot.get, ("content", "refusal")) if found]
-        return _reply(texts, calls_of(spot, odd))
+        thought = thought_beside(spot.value) if isinstance(spot.value, dict) else ""
+        return _reply(texts, calls_of(spot, odd), thought)
     text, name = text_of(spot, odd), key_at(spot, "name")
     if role in _RESULTS:
         ids = ("tool_call_id", "tool_call_ids", "call_id")
@@ -336,18 +347,19 @@ def _response(output: Spot, odd: Oddities) -> _Reply:
     return _reply(texts, calls)
 
 
-def _reply(texts: Sequence[str], calls: Sequence[Call]) -> _Reply:
+def _reply(texts: Sequence[str], calls: Sequence[Call], thought: str = "") -> _Reply:
     said = [text for text in texts if text]
     action = "\n".join([part for part in (*said, *[call.action for call in calls]) if part])
-    return _Reply(action, tuple(calls), not said)
+    return _Reply(action, tuple(calls), "\n".join(said), thought)
 
 
 def _note_unread(spot: Spot, role: str, odd: Oddities) -> None:
     """Note the fields that go into no step: times, costs, ids, and whatever a recorder added."""
     if not isinstance(spot.value, dict):
         return
+    read = _READ | _THOUGHTS if role == "assistant" and thought_beside(spot.value) else _READ
     for name, value in spot.value.items():
-        if name not in _READ and value not in (None, "", [], {}) and (name != "name" or role == "assistant"):
+        if name not in read and value not in (None, "", [], {}) and (name != "name" or role == "assistant"):
             odd.note(f"the field {shortened(name)!r} of a message, left out", spot.path)
 
 

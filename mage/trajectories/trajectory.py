@@ -43,10 +43,11 @@ class Entry:
 @final
 @attrs.frozen
 class Made:
-    """A command, and the records of the file that it was made of, in their order."""
+    """A command, the records of the file that it was made of, in their order, and what the agent thought before it."""
 
     command: Command
     entries: tuple[Entry, ...] = ()
+    thought: str = ""
 
 
 @final
@@ -101,6 +102,8 @@ class Trajectory:
             these stand. Empty where the importer does not know.
         mistakes: the mistakes that people labelled, where the file has them.
         remarks: what was unusual, in the order in which it was met first.
+        thoughts: for each command what the agent thought before it, as it stands in the meta of a live step (no part of
+            content); empty texts where it said nothing.
         lineage: whether it is there only because another trajectory of its file was forked from it.
     """
 
@@ -112,6 +115,7 @@ class Trajectory:
     mistakes: tuple[Mistake, ...] = attrs.field(default=(), repr=False)
     remarks: tuple[Remark, ...] = attrs.field(default=(), repr=False)
     lineage: bool = attrs.field(default=False, repr=False)
+    thoughts: tuple[str, ...] = attrs.field(default=(), repr=False)
 
 
 def made_of(
@@ -127,7 +131,8 @@ def made_of(
     listed = tuple(made)
     commands = tuple([each.command for each in listed])
     sources = tuple([each.entries for each in listed])
-    return Trajectory(name, commands, summarized, trials, sources, mistakes, remarks)
+    thoughts = tuple([each.thought for each in listed])
+    return Trajectory(name, commands, summarized, trials, sources, mistakes, remarks, thoughts=thoughts)
 
 
 def placed(trajectory: Trajectory) -> dict[Entry, tuple[StepId, ...]]:

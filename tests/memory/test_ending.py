@@ -12,7 +12,6 @@ from mage.engine import (
     Retext,
     Revise,
     Verdict,
-    view,
 )
 from mage.memory import Memory, Policy
 from mage.stores import MemoryStore

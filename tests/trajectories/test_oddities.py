@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.engine import Grow
-from mage.trajectories.messages import conversation, task_of
+from mage.trajectories.messages import conversation, steps_of, task_of
 from mage.trajectories.trajectory import Json, Malformed, Oddities, Spot
 from tests.trajectories.chats import commands_of, remarks_on, reply, talk_of
 from tests.trajectories.samples import CONTENTS, JSON, RUN, TEXT, call, result
@@ -219,3 +219,21 @@ def test_what_is_no_message_is_refused_at_its_place(message: Json) -> None:
     with pytest.raises(Malformed) as found:
         conversation([Spot(each, (place,)) for place, each in enumerate([RUN[0], message])], Oddities())
     assert found.value.path[0] == 1
+
+
+def test_what_an_agent_said_beside_its_calls_is_a_thought() -> None:
+    """With tool steps its content, else a field of its own, stands before the first call as live; content is without it."""
+    calls: list[Json] = [call("c1", "look", "{}"), call("c2", "go", "{}")]
+    results: list[Json] = [{"role": "tool", "tool_call_id": key, "content": key} for key in ("c1", "c2")]
+    told: list[dict[str, Json]] = [
+        {"content": "Hm."},
+        {"reasoning_content": "Hm."},
+        {"content": "Hm.", "reasoning": "long"},
+    ]
+    for said in told:
+        run: list[Json] = [{"role": "assistant", "tool_calls": calls, **said}, *results]
+        (made, second) = steps_of(talk_of(run).turns, "tools", Oddities())
+        assert (made.command, made.thought, second.thought) == (Grow("look {}", "c1"), "Hm.", "")
+        assert not any("reasoning" in remark for remark in remarks_on(run, "tools"))
+    odd: Json = {"role": "assistant", "content": "", "reasoning": {"a": 5}}
+    assert any("'reasoning'" in remark for remark in remarks_on([odd]))
