@@ -48,11 +48,8 @@ ACT: Final = Tool.of(
 )
 COMPRESS: Final = Tool.of(
     "compress",
-    "Mark the subgoal complete. Your text stands for its steps.",
-    text={
-        "type": "string",
-        "description": "the result, with exact names, ids and numbers; what was decided and ruled out, and why; what is left",
-    },
+    "Mark the subgoal complete: your text stands for its steps.",
+    text={"type": "string", "description": "the result, what was decided and why, what is left"},
 )
 REVISE: Final = Tool.of(
     "revise",
@@ -80,8 +77,8 @@ LOOK: Final = Tool.of(
 )
 NOTE: Final = Tool.of(
     "note",
-    "Write down what must last until you next compress, such as a plan. Nothing is done in the environment.",
-    text={"type": "string", "description": "the note"},
+    "Write down what must last until you next compress, such as a plan. Nothing is done.",
+    text={"type": "string"},
 )
 NOTED: Final = "noted"
 """The observation of a step that is a note."""

@@ -180,7 +180,7 @@ def test_a_run_whose_end_is_judged_goes_on_where_it_was_interrupted() -> None:
 
 def test_a_model_is_told_that_its_answer_is_judged() -> None:
     """Where it is; not without a judge, nor where the policy says otherwise."""
-    said = "your answer is judged with them"
+    said = "Your answer is judged with the steps that are open."
     for words in (lambda rules: system_prompt("tools", rules=rules).text, memory_words):
         assert said in words(Policy().rules)
         assert said not in words(Policy(judge_finish=False).rules)

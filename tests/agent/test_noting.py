@@ -70,7 +70,6 @@ def test_an_environment_that_has_a_note_of_its_own_keeps_it() -> None:
     """Ours is not offered then, and a call of that name is an action."""
     note = Tool.of("note", "Write on the board.", text={"type": "string"})
     assert [tool.name for tool in offered([note])].count("note") == 1
-    assert "note: what must last" not in system_prompt("tools", tools=(note,)).text
 
     class Board:
         capabilities = Capabilities(tools=[note])

@@ -52,10 +52,10 @@ from tests.llm.requests import DECIDE
 from tests.render.states import execution_states, hostile_texts, visited, walks
 
 HASHES: Final = {
-    "system": (6, "c94035d32181"),
-    "memory": (5, "063080cf50b2"),
+    "system": (5, "c2683a0b48ec"),
+    "memory": (5, "ac41f49df23d"),
     "as-tools": (1, "e3eb8bf5d28f"),
-    "as-text": (3, "0d715515c042"),
+    "as-text": (3, "e76813e42da4"),
     "as-json": (1, "9ac351ea5719"),
     "judge-subgoal": (3, "042658669be9"),
     "judge-fallback": (3, "afdd265be44f"),

@@ -23,13 +23,13 @@ def _all(mode: Mode, rules: Rules) -> str:
 def test_a_model_is_told_when_to_compress_and_what_a_text_holds(words: str) -> None:
     """At the end of a subgoal and before the next, at a new instruction, not in a search; and what must not be lost."""
     for said in (
-        "as soon as a subgoal is finished or a decision is final, before you begin the next",
+        "as soon as a subgoal is finished or a decision is final, before the next is begun",
         "when a new instruction has come while steps are open",
-        "Not in the middle of a search",
+        "not in the middle of a search",
         "exact names, ids and numbers",
-        "what was decided and what was ruled out, and why",
-        "what is left of a budget, and what is still open",
-        "Where the open steps run out of room first, an interim account is made in your place.",
+        "what was decided and ruled out, and why",
+        "what is left of a budget or open",
+        "Where their room ends first, an interim account is made in your place.",
     ):
         assert said in words
 
@@ -40,9 +40,9 @@ def test_a_model_is_told_how_to_go_back_and_what_then_counts(words: str) -> None
     for said in (
         "Take the largest N before the mistake",
         "not for a search that found nothing",
-        "Your lesson is all that is kept",
-        "Nothing in it holds now, but what was found there may be relied on",
-        "A lesson is shown until the subgoal that it was left in is compressed",
+        "Only your lesson is kept",
+        "Nothing of it holds now, but what was found there may be relied on",
+        "A lesson is shown until its subgoal is compressed",
     ):
         assert said in words
 
@@ -54,7 +54,7 @@ def test_an_ablation_is_named_neither_in_words_nor_in_tools(mode: Mode) -> None:
     for rules, gone in (
         (Rules(revises=False), ("revise", "[step n] and all after", "hints:", "lesson", "undone")),
         (Rules(fills=False), ("room", "interim")),
-        (Rules(compresses=False, fills=False), ("room", "interim", "chapter", "look:", "will not see")),
+        (Rules(compresses=False, fills=False), ("room", "interim", "chapter", "look:", "replaces the open")),
         (Rules(judges=False), ("a judge checks",)),
     ):
         words = _all(mode, rules)

@@ -206,7 +206,8 @@ def test_runs_one_after_the_other_go_on(filters: bool) -> None:
     with ProviderServer(thrifty) as server:
         for words in (BEFORE, AFTER):
             assert asyncio.run(played(server, words)) == "Bought."
-    assert [type(each) for each in journal(store, "monday")] == [Start, Grow, Instruct, Grow]
+    kinds = [type(each) for each in journal(store, "monday") if isinstance(each, Start | Grow | Instruct)]
+    assert kinds == [Start, Grow, Instruct, Grow]
     last = asked_of_model(server)[-1]["input"]
     assert "Task: Buy a desk." in last[0]["content"]
     assert (len(last) == 1) is filters
