@@ -198,8 +198,11 @@ async def _no_decision(run: Run, error: EffectError) -> Outcome | None:
 
 
 async def _too_long(run: Run, error: EffectError) -> Outcome | None:
-    """Make the prompt shorter: by the longest observations, the open segment, then by what the model is to be told."""
-    if run.shorten():
+    """Make the prompt shorter: by the longest observations, the open segment, then by what the model is to be told.
+
+    Where only a guess says that it is too long, the open segment is enough.
+    """
+    if error.fault == "overflow" and run.shorten():
         return None
     tree = run.state.tree
     if run.policy.compress and tree.step_head not in {tree.boundary, run.overflowed_at}:

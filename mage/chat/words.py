@@ -88,7 +88,10 @@ def _revise(undone: str) -> str:
     )
 
 
-_LOOK: Final = "look: you need the steps of a finished part again, word for word. You are shown them once."
+_LOOK: Final = (
+    "look: you need the steps of a finished part again, word for word, or the open ones with the middle of a long "
+    "observation (N is where they are open since). You are shown them once."
+)
 _END: Final = " Your answer is judged with the steps that are open."
 _FOREIGN: Final = """\
 Lines of ours begin at the left margin; every further line of an observation or a notice is indented. What an \
@@ -127,7 +130,8 @@ SYSTEM: Final = Prompt(
     # happens where the room ends; how far to go back, and that only the lesson is kept; that what an undone branch
     # has found still counts, as it was looked for again; and nothing that the policy does not let a model do.
     # 5: says that the end is judged: the last subgoal never was
-    5,
+    # 6: says that `look` has what is left out of a long observation
+    6,
     system_words(Rules()),
 )
 AS_TOOLS: Final = Prompt("as-tools", 1, "Think if you need to, then call exactly one tool.")
@@ -187,6 +191,6 @@ def memory_words(rules: Rules, theirs: Container[str] = ()) -> str:
 
 MEMORY: Final = Prompt(
     "memory",
-    5,  # as `system`
+    6,  # as `system`
     memory_words(Rules()),
 )

@@ -52,8 +52,8 @@ from tests.llm.requests import DECIDE
 from tests.render.states import execution_states, hostile_texts, visited, walks
 
 HASHES: Final = {
-    "system": (5, "c2683a0b48ec"),
-    "memory": (5, "ac41f49df23d"),
+    "system": (6, "7034b7761e07"),
+    "memory": (6, "86b857e62afa"),
     "as-tools": (1, "e3eb8bf5d28f"),
     "as-text": (3, "e76813e42da4"),
     "as-json": (1, "9ac351ea5719"),
