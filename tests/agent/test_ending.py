@@ -21,7 +21,7 @@ from mage.engine import (
 )
 from mage.memory.ending import fitting
 from mage.tokens import EstimateCounter
-from tests.agent.playing import DONE, Played, acts, compress, finish, revise, verdicts_of
+from tests.agent.playing import DONE, Judging, Played, acts, compress, finish, revise, verdicts_of
 
 ANSWER = Decision.finish("Oak, $310.")
 
@@ -162,7 +162,10 @@ def test_a_verdict_that_comes_late_is_waited_for_at_the_end() -> None:
 
 def test_a_run_whose_end_is_judged_goes_on_where_it_was_interrupted() -> None:
     """At every place of its log; what was answered is not asked again."""
-    verdicts = [Metered(Failed("It was $320.", "summary"), Usage(5, 1)), Metered(Passed(), Usage(5, 1))]
+    verdicts: list[Judging] = [
+        Metered(Failed("It was $320.", "summary"), Usage(5, 1)),
+        Metered(Passed(), Usage(5, 1)),
+    ]
     decisions = (acts("a"), ANSWER, finish("Oak, $320."))
     played = Played(*decisions, verdicts=verdicts, judge_finish=True)
     played.run()
