@@ -167,7 +167,7 @@ def what_if(
             environment=RecordedEnvironment(
                 answering, environment, lambda path: _lasting(looking, path), said
             ),
-            judge=Answerer(answering, judge),
+            judge=None if judge is None and not found.recorded.judged else Answerer(answering, judge),
             summarizer=Answerer(answering, summarizer),
         )
         outcome = _run(agent, target, new_name, hooks)

@@ -70,7 +70,7 @@ def test_what_is_redacted_beside_a_run_is_gone_for_the_run_too() -> None:
         shown.append(request)
         return script(request)
 
-    outcome = Agent(model=decide, environment=Dial(), policy=Policy(point_out=False)).run(
+    outcome = Agent(model=decide, environment=Dial(), policy=Policy(point_out=False, judge_finish=False)).run(
         store, NAME, task=TASK
     )
     assert isinstance(outcome, RunFinished)

@@ -44,6 +44,7 @@ from tests.agent.twins import (
 
 def scripted(*decisions: Decision | Exception, **named: Any) -> Parts:
     """Return the parts of an agent whose model follows a script."""
+    named.setdefault("policy", Policy(judge_finish=False))
     return Parts(ScriptedModel(*decisions), Dial(), **named)
 
 
@@ -136,7 +137,7 @@ def test_a_run_anew_tells_of_an_action_that_was_interrupted(run: Running, lives:
         shown.append(request.notices)
         return replies[len(shown) - 1]
 
-    assert isinstance(run(Parts(model, Dial()), store, anew=True), RunFinished)
+    assert isinstance(run(Parts(model, Dial(), judge=None), store, anew=True), RunFinished)
     assert [[notice.kind for notice in notices] for notices in shown] == [["uncertain"], []]
     assert shown[0][0].said.strip().endswith("turn 1")
     assert rerun(store)[1] is not None
@@ -230,9 +231,9 @@ def test_a_redacted_note_is_refused(run: Running) -> None:
 def test_on_a_url(run: Running, tmp_path: Any) -> None:
     """A store named by its URL is opened and closed by the run, which goes on from what it finds there."""
     url = f"sqlite:///{tmp_path}/work.db"
-    first = scripted(Decision.act("turn 1"), policy=Policy(max_steps=2))
+    first = scripted(Decision.act("turn 1"), policy=Policy(max_steps=2, judge_finish=False))
     assert isinstance(run(first, url), RunStopped)
-    later = scripted(Decision.finish("done"), policy=Policy(max_steps=3))
+    later = scripted(Decision.finish("done"), policy=Policy(max_steps=3, judge_finish=False))
     outcome = run(later, url)
     assert isinstance(outcome, RunFinished)
     with open_store(url) as store:

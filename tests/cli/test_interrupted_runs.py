@@ -90,6 +90,7 @@ def test_a_run_is_interrupted_while_it_waits_for_its_model() -> None:
         return Silent()
 
     options = ["--environment", "shop", "--model", "m", "--session", "sqlite:///w.db#a"]
+    options += ["--policy", "judge_finish=false"]
     with ScriptedServer(answering=answering) as server:
         options += ["--base-url", server.url]
         with child("Find a desk.", *options) as process:
