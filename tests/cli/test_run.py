@@ -98,11 +98,13 @@ def test_the_task_is_given_in_one_of_three_ways() -> None:
 
 
 def test_a_run_with_a_model_is_kept_in_a_file_of_its_own() -> None:
-    """Over HTTP: its calls are counted, the file is named, and the key is nowhere."""
-    script = (calls("act", action="search[oak desk]"), calls("finish", answer="There is one."))
+    """Over HTTP: its calls are counted, its end is judged, the file is named, and the key is nowhere."""
+    passed = '{"reasoning": "", "passed": true, "fault": "none", "boundary": null, "feedback": ""}'
+    acted = (calls("act", action="search[oak desk]"), calls("finish", answer="There is one."))
+    script = (*acted, says(passed))
     with ScriptedServer(*script) as server:
         ran = mage("run", "Find a desk.", "--environment", "shop", "--model", "m", "--base-url", server.url)
-        assert [request.body["model"] for request in server.requests] == ["m", "m"]
+        assert [request.body["model"] for request in server.requests] == ["m"] * 3
     (file,) = Path.cwd().glob("mage-run-*.db")
     assert (ran.status, ran.err) == (0, "")
     assert f"made session {file.name}#run" in ran.out
