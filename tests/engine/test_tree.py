@@ -135,3 +135,18 @@ def test_all_steps_and_summaries_are_told_in_order() -> None:
     assert [summary.id for summary in tree.summaries()] == [1, 2]
     assert list(start("task").tree.steps()) == []
     assert list(start("task").tree.summaries()) == []
+
+
+def test_the_deepest_step_that_was_asked_at_is_known() -> None:
+    """It is that of the newest instruction on the path that is not standing; going back takes it along (D17)."""
+    state = start("task")
+    assert state.tree.asked_at is None
+    state = instruct(state, "always", standing=True).unwrap()
+    assert state.tree.asked_at is None
+    state = instruct(grow(state, "a", "o"), "first").unwrap()
+    assert state.tree.asked_at == 1
+    state = instruct(grow(grow(state, "b", "o"), "c", "o"), "second").unwrap()
+    assert state.tree.asked_at == 3
+    done = accept(compress(state, "did").unwrap())
+    assert done.tree.asked_at == 3
+    assert revise(done, 0, "").unwrap().state.tree.asked_at is None
