@@ -57,8 +57,8 @@ class MageState(AgentState[Any]):
 class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
     """Follows the graph's transcript before each call of the model, and sends S in its place.
 
-    It brings `compress`, `revise` and `look`, which stands behind a tool of yours of this name. While a summary has failed, no other tool is carried out; a model
-    that ends then is asked to go on. Memories stay open until `close` or `aclose`.
+    It brings `compress`, `revise`, `look` and `note`; the last two stand behind a tool of yours of this name. While a
+    summary has failed, no other tool is carried out; a model that ends then is asked to go on. Memories stay open until `close` or `aclose`.
 
     Args:
         opens: `partial(Memory.open, store, ...)`; for `ainvoke` and `astream` `partial(AsyncMemory.open, store, ...)`.

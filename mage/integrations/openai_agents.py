@@ -50,8 +50,9 @@ class MageSession:
 
     @property
     def tools(self) -> list[FunctionTool]:
-        """`compress`, `revise` and `look`, for the agent's list of tools."""
-        return list(map(_tool, OWN))
+        """What the model may do to its own state under the memory's policy, for the agent's list of tools."""
+        names = {tool["name"] for tool in self._memory.tools("responses")}
+        return [_tool(own) for own in OWN if own.name in names]
 
     async def show(self, data: CallModelData[Any]) -> ModelInputData:
         """Take what is new in the input of a run, and return S in its place: `RunConfig(call_model_input_filter=...)`."""

@@ -46,7 +46,7 @@ _BARRED: Final = {"mage": "not done"}
 class MageCapability(AbstractCapability[Any]):
     """Follows the message history before each request to the model, and sends S in its place.
 
-    It brings `compress`, `revise` and `look`. While a summary has failed, no other tool is carried out; a model
+    It brings `compress`, `revise`, `look` and `note`. While a summary has failed, no other tool is carried out; a model
     that ends then is asked to go on, as often as the agent's retries of its output allow. Memories stay open until
     `close`.
 
@@ -59,7 +59,7 @@ class MageCapability(AbstractCapability[Any]):
         self._kept: dict[str, AsyncMemory] = {}
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        """Return the agent's tools, and beside them `compress`, `revise` and `look`."""
+        """Return the agent's tools, and beside them `compress`, `revise`, `look` and `note`."""
         return _Beside(toolset)
 
     async def before_model_request(
