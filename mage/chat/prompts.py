@@ -93,19 +93,22 @@ from mage.render.blocks import (
 )
 
 _SHOWN_TO_JUDGE: Final = """\
+Finished before: what was done earlier in this task; it holds now, and what it took (money, time, room) is gone.
+Earlier part: an interim account of the same subgoal. The agent will not read it any more: the text replaces it too.
+Done since [Step N]: the steps from there on, a part of the subgoal.
+Tried and undone: what else was tried on this way. Nothing of it holds now; but what was found there, such as a price, \
+may be relied on, and need not be looked up again.
 note: what the agent wrote down for itself; it proves nothing.
 Found in none of the above: numbers and ids of the text that occur nowhere. A count or a sum may be right all the same; \
-a name, price or id is not.
-Finished before: what was done earlier in this task; it holds now, and what it took (money, time, room) is gone.
-Tried and undone: what else was tried on this way. Nothing of it holds now; but what was found there, such as a price, \
-may be relied on, and need not be looked up again."""
+a name, price or id is not."""
 JUDGE_SUBGOAL: Final = Prompt(
     "judge-subgoal",
     # 2: judges in context. A wrong purchase passed because the earlier one was not shown; a right one failed because
     # its price had been found on a branch that was undone; and the agent went back to the label whatever was wrong.
     # 3: is told which numbers and ids occur nowhere: a judge reads over them.
     # 4: a note of the agent's is no evidence.
-    4,
+    # 5: an interim account goes with its steps: what stood in it alone was lost, and passed.
+    5,
     f"""\
 You check whether a subgoal was really completed. An agent has replaced the steps below by a summary and will from \
 now on read only the summary: what is wrong in it stays wrong.
@@ -132,7 +135,7 @@ steps of this subgoal are undone.
 )
 JUDGE_FALLBACK: Final = Prompt(
     "judge-fallback",
-    4,  # judges in context, is told what occurs nowhere, and takes no note for evidence, as `judge-subgoal`
+    5,  # judges in context, is told what occurs nowhere, and takes no note for evidence, as `judge-subgoal`
     f"""\
 You check an interim account. An agent's steps grew too long and were replaced by the summary below, before their \
 subgoal was over; it will from now on read only the summary.

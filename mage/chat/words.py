@@ -14,7 +14,7 @@ from typing import Final, final
 
 import attrs
 
-from mage.chat.tools import LOOK
+from mage.chat.tools import LOOK, NOTE
 from mage.effects import Rules
 
 
@@ -68,10 +68,13 @@ def _parts(rules: Rules) -> str:
 
 
 def _compress(rules: Rules) -> str:
+    interim = (
+        ", and the interim accounts of the same subgoal: take over from them what still counts" * rules.fills
+    )
     parts = (
         "compress: as soon as a subgoal is finished or a decision is final, before the next is begun, and when a new "
         "instruction has come while steps are open; not in the middle of a search.",
-        rules.compresses and "Your text replaces the open steps.",
+        rules.compresses and f"Your text replaces the open steps{interim}.",
         "Give the result, with exact names, ids and numbers; what was decided and ruled out, and why; what is left of a "
         "budget or open.",
         rules.judges and "A judge checks it against the steps.",
@@ -91,6 +94,9 @@ def _revise(undone: str) -> str:
 _LOOK: Final = (
     "look: you need the steps of a finished part again, word for word, or the open ones with the middle of a long "
     "observation (N is where they are open since). You are shown them once."
+)
+_NOTE: Final = (
+    "note: write down what must last until you next compress, such as a plan or what a look has shown."
 )
 _END: Final = " Your answer is judged with the steps that are open."
 _FOREIGN: Final = """\
@@ -119,6 +125,7 @@ Each turn you do one thing:
             _compress(rules),
             rules.revises and _revise(", in the environment too where it can be."),
             rules.compresses and LOOK.name not in theirs and _LOOK,
+            NOTE.name not in theirs and _NOTE,
             "finish: the whole task is done, or cannot be done." + _END * rules.judges_end,
         )
     }"""
@@ -131,7 +138,8 @@ SYSTEM: Final = Prompt(
     # has found still counts, as it was looked for again; and nothing that the policy does not let a model do.
     # 5: says that the end is judged: the last subgoal never was
     # 6: says that `look` has what is left out of a long observation
-    6,
+    # 7: says that a text replaces the interim accounts too, as what stood in them alone was lost; and names `note`
+    7,
     system_words(Rules()),
 )
 AS_TOOLS: Final = Prompt("as-tools", 1, "Think if you need to, then call exactly one tool.")
@@ -183,6 +191,7 @@ def memory_words(rules: Rules, theirs: Container[str] = ()) -> str:
             _compress(rules),
             rules.revises and _revise(undone),
             rules.compresses and LOOK.name not in theirs and _LOOK,
+            NOTE.name not in theirs and _NOTE,
             "When the whole task is done, reply with the answer and call no tool; until then always call one."
             + _END * rules.judges_end,
         )
@@ -191,6 +200,6 @@ def memory_words(rules: Rules, theirs: Container[str] = ()) -> str:
 
 MEMORY: Final = Prompt(
     "memory",
-    6,  # as `system`
+    7,  # as `system`
     memory_words(Rules()),
 )

@@ -250,8 +250,10 @@ def _remember_script(target: JournalStore, name: str, setup: RunSetup, who: Answ
         found = run_of(target, name)
         if found is not None:
             script = [each for each in attrs.astuple(who, recurse=False) if isinstance(each, Played)]
-            played = {each.who: each.used for each in script}
-            others = {kind: count - played.get(kind, 0) for kind, count in found.answers.items()}
+            played: Mapping[str, int] = {each.who: each.used for each in script}
+            others: dict[KindOfCall, int] = {
+                kind: count - played.get(kind, 0) for kind, count in found.answers.items()
+            }
             remember(target, name, setup.without(others).document)
 
 

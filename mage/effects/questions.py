@@ -271,6 +271,10 @@ class Rules:
     judges_end: bool = True
 
 
+def _all_that_is_shown(request: Decide) -> int:
+    return len(request.shown.raw)
+
+
 @final
 @attrs.frozen
 class Decide:
@@ -310,13 +314,9 @@ class Decide:
     beside: Mapping[StepId, str] = attrs.field(factory=dict, repr=False, hash=False)
     rules: Rules = Rules()
     current: str = ""
-    opened: int = attrs.field()
+    opened: int = attrs.field(default=attrs.Factory(_all_that_is_shown, takes_self=True))
     thoughts: Mapping[StepId, str] = attrs.field(factory=dict)
     nudge: Literal["instruction", "room", ""] = ""
-
-    @opened.default
-    def _all_that_is_shown(self) -> int:
-        return len(self.shown.raw)
 
 
 @final

@@ -216,6 +216,7 @@ def _summary(number: int, packed: Any) -> Summary:
         raise _Odd(f"summary {number} has no verdict")
     _require(type(text) is str, f"summary {number} has no text")
     _require(type(after) is int and after >= 0, f"summary {number} came after none")
+    after = SummaryId(after)
     steps = tuple(covers)
     found = Passed() if verdict == _PASSED else summary_verdict_of(verdict)
     own = SummaryId(number)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import copy_context
-from functools import wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Final, TypeVar, final
 from weakref import WeakKeyDictionary
 
 from mage.stores.errors import BadAddress, MissingExtra
@@ -23,18 +22,19 @@ from mage.stores.protocol import (
     AsyncJournalStore,
     Clock,
     Home,
+    JournalInfo,
     JournalStore,
+    Snapshot,
     checked_clock,
     checked_patience,
     now,
 )
-from mage.stores.records import Record
+from mage.stores.records import Head, Record
 
 if TYPE_CHECKING:
     from mage.stores.transactions import Database
 
 Answer = TypeVar("Answer")
-_Arguments = ParamSpec("_Arguments")
 
 KNOWN_URLS: Final = "memory:, sqlite:///work.db, sqlite:////var/lib/work.db, postgresql://user@host/database"
 """One URL of each kind, for messages."""
@@ -167,19 +167,6 @@ def _raising_no_stop(work: Callable[[], Answer]) -> Answer:
         raise RuntimeError("what a store ran raised StopIteration") from error
 
 
-def _awaited(
-    method: Callable[Concatenate[JournalStore, _Arguments], Answer],
-) -> Callable[Concatenate[InThread, _Arguments], Coroutine[Any, Any, Answer]]:
-    """Return the awaitable twin of a method of `JournalStore`."""
-
-    @wraps(method)
-    async def over(self: InThread, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Answer:
-        asked = getattr(self.store, method.__name__)
-        return await self.over(lambda: asked(*args, **kwargs))
-
-    return over
-
-
 @final
 class InThread(AsyncJournalStore):
     """An `AsyncJournalStore` of any `JournalStore`, whose methods do what they do there."""
@@ -195,19 +182,48 @@ class InThread(AsyncJournalStore):
         self._home.require()  # in a fork of the process the threads are none: nothing would ever be carried out
         return await _over(self._threads, work)
 
-    create = _awaited(JournalStore.create)
-    fork = _awaited(JournalStore.fork)
-    append = _awaited(JournalStore.append)
-    head = _awaited(JournalStore.head)
-    journals = _awaited(JournalStore.journals)
-    delete = _awaited(JournalStore.delete)
-    rename = _awaited(JournalStore.rename)
-    replace_parts = _awaited(JournalStore.replace_parts)
-    redactions = _awaited(JournalStore.redactions)
-    keep_snapshot = _awaited(JournalStore.keep_snapshot)
-    snapshot = _awaited(JournalStore.snapshot)
-    drop_snapshots = _awaited(JournalStore.drop_snapshots)
-    reclaim = _awaited(JournalStore.reclaim)
+    async def create(self, name: str, records: Iterable[Record]) -> Head:
+        return await self.over(lambda: self.store.create(name, records))
+
+    async def fork(self, source: str, name: str, at: int) -> Head:
+        return await self.over(lambda: self.store.fork(source, name, at))
+
+    async def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
+        return await self.over(lambda: self.store.append(name, expected, records))
+
+    async def head(self, name: str) -> Head:
+        return await self.over(lambda: self.store.head(name))
+
+    async def journals(self) -> tuple[JournalInfo, ...]:
+        return await self.over(self.store.journals)
+
+    async def delete(self, name: str, *, expected: Head | None = None) -> None:
+        return await self.over(lambda: self.store.delete(name, expected=expected))
+
+    async def rename(self, name: str, new: str) -> None:
+        return await self.over(lambda: self.store.rename(name, new))
+
+    async def replace_parts(self, name: str, records: Iterable[Record]) -> None:
+        return await self.over(lambda: self.store.replace_parts(name, records))
+
+    async def redactions(self, name: str) -> int:
+        return await self.over(lambda: self.store.redactions(name))
+
+    async def keep_snapshot(
+        self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None
+    ) -> None:
+        return await self.over(
+            lambda: self.store.keep_snapshot(name, version, data, digest, redactions=redactions)
+        )
+
+    async def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
+        return await self.over(lambda: self.store.snapshot(name, upto))
+
+    async def drop_snapshots(self, name: str) -> None:
+        return await self.over(lambda: self.store.drop_snapshots(name))
+
+    async def reclaim(self) -> None:
+        await self.over(self.store.reclaim)
 
     async def read(self, name: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Record]:
         records = self.store.read(name, after, upto)

@@ -102,6 +102,7 @@ class JournalStore(Protocol):
             NameTaken: there is one of this name.
             DamagedRecord: the records are not sound from record 1 on, or there are none.
         """
+        ...
 
     def fork(self, source: str, name: str, at: int) -> Head:
         """Make a journal that starts at version `at` of `source`, and return its head. Cost: O(depth of forks).
@@ -110,6 +111,7 @@ class JournalStore(Protocol):
             UnknownVersion: it has no version `at`.
             NameTaken: there is a journal `name` already.
         """
+        ...
 
     def append(self, name: str, expected: Head, records: Iterable[Record]) -> Head:
         """Write records behind the head `expected`, all or none, and return the new head. Cost: O(n).
@@ -118,9 +120,11 @@ class JournalStore(Protocol):
             Conflict: the head is another one, by version or digest. None at all is written.
             DamagedRecord: the records do not follow `expected`.
         """
+        ...
 
     def head(self, name: str) -> Head:
         """Return where a journal ends. Cost: O(1)."""
+        ...
 
     def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """Yield the records after version `after`, up to `upto` (None: the head as it is now), in order.
@@ -133,6 +137,7 @@ class JournalStore(Protocol):
             UnknownVersion: it has no version `upto`, or `after` is negative or beyond its end.
             DamagedRecord: one cannot be read, or is not there.
         """
+        ...
 
     def journals(self) -> tuple[JournalInfo, ...]:
         """Return what is known of each journal, in order of names. Cost: O(number of journals).
@@ -140,6 +145,7 @@ class JournalStore(Protocol):
         Raises:
             DamagedJournals: of some it cannot be told; it has what is known of the others.
         """
+        ...
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
         """Delete a journal with its own records and snapshots. Cost: O(its own records).
@@ -175,6 +181,7 @@ class JournalStore(Protocol):
 
         Ask before you read a journal to make snapshots of it, and give the number with each snapshot.
         """
+        ...
 
     def keep_snapshot(
         self, name: str, version: int, data: bytes, digest: str, *, redactions: int | None = None

@@ -58,6 +58,7 @@ class Connection(Protocol):
 
     def select_held(self, statement: str, parameters: Sequence[object], *, shared: bool = False) -> Rows:
         """Select rows that nobody else may change until the transaction ends; nor, if shared, delete."""
+        ...
 
 
 class Database(Protocol):
@@ -83,6 +84,7 @@ class Database(Protocol):
         Where COMMIT raised it (`committing`), what was written may be there all the same. With `lost`, the
         connection was lost with it.
         """
+        ...
 
     def require_place(self) -> None:
         """Ask, after a COMMIT, that what was written is where others will look for it.
@@ -100,6 +102,7 @@ class Database(Protocol):
         Raises:
             UnknownSchema: what is there is no store of mage.
         """
+        ...
 
     def set_version(self, connection: Connection, version: int) -> None: ...
 

@@ -52,13 +52,13 @@ from tests.llm.requests import DECIDE
 from tests.render.states import execution_states, hostile_texts, visited, walks
 
 HASHES: Final = {
-    "system": (6, "7034b7761e07"),
-    "memory": (6, "86b857e62afa"),
+    "system": (7, "312fecee0ff8"),
+    "memory": (7, "876758854ecb"),
     "as-tools": (1, "e3eb8bf5d28f"),
     "as-text": (3, "e76813e42da4"),
     "as-json": (1, "9ac351ea5719"),
-    "judge-subgoal": (4, "eaba94b9e064"),
-    "judge-fallback": (4, "ede540a7ea82"),
+    "judge-subgoal": (5, "57a91d3b42e8"),
+    "judge-fallback": (5, "95cfa314a9f3"),
     "judge-chapter": (1, "9d05906dcd4f"),
     "summarize-subgoal": (2, "418244cb2803"),
     "summarize-fallback": (3, "d67784884a60"),

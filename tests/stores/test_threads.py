@@ -54,9 +54,10 @@ async def _appended(store: InThread, text: str) -> Head:
     while True:
         head = await store.head("a")
         try:
-            return await store.append("a", head, following(head, text))
+            appended: Head = await store.append("a", head, following(head, text))
         except Conflict:
             continue
+        return appended
 
 
 def test_twins_of_one_store_share_its_threads() -> None:

@@ -91,19 +91,24 @@ class Kept(Protocol):
     @property
     def findings(self) -> Sequence[Finding]:
         """The faults of the file or the database itself that have shown so far."""
+        ...
 
     @property
     def journals(self) -> Sequence[KeptJournal]:
         """The rows of journals, in the order in which they were made."""
+        ...
 
     def rows(self, journal: object) -> Iterator[Row]:
         """Yield the rows of records of the journal with this id, in order of versions."""
+        ...
 
     def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
         """Yield the rows of snapshots of the journal with this id."""
+        ...
 
     def strays(self) -> Sequence[Stray]:
         """Return the records that belong to no journal."""
+        ...
 
 
 # -- the chain of one journal ----------------------------------------------------------------------------
