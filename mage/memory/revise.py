@@ -8,6 +8,7 @@ from typing import Final, assert_never
 from returns.pipeline import is_successful
 
 from mage.effects import (
+    RESET,
     ActionEffect,
     Compensable,
     EffectError,
@@ -70,7 +71,9 @@ async def go_back(
 
 
 def _counted(steps: Sequence[Step]) -> str:
-    return "1 step is" if len(steps) == 1 else f"{len(steps)} steps are"
+    """Say how many of these the model has made: what the environment showed first is none of its own."""
+    count = sum(step.action != RESET for step in steps)
+    return "1 step is" if count == 1 else f"{count} steps are"
 
 
 async def revise_as_asked(
