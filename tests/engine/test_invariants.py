@@ -202,6 +202,7 @@ def test_a_forged_chapter_is_named(forgery: str) -> None:
     with pytest.raises(InvariantError) as caught:
         check(forge(chaptered()))
     assert (caught.value.invariant, caught.value.detail) == ("I12", said)
+    assert broken(12, forge(chaptered()))[0] == said
 
 
 def test_a_chapter_over_a_fallback_is_named() -> None:

@@ -154,6 +154,11 @@ def test_a_chapter_is_kept_and_can_be_looked_into(twin: Twin, store: JournalStor
         with pytest.raises(Refused, match="no run of two or more lines"):
             session.fold_request(0, 1, "half")
         session.fold(0, 3, "all")
+        session.grow("four", "o")
+        session.compress("four", wait=False)
+        with pytest.raises(IllegalPhase):
+            session.fold_request(0, 3, "all")
+        session.revise(3)
     for snapshot_every in (1, None):
         with twin.open(store, "fold", snapshot_every=snapshot_every) as session:
             assert [line.text for line in session.state().compressed] == ["all"]
