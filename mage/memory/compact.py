@@ -44,13 +44,18 @@ def room(run: Run, shown: ExecutionState) -> int | None:
 
     It is due at the mark, and not before it takes a quarter of the mark itself. So a call takes at most the
     mark, or what no summary wins back and a quarter of the mark, whichever is more; and C, and what the last reply
-    has brought, of which each observation takes at most the mark.
+    has brought, of which each observation takes at most the mark. It is due, too, where all that is sent fills the
+    window, if that is known; not before it takes a sixteenth of the window itself.
     """
-    mark = run.policy.high_water
-    if mark is None or not run.policy.compress:
+    mark, window = run.policy.high_water, run.policy.window
+    if not run.policy.compress:
         return None
-    opened = run.opened(shown)
-    return max(mark - run.fixed(shown) - opened, -(-mark // SHARE) - opened)
+    opened, left = run.opened(shown), list[int]()
+    if mark is not None:
+        left.append(max(mark - run.fixed(shown) - opened, -(-mark // SHARE) - opened))
+    if window is not None:
+        left.append(max(window - run.whole(shown), -(-window // SHARE**2) - opened))
+    return min(left, default=None)
 
 
 async def tell_of_mark(run: Run, shown: ExecutionState) -> None:

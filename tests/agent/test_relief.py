@@ -115,6 +115,21 @@ def test_a_window_is_kept_before_the_model_is_asked() -> None:
     assert "the window is 400" in str(told.detail)
 
 
+def test_a_window_alone_is_enough_for_the_model_to_be_told_and_for_a_fallback() -> None:
+    """The room that the model is told of is what the window leaves; where that is used up, the segment is summarized."""
+    played = Played(
+        *[acts(f"a{number}") for number in range(6)], DONE, environment=long_world(),
+        texts=["did it"] * 6, verdicts=[Passed()] * 6, policy=Policy(high_water=None, window=300),
+    )  # fmt: skip
+    played.run()
+    rooms = [request.room for request in played.decisions.asked]
+    assert None not in rooms
+    assert (rooms[0] or 0) <= 300
+    assert played.summarized
+    for request in played.decisions.asked:
+        assert Meter(EstimateCounter()).count(request.shown) <= 300
+
+
 @pytest.mark.parametrize("length", [500, 3000])
 def test_a_text_that_is_too_long_is_asked_for_again_and_cut_last(length: int) -> None:
     """A summarizer's: the second question says how long it may be; the second text is cut in its middle, openly."""
