@@ -108,7 +108,8 @@ JUDGE_SUBGOAL: Final = Prompt(
     # 3: is told which numbers and ids occur nowhere: a judge reads over them.
     # 4: a note of the agent's is no evidence.
     # 5: an interim account goes with its steps: what stood in it alone was lost, and passed.
-    5,
+    # 6: the end is the whole task's: a run that had done a part of it was passed.
+    6,
     f"""\
 You check whether a subgoal was really completed. An agent has replaced the steps below by a summary and will from \
 now on read only the summary: what is wrong in it stays wrong.
@@ -119,7 +120,8 @@ Ask, in this order:
 tried and undone, and nothing that later parts need may be missing. Where only the text is wrong, the fault is "summary".
 2. Is what was done right? Compare the steps, together with what was finished before, with the task and the \
 instructions: a condition not met, an option not checked, a limit passed, an action that failed, a wrong choice. Where \
-it is wrong, the fault is "execution", also where the text is wrong too.
+it is wrong, the fault is "execution", also where the text is wrong too. Where the text says that the whole task ends, \
+all of the task must be done, or the answer must say truly why it cannot be.
 3. Where it is wrong: where did the mistake begin? In these steps, or in a part before. The agent goes back there, and \
 all after it is undone.
 Judge by what the steps show, not by what you know. Do not ask for more than the task and the instructions do. \

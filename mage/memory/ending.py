@@ -4,7 +4,7 @@
     the answer is wrong     the model is asked for a better one: nobody else can give it
     the steps are wrong     the agent goes back, as after any failed verdict
 
-A blank answer does not end the task unjudged: a text of ours stands for it. Of an answer that is longer than a summary
+The text says that the whole task ends, so that its judge asks for all of it. A blank answer does not end it unjudged. Of an answer that is longer than a summary
 may be, the summary has both ends and says how much is left out; the answer itself stays whole.
 """
 
@@ -20,7 +20,9 @@ from mage.memory.maintain import insists_on_text, settle
 from mage.memory.outcomes import Outcome
 from mage.memory.state import Run
 
-_NO_ANSWER: Final = "Finished without an answer."
+ENDS: Final = "The whole task ends here. Answer: "
+"""How the text of the last subgoal begins, so that its judge knows what is claimed."""
+_NO_ANSWER: Final = "none"
 
 
 async def may_end(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome | bool:
@@ -47,7 +49,7 @@ async def may_end(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome 
         return True
     end = run.state.tree.step_head
     run.is_answer = True
-    text = cut_to(answer, own_limit(run), run.meter.counter) if answer.strip() else _NO_ANSWER
+    text = cut_to(f"{ENDS}{answer if answer.strip() else _NO_ANSWER}", own_limit(run), run.meter.counter)
     ended = await compress(run, text, meta) or await settle(run, wait=True)
     run.is_answer = run.is_awaiting
     tree = run.state.tree

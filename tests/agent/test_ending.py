@@ -20,6 +20,7 @@ from mage.engine import (
     Summary,
     view,
 )
+from mage.memory.ending import ENDS
 from mage.tokens import EstimateCounter
 from tests.agent.playing import DONE, Played, acts, compress, finish, revise, verdicts_of
 
@@ -32,9 +33,9 @@ def test_the_answer_is_judged_with_the_steps_that_are_open() -> None:
     outcome = played.run()
     assert isinstance(outcome, RunFinished)
     assert outcome.answer == "Oak, $310."
-    assert played.commands[1] == Compress("Oak, $310.")
+    assert played.commands[1] == Compress(f"{ENDS}Oak, $310.")
     (request,) = played.judged
-    assert ([step.action for step in request.steps], request.text) == (["a"], "Oak, $310.")
+    assert ([step.action for step in request.steps], request.text) == (["a"], f"{ENDS}Oak, $310.")
 
 
 def test_with_nothing_open_the_end_is_not_judged_again() -> None:
@@ -64,7 +65,7 @@ def test_a_wrong_answer_to_right_steps_is_asked_for_again() -> None:
     outcome = played.run()
     assert isinstance(outcome, RunFinished)
     assert outcome.answer == "Oak, $320."
-    assert played.commands[3] == Retext("Oak, $320.")
+    assert played.commands[3] == Retext(f"{ENDS}Oak, $320.")
     assert played.summarized == []
     assert played.told[2:] == [["failed"], ["failed", "refused"]]
     notice = played.decisions.asked[2].notices[0]
@@ -123,7 +124,7 @@ def test_without_a_judge_the_end_is_accepted_openly() -> None:
     """Nothing else changes; and with `judge_finish` off not even that is written."""
     played = Played(acts("a"), ANSWER, policy=Policy(maintain=False), judge_finish=True)
     assert isinstance(played.run(), RunFinished)
-    assert played.commands[1:] == [Compress("Oak, $310."), Accept()]
+    assert played.commands[1:] == [Compress(f"{ENDS}Oak, $310."), Accept()]
     off = Played(acts("a"), ANSWER)
     assert isinstance(off.run(), RunFinished)
     assert len(off.commands) == 1
@@ -135,7 +136,7 @@ def test_a_blank_answer_does_not_go_unjudged() -> None:
     outcome = played.run()
     assert isinstance(outcome, RunFinished)
     assert outcome.answer == " "
-    assert played.judged[0].text == "Finished without an answer."
+    assert played.judged[0].text == f"{ENDS}none"
 
 
 def test_a_long_answer_is_cut_in_the_summary_alone() -> None:

@@ -57,7 +57,7 @@ HASHES: Final = {
     "as-tools": (1, "e3eb8bf5d28f"),
     "as-text": (3, "e76813e42da4"),
     "as-json": (1, "9ac351ea5719"),
-    "judge-subgoal": (5, "57a91d3b42e8"),
+    "judge-subgoal": (6, "dab2db9ff176"),
     "judge-fallback": (5, "95cfa314a9f3"),
     "judge-chapter": (1, "9d05906dcd4f"),
     "summarize-subgoal": (2, "418244cb2803"),

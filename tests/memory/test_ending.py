@@ -14,6 +14,7 @@ from mage.engine import (
     Verdict,
 )
 from mage.memory import Memory, Policy
+from mage.memory.ending import ENDS
 from mage.stores import MemoryStore
 from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply
 
@@ -24,7 +25,7 @@ def test_an_answer_that_passes_ends_the_task() -> None:
         kept.take(reply(buy("oak"), ids="a"), perform=done)
         taken = kept.take(reply(text="An oak desk."))
         assert (taken.finished, taken.text) == (True, "An oak desk.")
-        assert journal(kept)[2] == Compress("An oak desk.")
+        assert journal(kept)[2] == Compress(f"{ENDS}An oak desk.")
         assert kept.take(reply(text="An oak desk.")).finished  # once more, as after a crash: nothing is open
         assert sum(isinstance(command, Compress) for command in journal(kept)) == 1
 
@@ -56,7 +57,7 @@ def test_a_wrong_answer_is_given_again() -> None:
         kept.take(reply(buy("pine"), ids="b"), perform=done)
         assert journal(kept)[-1] != Retext("$320")
         assert kept.take(reply(text="It is $320.")).finished
-        assert journal(kept)[-2] == Retext("It is $320.")
+        assert journal(kept)[-2] == Retext(f"{ENDS}It is $320.")
 
 
 def test_without_a_judge_the_answer_is_accepted_openly() -> None:
@@ -64,7 +65,7 @@ def test_without_a_judge_the_answer_is_accepted_openly() -> None:
     with Memory.open(MemoryStore(), "m", task=TASK) as kept:
         kept.take(reply(buy("oak"), ids="a"), perform=done)
         assert kept.take(reply(text="Done.")).finished
-        assert journal(kept)[-2:] == [Compress("Done."), Accept()]
+        assert journal(kept)[-2:] == [Compress(f"{ENDS}Done."), Accept()]
     with memory(policy=Policy(judge_finish=False)) as kept:
         kept.take(reply(buy("chrome"), ids="a"), perform=done)
         assert kept.take(reply(text="Chrome.")).finished
