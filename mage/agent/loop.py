@@ -203,6 +203,7 @@ async def _too_long(run: Run, error: EffectError) -> Outcome | None:
     Where only a guess says that it is too long, the open segment is enough.
     """
     if error.fault == "overflow" and run.shorten():
+        run.idle -= 1
         return None
     tree = run.state.tree
     if run.policy.compress and tree.step_head not in {tree.boundary, run.overflowed_at}:
@@ -237,7 +238,7 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
         if held is not None:
             await _hold_back(run, decision, held)
             return stopped
-        if not place:
+        if not place and not action.is_note:
             ended, goes_on = await _relieved(run, decision)
             if not goes_on:
                 return ended
@@ -287,7 +288,8 @@ async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
         return place
     if not decision.actions[place].is_note and await _is_pointed_out(run, decision.actions[place]):
         return place + 1
-    if place and (await IsDue(has_passed(run, run.shown()), "rest")):
+    is_note = decision.actions[place].is_note  # it is short, and its step follows no note of the run
+    if place and not is_note and (await IsDue(has_passed(run, run.shown()), "rest")):
         await run.notice("tokens", "The open steps have passed the mark.")
         return place
     return None

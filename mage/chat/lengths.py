@@ -33,7 +33,9 @@ def cut_to(text: str, tokens: int, counter: TokenCounter) -> str:
 
 
 def too_long(text: str, tokens: int, counter: TokenCounter) -> str:
-    """Return in words that a text has more tokens than it may have; empty where it has not."""
+    """Return in words that a text has more tokens than it may have; empty where it has not, or is blank: that is worse."""
+    if not text.strip():
+        return ""
     counted = counter.count(text)
     return (
         ""

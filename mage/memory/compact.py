@@ -9,6 +9,7 @@ from mage.chat import named_of
 from mage.chat.lengths import cut_to, too_long
 from mage.effects import Decide, EffectError, SummaryRequest
 from mage.engine import Active, Compress, ExecutionState, Retext, Summary, Unverified, view
+from mage.engine.tree import trace
 from mage.memory.due import current, nudge
 from mage.memory.maintain import limit_of, maintain, parts_of, settle, text_within
 from mage.memory.outcomes import Outcome
@@ -183,10 +184,12 @@ async def _fitting(run: Run, text: str) -> str | None:
 
 
 def own_limit(run: Run) -> int:
-    """Return the tokens that a text of the model's for its present subgoal may have."""
-    shown = view(run.state)
+    """Return the tokens that a text of the model's for its present subgoal may have: one that is there is written anew."""
+    tree, shown = run.state.tree, view(run.state)
     interim = [line for line in shown.compressed if isinstance(line, Summary) and line.kind == "fallback"]
-    return limit_of(run, run.opened(shown) + sum(map(run.meter.line, interim)))
+    covered = trace(tree, tree.head_summary.label, tree.boundary) if not shown.raw else []
+    steps = sum(run.meter.step(*step.content) for step in covered)
+    return limit_of(run, run.opened(shown) + sum(map(run.meter.line, interim)) + steps)
 
 
 async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
@@ -198,8 +201,6 @@ async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Ou
     result = await run.operate(Retext(text), meta)
     if isinstance(result, Unverified):
         run.awaiting = None
-        ended = await maintain(run)
-        run.is_answer = run.is_answer and not isinstance(run.state, Active)
-        return ended
+        return await maintain(run)
     await run.notice("refused", f"You cannot compress now: {result}")
     return None

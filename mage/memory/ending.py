@@ -14,14 +14,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from mage.chat.lengths import cut_to
-from mage.engine import Active
+from mage.engine import Active, Failed, view
 from mage.memory.compact import compress, own_limit
 from mage.memory.maintain import insists_on_text, settle
 from mage.memory.outcomes import Outcome
-from mage.memory.state import Run
+from mage.memory.state import ENDS, Run
 
-ENDS: Final = "The whole task ends here. Answer: "
-"""How the text of the last subgoal begins, so that its judge knows what is claimed."""
 _NO_ANSWER: Final = "none"
 
 
@@ -46,12 +44,12 @@ async def may_end(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome 
     if not run.is_answer and await insists_on_text(run):
         return False
     if not run.is_awaiting and not (run.policy.judge_finish and _is_open(run)):
-        return True
+        return not await _is_refuted(run, "")
     end = run.state.tree.step_head
-    run.is_answer = True
     text = cut_to(f"{ENDS}{answer if answer.strip() else _NO_ANSWER}", own_limit(run), run.meter.counter)
+    if not run.is_awaiting and await _is_refuted(run, text):
+        return False
     ended = await compress(run, text, meta) or await settle(run, wait=True)
-    run.is_answer = run.is_awaiting
     tree = run.state.tree
     return ended or (isinstance(run.state, Active) and tree.step_head == end and not tree.segment())
 
@@ -59,3 +57,16 @@ async def may_end(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome 
 def _is_open(run: Run) -> bool:
     tree = run.state.tree
     return bool(tree.segment()) or tree.head_summary.kind == "fallback"
+
+
+async def _is_refuted(run: Run, text: str) -> bool:
+    """Tell whether the answer has failed from here, and nothing was done since; with a text, whether it is the same one."""
+    if run.state.tree.segment() or not run.policy.judge_finish:
+        return False
+    tried = [each for each in view(run.state).hints.subgoals if each.text.startswith(ENDS)]
+    failed = [each for each in tried if isinstance(each.verdict, Failed) and text in ("", each.text)]
+    if failed:
+        await run.notice(
+            "failed", "Your answer has failed, and nothing was done since: see the hints, and act first."
+        )
+    return bool(failed)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import attrs
 
 from mage.chat import unfounded
-from mage.chat.lengths import SMALL, cut_to, too_long
+from mage.chat.lengths import SMALL, cut, cut_to, too_long
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
 from mage.effects.program import Program
 from mage.engine import (
@@ -31,6 +32,9 @@ from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
 from mage.memory.revise import go_back, may_go_back
 from mage.memory.state import Run, operated
 from mage.render.extract import is_extract
+
+FEEDBACK: Final = 2_000
+"""Characters of a judge's feedback that are kept."""
 
 
 async def maintain(run: Run) -> Outcome | None:
@@ -141,7 +145,7 @@ async def _judged(
 async def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Outcome | None:
     """Record a verdict. Where somebody is faster it is held on to: it fits as long as the question stands (D5)."""
     run.verdict = (digest, answer)
-    verdict, told = _with_known_boundary(run, answer.value)
+    verdict, told = _with_known_boundary(run, _in_short(answer.value))
     result = await run.operate(ApplyVerdict(verdict, digest), answer.meta)
     run.verdict = None
     if told:
@@ -150,6 +154,15 @@ async def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Outco
         return None
     refused = EffectError("wrong_schema", f"the verdict was refused: {result}")
     return await _judge_is_down(run, digest, refused)
+
+
+def _in_short(verdict: Verdict) -> Verdict:
+    """Return a verdict whose feedback no prompt is too small for: it stands in the status of its line."""
+    return (
+        verdict
+        if not isinstance(verdict, Failed)
+        else attrs.evolve(verdict, feedback=cut(verdict.feedback, FEEDBACK))
+    )
 
 
 def _with_known_boundary(run: Run, verdict: Verdict) -> tuple[Verdict, str]:
@@ -268,7 +281,8 @@ async def text_within(run: Run, request: SummaryRequest) -> str:
         return text
     feedback = f"{request.feedback}\n{wrong}".strip()
     again = attrs.evolve(request, rejected=cut_to(text, 2 * limit, counter), feedback=feedback)
-    return cut_to((await run.asked("summarizer", summarize(again))).value, limit, counter)
+    text = (await run.asked("summarizer", summarize(again))).value
+    return cut_to(text, limit, counter) if text.strip() else text
 
 
 def _as_judged(state: Rejected) -> JudgeRequest:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import is_
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 import attrs
 
@@ -56,6 +56,8 @@ from mage.memory.requests import Counts, Operate, Seen, Tell
 from mage.render import Meter
 
 Answer = TypeVar("Answer")
+ENDS: Final = "The whole task ends here. Answer: "
+"""How the text of a task's last subgoal begins, so that its judge knows what is claimed."""
 
 
 @final
@@ -114,7 +116,6 @@ class Run:
         given: by step, the instructions that the environment gave there.
         awaiting: the failed summary for which the model was asked to write a better text.
         insisted: the failed summary for which it was asked once more.
-        is_answer: whether that text is the answer of the task, which only the model can better.
         resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown what
             of that was undone in the environment, and whether the model was told.
         found: the next step's id when the run began: earlier steps were made by other runs.
@@ -155,14 +156,13 @@ class Run:
         self.given: dict[StepId, frozenset[Instruction]] = {}
         self.awaiting: SummaryId | None = None
         self.insisted: SummaryId | None = None
-        self.is_answer = False
         self.resumed_from: State | None = None
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None
         self._shown: tuple[State, tuple[bool, int | None], ExecutionState] | None = (
             None  # of which state and setting
         )
-        self._cut: dict[tuple[StepId, int], str] = {}  # observations that were too long, by step and limit
+        self._cut: dict[tuple[StepId, int], tuple[str, str]] = {}  # what was too long, by step and limit
         self._legal: tuple[Summary, bool, tuple[StepId, ...]] | None = (
             None  # of which head, and whether it failed
         )
@@ -179,6 +179,12 @@ class Run:
         self.meter, self.overhead = meter, overhead
 
     @property
+    def is_answer(self) -> bool:
+        """Whether the head summary, which is pending or has failed, is the answer of the task: only the model can better it."""
+        is_open = isinstance(self.state, Unverified | Rejected)
+        return is_open and self.state.tree.head_summary.text.startswith(ENDS)
+
+    @property
     def is_awaiting(self) -> bool:
         """Whether the summary head has failed, and the model was asked for a better text."""
         return isinstance(self.state, Rejected) and self.awaiting == self.state.tree.summary_head
@@ -193,7 +199,7 @@ class Run:
     def shown(self) -> ExecutionState:
         """Return S as the model is to see it: without Compress, the steps in place of their summaries (D18).
 
-        An observation that cannot fit is cut in its middle, openly; `look` has the rest.
+        A step that cannot fit is cut in its middle, openly; `look` has the rest.
         Cost: O(what is shown), once for each state: a turn looks at it several times.
         """
         setting = (self.policy.compress, self.longest_observation())
@@ -203,7 +209,8 @@ class Run:
 
     def longest_observation(self) -> int | None:
         """Return the tokens that one observation may take in a prompt; None where there is no limit."""
-        known = [limit for limit in (self.policy.high_water, self.policy.window) if limit is not None]
+        mark = self.policy.high_water if self.policy.compress else None  # else nothing can be looked into
+        known = [limit for limit in (mark, self.policy.window) if limit is not None]
         if self.longest is not None and self.longest[0] == self.state.tree.boundary:
             known.append(self.longest[1])
         return max(1, min(known)) if known else None
@@ -211,7 +218,7 @@ class Run:
     def shorten(self) -> bool:
         """Show the observations of the open segment shorter from now on: at most half of the longest; False where they are short."""
         steps = view(self.state).raw
-        tokens = max([self.meter.counter.count(step.observation) for step in steps], default=0)
+        tokens = max([self.meter.step(*step.content) for step in steps], default=0)
         tokens = min(tokens, self.longest_observation() or tokens)
         if tokens <= SMALL:
             return False
@@ -237,7 +244,7 @@ class Run:
         return self.policy.window is not None and self.whole(shown) > self.policy.window
 
     def _cut_at(self, shown: ExecutionState, longest: int) -> ExecutionState:
-        """Return S with each observation of R that is longer cut in its middle; the same object where none is."""
+        """Return S with each step of R that is longer cut in its middle; the same object where none is."""
         raw = tuple([self._fitting(step, longest) for step in shown.raw])
         same = all(map(is_, raw, shown.raw))
         return shown if same else attrs.evolve(shown, raw=raw)
@@ -246,8 +253,10 @@ class Run:
         if self.meter.step(step.action, step.observation) <= longest:
             return step
         if (step.id, longest) not in self._cut:
-            self._cut[step.id, longest] = cut_to(step.observation, longest, self.meter.counter)
-        return attrs.evolve(step, observation=self._cut[step.id, longest])
+            action = cut_to(step.action, -(-longest // 2), self.meter.counter)
+            self._cut[step.id, longest] = (action, cut_to(step.observation, longest, self.meter.counter))
+        action, observation = self._cut[step.id, longest]
+        return attrs.evolve(step, action=action, observation=observation)
 
     def thoughts_of(self, shown: ExecutionState) -> dict[StepId, str]:
         """Return the thoughts that the policy shows, by step: of open steps only, also where more steps are shown."""

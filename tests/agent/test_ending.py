@@ -20,7 +20,7 @@ from mage.engine import (
     Summary,
     view,
 )
-from mage.memory.ending import ENDS
+from mage.memory.state import ENDS
 from mage.tokens import EstimateCounter
 from tests.agent.playing import DONE, Played, acts, compress, finish, revise, verdicts_of
 

@@ -14,7 +14,7 @@ from mage.engine import (
     Verdict,
 )
 from mage.memory import Memory, Policy
-from mage.memory.ending import ENDS
+from mage.memory.state import ENDS
 from mage.stores import MemoryStore
 from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply
 
@@ -79,3 +79,38 @@ def test_what_was_compressed_is_not_judged_again() -> None:
         before = journal(kept)
         assert kept.take(reply(text="The chrome one was no good.")).finished
         assert journal(kept) == before
+
+
+def test_a_failed_answer_given_again_is_no_end() -> None:
+    """With nothing done since, also by another process that is handed the last reply again."""
+    store = MemoryStore()
+
+    def wrong(request: JudgeRequest | FoldRequest) -> Verdict:
+        return Failed("Nothing was bought.")
+
+    last = reply(text="All is bought.")
+    with Memory.open(store, "m", task=TASK, judge=wrong) as kept:
+        kept.take(reply(buy("desk")), perform=done)
+        assert not kept.take(last).finished
+        assert not kept.take(last).finished
+    with Memory.open(store, "m", task=TASK, judge=wrong) as again:
+        assert not again.take(last).finished
+        assert not again.take(reply(text="Well, it is.")).finished
+        assert "nothing was done since" in str(again.messages())
+
+
+def test_a_better_answer_is_judged_by_another_process_too() -> None:
+    """What is to be bettered is read from the tree: no summarizer writes the answer, and the model's next one is judged."""
+    store = MemoryStore()
+    verdicts: list[Verdict] = [Failed("say which", "summary"), Passed()]
+
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
+        return verdicts.pop(0)
+
+    with Memory.open(store, "m", task=TASK, judge=judge, summarizer=lambda _: "by nobody") as kept:
+        kept.take(reply(buy("desk")), perform=done)
+        assert not kept.take(reply(text="A desk.")).finished
+    with Memory.open(store, "m", task=TASK, judge=judge, summarizer=lambda _: "by nobody") as again:
+        assert again.take(reply(text="An oak desk.")).finished
+        assert again.session.tree.head_summary.text == f"{ENDS}An oak desk."
+        assert verdicts == []
