@@ -1,6 +1,6 @@
 """A long run: the paper's figure of context growth, and an exit status: is the context bounded?
 
-    python -m benchmarks.agent [--aisles 5000] [--mark 2000] [--fold-at 4000] [--png growth.png]
+    python -m benchmarks.agent [--aisles 5000] [--mark 2000] [--fold-at 3500] [--png growth.png]
 
 5,000 aisles are 100,000 steps on the path. Exit status 0 where the run has finished, no prompt of model, judge or
 summarizer was longer than 8,000 tokens, none of the model's longer than the mark, C and the largest single step
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="A long run of an agent, and what its context took.")
     parser.add_argument("--aisles", type=int, default=5_000, help="subgoals, of 20 steps each")
     parser.add_argument("--mark", type=int, default=2_000, help="the policy's high-water mark, in tokens")
-    parser.add_argument("--fold-at", type=int, default=4_000, help="tokens of C from which on it is folded")
+    parser.add_argument("--fold-at", type=int, default=3_500, help="tokens of C from which on it is folded")
     parser.add_argument("--png", type=Path, help="write the figure here; needs matplotlib")
     chosen = parser.parse_args(arguments)
     start = time.perf_counter()

@@ -142,7 +142,7 @@ def is_whole(state: State) -> bool:
     return found == [step for step in path if ROOT_STEP < step <= state.tree.boundary]
 
 
-def long_run(aisles: int, mark: int, at: Path, *, fold_at: int | None = 4_000) -> LongRun:
+def long_run(aisles: int, mark: int, at: Path, *, fold_at: int | None = 3_500) -> LongRun:
     """Run the clerk through the warehouse, its session in a SQLite file in the directory `at`."""
     counter = default_counter()
     watch = _Watch(counter)
