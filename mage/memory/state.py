@@ -253,7 +253,7 @@ class Run:
         if self.meter.step(step.action, step.observation) <= longest:
             return step
         if (step.id, longest) not in self._cut:
-            action = cut_to(step.action, -(-longest // 2), self.meter.counter)
+            action = cut_to(step.action, max(SMALL, longest // 2), self.meter.counter)
             self._cut[step.id, longest] = (action, cut_to(step.observation, longest, self.meter.counter))
         action, observation = self._cut[step.id, longest]
         return attrs.evolve(step, action=action, observation=observation)
