@@ -57,9 +57,9 @@ def _shown(shown: ExecutionState) -> object:
 def _shown_by(floor: Floor) -> object:
     shown = floor.view()
     return (
-        [(each.id, each.label, each.text, each.covers[-1].id) for each in shown.compressed],
+        [(each.label, each.text, each.covers[-1].id) for each in shown.compressed],
         [(step.id, step.content) for step in shown.raw],
         [(step.id, step.content) for step in shown.continuations],
-        [(each.id, each.label, each.text, each.covers[-1].id) for each in shown.subgoals],
+        [(each.label, each.text, each.covers[-1].id) for each in shown.subgoals],
         shown.lessons,
     )
