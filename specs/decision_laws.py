@@ -85,6 +85,8 @@ def fallbacks_leave_no_trace(edge: Edge) -> Iterator[str]:
     """
     if not isinstance(edge.command, Compress) or not isinstance(edge.after, Unverified):
         return
+    if edge.refusal is not None:  # the fallback itself is pending, so compress waits
+        return
     if edge.command.kind == "fallback" or edge.before.tree.head_summary.kind == "subgoal":
         return
     tree = edge.after.tree
