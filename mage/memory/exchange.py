@@ -267,9 +267,13 @@ class Take:
         new = list(self._fresh())
         fresh = await self._done_of(run, new) if self.reply.is_cut else new
         steps = [(place, call) for place, call in fresh if not self._is_own(call)]
+        head = run.state.tree.step_head
         stopped, failure = await relieved(run, self._coming(run, steps)) if steps else (None, None)
-        if failure is not None and self.results is None:  # nothing is performed yet
-            raise failure
+        if self.results is None:  # nothing is performed yet
+            require_relieved(stopped, failure)
+            if run.state.tree.step_head != head:  # decided for where the agent was
+                held = [_action(call) for _, call in steps]
+                steps = []
         for place, call in steps:
             held.extend(await self._step(run, place, call, held, unread))
         require_relieved(stopped, failure)

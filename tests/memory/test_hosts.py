@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
@@ -13,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from mage.effects import EffectError, JudgeRequest, NotRestored, Restore, Restored
-from mage.engine import ApplyVerdict, Compress, FoldRequest, Grow, Passed, Start, Verdict
+from mage.engine import ApplyVerdict, Compress, Failed, FoldRequest, Grow, Passed, Start, Verdict
 from mage.memory import AsyncMemory, BadAgent, Call, Memory, MemoryBusy, NotAwaitable, Policy, Stopped
 from mage.memory.guards import in_background
 from mage.session import NotAVerdict
@@ -442,3 +443,28 @@ def test_an_effect_that_is_none_beside_another_writer_s_step_is_unknown(effect: 
         kept.session.grow("send", "Sent.", meta={"observed": {"effect": effect}})
         kept.take(reply(revise(0, "do not")))
         assert " Step 1, send: not known whether it can be undone" in str(kept.messages()[-1]["content"])
+
+
+def test_what_was_decided_before_a_late_fail_is_not_performed() -> None:
+    """Where making room finds that a summary has failed and goes back, the calls were decided for another place."""
+    heard, performed = threading.Event(), list[str]()
+
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
+        assert heard.wait(60)
+        return Failed("wrong desk")
+
+    def perform(call: Call) -> str:
+        performed.append(str(call.arguments["item"]))
+        return "seen " * 80
+
+    policy = Policy(wait=False, high_water=100)
+    with Memory.open(MemoryStore(), "m", task=TASK, judge=judge, policy=policy) as kept:
+        kept.take(reply(buy("a"), compress("A")), perform=perform)
+        kept.messages()
+        kept.take(reply(buy("b")), perform=perform)
+        kept.messages()
+        heard.set()
+        kept.take(reply(buy("c")), perform=perform)
+        assert performed == ["a", "b"]
+        assert kept.session.tree.step_head == 0
+        assert "Not done, of your last reply" in str(kept.messages())
