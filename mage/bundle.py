@@ -21,7 +21,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any, Final, cast, final
+from typing import Any, Final, cast, final  # `Any`: lines of JSON, each as its shape has found it
 
 import attrs
 from returns.result import Failure, Result, Success

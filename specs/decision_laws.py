@@ -83,9 +83,11 @@ def fallbacks_leave_no_trace(edge: Edge) -> Iterator[str]:
     on the same steps, and its judge is asked the same, but for `earlier` and what was tried from the boundaries
     of the fallbacks, as uncut.
     """
-    if not isinstance(edge.command, Compress) or not isinstance(edge.after, Unverified):
-        return
-    if edge.refusal is not None:  # the fallback itself is pending, so compress waits
+    if (
+        not isinstance(edge.command, Compress)
+        or not isinstance(edge.after, Unverified)
+        or edge.refusal is not None
+    ):
         return
     if edge.command.kind == "fallback" or edge.before.tree.head_summary.kind == "subgoal":
         return

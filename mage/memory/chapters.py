@@ -26,6 +26,7 @@ from mage.engine import (
     Summary,
     fold_request,
 )
+from mage.memory.maintain import parts_of
 from mage.memory.requests import IsDue, judge, summarize
 from mage.memory.state import Run
 
@@ -46,8 +47,8 @@ async def fold_lines(run: Run) -> None:
         lines = planned(run, shown) if due else ()
         if not (await IsDue(bool(lines), "chapter")):
             return
-        lines = lines or _finished(
-            shown.compressed
+        lines = (
+            lines or parts_of(shown.compressed)[0]
         )  # by the log: the texts that were counted are redacted since
         if not (await _folded(run, lines)):
             return
@@ -63,20 +64,15 @@ def _is_long(run: Run, shown: ExecutionState) -> bool:
 def planned(run: Run, shown: ExecutionState) -> tuple[Line, ...]:
     """Return the lines that are to be folded next; none where there are not two. Cost: O(lines of C)."""
     mark = run.policy.fold_at or 0
-    lines = _finished(shown.compressed)
+    lines, interim = parts_of(shown.compressed)
     whole = 0
-    kept = sum(map(run.meter.line, shown.compressed[len(lines) :]))  # of the subgoal that is going on
+    kept = sum(map(run.meter.line, interim))
     while whole < len(lines) and (kept := kept + run.meter.line(lines[-1 - whole])) <= mark // _WHOLE:
         whole += 1
     older = lines[: len(lines) - whole]
     chapters, summaries = _of_kind(older, Chapter), _of_kind(older, Summary)
     taken = sum(run.meter.line(line) for line in older if isinstance(line, Chapter))
     return chapters if len(summaries) < 2 or (chapters and taken > mark // 2) else summaries
-
-
-def _finished(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """Return the lines of finished subgoals: interim accounts stand at the end (I11)."""
-    return tuple([line for line in lines if isinstance(line, Chapter) or line.kind == "subgoal"])
 
 
 def _of_kind(lines: Sequence[Line], kind: type[_Kind]) -> tuple[Line, ...]:

@@ -8,10 +8,10 @@ from typing import Final
 from mage.chat import named_of
 from mage.chat.lengths import cut_to, too_long
 from mage.effects import Decide, EffectError, SummaryRequest
-from mage.engine import Active, Compress, ExecutionState, Retext, Summary, Unverified, view
+from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
 from mage.engine.tree import trace
 from mage.memory.due import current, nudge
-from mage.memory.maintain import limit_of, maintain, parts_of, settle, text_within
+from mage.memory.maintain import accounts_of, limit_of, maintain, parts_of, settle, text_within
 from mage.memory.outcomes import Outcome
 from mage.memory.state import Run
 from mage.render.extract import extract
@@ -45,7 +45,7 @@ def room(run: Run, shown: ExecutionState) -> int | None:
 
     It is due at the mark, and not before it takes a quarter of the mark itself. So a call takes at most the
     mark, or what no summary wins back and a quarter of the mark, whichever is more; and C, and what the last reply
-    has brought, of which each observation takes at most the mark. It is due, too, where all that is sent fills the
+    has brought, of which each step takes at most the mark. It is due, too, where all that is sent fills the
     window, if that is known; not before it takes a sixteenth of the window itself.
     """
     mark, window = run.policy.high_water, run.policy.window
@@ -129,7 +129,8 @@ async def relieve(run: Run) -> Outcome | None:
 
 async def _text(run: Run, shown: ExecutionState) -> str | None:
     limit = limit_of(run, run.opened(run.shown()))
-    before, earlier = parts_of(shown.compressed)
+    before, interim = parts_of(shown.compressed)
+    earlier = accounts_of(interim)
     request = SummaryRequest(
         shown.task, shown.instructions, "fallback", earlier, shown.raw, limit, before=before
     )
@@ -186,7 +187,7 @@ async def _fitting(run: Run, text: str) -> str | None:
 def own_limit(run: Run) -> int:
     """Return the tokens that a text of the model's for its present subgoal may have: one that is there is written anew."""
     tree, shown = run.state.tree, view(run.state)
-    interim = [line for line in shown.compressed if isinstance(line, Summary) and line.kind == "fallback"]
+    _, interim = parts_of(shown.compressed)
     covered = trace(tree, tree.head_summary.label, tree.boundary) if not shown.raw else []
     steps = sum(run.meter.step(*step.content) for step in covered)
     return limit_of(run, run.opened(shown) + sum(map(run.meter.line, interim)) + steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import attrs
@@ -247,7 +247,7 @@ def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
         asked.task,
         asked.instructions,
         asked.kind,
-        (*interim, *asked.earlier),
+        (*accounts_of(interim), *asked.earlier),
         asked.steps,
         limit_of(run, steps),
         rejected=asked.text,
@@ -261,11 +261,15 @@ def limit_of(run: Run, replaced: int) -> int:
     return min(run.policy.summary_limit, max(SMALL, replaced))
 
 
-def parts_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], tuple[Earlier, ...]]:
-    """Return the lines of finished subgoals, and the interim accounts of the one that is going on (I11)."""
-    interim = [line for line in lines if isinstance(line, Summary) and line.kind == "fallback"]
-    finished = tuple(lines[: len(lines) - len(interim)])
-    return finished, tuple([Earlier(line.label, line.boundary, line.text, line.verdict) for line in interim])
+def parts_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], tuple[Summary, ...]]:
+    """Return the lines of finished subgoals, and the interim accounts of the one that is going on: those stand last (I11)."""
+    interim = tuple([line for line in lines if isinstance(line, Summary) and line.kind == "fallback"])
+    return tuple(lines[: len(lines) - len(interim)]), interim
+
+
+def accounts_of(interim: Iterable[Summary]) -> tuple[Earlier, ...]:
+    """Return interim accounts as a summarizer is shown them."""
+    return tuple([Earlier(line.label, line.boundary, line.text, line.verdict) for line in interim])
 
 
 async def text_within(run: Run, request: SummaryRequest) -> str:

@@ -25,8 +25,8 @@ class Policy:
             (D6). A late fail revises to the label and leaves what was built on it.
         high_water: tokens. When all that is sent but C takes as many (system prompt, tool schemas, task,
             instructions in force, open segment and hints), and the open segment at least a quarter of it, the
-            segment is summarized as a fallback before the next step is made (D12). A single observation is shown with at
-            most as many, its middle left out. None for never.
+            segment is summarized as a fallback before the next step is made (D12). A single step is shown with at most as
+            many, its middle left out. None for never.
         window: tokens that a prompt may take in all, where the model's window is known. What is longer is
             shortened before it is sent; a memory stops where that does not help. None where it is unknown.
         fold_at: tokens that C may take. Where it takes more, its oldest lines are folded into chapters, whose texts

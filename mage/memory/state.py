@@ -106,8 +106,8 @@ class Run:
         opening: what the environment showed first.
         seen: the step head of the last prompt: what is open there was shown raw to the model.
         overflowed_at: the step head at which the last prompt that did not fit was made.
-        longest: tokens that one observation of the open segment may take in the prompts that are yet to be sent from
-            the present boundary, where one did not fit; None where none has failed to.
+        longest: the boundary at which a prompt did not fit, and the tokens that one open step may take from then on in
+            the prompts sent there; None where every prompt has fitted.
         too_long_at: the step head at which the model was told that its text is too long.
         shortened: whether the notices were left out because a prompt did not fit.
         told_of_mark: whether the model was told that the mark cannot hold.
@@ -202,13 +202,13 @@ class Run:
         A step that cannot fit is cut in its middle, openly; `look` has the rest.
         Cost: O(what is shown), once for each state: a turn looks at it several times.
         """
-        setting = (self.policy.compress, self.longest_observation())
+        setting = (self.policy.compress, self.longest_step())
         if self._shown is None or self._shown[0] is not self.state or self._shown[1] != setting:
             self._shown = (self.state, setting, self._derived())
         return self._shown[2]
 
-    def longest_observation(self) -> int | None:
-        """Return the tokens that one observation may take in a prompt; None where there is no limit."""
+    def longest_step(self) -> int | None:
+        """Return the tokens that one step may take in a prompt before it is cut; None where there is no limit."""
         mark = self.policy.high_water if self.policy.compress else None  # else nothing can be looked into
         known = [limit for limit in (mark, self.policy.window) if limit is not None]
         if self.longest is not None and self.longest[0] == self.state.tree.boundary:
@@ -216,10 +216,10 @@ class Run:
         return max(1, min(known)) if known else None
 
     def shorten(self) -> bool:
-        """Show the observations of the open segment shorter from now on: at most half of the longest; False where they are short."""
+        """Show the open steps shorter from now on: at most half of the longest; False where they are short."""
         steps = view(self.state).raw
         tokens = max([self.meter.step(*step.content) for step in steps], default=0)
-        tokens = min(tokens, self.longest_observation() or tokens)
+        tokens = min(tokens, self.longest_step() or tokens)
         if tokens <= SMALL:
             return False
         self.longest = (self.state.tree.boundary, tokens // 2)
@@ -230,7 +230,7 @@ class Run:
         if not self.policy.compress and shown.compressed:
             steps = tuple(trace(self.state.tree, ROOT_STEP, self.state.tree.step_head))
             shown = attrs.evolve(shown, compressed=(), raw=steps)
-        longest = self.longest_observation()
+        longest = self.longest_step()
         if longest is None:
             return shown
         fitting = self._cut_at(shown, longest)
