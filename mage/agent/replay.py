@@ -540,19 +540,15 @@ class Replay:
     def _was_due(self, what: Literal["segment", "chapter", "rest"]) -> bool:
         """Tell whether a chapter's text follows; of the segment, whether neither that nor decision nor action does.
 
-        The rest of a reply has waited where no action follows.
-        A step that follows no action is a note of the model's.
+        The rest of a reply has waited where no action follows. Of a note nothing is asked: it follows no action.
         """
         each = self._cursor.peek()
-        if what == "rest":
-            if isinstance(each, Entry):  # the step of a note, behind which the rest went on
-                return not isinstance(each.command, Grow)
-            return each is None or (each.kind != "acting" and each.data.get("instead") != _ACT)
         if what == "chapter":
             return isinstance(each, RunNote) and each.kind == what
         if not isinstance(each, RunNote):
-            return each is None or not isinstance(each.command, Grow)
-        return each.kind not in ("decided", "acting", "chapter") and each.data.get("instead") != _ACT
+            return True
+        acts = each.kind == "acting" or each.data.get("instead") == _ACT
+        return not acts and (what == "rest" or each.kind not in ("decided", "chapter"))
 
     async def _tell(self, event: AgentEvent) -> object:
         if self._cursor.has_ended:  # the hooks heard what is replayed when it happened
