@@ -21,7 +21,6 @@ from mage.chat.messages import (
 )
 from mage.chat.parts import PARTS, THOUGHT, Content, content_of, is_content
 from mage.chat.prompts import (
-    ALL_PROMPTS,
     MODES,
     Steps,
     decide_messages,
@@ -64,7 +63,7 @@ from mage.chat.tools import (
     verdict_schema,
     verdict_schema_of,
 )
-from mage.chat.words import Prompt, memory_words
+from mage.chat.words import ALL_PROMPTS, OURS, REPLACEABLE, Prompt, Prompts, memory_words
 from mage.effects import Mode
 from mage.effects.environment import is_strict
 
@@ -79,8 +78,10 @@ __all__ = [
     "MODES",
     "NOTE",
     "NOTED",
+    "OURS",
     "OWN_TOOLS",
     "PARTS",
+    "REPLACEABLE",
     "REVISE",
     "THOUGHT",
     "Assistant",
@@ -92,6 +93,7 @@ __all__ = [
     "Mode",
     "NoReply",
     "Prompt",
+    "Prompts",
     "Steps",
     "Style",
     "System",

@@ -11,9 +11,11 @@ import openai
 
 from mage.chat import (
     MODES,
+    OURS,
     ChatMessage,
     Mode,
     Prompt,
+    Prompts,
     canonical,
     decide_messages,
     judge_messages,
@@ -80,8 +82,15 @@ class _Fixed:
 
 
 @lru_cache(maxsize=32)
-def _fixed(mode: Mode, tools: tuple[Tool, ...], manual: str, longest: int | None, rules: Rules) -> _Fixed:
-    system = system_prompt(mode, tools=tools, manual=manual, rules=rules)
+def _fixed(
+    mode: Mode,
+    tools: tuple[Tool, ...],
+    manual: str,
+    longest: int | None,
+    rules: Rules,
+    prompts: Prompts,
+) -> _Fixed:
+    system = system_prompt(mode, tools=tools, manual=manual, rules=rules, prompts=prompts)
     all_of_them = offered(tools, rules)
     schemas: object = ""
     if mode == "tools":
@@ -101,10 +110,12 @@ class _Model(Generic[Client]):
         mode: Mode = "tools",
         caps: Caps = DEFAULT_CAPS,
         longest: int | None = None,
+        prompts: Prompts = OURS,
         **sampling: Unpack[Sampling],
     ) -> None:
         if mode not in MODES:
             raise UnknownName("mode", mode, MODES)
+        self._prompts = prompts
         self._mode: Mode = mode
         self._caps = caps
         self._longest = longest
@@ -126,11 +137,11 @@ class _Model(Generic[Client]):
         Raises:
             BadTool: two tools have one name, or a tool has a name of ours.
         """
-        return _fixed(self._mode, tools, manual, self._longest, Rules()).text
+        return _fixed(self._mode, tools, manual, self._longest, Rules(), self._prompts).text
 
     async def _decide(self, request: Decide) -> Metered[Decision]:
         """Ask once. The agent tells its model what is wrong with a reply."""
-        fixed = _fixed(self._mode, request.tools, request.manual, self._longest, request.rules)
+        fixed = _fixed(self._mode, request.tools, request.manual, self._longest, request.rules, self._prompts)
         messages = decide_messages(
             request, system=fixed.system, mode=self._mode, tools=request.tools, caps=self._caps
         )
@@ -166,6 +177,7 @@ class ChatModel(_Model[openai.OpenAI]):
             a server that enforces schemas.
         caps: how much of the hints is shown.
         longest: the most characters of a text in the JSON mode, see `mage.chat`.
+        prompts: texts of your own in place of ours.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
 
     Raises:
@@ -288,8 +300,10 @@ class _Judge(Generic[Client]):
         manual: str = "",
         window: int | None = None,
         longest: int | None = None,
+        prompts: Prompts = OURS,
         **sampling: Unpack[Sampling],
     ) -> None:
+        self._prompts = prompts
         self._criteria = criteria
         self._manual = manual
         self._window = window
@@ -314,11 +328,13 @@ class _Judge(Generic[Client]):
                 return Failed(verdict.feedback, "summary")
             return verdict
 
-        prompt = judge_prompt(request).hash
+        prompt = judge_prompt(request, self._prompts).hash
         return _insist(ask, read, fitting.shorten, model=self._line.model, prompt=prompt)
 
     def _messages(self, request: JudgeRequest | FoldRequest, wrong: str = "") -> tuple[ChatMessage, ...]:
-        return judge_messages(request, told=wrong, criteria=self._criteria, manual=self._manual)
+        return judge_messages(
+            request, told=wrong, criteria=self._criteria, manual=self._manual, prompts=self._prompts
+        )
 
     async def _ask(self, request: JudgeRequest | FoldRequest, wrong: str) -> Reply:
         messages = self._messages(request, wrong)
@@ -353,6 +369,7 @@ class ChatJudge(_Judge[openai.OpenAI]):
         window: tokens that a prompt may take; a longer question is made shorter before it is sent. Where it is not known,
             the server's refusal says so: then it is made shorter, and asked again.
         longest: the most characters of each text, for servers that know `maxLength`.
+        prompts: texts of your own in place of ours; they ask for the same JSON object.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
     """
 
@@ -385,8 +402,10 @@ class _Summarizer(Generic[Client]):
         *,
         window: int | None = None,
         counter: TokenCounter | None = None,
+        prompts: Prompts = OURS,
         **sampling: Unpack[Sampling],
     ) -> None:
+        self._prompts = prompts
         self._window = window
         self._line = Line(client, model, sampling, default_counter() if counter is None else counter)
 
@@ -394,10 +413,13 @@ class _Summarizer(Generic[Client]):
         return f"{type(self).__name__}({self._line.model!r})"
 
     def _summarize(self, request: SummaryRequest | ChapterRequest) -> Program[Metered[str]]:
-        fitting = _Fitting(request, summary_messages, self._window, self._line.counter)
+        def messages(request: SummaryRequest | ChapterRequest, wrong: str = "") -> tuple[ChatMessage, ...]:
+            return summary_messages(request, told=wrong, prompts=self._prompts)
+
+        fitting = _Fitting(request, messages, self._window, self._line.counter)
 
         async def ask(wrong: str) -> Reply:
-            return await Call(summary_messages(fitting.request, told=wrong))
+            return await Call(messages(fitting.request, wrong))
 
         def read(reply: Reply) -> str:
             text, limit = read_text(reply), request.limit
@@ -406,7 +428,7 @@ class _Summarizer(Generic[Client]):
                 raise EffectError("wrong_schema", f"the text has about {tokens} tokens; it may have {limit}")
             return text
 
-        prompt = summary_prompt(request).hash
+        prompt = summary_prompt(request, self._prompts).hash
         return _insist(ask, read, fitting.shorten, model=self._line.model, prompt=prompt)
 
 
@@ -423,6 +445,7 @@ class ChatSummarizer(_Summarizer[openai.OpenAI]):
         window: tokens that a prompt may take; see `ChatJudge`.
         counter: counts a text against the limit of the request, and the tokens that a server does not count; None
             for an exact counter where one is installed.
+        prompts: texts of your own in place of ours.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
     """
 

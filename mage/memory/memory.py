@@ -148,7 +148,7 @@ class Memory(MemoryBase[Session]):
                 text; and C grows with the subgoals.
             restore: brings the environment back after a revise. None: nothing is undone, and the model is told
                 what stands.
-            policy: the choices that the paper leaves open; `max_steps`, `max_tokens`, `max_unusable` and
+            policy: the choices that the paper leaves open; `max_steps`, `max_total_tokens`, `max_unusable` and
                 `max_idle` are for the loop, which is yours. None: the defaults.
             counter: counts tokens. None: exact, where `toktok-rs` is installed, else an estimate.
             on_event: hears the events of the session and of the memory; no text is in them.

@@ -63,7 +63,7 @@ class RunFinished:
 
 StopReason: TypeAlias = Literal[
     "max_steps",
-    "max_tokens",
+    "max_total_tokens",
     "idle",
     "failed_verdict",
     "exhausted",

@@ -50,7 +50,7 @@ class Policy:
             open step, only the newest of these, or none. They count against the mark.
         on_divergence: when the world could not be made what it was: tell the model, or stop.
         max_steps: steps that a run may take, also between the actions of one reply; None for no limit.
-        max_tokens: tokens that all calls of a run may take; None for no limit.
+        max_total_tokens: tokens that all calls of a run may take; None for no limit.
         max_unusable: unusable replies of the model in a row.
         max_idle: turns in a row in which nothing was done, those that somebody else has overtaken included.
         maintain: False for the ablation without Maintain: each summary is accepted (D18).
@@ -79,7 +79,7 @@ class Policy:
     thoughts: Literal["none", "last", "open"] = "open"
     on_divergence: Literal["tell", "stop"] = "tell"
     max_steps: int | None = 1_000
-    max_tokens: int | None = None
+    max_total_tokens: int | None = None
     max_unusable: int = 3
     max_idle: int = 8
     maintain: bool = True

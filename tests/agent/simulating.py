@@ -100,7 +100,7 @@ def policy_by(rng: Random) -> Policy:
         point_out=rng.random() < 0.7,
         on_divergence=rng.choice(("tell", "tell", "stop")),
         max_steps=rng.choice((5, 15, 30)),
-        max_tokens=rng.choice((None, None, 3_000)),
+        max_total_tokens=rng.choice((None, None, 3_000)),
         max_unusable=rng.choice((0, 1, 3)),
         max_idle=rng.choice((0, 2, 8)) if rng.random() < 0.3 else 8,
         maintain=rng.random() < 0.9,

@@ -28,7 +28,7 @@ from mage.chat import (
     system_prompt,
 )
 from mage.chat.messages import merged
-from mage.chat.prompts import JUDGE_FALLBACK, JUDGE_SUBGOAL
+from mage.chat.words import JUDGE_FALLBACK, JUDGE_SUBGOAL
 from mage.effects import ChapterRequest, Decide, FoldRequest, JudgeRequest, Notice, SummaryRequest, Tool
 from mage.engine import (
     Accept,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mage.chat.prompts import JUDGE_FALLBACK, JUDGE_SUBGOAL
+from mage.chat.words import JUDGE_FALLBACK, JUDGE_SUBGOAL
 from mage.effects import Usage
 from mage.engine import Failed, Passed, StepId
 from tests.llm.requests import FALLBACK, JUDGE

@@ -98,7 +98,7 @@ def test_a_limit_is_never_void_and_never_absurd(reported: int, texts: list[str])
     "usage", [None, {"prompt_tokens": -(10**6), "completion_tokens": 0}, {"total": 5}], ids=repr
 )
 def test_a_run_stops_at_its_limit_whatever_is_reported(usage: dict[str, Any] | None) -> None:
-    """A server that says nothing of what it took does not keep a run going past `max_tokens`, and the end says who counted."""
+    """A server that says nothing of what it took does not keep a run going past `max_total_tokens`, and the end says who counted."""
     turn = {"content": None, "tool_calls": [call_of("act", '{"action": "look"}')]}
     with (
         ScriptedServer(answering=lambda request: Completion(turn, usage=usage)) as server,
@@ -108,11 +108,11 @@ def test_a_run_stops_at_its_limit_whatever_is_reported(usage: dict[str, Any] | N
             model=ChatModel(ours, "m"),
             environment=Dial(),
             judge=judge,
-            policy=Policy(max_tokens=5_000, max_steps=50),
+            policy=Policy(max_total_tokens=5_000, max_steps=50),
         )
         ended = agent.run(MemoryStore(), "s", task="Turn the dial.")
     assert isinstance(ended, RunStopped)
-    assert ended.reason == "max_tokens"
+    assert ended.reason == "max_total_tokens"
     assert "counted here" in ended.detail
     assert ended.totals.all_tokens >= 5_000
     assert ended.totals.estimated == len(server.requests) < 20

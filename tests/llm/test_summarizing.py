@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mage.chat.prompts import SUMMARIZE_AGAIN, SUMMARIZE_FALLBACK, SUMMARIZE_SUBGOAL
+from mage.chat.words import SUMMARIZE_AGAIN, SUMMARIZE_FALLBACK, SUMMARIZE_SUBGOAL
 from mage.effects import Usage
 from tests.llm.requests import SUMMARY
 from tests.llm.server import Answer, Status, says
