@@ -16,37 +16,13 @@ from mage.chat import ChatMessage, ToolCall
 from mage.chat.beside import thoughts_beside
 from mage.chat.messages import chat_beside
 from mage.chat.parts import content_of, list_of, mapping_of, string_of, transcript_of
+from mage.chat.replies import Reply
 from mage.effects import EffectError, Schema, Tool, Usage
 from mage.effects.program import Ask
 from mage.engine import MageError
 from mage.llm.faults import ProviderError, provider_error
 
-_ONE: Final = Usage()
 _NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat completion")
-
-
-@final
-@attrs.frozen
-class Reply:
-    """A model's reply, whole or not.
-
-    Attributes:
-        text: its content.
-        calls: the tools it called; an argument is JSON only if the model got it right.
-        refusal: in its words, why it will not answer; empty where it does.
-        finish: why it stopped, in the provider's word; None where the reply broke off.
-        usage: the tokens of the call.
-        model: the name under which the provider says it answered.
-        aside: its thoughts, where a server splits them off; they stand for those that its content does not have.
-    """
-
-    text: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    refusal: str = ""
-    finish: str | None = None
-    usage: Usage = _ONE
-    model: str = ""
-    aside: str = attrs.field(default="", repr=False)
 
 
 @final

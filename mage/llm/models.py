@@ -29,6 +29,7 @@ from mage.chat import (
     verdict_schema,
     written,
 )
+from mage.chat.replies import Reply, decide_by_calls, decide_by_json, decide_by_text, read_text, read_verdict
 from mage.effects import (
     ChapterRequest,
     Decide,
@@ -45,8 +46,7 @@ from mage.effects import (
 )
 from mage.effects.program import Program, drive, drive_awaited
 from mage.engine import Failed, UnknownName
-from mage.llm.completions import Call, NotEnforced, Reply
-from mage.llm.replies import decide_by_calls, decide_by_json, decide_by_text, read_text, read_verdict
+from mage.llm.completions import Call, NotEnforced
 from mage.llm.transport import Client, Line, Sampling, send, send_awaited
 from mage.render import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter, default_counter

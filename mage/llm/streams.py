@@ -17,7 +17,8 @@ import attrs
 
 from mage.chat.beside import ASIDE
 from mage.chat.parts import list_of, mapping_of, string_of
-from mage.llm.completions import Reply, arguments_of, error_in, first_choice, read_completion
+from mage.chat.replies import Reply
+from mage.llm.completions import arguments_of, error_in, first_choice, read_completion
 from mage.llm.faults import ProviderError
 
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")

@@ -27,12 +27,12 @@ from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMes
 from openai.types.shared_params import ResponseFormatJSONSchema
 
 from mage.chat import Assistant, ToolCall, canonical, declared, is_strict, written
+from mage.chat.replies import Reply
 from mage.effects import EffectError, Usage
 from mage.engine import UnknownName
 from mage.llm.completions import (
     Call,
     NotEnforced,
-    Reply,
     read_json_completion,
 )
 from mage.llm.faults import ProviderError, effect_error, transport_error

@@ -9,9 +9,9 @@ import pytest
 
 from mage.agent import Agent, Policy
 from mage.chat import MODES, Mode, ToolCall, decide_messages, note_action, offered, system_prompt, written
+from mage.chat.replies import Reply
 from mage.effects import Action, Capabilities, Decide, Decision, NoEffect, Observed, Tool
 from mage.engine import Compress, Grow, Passed
-from mage.llm.completions import Reply
 from mage.llm.models import _READERS
 from mage.stores import MemoryStore
 from mage.testing import ScriptedEnvironment, ScriptedModel

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mage.chat.replies import Reply
 from mage.effects import Action
-from mage.llm.completions import Reply
 from mage.llm.faults import ProviderError
 from mage.llm.streams import has_ended, read_streamed_completion
 from tests.llm.server import Streamed

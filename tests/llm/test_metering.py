@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from mage.agent import Agent, Policy, RunStopped
 from mage.chat import ACT, Assistant, System, ToolCall, User
+from mage.chat.replies import Reply
 from mage.effects import Usage
 from mage.llm import ChatModel, client
-from mage.llm.completions import Call, Reply
+from mage.llm.completions import Call
 from mage.llm.transport import counted
 from mage.stores import MemoryStore
 from mage.tokens import EstimateCounter

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.chat import ToolCall
+from mage.chat.replies import Reply
 from mage.effects import EffectError
 from mage.llm import AsyncChatModel, ChatJudge, ChatModel, ChatSummarizer, async_client, client
-from mage.llm.completions import Reply
 from mage.llm.faults import ProviderError
 from mage.llm.transport import Secrets, secrets_of
 from tests.llm.requests import DECIDE, JUDGE, SUMMARY

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mage.chat.replies import Move, find_move
 from mage.effects import EffectError
-from mage.llm.replies import Move, find_move
 from tests.llm.twins import tried
 
 _SCRAPS = (

@@ -25,7 +25,9 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.chat import (
+from mage.chat.finishes import finish_of
+from mage.chat.messages import ToolCall
+from mage.chat.tools import (
     ACT,
     COMPRESS,
     FINISH,
@@ -33,18 +35,27 @@ from mage.chat import (
     NOTE,
     REVISE,
     BadAction,
-    ToolCall,
     action_text,
     completed,
-    finish_of,
     looking,
     misfit,
     read_arguments,
 )
-from mage.effects import Action, Decision, EffectError, EffectFault, Finish, JsonValue, LookInto, Then, Tool
+from mage.effects import (
+    Action,
+    Decision,
+    EffectError,
+    EffectFault,
+    Finish,
+    JsonValue,
+    LookInto,
+    Then,
+    Tool,
+    Usage,
+)
 from mage.engine import Compress, Failed, Passed, Revise, StepId, Verdict
-from mage.llm.completions import Reply
 
+_ONE: Final = Usage()
 _THINKS: Final = re.compile(r"<(think|thinking|thought)>", re.IGNORECASE)
 _THOUGHT: Final = re.compile(r"<(/?)(think|thinking|thought)>", re.IGNORECASE)
 _ALONE: Final = re.compile(
@@ -80,6 +91,30 @@ _LOOK: Final = re.compile(
 )
 _BOUNDARY: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*\Z")
 """How judges write a boundary where no schema is enforced."""
+
+
+@final
+@attrs.frozen
+class Reply:
+    """A model's reply, whole or not.
+
+    Attributes:
+        text: its content.
+        calls: the tools it called; an argument is JSON only if the model got it right.
+        refusal: in its words, why it will not answer; empty where it does.
+        finish: why it stopped, in the provider's word; None where the reply broke off.
+        usage: the tokens of the call.
+        model: the name under which the provider says it answered.
+        aside: its thoughts, where a server splits them off; they stand for those that its content does not have.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    refusal: str = ""
+    finish: str | None = None
+    usage: Usage = _ONE
+    model: str = ""
+    aside: str = attrs.field(default="", repr=False)
 
 
 def _whole(reply: Reply) -> tuple[str, str]:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mage.llm.completions import Reply
-from mage.llm.replies import decide_by_json, decide_by_text, objects_in, read_verdict
+from mage.chat.replies import Reply, decide_by_json, decide_by_text, objects_in, read_verdict
 from mage.llm.streams import read_streamed_completion
 from tests.llm.twins import tried
 
