@@ -67,7 +67,7 @@ except ModuleNotFoundError as missing:
     ) from None
 
 BEGAN: Final = "began"
-PROGRAM: Final = 4
+PROGRAM: Final = 5
 """The version of the program: it rises when a log of before would no longer be followed."""
 
 
@@ -238,6 +238,7 @@ class Ended:
     summaries: int
     revisions: int
     tokens: dict[str, Usage]
+    models: dict[str, Usage]
     answer: str = ""
     detail: str = ""
 

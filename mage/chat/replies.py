@@ -53,7 +53,7 @@ from mage.effects import (
     Tool,
     Usage,
 )
-from mage.engine import Compress, Failed, Passed, Revise, StepId, Verdict
+from mage.engine import Compress, Failed, FoldRequest, JudgeRequest, Passed, Revise, StepId, Verdict
 
 _ONE: Final = Usage()
 _THINKS: Final = re.compile(r"<(think|thinking|thought)>", re.IGNORECASE)
@@ -405,6 +405,19 @@ def read_verdict(reply: Reply) -> Verdict:
     if fault == "summary":  # a text begins nowhere
         return Failed(feedback, "summary")
     return Failed(feedback, "execution", _boundary(document.get("boundary")))
+
+
+def verdict_on(request: JudgeRequest | FoldRequest, reply: Reply) -> Verdict:
+    """Return a judge's verdict on what it was asked: of a fallback and a chapter only the text is judged (D12, D19).
+
+    Raises:
+        EffectError: as from `read_verdict`.
+    """
+    verdict = read_verdict(reply)
+    asks_steps = isinstance(request, JudgeRequest) and request.kind == "subgoal"
+    if isinstance(verdict, Failed) and not asks_steps:
+        return Failed(verdict.feedback, "summary")
+    return verdict
 
 
 def _boundary(said: JsonValue) -> StepId | None:

@@ -356,7 +356,9 @@ REPLACEABLE: Final = {prompt.name: prompt for prompt in ALL_PROMPTS if prompt is
 
 
 def _kept(texts: Mapping[str, str]) -> HashTrieMap[str, str]:
-    return HashTrieMap(texts)  # which has a hash
+    """Return the texts that are not ours, as a mapping that has a hash."""
+    ours = {name: prompt.text for name, prompt in REPLACEABLE.items()}
+    return HashTrieMap({name: text for name, text in texts.items() if text != ours.get(name)})
 
 
 @final
@@ -364,10 +366,11 @@ def _kept(texts: Mapping[str, str]) -> HashTrieMap[str, str]:
 class Prompts:
     """Texts of a user's own in place of ours, by the names of `REPLACEABLE`; a name that is not there keeps our text.
 
-    A text stands as it is, whatever the policy rules out. What an answer was asked with is kept by the hash of the text.
+    A text stands as it is, whatever the policy rules out. The log of a run keeps the hash of what each answer was asked
+    with.
 
     Attributes:
-        texts: the texts.
+        texts: those that are not the same as ours.
 
     Raises:
         UnknownName: there is no such prompt.

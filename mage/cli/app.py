@@ -25,6 +25,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "demo": ("Run an agent", "live", "demo"),
     "run": ("Run an agent", "run", "run"),
     "rerun": ("Run an agent", "rerun", "rerun_session"),
+    "prompts": ("Run an agent", "prompts", "prompts"),
     "mcp": ("Run an agent", "mcp", "mcp"),
     "sessions": ("Look at sessions", "show", "sessions"),
     "tree": ("Look at sessions", "show", "tree"),

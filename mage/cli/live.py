@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Annotated, Final, Self, TypeAlias, final
@@ -33,6 +33,7 @@ from mage.agent import (
     Totals,
 )
 from mage.cli.output import AsJson, console, numbered, print_json, print_text, say
+from mage.cli.prices import Cost, Price
 from mage.cli.show import STYLES, print_tree
 from mage.demo import shop
 from mage.engine import Failed, State, StepId, SummaryId, Tree, view
@@ -97,12 +98,17 @@ class Counted:
 
 
 @contextmanager
-def view_for(store: JournalStore, name: str, *, quiet: bool) -> Iterator[tuple[AgentHook, ...]]:
-    """Yield the hooks that show a run where the output goes: a screen, a line for each event, or nothing."""
+def view_for(
+    store: JournalStore, name: str, *, quiet: bool, by_hand: bool = False
+) -> Iterator[tuple[AgentHook, ...]]:
+    """Yield the hooks that show a run where the output goes: a screen, a line for each event, or nothing.
+
+    Where the user is asked, there is no screen, as it would be drawn over the questions.
+    """
     following = Following(store, name)
     if quiet:
         yield ()
-    elif sys.stdout.isatty():
+    elif sys.stdout.isatty() and not by_hand:
         with Screen(following, console()) as screen:
             yield (screen,)
     else:
@@ -251,8 +257,8 @@ def told_outcome(outcome: Outcome) -> str:
             )
 
 
-def told_totals(totals: Totals) -> str:
-    """Return in one line what a run did and took."""
+def told_totals(totals: Totals, prices: Mapping[str, Price]) -> str:
+    """Return in one line what a run did and took, and what that has cost, where there are prices."""
     counts = (
         f"{numbered(totals.steps, 'step')}, {numbered(totals.summaries, 'summary')},"
         f" {numbered(totals.revisions, 'revision')}"
@@ -263,7 +269,11 @@ def told_totals(totals: Totals) -> str:
         for who, usage in totals.tokens.items()
         if usage.calls
     ]
-    return "; ".join([counts, *calls])
+    usage = totals.usage
+    cached = f", of the prompts {usage.cached / usage.prompt:.0%} cached" if usage.cached else ""
+    whole = [f"in all {numbered(usage.calls, 'call')}, {usage.total:,} tokens{cached}"] * (len(calls) > 1)
+    cost = [str(Cost.of(totals.models, prices))] * bool(prices and calls)
+    return "; ".join([counts, *calls, *(whole or [cached.removeprefix(", ")] * bool(cached)), *cost])
 
 
 # -- mage demo -----------------------------------------------------------------------------------------

@@ -111,9 +111,9 @@ def complain(problem: str) -> None:
         sys.stderr.write(f"mage: {printable(' '.join(problem.split()))}\n")
 
 
-def say(text: str, style: str = "") -> None:
+def say(text: str, style: str = "", *, stderr: bool = False) -> None:
     """Print one paragraph; a terminal breaks its lines, a pipe gets it whole."""
-    console().print(Text(text, style=style), soft_wrap=True)
+    console(stderr=stderr).print(Text(text, style=style), soft_wrap=True)
 
 
 def print_json(value: object) -> None:

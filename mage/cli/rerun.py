@@ -25,30 +25,33 @@ from mage.agent import (
     what_if,
 )
 from mage.agent.reruns import remember, run_of
-from mage.cli.answerers import (
-    SHOP,
-    Answerers,
-    BaseUrl,
-    EnvironmentName,
-    EnvironmentRaised,
-    IsOffline,
-    Mode,
-    Options,
-    ReplyMode,
-    RunSetup,
-    ScriptFile,
-    answerers_of,
-    environment_named,
-    model_at,
-    require_shop,
-)
+from mage.cli.answerers import Answerers, answerers_of, models_at
+from mage.cli.by_hand import InputEnded
+from mage.cli.environments import SHOP, EnvironmentName, EnvironmentRaised, environment_named, require_shop
 from mage.cli.live import told_outcome, told_totals
 from mage.cli.naming import InStore
 from mage.cli.output import AsJson, Refused, complain, numbered, print_json, print_text, some_of
+from mage.cli.prices import Cost, Price, PricesFile, read_prices
 from mage.cli.run import Changes, changed, leave_interrupted, new_session, policy_changes
 from mage.cli.script import Played, ScriptEnded
 from mage.cli.sessions import Session as Named
 from mage.cli.sessions import complete_session, opened
+from mage.cli.setup import (
+    BaseUrl,
+    Extra,
+    IsByHand,
+    IsOffline,
+    MaxTokens,
+    Models,
+    Options,
+    PromptsFolder,
+    ReplyMode,
+    RunSetup,
+    ScriptFile,
+    Seed,
+    Temperature,
+    sampling_of,
+)
 from mage.cli.show import told_difference
 from mage.effects import BadEnvironment, Judge
 from mage.memory.outcomes import KindOfCall
@@ -70,7 +73,7 @@ _NEXT: Final = {
 def rerun_session(
     session: Named,
     judge: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Ask this model about each summary instead.")
+        str | None, typer.Option(metavar="M", help="Ask this model about each summary instead, - for you.")
     ] = None,
     policy: Changes = None,
     model: Annotated[
@@ -80,8 +83,15 @@ def rerun_session(
     environment: EnvironmentName = None,
     base_url: BaseUrl = None,
     mode: ReplyMode = None,
+    prompts: PromptsFolder = None,
+    temperature: Temperature = None,
+    seed: Seed = None,
+    max_tokens: MaxTokens = None,
+    extra: Extra = None,
+    is_by_hand: IsByHand = False,
     script: ScriptFile = None,
     is_offline: IsOffline = False,
+    prices: PricesFile = None,
     into: Annotated[
         str | None,
         typer.Option(
@@ -99,12 +109,12 @@ def rerun_session(
     """
     if not isinstance(session, InStore):
         raise Refused(f"{session}: a file holds no run; name a session in a store, such as work.db#study")
-    change = _Change(
-        policy_changes(policy), judge, Options(environment, model, None, base_url, mode, script, is_offline)
-    )
+    models = Models(model, None, base_url, mode, prompts, sampling_of(temperature, seed, max_tokens, extra))
+    options = Options(environment, models, script, is_offline, is_by_hand)
+    change = _Change(policy_changes(policy), judge, options)
     change.require_sound(into)
     if change.is_none:
-        _exact(session, as_json)
+        _exact(session, read_prices(prices), as_json)
         return
     kept = None if into is None else new_session(into, "--into")
     with ExitStack() as stack:
@@ -122,13 +132,14 @@ def rerun_session(
 # -- exactly -------------------------------------------------------------------------------------------
 
 
-def _exact(session: InStore, as_json: bool) -> None:
+def _exact(session: InStore, prices: Mapping[str, Price], as_json: bool) -> None:
     with opened(session) as store, _following(session):
         again = rerun(store, session.name)
     if as_json:
-        print_json({"session": str(session), **_plain_rerun(again)})
+        cost = {"cost": attrs.asdict(Cost.of(again.totals.models, prices))} if prices else {}
+        print_json({"session": str(session), **_plain_rerun(again), **cost})
     else:
-        print_text("".join([f"{line}\n" for line in _told_rerun(session, again)]))
+        print_text("".join([f"{line}\n" for line in _told_rerun(session, again, prices)]))
     if not again.same:
         raise typer.Exit(1)
 
@@ -142,7 +153,7 @@ def _following(session: InStore) -> Iterator[None]:
         raise Refused(f"{session}: {error}") from None
 
 
-def _told_rerun(session: InStore, again: Rerun) -> Iterator[str]:
+def _told_rerun(session: InStore, again: Rerun, prices: Mapping[str, Price]) -> Iterator[str]:
     place = f"version {again.version} of {printable(str(session))}"
     if again.same:
         yield f"the same state, byte for byte: {place}, from {again.notes:,} notes of its log"
@@ -155,7 +166,7 @@ def _told_rerun(session: InStore, again: Rerun) -> Iterator[str]:
         yield f"its log ends there, where {_NEXT.get(again.wanted, again.wanted)}: mage run goes on with it"
     if again.unread:
         yield f"others have written {numbered(again.unread, 'command')} after it"
-    yield told_totals(again.totals)
+    yield told_totals(again.totals, prices)
 
 
 def _plain_rerun(again: Rerun) -> dict[str, object]:
@@ -186,26 +197,28 @@ class _Change:
     def is_none(self) -> bool:
         """Whether nothing is changed: the run is to be the same."""
         options = self.options
-        named = (self.judge, options.model, options.environment, options.script)
-        return not (self.policy or options.is_offline) and named == (None,) * 4
+        named = (self.judge, options.models.model, options.environment, options.script)
+        return not (self.policy or options.is_offline or options.is_by_hand) and named == (None,) * 4
 
     def require_sound(self, into: str | None) -> None:
         """Refuse an option that does nothing, or names nothing, as a usage error."""
         options = self.options
-        for option, value in (("--into", into), ("--base-url", options.base_url)):
-            if self.is_none and value is not None:
+        for option in [*["--into"] * (into is not None), *options.models.options]:
+            if self.is_none:
                 raise typer.BadParameter(
                     "the run would be the same: change something by --judge or --policy", param_hint=option
                 )
-        asked = options if self.judge is None else attrs.evolve(options, base_url=None)  # that of the judge
-        asked.require_sound()
+        if self.judge is None:
+            options.require_sound()
+        else:  # how it is asked is said of the judge, too
+            decides = Models(options.models.model, mode=options.models.mode)
+            attrs.evolve(options, models=decides).require_sound()
         if self.judge is not None and not self.judge.strip():
             raise typer.BadParameter("it is empty", param_hint="--judge")
-        if options.base_url is not None and self.judge is options.model is None:
-            raise typer.BadParameter(
-                "no model is asked: --judge or --model names one", param_hint="--base-url"
-            )
-        if options.mode is not None and options.model is None:
+        for option in options.models.options:
+            if self.judge is options.models.model is None and not options.is_by_hand:
+                raise typer.BadParameter("no model is asked: --judge or --model names one", param_hint=option)
+        if options.models.mode is not None and options.models.model is None:
             raise typer.BadParameter("no model decides: --model names one", param_hint="--mode")
 
 
@@ -237,7 +250,7 @@ def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _
             into_name=None if kept is None else kept.name,
             remember=None if setup is None or setup.script is not None else setup.document,
         )
-    except (EnvironmentRaised, BadEnvironment, ScriptEnded) as raised:
+    except (EnvironmentRaised, BadEnvironment, ScriptEnded, InputEnded) as raised:
         raise Refused(f"{session}: {raised}{_left(kept)}") from None
     except KeyboardInterrupt:
         complain(f"interrupted{_left(kept)}")
@@ -274,24 +287,22 @@ def _place(options: Options, before: RunSetup | None) -> str | None:
 def _who(stack: ExitStack, change: _Change) -> tuple[Answerers | None, Judge | None]:
     """Return what answers where the record ends, and what judges; nothing is sent yet."""
     options, who = change.options, None
-    if options.model is not None or options.asks_no_model:
-        asked = RunSetup(
-            "", options.model, None, options.base_url, options.mode or Mode.TOOLS, options.script
-        )
-        who = answerers_of(stack, asked, {})
-    if change.judge is not None:
-        return who, model_at(stack, change.judge, base_url=options.base_url).judge
+    models = attrs.evolve(options.models, judge=change.judge)
+    if models.model is not None or options.asks_no_model or options.is_by_hand:
+        who = answerers_of(stack, RunSetup("", models, options.is_by_hand, options.script), {})
+    if change.judge is not None and (who is None or options.asks_no_model):
+        return who, models_at(stack, attrs.evolve(models, model=change.judge)).judge
     return who, None if who is None else who.judge
 
 
 def _to_remember(change: _Change, place: str | None, before: RunSetup | None) -> RunSetup | None:
     """Return what the new run remembers; None for what the old one does."""
     options, where = change.options, place or (None if before is None else before.environment)
-    if where is None or (options.model is None and options.script is None):
+    if where is None or (options.models.model is options.script is None and not options.is_by_hand):
         return None
     if options.script is not None:
         return RunSetup(where, script=os.path.abspath(options.script))
-    return RunSetup(where, options.model, change.judge, options.base_url, options.mode or Mode.TOOLS)
+    return RunSetup(where, attrs.evolve(options.models, judge=change.judge).kept, options.is_by_hand)
 
 
 def _left(kept: InStore | None) -> str:

@@ -32,25 +32,34 @@ from mage.agent import (
     rerun,
 )
 from mage.agent.reruns import run_of
-from mage.cli.answerers import (
-    BaseUrl,
-    EnvironmentName,
-    EnvironmentRaised,
-    IsOffline,
-    ModelName,
-    Options,
-    ReplyMode,
-    RunSetup,
-    ScriptFile,
-    answerers_of,
-    environment_named,
-    traceback_of,
-)
+from mage.cli.answerers import answerers_of
+from mage.cli.by_hand import InputEnded
+from mage.cli.environments import EnvironmentName, EnvironmentRaised, environment_named, traceback_of
 from mage.cli.live import BESIDE, told_outcome, told_totals, view_for
 from mage.cli.naming import STORE_VARIABLE, InFile, InStore, StoreName, default_store, parse_reference
 from mage.cli.output import AsJson, Refused, exists, print_json, read_bytes, say
+from mage.cli.prices import Cost, Price, PricesFile, read_prices
 from mage.cli.script import ScriptEnded
 from mage.cli.sessions import complete_session, is_made, message_of, only_session, opened
+from mage.cli.setup import (
+    BY_HAND,
+    BaseUrl,
+    Extra,
+    IsByHand,
+    IsOffline,
+    JudgeName,
+    MaxTokens,
+    ModelName,
+    Models,
+    Options,
+    PromptsFolder,
+    ReplyMode,
+    RunSetup,
+    ScriptFile,
+    Seed,
+    Temperature,
+    sampling_of,
+)
 from mage.cli.show import print_tree
 from mage.demo import shop
 from mage.effects import BadEnvironment
@@ -89,11 +98,15 @@ def run(
     ] = None,
     environment: EnvironmentName = None,
     model: ModelName = None,
-    judge_model: Annotated[
-        str | None, typer.Option(metavar="M", help="Judges summaries; else the same model.")
-    ] = None,
+    judge: JudgeName = None,
     base_url: BaseUrl = None,
     mode: ReplyMode = None,
+    prompts: PromptsFolder = None,
+    temperature: Temperature = None,
+    seed: Seed = None,
+    max_tokens: MaxTokens = None,
+    extra: Extra = None,
+    is_by_hand: IsByHand = False,
     script: ScriptFile = None,
     is_offline: IsOffline = False,
     session: Annotated[
@@ -107,7 +120,10 @@ def run(
     ] = None,
     policy: Changes = None,
     max_steps: Annotated[int | None, typer.Option(min=0, metavar="N", help="Stop after N steps.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=0, metavar="N", help="Stop after N tokens.")] = None,
+    max_total_tokens: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Stop after N tokens of all calls.")
+    ] = None,
+    prices: PricesFile = None,
     anew: Annotated[
         bool, typer.Option("--anew", help="Begin a new run in the session as it stands.")
     ] = False,
@@ -118,16 +134,19 @@ def run(
 ) -> None:
     """Run an agent until its task is done; run its session again to go on.
 
-    A session remembers task, environment, model or script, and policy: to go on, --session is enough. The key comes
+    A session remembers task, environment, who is asked and how, and policy: to go on, --session is enough. The key comes
     from OPENAI_API_KEY and is never kept. Without --session and MAGE_STORE, a run without a model is kept nowhere.
     Exit status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
     """
-    named = {"max_steps": max_steps, "max_tokens": max_tokens}
+    named = {"max_steps": max_steps, "max_total_tokens": max_total_tokens}
     changes = {**policy_changes(policy), **{key: value for key, value in named.items() if value is not None}}
-    options = Options(environment, model, judge_model, base_url, mode, script, is_offline)
+    sampling = sampling_of(temperature, seed, max_tokens, extra)
+    models = Models(model, judge, base_url, mode, prompts, sampling)
+    options = Options(environment, models, script, is_offline, is_by_hand)
     options.require_sound()
+    priced = read_prices(prices)
     text = _task_of(task, task_file)
-    kept = _where_kept(session, is_offline=options.asks_no_model, asks_model=model is not None)
+    kept = _where_kept(session, is_offline=options.asks_no_model, asks_model=models.asks_server)
     found = _found(kept, anew=anew)
     if text is None and not kept.is_there:
         text = shop.TASK if options.is_demo else _no_task(kept)
@@ -151,9 +170,10 @@ def run(
             agent, store, kept, text, asked, anew=anew, quiet=as_json, with_traceback=with_traceback
         )
         if not as_json:
-            _tell(outcome, store, kept, asked)
+            _tell(outcome, store, kept, asked, priced)
     if as_json:
-        print_json({**outcome_document(outcome), "session": None if kept.place is None else str(kept.place)})
+        where = None if kept.place is None else str(kept.place)
+        print_json({**outcome_document(outcome), **_cost(outcome, priced), "session": where})
     if isinstance(outcome, RunStopped) and outcome.reason == "interrupted":
         leave_interrupted()
     if not isinstance(outcome, RunFinished):
@@ -365,7 +385,8 @@ def _ran(
     with_traceback: bool,
 ) -> Outcome:
     try:
-        with view_for(store, kept.name, quiet=quiet) as view:
+        asks_user = asked.is_by_hand or asked.models.judge == BY_HAND
+        with view_for(store, kept.name, quiet=quiet, by_hand=asks_user) as view:
             outcome = agent.run(
                 store, kept.name, task=task, anew=anew, on_event=view, remember=asked.document
             )
@@ -373,8 +394,11 @@ def _ran(
         raise Refused(f"{kept}: {BESIDE}") from None
     except KeyboardInterrupt:
         return RunStopped("interrupted", "from the keyboard", _totals(store, kept.name))
-    except ScriptEnded as ended:
-        return RunStopped("script_ended", str(ended), _totals(store, kept.name))
+    except (ScriptEnded, InputEnded) as ended:
+        totals = _totals(store, kept.name)
+        return RunStopped(
+            "script_ended" if isinstance(ended, ScriptEnded) else "input_ended", str(ended), totals
+        )
     except EnvironmentRaised as raised:
         if with_traceback:
             sys.stderr.write(traceback_of(raised))
@@ -407,7 +431,14 @@ def _unfollowed(kept: Kept, error: BadRunLog | RunDiverged | MissingTokenizer) -
 # -- telling -------------------------------------------------------------------------------------------
 
 
-def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: RunSetup) -> None:
+def _cost(outcome: Outcome, prices: Mapping[str, Price]) -> dict[str, object]:
+    """Return what a run has cost, and the models without a price; nothing where there are no prices."""
+    return {"cost": attrs.asdict(Cost.of(outcome.totals.models, prices))} if prices else {}
+
+
+def _tell(
+    outcome: Outcome, store: JournalStore, kept: Kept, asked: RunSetup, prices: Mapping[str, Price]
+) -> None:
     try:
         with Session.open(store, kept.name, wait=False) as session:
             tree = session.tree
@@ -416,7 +447,7 @@ def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: RunSetup) ->
     say("\nThe tree, with what was left:", "italic")
     print_tree(tree)
     say(f"\n{told_outcome(outcome)}", "bold")
-    say(told_totals(outcome.totals))
+    say(told_totals(outcome.totals, prices))
     if kept.place is None:
         say("kept nowhere; --session work.db#NAME keeps a run")
         return
@@ -431,7 +462,7 @@ def _tell(outcome: Outcome, store: JournalStore, kept: Kept, asked: RunSetup) ->
 def _with(outcome: Outcome) -> str:
     """Return what to say beside the session, so that the run does not end so again."""
     match outcome:
-        case RunStopped("max_steps" | "max_tokens" as limit):
+        case RunStopped("max_steps" | "max_total_tokens" as limit):
             return f" --policy {limit}=none"
         case RunStopped("script_ended"):
             return ", when the script has more lines, or with another --script"

@@ -29,7 +29,7 @@ from mage.chat import (
     verdict_schema,
     written,
 )
-from mage.chat.replies import Reply, decide_by_calls, decide_by_json, decide_by_text, read_text, read_verdict
+from mage.chat.replies import Reply, decide_by_calls, decide_by_json, decide_by_text, read_text, verdict_on
 from mage.effects import (
     ChapterRequest,
     Decide,
@@ -45,7 +45,7 @@ from mage.effects import (
     Verdict,
 )
 from mage.effects.program import Program, drive, drive_awaited
-from mage.engine import Failed, UnknownName
+from mage.engine import UnknownName
 from mage.llm.completions import Call, NotEnforced
 from mage.llm.transport import Client, Line, Sampling, send, send_awaited
 from mage.render import DEFAULT_CAPS, Caps
@@ -321,12 +321,7 @@ class _Judge(Generic[Client]):
             return self._ask(fitting.request, wrong)
 
         def read(reply: Reply) -> Verdict:
-            verdict = read_verdict(reply)
-            # Of a fallback and a chapter only the text is judged (D12, D19), whatever a server lets through.
-            asks_steps = isinstance(request, JudgeRequest) and request.kind == "subgoal"
-            if isinstance(verdict, Failed) and not asks_steps:
-                return Failed(verdict.feedback, "summary")
-            return verdict
+            return verdict_on(request, reply)
 
         prompt = judge_prompt(request, self._prompts).hash
         return _insist(ask, read, fitting.shorten, model=self._line.model, prompt=prompt)

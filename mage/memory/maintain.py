@@ -122,7 +122,7 @@ async def _verdict_asked_for(run: Run, digest: Digest, *, wait: bool) -> Metered
         await run.spent_in_vain("judge", error)
         raise
     if answer is not None:
-        await run.spent("judge", answer.usage)
+        await run.spent("judge", answer)
     return answer
 
 

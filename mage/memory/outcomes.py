@@ -23,6 +23,7 @@ class Totals:
         summaries: compresses.
         revisions: revises.
         tokens: by kind of call, as the providers counted them; `Usage.estimated` says where they did not.
+        models: the same by the name of the model; of one that gave no answer that can be used, or no name, under `""`.
     """
 
     steps: int = 0
@@ -31,20 +32,20 @@ class Totals:
     tokens: Mapping[KindOfCall, Usage] = attrs.field(
         factory=lambda: dict.fromkeys(KINDS_OF_CALL, Usage(calls=0))
     )
+    models: Mapping[str, Usage] = attrs.field(factory=dict)
 
     @property
-    def all_tokens(self) -> int:
-        """Tokens of all calls."""
-        return sum(usage.total for usage in self.tokens.values())
+    def usage(self) -> Usage:
+        """What all calls took."""
+        return sum(self.tokens.values(), Usage(calls=0))
 
-    @property
-    def estimated(self) -> int:
-        """For how many of all calls the tokens were counted here."""
-        return sum(usage.estimated for usage in self.tokens.values())
-
-    def spent(self, kind: KindOfCall, usage: Usage) -> Totals:
+    def spent(self, kind: KindOfCall, usage: Usage, model: str = "") -> Totals:
         """Return the totals with one more call."""
-        return attrs.evolve(self, tokens={**self.tokens, kind: self.tokens[kind] + usage})
+        return attrs.evolve(
+            self,
+            tokens={**self.tokens, kind: self.tokens[kind] + usage},
+            models={**self.models, model: self.models.get(model, Usage(calls=0)) + usage},
+        )
 
 
 @final
@@ -71,10 +72,11 @@ StopReason: TypeAlias = Literal[
     "diverged",
     "unanswered",
     "script_ended",
+    "input_ended",
     "interrupted",
 ]
 """Why a run was stopped: a limit of the policy (the first five), a judge that gives no verdict, an environment that is
-not as it was, a what-if or a script that has no answer, Ctrl-C."""
+not as it was, a what-if, a script or a user who has no answer, Ctrl-C."""
 
 
 @final
@@ -139,5 +141,6 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
             assert_never(outcome)
     totals = outcome.totals
     tokens = {kind: usage.document for kind, usage in totals.tokens.items()}
+    models = {model: usage.document for model, usage in totals.models.items()}
     counts = {"steps": totals.steps, "summaries": totals.summaries, "revisions": totals.revisions}
-    return {**said, **counts, "tokens": tokens}
+    return {**said, **counts, "tokens": tokens, "models": models}

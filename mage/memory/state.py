@@ -21,7 +21,6 @@ from mage.effects import (
     Notice,
     NoticeKind,
     Observed,
-    Usage,
     Verdict,
 )
 from mage.effects.program import Program
@@ -324,11 +323,11 @@ class Run:
     def _count(self, command: Operation, *, changed: bool) -> None:
         totals = self.totals
         if isinstance(command, Grow):
-            self.totals = Totals(totals.steps + 1, totals.summaries, totals.revisions, totals.tokens)
+            self.totals = attrs.evolve(totals, steps=totals.steps + 1)
         elif isinstance(command, Compress):
-            self.totals = Totals(totals.steps, totals.summaries + 1, totals.revisions, totals.tokens)
+            self.totals = attrs.evolve(totals, summaries=totals.summaries + 1)
         elif isinstance(command, Revise) and changed:
-            self.totals = Totals(totals.steps, totals.summaries, totals.revisions + 1, totals.tokens)
+            self.totals = attrs.evolve(totals, revisions=totals.revisions + 1)
         if isinstance(command, Grow | Compress | Retext | Revise) and changed:
             self.idle = 0
 
@@ -345,12 +344,13 @@ class Run:
         except EffectError as error:
             await self.spent_in_vain(who, error)
             raise
-        await self.spent(who, answer.usage, shown)
+        await self.spent(who, answer, shown)
         return answer
 
-    async def spent(self, who: KindOfCall, usage: Usage, shown: int = 0) -> None:
-        """Count what an answer took."""
-        self.totals = self.totals.spent(who, usage)
+    async def spent(self, who: KindOfCall, answer: Metered[object], shown: int = 0) -> None:
+        """Count what an answer took, whatever it is."""
+        usage = answer.usage
+        self.totals = self.totals.spent(who, usage, answer.model)
         await Tell(Asked(who, usage.prompt, usage.completion, shown))
 
     async def spent_in_vain(self, who: KindOfCall, error: EffectError) -> None:
@@ -371,9 +371,10 @@ def reached(run: Run) -> RunStopped | None:
     policy, totals = run.policy, run.totals
     if policy.max_steps is not None and totals.steps >= policy.max_steps:
         return RunStopped("max_steps", f"steps taken: {totals.steps}", totals)
-    if policy.max_total_tokens is not None and totals.all_tokens >= policy.max_total_tokens:
-        ours = f", counted here for calls: {totals.estimated}" if totals.estimated else ""
-        return RunStopped("max_total_tokens", f"tokens taken: {totals.all_tokens}{ours}", totals)
+    if policy.max_total_tokens is not None and totals.usage.total >= policy.max_total_tokens:
+        taken = totals.usage
+        ours = f", counted here for calls: {taken.estimated}" if taken.estimated else ""
+        return RunStopped("max_total_tokens", f"tokens taken: {taken.total}{ours}", totals)
     if run.idle > policy.max_idle:  # this turn has been counted
         return RunStopped("idle", f"nothing was done in {run.idle - 1} turns", totals)
     return None

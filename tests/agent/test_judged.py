@@ -317,7 +317,7 @@ def test_the_verdict_keeps_who_gave_it_and_what_it_took() -> None:
     meta = dict(played.journal[2].meta)
     assert (meta["model"], meta["prompt"], meta["usage"]) == ("judge-1", "abc", Usage(5, 2).document)
     assert outcome.totals.tokens["judge"] == Usage(5, 2)
-    assert outcome.totals.all_tokens == 7
+    assert outcome.totals.usage.total == 7
 
 
 def test_a_judge_that_is_down_late_stops_compress_and_finish() -> None:

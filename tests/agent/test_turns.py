@@ -203,7 +203,7 @@ def test_it_stops_after_so_many_tokens() -> None:
     metered = Metered(acts("a"), Usage(60, 40))
     outcome = Played(metered, Metered(acts("b"), Usage(1)), policy=Policy(max_total_tokens=101)).run()
     assert isinstance(outcome, RunStopped)
-    assert (outcome.reason, outcome.totals.all_tokens) == ("max_total_tokens", 101)
+    assert (outcome.reason, outcome.totals.usage.total) == ("max_total_tokens", 101)
 
 
 def test_it_stops_where_nothing_is_done() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mage.cli.answerers import complete_environment
+from mage.cli.environments import complete_environment
 from mage.cli.sessions import complete_session, complete_store
 from mage.codec import encode_journal
 from mage.stores import open_store

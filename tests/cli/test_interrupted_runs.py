@@ -157,7 +157,7 @@ def test_a_judge_that_is_not_waited_for_does_not_hold_the_command_up() -> None:
         return calls(name, **named[name])
 
     with ScriptedServer(answering=answering) as server:
-        options = ["--environment", "shop", "--model", "m", "--judge-model", "j", "--base-url", server.url]
+        options = ["--environment", "shop", "--model", "m", "--judge", "j", "--base-url", server.url]
         with child("Find a desk.", *options, "--policy", "wait=false") as process:
             assert all(each.wait(60) for each in asked)
             process.send_signal(signal.SIGINT)

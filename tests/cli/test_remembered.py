@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from mage.agent import remembered
-from mage.cli.answerers import RunSetup
+from mage.cli.setup import Mode, Models, RunSetup
 from mage.stores import open_store
 from tests.cli.children import KEY, PLAYED, exported, in_one_line, place
 from tests.cli.runner import mage
@@ -39,7 +39,7 @@ def test_the_session_alone_goes_on_with_model_judge_server_mode_and_environment(
         return says(["Action[light one]", "Compress[One is lit.]", "Finish[Done.]"][asked.count("m") - 1])
 
     with ScriptedServer(answering=answering) as server:
-        options = ("--model", "m", "--judge-model", "j", "--base-url", server.url, "--mode", "text")
+        options = ("--model", "m", "--judge", "j", "--base-url", server.url, "--mode", "text")
         mage("run", "Light it.", "--environment", LAMPS, *options, "--session", RUN, "--max-steps", 2)
         first = len(asked)
         mage("run", "--session", RUN, "--policy", "max_steps=none")
@@ -48,7 +48,7 @@ def test_the_session_alone_goes_on_with_model_judge_server_mode_and_environment(
     assert kept() == {
         "environment": LAMPS,
         "model": "m",
-        "judge_model": "j",
+        "judge": "j",
         "base_url": server.url,
         "mode": "text",
     }
@@ -126,7 +126,7 @@ def test_a_changed_run_that_is_kept_remembers_its_script() -> None:
     assert mage("rerun", other).status == 0
 
 
-@pytest.mark.parametrize("options", [("--judge-model", "j"), ("--base-url", "http://h"), ("--mode", "text")])
+@pytest.mark.parametrize("options", [("--judge", "j"), ("--base-url", "http://h"), ("--mode", "text")])
 def test_an_option_of_a_model_where_none_is_asked_is_a_usage_error(options: tuple[str, str]) -> None:
     """A run that remembers a script has no use for it: status 2, and it says what would."""
     mage("run", "--offline", "--session", RUN, "--max-steps", 1)
@@ -157,7 +157,9 @@ def test_what_others_have_kept_is_not_taken_for_ours(document: dict[str, object]
     "asked",
     [
         RunSetup("shop"),
-        RunSetup("a:B", "m", "j", "http://h/v1"),
+        RunSetup("a:B", Models("m", "j", "http://h/v1")),
+        RunSetup("a:B", Models("m", mode=Mode.TEXT, prompts="/p", sampling={"seed": 3, "extra": {"a": [1]}})),
+        RunSetup("a:B", Models(judge="-"), is_by_hand=True),
         RunSetup("a:B:c", script="/tmp/s.jsonl", used={"model": 3}),
     ],
 )

@@ -11,9 +11,9 @@ import pytest
 from mage import Session
 from mage.agent import Agent, Outcome, Policy
 from mage.agent.reruns import policy_of
-from mage.cli.answerers import RunSetup
 from mage.cli.output import Refused
 from mage.cli.run import Kept, _ran
+from mage.cli.setup import RunSetup
 from mage.demo import shop
 from mage.stores import Conflict, Head, MemoryStore, open_store
 from tests.cli.children import KEY, PLAYED, exported, in_one_line, place
@@ -37,7 +37,8 @@ def test_an_offline_run_tells_the_demos_story() -> None:
     assert [line for line in lines if line.startswith("  ✗ the judge: The desk is oak and oak avoids chrome")]
     assert [line for line in lines if line.startswith("  ↶ revise to [Step 3], 3 steps left, lesson: ")]
     assert "finished: The study is furnished." in lines
-    assert "12 steps, 4 summaries, 1 revision; model 17 calls, 0 tokens; judge 4 calls, 0 tokens" in lines
+    counts = "12 steps, 4 summaries, 1 revision; model 17 calls, 0 tokens; judge 4 calls, 0 tokens"
+    assert f"{counts}; in all 21 calls, 0 tokens" in lines
     assert list(Path.cwd().iterdir()) == []
 
 
@@ -48,7 +49,7 @@ def test_json_is_one_object_with_the_outcome() -> None:
     counts = (told["outcome"], told["reason"], told["steps"], told["summaries"], told["revisions"])
     assert counts == ("finished", "finished", 12, 4, 1)
     assert set(told) == {
-        *("outcome", "reason", "answer", "steps", "summaries", "revisions", "tokens", "session")
+        *("outcome", "reason", "answer", "steps", "summaries", "revisions", "tokens", "models", "session")
     }
     assert set(told["tokens"]) == KINDS
     assert all(set(usage) == {"prompt", "completion", "cached", "calls"} for usage in told["tokens"].values())
@@ -130,7 +131,7 @@ def test_judge_and_summarizer_are_models_too() -> None:
         )[asked.count("m") - 1]
 
     with ScriptedServer(answering=answering) as server:
-        options = ("--environment", "shop", "--model", "m", "--judge-model", "j", "--base-url", server.url)
+        options = ("--environment", "shop", "--model", "m", "--judge", "j", "--base-url", server.url)
         ran = mage("run", "Find a desk.", *options, "--json")
     told = json.loads(ran.out)
     assert asked == ["m", "m", "j", "m"]

@@ -115,8 +115,8 @@ def test_a_run_stops_at_its_limit_whatever_is_reported(usage: dict[str, Any] | N
     assert isinstance(ended, RunStopped)
     assert ended.reason == "max_total_tokens"
     assert "counted here" in ended.detail
-    assert ended.totals.all_tokens >= 5_000
-    assert ended.totals.estimated == len(server.requests) < 20
+    assert ended.totals.usage.total >= 5_000
+    assert ended.totals.usage.estimated == len(server.requests) < 20
 
 
 @pytest.mark.parametrize("field", ["prompt", "completion", "cached", "calls", "estimated"])

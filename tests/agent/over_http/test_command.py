@@ -28,7 +28,7 @@ def dial() -> Dial:
 
 def test_a_run_goes_on_when_its_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """It fails with status 1 and why; run again it finishes, as a run that never failed, with all tokens counted."""
-    judge, one = ("--judge-model", "judge"), Provider(Fault("model", Status(401), first=2))
+    judge, one = ("--judge", "judge"), Provider(Fault("model", Status(401), first=2))
     with ScriptedServer(answering=one) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         failed = mage(*RUN, *judge, TASK, "--session", BROKEN)

@@ -1,0 +1,338 @@
+"""What a run is set up with: as the options of a command say it, and as the run remembers it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Final, TypeAlias, cast, final
+from urllib.parse import urlsplit, urlunsplit
+
+import attrs
+import typer
+
+from mage.cli.environments import SHOP, require_shop
+from mage.cli.output import Refused
+from mage.memory.outcomes import KindOfCall
+
+BY_HAND: Final = "-"
+"""What `--judge` names where you judge."""
+_HIDDEN: Final = "***"
+
+
+class Mode(StrEnum):
+    """How a model says what it does."""
+
+    TOOLS = "tools"
+    TEXT = "text"
+    SCHEMA = "schema"
+
+
+# -- the options of run and rerun ----------------------------------------------------------------------
+
+ModelName: TypeAlias = Annotated[
+    str | None, typer.Option("--model", metavar="M", help="Decides, and writes summaries.")
+]
+JudgeName: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="M", help="Judges summaries, - for you; else the model itself."),
+]
+BaseUrl: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--base-url", metavar="URL", help="The server; else OPENAI_BASE_URL, else OpenAI's."),
+]
+ReplyMode: TypeAlias = Annotated[
+    Mode | None, typer.Option("--mode", help="How the model says what it does; else by tools.")
+]
+PromptsFolder: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--prompts",
+        metavar="DIR",
+        help="A folder with prompts of yours, NAME.txt for each; see mage prompts.",
+    ),
+]
+Temperature: TypeAlias = Annotated[
+    float | None, typer.Option("--temperature", min=0, metavar="T", help="Of every call; else the server's.")
+]
+Seed: TypeAlias = Annotated[
+    int | None, typer.Option("--seed", metavar="N", help="Of every call, for servers that repeat a reply.")
+]
+MaxTokens: TypeAlias = Annotated[
+    int | None, typer.Option("--max-tokens", min=1, metavar="N", help="The most tokens of one reply.")
+]
+Extra: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--extra",
+        metavar="JSON",
+        help='Further parameters of every call, such as {"max_completion_tokens": 4000}.',
+    ),
+]
+ScriptFile: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--script",
+        metavar="FILE",
+        help='In place of a model, a reply a line: {"act": "look"}, {"act": {"TOOL": {"ARGUMENT": 1}}},'
+        ' {"compress": "TEXT"}, {"revise": STEP, "lesson": "TEXT"}, {"look": STEP}, {"finish": "ANSWER"}; of the'
+        ' judge {"judge": "passed"} or {"judge": "failed", "feedback": "TEXT"}; of the summarizer {"summary": "TEXT"}.',
+    ),
+]
+IsOffline: TypeAlias = Annotated[
+    bool, typer.Option("--offline", help="Without a model: --script plays, or the demo's story in its shop.")
+]
+IsByHand: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--by-hand", help="You are the model: each prompt is shown here, and your reply is read from here."
+    ),
+]
+
+
+def sampling_of(
+    temperature: float | None, seed: int | None, max_tokens: int | None, extra: str | None
+) -> dict[str, object]:
+    """Return how models are asked, as `mage.llm.Sampling` has it: what was given.
+
+    Raises:
+        typer.BadParameter: `extra` is no JSON object.
+    """
+    named = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+    given: dict[str, object] = {name: value for name, value in named.items() if value is not None}
+    if extra is None:
+        return given
+    try:
+        further: object = json.loads(extra)
+    except (ValueError, RecursionError):
+        further = None
+    if not isinstance(further, dict):
+        raise typer.BadParameter(
+            'it is no JSON object, such as {"max_completion_tokens": 4000}', param_hint="--extra"
+        )
+    return {**given, "extra": further}
+
+
+# -- models ----------------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Models:
+    """Which models are asked, and how; None, or empty, for what is not said.
+
+    Attributes:
+        model: decides, and writes summaries.
+        judge: judges, if it is another; `BY_HAND` for the user.
+        base_url: the server's address.
+        mode: how the model says what it does.
+        prompts: the path of a folder with prompts in place of ours.
+        sampling: see `mage.llm.Sampling`.
+    """
+
+    model: str | None = None
+    judge: str | None = None
+    base_url: str | None = None
+    mode: Mode | None = None
+    prompts: str | None = None
+    sampling: Mapping[str, object] = attrs.field(factory=dict)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What is said, by the name of its option."""
+        named = ("--model", "--judge", "--base-url", "--mode", "--prompts")
+        given = (self.model, self.judge, self.base_url, self.mode, self.prompts)
+        said = {option: value for option, value in zip(named, given, strict=True) if value is not None}
+        return said | {f"--{name.replace('_', '-')}": str(value) for name, value in self.sampling.items()}
+
+    @property
+    def asks_server(self) -> bool:
+        """Whether a server is asked, by what is said."""
+        return self.model is not None or self.judge not in (None, BY_HAND)
+
+    def over(self, before: Models) -> Models:
+        """Return what is said here, and for the rest what was said before."""
+        said = {field.name: getattr(self, field.name) for field in attrs.fields(Models)}
+        given = {name: value for name, value in said.items() if value is not None}
+        return attrs.evolve(before, **{**given, "sampling": {**before.sampling, **self.sampling}})
+
+    @property
+    def kept(self) -> Models:
+        """The same, as it can be read from another folder."""
+        return self if self.prompts is None else attrs.evolve(self, prompts=os.path.abspath(self.prompts))
+
+    @property
+    def shown_url(self) -> str | None:
+        """The address as it may be shown and kept: what stands before its host may be a key."""
+        if self.base_url is None:
+            return None
+        parts = urlsplit(self.base_url)
+        userinfo, mark, host = parts.netloc.rpartition("@")
+        return urlunsplit(parts._replace(netloc=f"{_HIDDEN}@{host}")) if userinfo or mark else self.base_url
+
+    @property
+    def document(self) -> dict[str, object]:
+        """What a run remembers: no key, and an address without name and password."""
+        said = {**attrs.asdict(self), "base_url": self.shown_url, "mode": self.mode and self.mode.value}
+        return {name: value for name, value in said.items() if value}
+
+    @classmethod
+    def of(cls, said: Mapping[str, object]) -> Models | None:
+        """Return what a run remembers; None where it cannot be."""
+        sampling, mode = said.get("sampling", {}), said.get("mode")
+        texts = {name: text for name, text in said.items() if name not in ("sampling", "mode")}
+        if not isinstance(sampling, dict) or not all(isinstance(text, str) for text in texts.values()):
+            return None
+        if mode is not None and mode not in [*Mode]:
+            return None
+        known = cast("dict[str, Any]", texts)  # Any: texts, as was looked
+        return cls(**known, mode=None if mode is None else Mode(str(mode)), sampling=sampling)
+
+
+_OF_MODELS: Final = frozenset(field.name for field in attrs.fields(Models))
+
+
+# -- a run -----------------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class RunSetup:
+    """Where a run acts, and what answers in it: a model, the user, a script, or with neither the demo's story.
+
+    Attributes:
+        models: which are asked, and how.
+        is_by_hand: whether the user decides.
+        script: the path of the file that is played.
+        used: how many answers of each kind the run has that the script did not give.
+    """
+
+    environment: str
+    models: Models = Models()
+    is_by_hand: bool = False
+    script: str | None = None
+    used: Mapping[str, int] = attrs.field(factory=dict)
+
+    def without(self, answers: Mapping[KindOfCall, int]) -> RunSetup:
+        """Return the same, with a script that gave none of so many answers."""
+        used: dict[str, int] = {who: n for who, n in answers.items() if n and self.script is not None}
+        return attrs.evolve(self, used=used)
+
+    @property
+    def document(self) -> dict[str, object]:
+        """What a run remembers; see `Models.document`."""
+        said = {"by_hand": self.is_by_hand, "script": self.script, "used": self.used}
+        own = {name: value for name, value in said.items() if value}
+        return {"environment": self.environment, **self.models.document, **own}
+
+    @property
+    def not_kept(self) -> list[str]:
+        """The options that must be given again, as they may be shown: an address with a name or a password."""
+        shown = self.models.shown_url
+        return [] if shown is None or shown == self.models.base_url else ["--base-url", shown]
+
+    @classmethod
+    def of(cls, document: Mapping[str, object] | None) -> RunSetup | None:
+        """Return what a run remembers; None where this command has not run it."""
+        said = dict(document or {})
+        models = Models.of({name: said.pop(name) for name in _OF_MODELS & said.keys()})
+        environment, used = said.pop("environment", None), said.pop("used", {})
+        is_by_hand, script = said.pop("by_hand", False), said.pop("script", None)
+        if said or models is None or not isinstance(environment, str) or not isinstance(is_by_hand, bool):
+            return None
+        if not isinstance(used, dict) or any(type(count) is not int for count in used.values()):
+            return None
+        return cls(environment, models, is_by_hand, script, used) if isinstance(script, str | None) else None
+
+
+@final
+@attrs.frozen
+class Options:
+    """What the options of a command say; None, empty or False for what was not given."""
+
+    environment: str | None
+    models: Models
+    script: str | None
+    is_offline: bool
+    is_by_hand: bool
+
+    def require_sound(self) -> None:
+        """Refuse options that are empty, or contradict each other, as a usage error."""
+        others = {"--environment": self.environment, "--script": self.script}
+        for option, value in {**self.models.options, **others}.items():
+            if value is not None and not value.strip():
+                raise typer.BadParameter("it is empty", param_hint=option)
+        for option in self.models.options:
+            if self.asks_no_model:
+                raise typer.BadParameter("an offline run asks no model", param_hint=option)
+            if self.is_by_hand and option in ("--model", "--mode"):
+                raise typer.BadParameter("you decide, by hand, and in words", param_hint=option)
+        if self.is_by_hand and self.asks_no_model:
+            raise typer.BadParameter("either you decide, or what is written already", param_hint="--by-hand")
+
+    @property
+    def asks_no_model(self) -> bool:
+        """Whether the options say that no model is asked, and nobody else."""
+        return self.is_offline or self.script is not None
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether the options ask for the demo's story."""
+        return self.is_offline and self.script is None
+
+    def asked(self, before: RunSetup | None, *, is_new: bool) -> RunSetup:
+        """Return what answers, and where: as the options say, and where they do not, as the run remembers it.
+
+        Args:
+            before: what the run remembers.
+            is_new: whether the run has not begun.
+
+        Raises:
+            typer.BadParameter: neither says it.
+            Refused: what the run remembers is not enough.
+        """
+        place = self.environment or (None if before is None else before.environment)
+        if place is None and is_new and self.is_demo:
+            place = SHOP
+        if place is None:
+            raise typer.BadParameter(
+                f"where is the agent to act? --environment {SHOP} is one place, MODULE:FACTORY names one of yours",
+                param_hint="--environment",
+            )
+        if self.asks_no_model:
+            return self._asked_offline(place, before)
+        had = Models() if before is None else before.models
+        if self.is_by_hand or (self.models.model is None and before is not None and before.is_by_hand):
+            kept = had if before is not None and before.is_by_hand else Models()
+            return RunSetup(place, self._asked_of(kept), is_by_hand=True)
+        if self.models.model is not None or had.model is not None:
+            return RunSetup(place, self._asked_of(had if before and not before.is_by_hand else Models()))
+        for option in self.models.options:
+            raise typer.BadParameter("no model is asked: --model names one", param_hint=option)
+        if before is None:
+            raise typer.BadParameter(
+                "which model? --by-hand, --script FILE and --offline need none", param_hint="--model"
+            )
+        return self._asked_offline(place, before)
+
+    def _asked_offline(self, place: str, before: RunSetup | None) -> RunSetup:
+        remembered = None if before is None else before.script
+        script = remembered if self.script is None else os.path.abspath(self.script)
+        if script is None:
+            require_shop(place)
+        used = before.used if before is not None and script == remembered else {}
+        return RunSetup(place, script=script, used=used)
+
+    def _asked_of(self, had: Models) -> Models:
+        models = self.models.over(had)
+        if (
+            models.base_url is not None
+            and models.base_url == had.base_url
+            and f"{_HIDDEN}@" in models.base_url
+        ):
+            raise Refused(
+                f"--base-url: this run asks {models.base_url}, and what stands before the @ is never kept: give it"
+                " again"
+            )
+        return models.kept
