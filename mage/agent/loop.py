@@ -269,7 +269,7 @@ async def _relieved(run: Run, decision: Decision) -> tuple[Outcome | None, bool]
         return None, True
     head = run.state.tree.step_head
     try:
-        ended = await relieve(run)
+        ended = await relieve(run, decision.thought)
     except Overtaken:
         await _hold_back(run, decision, 0)
         raise

@@ -480,6 +480,8 @@ def _done(request: SummaryRequest) -> Iterator[Block]:
         yield _earlier(part)
     for step in request.steps:
         yield from step_of(step.action, step.observation)
+    if request.thought:
+        yield Block("Thought last: ", request.thought)
 
 
 def _earlier(part: Earlier) -> Block:

@@ -309,11 +309,14 @@ came of them: what was done and decided, what was found, and what later parts of
 )
 SUMMARIZE_FALLBACK: Final = Prompt(
     "summarize-fallback",
-    3,  # sees what was finished before, which a text repeated; keeps notes, which are to last until the subgoal is over
+    # 3: sees what was finished before, which a text repeated; keeps notes, which are to last until the subgoal is over
+    # 4: sees what the agent thought last: a plan that stood in no step was made anew after each account
+    4,
     f"""\
 You write what an agent will read instead of the steps below, which grew too long to be shown. Its subgoal is not \
 over: say what was done, what was found, what was tried in vain, and where the work stands, so that it can go on.
 Keep what it wrote down with note, word for word where it still counts.
+Thought last: what it was about to do, and why. Keep the plan; it proves nothing.
 Where earlier parts of the same subgoal are given, go on from them and do not repeat them.
 {_FAITHFUL}""",
 )

@@ -456,6 +456,7 @@ class SummaryRequest:
             a first one.
         feedback: what is wrong with `rejected`.
         before: the lines of C above: what was finished before, which the text need not repeat.
+        thought: what the agent thought last, where the subgoal goes on: its plan; empty where it said nothing.
     """
 
     task: str
@@ -467,6 +468,7 @@ class SummaryRequest:
     rejected: str | None = None
     feedback: str = ""
     before: tuple[Line, ...] = ()
+    thought: str = ""
 
 
 @final

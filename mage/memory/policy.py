@@ -31,6 +31,8 @@ class Policy:
             shortened before it is sent; a memory stops where that does not help. None where it is unknown.
         fold_at: tokens that C may take. Where it takes more, its oldest lines are folded into chapters, whose texts
             the summarizer writes and the judge passes (D19); without either it grows. None for never.
+        keep_raw: how many of the newest steps that a fallback covers are still shown word for word, beside its text:
+            those of the newest fallback only, as many as take a quarter of the mark together.
         summary_limit: tokens that a summarizer is asked to stay within.
         cool_down: steps after a fallback that failed, before it is tried again.
         judge_finish: whether steps that are open when the model gives its answer are compressed as the last subgoal,
@@ -64,6 +66,7 @@ class Policy:
     high_water: int | None = 8_000
     window: int | None = None
     fold_at: int | None = 4_000
+    keep_raw: int = 0
     summary_limit: int = 400
     cool_down: int = 10
     judge_finish: bool = True

@@ -53,8 +53,11 @@ from mage.memory.outcomes import KindOfCall, RunStopped, Totals
 from mage.memory.policy import Policy
 from mage.memory.requests import Counts, Operate, Seen, Tell
 from mage.render import Meter
+from mage.render.blocks import step_of
 
 Answer = TypeVar("Answer")
+_SHARE: Final = 4
+"""The newest steps of an interim account are shown beside it as long as they take less than this part of the mark."""
 ENDS: Final = "The whole task ends here. Answer: "
 """How the text of a task's last subgoal begins, so that its judge knows what is claimed."""
 
@@ -236,7 +239,28 @@ class Run:
         while longest > SMALL and self.outgrows(fitting):
             longest = max(SMALL, longest // 2)
             fitting = self._cut_at(shown, longest)
-        return fitting
+        beside = self._with_newest(fitting)
+        return fitting if self.outgrows(beside) else beside
+
+    def _with_newest(self, shown: ExecutionState) -> ExecutionState:
+        """Return S in which the newest steps of an interim account stand beside its text, as many as are kept."""
+        head, room = (
+            self.state.tree.head_summary,
+            (self.policy.high_water or self.policy.window or 0) // _SHARE,
+        )
+        if not self.policy.keep_raw or not shown.compressed or head.kind != "fallback":
+            return shown
+        kept = list[str]()
+        for label in reversed(head.covers[-self.policy.keep_raw :]):
+            step = self.state.tree.step(label)
+            room -= self.meter.step(*step.content)
+            if room < 0:
+                break
+            kept.insert(0, "".join([block.text for block in step_of(*step.content)]))
+        if not kept:
+            return shown
+        told = f"{head.text}\nIts newest steps, word for word:\n{''.join(kept).rstrip()}"
+        return attrs.evolve(shown, compressed=(*shown.compressed[:-1], attrs.evolve(head, text=told)))
 
     def outgrows(self, shown: ExecutionState) -> bool:
         """Tell whether S and all that goes with it take more than the model's window; what is told once is left out."""

@@ -106,6 +106,7 @@ def policy_by(rng: Random) -> Policy:
         maintain=rng.random() < 0.9,
         revise=rng.random() < 0.9,
         compress=rng.random() < 0.9,
+        keep_raw=rng.choice((0, 0, 1, 3)),
     )
 
 

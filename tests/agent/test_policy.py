@@ -21,6 +21,7 @@ policies = st.builds(
     Policy,
     wait=st.booleans(),
     high_water=st.none() | st.integers(0, 9_999),
+    keep_raw=st.integers(0, 9),
     cool_down=st.integers(0, 20),
     on_fail=st.sampled_from(["revise", "accept", "stop"]),
     judge_down=st.sampled_from(["accept", "stop", "leave"]),

@@ -11,10 +11,19 @@ from hypothesis import strategies as st
 
 from mage import Failed, Passed
 from mage.agent import Asked, Policy, RunFailed, RunFinished
-from mage.chat import MODES, action_text, decide_messages, sent_as, system_prompt, written
+from mage.chat import (
+    MODES,
+    action_text,
+    decide_messages,
+    sent_as,
+    summary_messages,
+    system_prompt,
+    written,
+)
 from mage.effects import Decide, Decision, EffectError, Finish, LookInto, Metered, Mode, Tool, Usage
 from mage.engine import Accept, ApplyVerdict, Compress, Grow, Retext, StepId, grow, start, view
 from mage.render import Meter
+from mage.render.blocks import step_of
 from mage.testing import ScriptedEnvironment
 from mage.tokens import EstimateCounter
 from tests.agent.playing import DONE, Played, acts, compress, finish, revise
@@ -67,6 +76,59 @@ def test_each_step_is_shown_raw_before_it_is_summarized_unasked(data: st.DataObj
         assert {step.id for step in request.steps} <= set(shown)
     for step in shown.values():
         assert EstimateCounter().count(step.observation) <= mark
+
+
+def test_the_summarizer_of_an_account_is_told_what_the_model_thought_last() -> None:
+    """The thought of the reply behind which the account is made, or of its last step; nothing else has the plan."""
+    thinking = attrs.evolve(acts("c"), thought="Then I open the box.")
+    played = played_long(acts("a"), acts("b"), thinking, DONE, texts=["did a and b"], verdicts=[Passed()])
+    played.run()
+    assert [asked.thought for asked in played.summarized] == ["Then I open the box."]
+    last = attrs.evolve(acts("b"), thought="The box is next.")
+    played = played_long(acts("a"), last, acts("c"), DONE, texts=["did a and b"], verdicts=[Passed()])
+    played.run()
+    assert [asked.thought for asked in played.summarized] == ["The box is next."]
+    (_, user) = summary_messages(played.summarized[0])
+    assert "\nThought last: The box is next.\n" in user.text
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_the_newest_steps_of_an_account_stay_raw(data: st.DataObject) -> None:
+    """`keep_raw`: word for word beside the newest account, the newest first to be kept, within a quarter of the mark."""
+    mark = data.draw(st.integers(60, 400), "mark")
+    kept = data.draw(st.integers(0, 3), "keep_raw")
+    lengths = data.draw(st.lists(st.integers(0, 60), min_size=12, max_size=12), "words of each observation")
+    seen = [f"o{number} {'word ' * length}" for number, length in enumerate(lengths)]
+    played = Played(
+        *[acts(f"a{number}") for number in range(12)], DONE, environment=ScriptedEnvironment(*seen),
+        texts=["did it"] * 12, verdicts=[Passed()] * 12, policy=Policy(high_water=mark, keep_raw=kept),
+    )  # fmt: skip
+    played.run()
+    meter = Meter(EstimateCounter())
+    for request in played.decisions.asked:
+        *before, newest = [line.text for line in request.shown.compressed] or [""]
+        assert all(text == "did it" for text in before)
+        words = newest.count("\nAction: ")
+        assert words <= kept
+        count = int(request.shown.boundary)
+        held = [step_text(f"a{number}", seen[number]) for number in range(count - words, count)]
+        assert newest == (
+            f"did it\nIts newest steps, word for word:\n{''.join(held).rstrip()}"
+            if words
+            else "did it" * bool(newest)
+        )
+        size = sum(meter.step(f"a{number}", seen[number]) for number in range(count - words, count))
+        assert size <= mark // 4
+        if newest and words < min(kept, count):
+            assert size + meter.step(
+                f"a{count - words - 1}", seen[count - words - 1]
+            ) > mark // 4 or words == len(played.summarized[-1].steps)
+
+
+def step_text(action: str, observation: str) -> str:
+    """Return a step as it is shown."""
+    return "".join([block.text for block in step_of(action, observation)])
 
 
 def test_an_observation_that_cannot_fit_is_shown_cut_and_can_be_looked_into() -> None:

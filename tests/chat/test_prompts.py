@@ -61,7 +61,7 @@ HASHES: Final = {
     "judge-fallback": (5, "95cfa314a9f3"),
     "judge-chapter": (1, "9d05906dcd4f"),
     "summarize-subgoal": (2, "418244cb2803"),
-    "summarize-fallback": (3, "d67784884a60"),
+    "summarize-fallback": (4, "04b58188627c"),
     "summarize-again": (2, "9292ff373a10"),
     "chapter": (1, "f6b31e750b28"),
 }
