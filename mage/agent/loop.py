@@ -427,7 +427,7 @@ async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | N
         case Revise(boundary, lesson):
             return await revise_as_asked(run, boundary, lesson)
         case LookInto():
-            await look_as_asked(run, then)
+            await look_as_asked(run, then, str(meta.get(THOUGHT, "")))
             return None
         case Finish(answer):
             return await _finish(run, answer, meta)

@@ -34,7 +34,7 @@ The fixed words are in `mage.chat.words`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from mage.chat.grounding import unfounded
@@ -253,7 +253,9 @@ def _looked(request: Decide, mode: Mode | None) -> Iterator[ChatMessage]:
     if looked is None:
         return
     if mode is not None:
-        yield _AS_LOOK[mode](looked.asked)
+        yield _AS_LOOK[mode](looked.asked, looked.thought)
+    elif looked.thought:
+        yield _user([thought_of(looked.thought)])
     if mode == "tools":
         yield ToolResult(_look_id(looked.asked), looked.text)
     else:
@@ -269,20 +271,20 @@ def _look_arguments(asked: LookInto) -> dict[str, JsonValue]:
     return {"label": int(asked.label), "boundary": boundary, "words": asked.words or None, "page": asked.page}
 
 
-def _look_as_call(asked: LookInto) -> Assistant:
-    return Assistant(call=ToolCall(_look_id(asked), LOOK.name, canonical(_look_arguments(asked))))
+def _look_as_call(asked: LookInto, thought: str) -> Assistant:
+    return Assistant(thought, ToolCall(_look_id(asked), LOOK.name, canonical(_look_arguments(asked))))
 
 
-def _look_as_text(asked: LookInto) -> Assistant:
+def _look_as_text(asked: LookInto, thought: str) -> Assistant:
     line = f"{asked.label}" if asked.boundary is None else f"{asked.label}..{asked.boundary}"
-    return Assistant(f"Look[{line}; {' '.join(asked.words.split())}; {asked.page}]")
+    return _move_as_text(f"Look[{line}; {' '.join(asked.words.split())}; {asked.page}]", thought)
 
 
-def _look_as_json(asked: LookInto) -> Assistant:
-    return Assistant(canonical({"move": {"name": LOOK.name, "arguments": _look_arguments(asked)}}))
+def _look_as_json(asked: LookInto, thought: str) -> Assistant:
+    return _move_as_json(LOOK.name, _look_arguments(asked), thought)
 
 
-_AS_LOOK: Final[dict[Mode, Callable[[LookInto], Assistant]]] = {
+_AS_LOOK: Final[dict[Mode, Callable[[LookInto, str], Assistant]]] = {
     "tools": _look_as_call,
     "text": _look_as_text,
     "json": _look_as_json,
@@ -355,17 +357,23 @@ def _as_text(step: Step, thought: str, beside: str, names: frozenset[str]) -> tu
     del beside, names
     noted = note_in(step.action, step.observation)
     move = f"Action[{step.action}]" if noted is None else f"Note[{noted}]"
-    return Assistant(f"{thought}\n{move}" if thought else move), _user([observation_of(step.observation)])
+    return _move_as_text(move, thought), _user([observation_of(step.observation)])
+
+
+def _move_as_text(move: str, thought: str) -> Assistant:
+    return Assistant(f"{thought}\n{move}" if thought else move)
 
 
 def _as_json(step: Step, thought: str, beside: str, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
     """Return a step as the JSON mode writes it: the thought, where one is shown, before the move."""
     del beside
-    name, arguments = _call_of(step, names)
+    return _move_as_json(*_call_of(step, names), thought), _user([observation_of(step.observation)])
+
+
+def _move_as_json(name: str, arguments: Mapping[str, JsonValue], thought: str) -> Assistant:
     move = canonical({"move": {"name": name, "arguments": arguments}})
     thinking = canonical({"thought": thought}).removesuffix("}") + "," if thought else ""
-    said = f"{thinking}{move.removeprefix('{')}" if thought else move
-    return Assistant(said), _user([observation_of(step.observation)])
+    return Assistant(f"{thinking}{move.removeprefix('{')}" if thought else move)
 
 
 _IN_MODE: Final[dict[Mode, _AsDone]] = {"tools": _as_call, "text": _as_text, "json": _as_json}

@@ -245,10 +245,12 @@ class Looked:
     Attributes:
         asked: the look.
         text: words of ours at the left margin, content of the tree indented, as `mage.render` writes it.
+        thought: what the model thought beside the look; empty for nothing.
     """
 
     asked: LookInto
     text: str
+    thought: str = ""
 
 
 @final

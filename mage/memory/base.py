@@ -210,8 +210,12 @@ class MemoryBase(Generic[S]):
 
         return turn
 
+    @property
+    def _own_names(self) -> list[str]:
+        return [own.name for own in self._own]
+
     def _taking(self, reply: AssistantReply, results: Results | None) -> Take:
-        given = None if results is None else results_of(reply, results, [own.name for own in self._own])
+        given = None if results is None else results_of(reply, results, self._own_names)
         take = Take(reply, given, self._tally, self._told, self._own)
         if self._begun is not None and self._begun.reply == reply:
             take = attrs.evolve(take, recorded=self._begun.recorded, came=self._begun.came)

@@ -434,7 +434,7 @@ async def _done(run: Run, tool: Tool, call: ToolCall, meta: Meta) -> None:
         await run.notice("unusable", f"Your {call.name} could not be read, and nothing was done:", str(wrong))
         return
     if tool is LOOK:
-        await look_as_asked(run, looking(given))
+        await look_as_asked(run, looking(given), str(meta.get(THOUGHT, "")))
         return
     if tool is COMPRESS:
         ended = await compress(run, str(given["text"]), meta)
@@ -557,13 +557,21 @@ def observed_in(result: object, effect: ActionEffect | None = None) -> Observed:
     return Observed(result, effect=effect)
 
 
-def given_of(results: Results | None, perform: object) -> Results | None:
-    """Return the results of a reply, None where its calls are to be performed.
+def given_of(
+    reply: AssistantReply, results: Results | None, perform: object, own: Container[str]
+) -> Results | None:
+    """Return the results of a reply, None where its calls are to be performed; `own` are names of our tools.
 
     Raises:
-        ValueError: both are given.
+        ValueError: both are given, or neither where the reply calls a tool of the host.
     """
     if perform is None:
+        theirs = [call.name for call in reply.calls if call.name not in own]
+        if results is None and theirs:
+            raise ValueError(
+                f"the reply calls {theirs[0]}: give perform=, a function that carries a call out, or results=, what came"
+                " back; results={} where you carry none out"
+            )
         return {} if results is None else results
     if results is not None:
         raise ValueError("give results, or perform, and not both: results are of calls that were carried out")

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import attrs
 from returns.result import Success
 
+from mage.chat.lengths import cut
 from mage.effects import Looked, LookInto
 from mage.engine import Inside, State, Step, inside
 from mage.engine.tree import trace
+from mage.memory.journal import LONGEST_THOUGHT
 from mage.memory.state import Run
 from mage.render.blocks import Block, inside_of, named_line_of, step_of
 from mage.tokens import TokenCounter
@@ -120,10 +123,14 @@ def _pages(blocks: Sequence[Block], counter: TokenCounter, limit: int) -> list[s
     return pages
 
 
-async def look_as_asked(run: Run, asked: LookInto) -> None:
-    """Look as the model asks; it is shown what was found, or told why nothing was, with its next prompt."""
+async def look_as_asked(run: Run, asked: LookInto, thought: str) -> None:
+    """Look as the model asks; it is shown what was found, or told why nothing was, with its next prompt.
+
+    What it thought beside the look stands there too, as no step shows it.
+    """
     found = look_into(run.state, asked, run.meter.counter)
     if isinstance(found, Looked):
-        run.looked = found
+        kept = "" if run.policy.thoughts == "none" else cut(thought.strip(), LONGEST_THOUGHT)
+        run.looked = attrs.evolve(found, thought=kept)
     else:
         await run.notice("refused", f"You cannot look there: {found}")

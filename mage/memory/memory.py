@@ -234,13 +234,14 @@ class Memory(MemoryBase[Session]):
 
         Raises:
             NoReply: `reply` is none.
-            ValueError: a result belongs to no call, or `results` and `perform` are both given.
+            ValueError: a result belongs to no call; `results` and `perform` are both given, or neither where the reply
+                calls a tool of yours.
             Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`; and what `perform` raises.
         """
         read = read_reply(reply)
         with self._alone():
             self._perform = perform
-            given = given_of(results, perform)
+            given = given_of(read, results, perform, self._own_names)
             return self._taken(self._drive(self._taking(read, given)))
 
     def follow(self, transcript: Transcript) -> None:
@@ -532,7 +533,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         read = read_reply(reply)
         async with self._alone():
             self._perform = perform
-            given = given_of(results, perform)
+            given = given_of(read, results, perform, self._own_names)
             return self._taken(await self._drive(self._taking(read, given)))
 
     async def follow(self, transcript: Transcript) -> None:

@@ -7,7 +7,16 @@ import pytest
 
 from mage import Passed
 from mage.agent import Policy, RunFinished, RunStopped
-from mage.chat import MODES, Mode, ToolResult, User, decide_messages, system_prompt
+from mage.chat import (
+    MODES,
+    Assistant,
+    Mode,
+    ToolResult,
+    User,
+    decide_messages,
+    state_messages,
+    system_prompt,
+)
 from mage.effects import Decide, Decision, LookInto
 from mage.engine import start, view
 from tests.agent.playing import DONE, Played, acts, compress, look
@@ -56,6 +65,29 @@ def test_what_was_looked_into_stands_as_the_result_of_the_look(mode: Mode) -> No
     texts = [each.text for each in chat if isinstance(each, ToolResult | User)]
     assert any(text.startswith("Looked into [Step 0..1]") for text in texts)
     assert isinstance(chat[-2 if mode == "tools" else -1], ToolResult if mode == "tools" else User)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_was_thought_beside_a_look_stands_before_it(mode: Mode) -> None:
+    """Once, as it is in no step: in each mode, for a host as a text, and not where the policy shows no thoughts."""
+    thinking = attrs.evolve(look(0), thought="Was it red?")
+    for policy in (Policy(), Policy(thoughts="none")):
+        run = Played(
+            acts("a"), compress("did a"), thinking, acts("b"), DONE, verdicts=[Passed()], policy=policy
+        )
+        run.run()
+        for asked, shown in zip(run.decisions.asked[3:], (policy.thoughts == "open", False), strict=True):
+            chat = decide_messages(asked, system=system_prompt(mode), mode=mode)
+            said = [message.text for message in chat if isinstance(message, Assistant)]
+            assert any("Was it red?" in text for text in said) == shown
+            assert (
+                any(
+                    "Thought: Was it red?\n" in each.text
+                    for each in state_messages(asked)
+                    if isinstance(each, User)
+                )
+                == shown
+            )
 
 
 def test_an_odd_look_is_shown_as_it_was_asked_for() -> None:

@@ -432,9 +432,22 @@ def test_a_call_of_a_rarer_kind_is_a_call(said: dict[str, object], action: str) 
     in_chat = {"role": "assistant", "content": "Now.", "tool_calls": [said]}
     whole = in_chat if "custom" in said else {"object": "response", "output": [said]}
     with memory() as kept:
-        assert not kept.take(whole).finished
+        assert not kept.take(whole, {}).finished
         kept.take(whole, {"x": "1"})
         assert journal(kept) == [Start(TASK), Grow(action, "1")]
+
+
+def test_a_reply_with_calls_and_no_word_of_what_came_of_them_is_refused() -> None:
+    """Neither `perform` nor `results` is a slip of the host's: it is told which, and the reply can be given again."""
+    said = {"role": "assistant", "content": "Now.", "tool_calls": [CALL]}
+    with memory() as kept:
+        with pytest.raises(ValueError, match=r"the reply calls buy: give perform=.* or results="):
+            kept.take(said)
+        kept.take(said, {"x": "1"})
+        assert [type(command) for command in journal(kept)] == [Start, Grow]
+
+
+CALL = {"id": "x", "type": "function", "function": {"name": "buy", "arguments": "{}"}}
 
 
 def test_the_one_call_of_older_servers_is_a_call() -> None:
