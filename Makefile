@@ -9,7 +9,7 @@ FIRST := "not slow and not formal and not postgres and not worlds"
 COVERED := tests/engine tests/codec tests/session tests/effects tests/chat/test_tools.py tests/chat/test_schemas.py tests/testing/test_scripted.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full postgres slow worlds coverage bench bench-stores long-run package clean
+.PHONY: demo test check explore specs specs-full postgres slow oldest worlds coverage bench bench-stores long-run package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -54,6 +54,15 @@ slow: .venv/dev             ## The tests that are too slow for a first run.
 
 postgres: .venv/dev         ## Stores and sessions on a private PostgreSQL, and through PgBouncer; needs both from apt.
 	$(BIN)/python -m pytest -n $(WORKERS) -m "postgres and not slow"
+
+.venv/oldest/made: .venv/dev
+	$(PYTHON) -m venv --clear .venv/oldest
+	$(BIN)/python -m tests.oldest pyproject.toml > .venv/oldest/constraints
+	.venv/oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv/oldest/constraints --editable '.[all,langchain,openai-agents,pydantic-ai]' anthropic langchain-openai 'pydantic-ai-slim[openai]' pytest pytest-xdist
+	@touch $@
+
+oldest: .venv/oldest/made   ## What stands on other people's packages, at the oldest versions that are admitted.
+	.venv/oldest/bin/python -m pytest -n $(WORKERS) -m $(FIRST) -W default::DeprecationWarning tests/integrations tests/memory/test_clients.py tests/llm/test_clients.py tests/cli/test_run.py
 
 .venv/worlds: .venv/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --group worlds
