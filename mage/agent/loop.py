@@ -269,7 +269,7 @@ async def _relieved(run: Run, decision: Decision) -> tuple[Outcome | None, bool]
         return None, True
     head = run.state.tree.step_head
     try:
-        ended = await relieve(run, decision.thought)
+        ended = await relieve(run)
     except Overtaken:
         await _hold_back(run, decision, 0)
         raise
@@ -379,7 +379,8 @@ async def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Outcom
     step = run.state.tree.step_head
     if run.state.tree.next_step == newest:
         await run.notice(
-            "merged", f"You are back at step {step}, on a way that was left before: see the hints."
+            "merged",
+            f"This action was done here before, and led to step {step}, which was left: see the hints.",
         )
     owe(run, step, observed.instructions)
     await tell_if_over(run, observed)

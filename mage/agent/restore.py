@@ -550,9 +550,12 @@ def capabilities_of(environment: object) -> Capabilities:
         raise BadEnvironment(f"{name} is no environment: it lacks `{'` and `'.join(lacking)}`")
     said = getattr(environment, "capabilities", None)
     if not isinstance(said, Capabilities):
+        apart = [each for each in ("tools", "manual") if hasattr(environment, each)]
         raise BadEnvironment(
             f"{name} does not say what it can do (mage.effects.Capabilities): give it `capabilities = Capabilities()`, or"
             ' `Capabilities("replay")` if after `reset` the same actions do the same'
+            + f"; its {' and '.join(apart)} belong in there, too"
+            * bool(apart)
         )
     offered(said.tools)
     return said

@@ -15,15 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from mage.chat.lengths import cut
 from mage.effects import Decide
 from mage.engine import StepId
 from mage.render.blocks import Block
 
 _REPEATED: Final = 400
-"""Characters of the current instruction that are repeated; all of it stands further up."""
+"""Characters of the current instruction that are repeated of a long one, its two ends; all of it stands further up."""
 _NUDGES: Final = {
     "instruction": "Compress first: a new instruction has come while steps are open.",
-    "room": "The room is nearly used: compress if a subgoal is finished, else an interim account replaces the steps.",
+    "room": "The room is nearly used: compress if a subgoal is finished, such as when what you looked for is found; else "
+    "an interim account replaces the steps.",
 }
 
 
@@ -52,10 +54,10 @@ def _open(request: Decide) -> Block:
 
 
 def _repeated(instruction: str) -> Block:
-    more = len(instruction) - _REPEATED
-    return Block(
-        "Now: ", instruction if more <= 0 else f"{instruction[:_REPEATED]} [... {more} more, see above]"
-    )
+    is_short = (
+        len(instruction) <= _REPEATED + _REPEATED // 4
+    )  # what is gained is more than the words that say so
+    return Block("Now: ", instruction if is_short else cut(instruction, _REPEATED))
 
 
 def _where_to(request: Decide) -> Block:

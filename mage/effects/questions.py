@@ -458,7 +458,8 @@ class SummaryRequest:
             a first one.
         feedback: what is wrong with `rejected`.
         before: the lines of C above: what was finished before, which the text need not repeat.
-        thought: what the agent thought last, where the subgoal goes on: its plan; empty where it said nothing.
+        thought: of what the agent thought before these steps the newest, where the subgoal goes on: its plan; empty
+            where it said nothing.
     """
 
     task: str

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from mage.chat import named_of
-from mage.chat.lengths import cut, cut_to, too_long
+from mage.chat.lengths import cut_to, too_long
 from mage.effects import Decide, EffectError, SummaryRequest
 from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
 from mage.engine.tree import trace
 from mage.memory.due import current, nudge
-from mage.memory.journal import LONGEST_THOUGHT
 from mage.memory.maintain import accounts_of, limit_of, maintain, parts_of, settle, text_within
 from mage.memory.outcomes import Outcome
 from mage.memory.state import Run
@@ -102,15 +101,11 @@ def question(run: Run, shown: ExecutionState) -> Decide:
     )
 
 
-async def relieve(run: Run, thought: str = "") -> Outcome | None:
+async def relieve(run: Run) -> Outcome | None:
     """Summarize the open segment as a fallback, and have it judged.
 
     A summary that is still pending is settled first. An answer that cannot be used leaves the state as it was,
     is reported, and is not asked for again before some steps have passed.
-
-    Args:
-        run: the run.
-        thought: what the model thought in its last reply, where no step shows it yet.
 
     Returns:
         How the run ends, None where it goes on.
@@ -121,7 +116,7 @@ async def relieve(run: Run, thought: str = "") -> Outcome | None:
     shown = view(run.state)
     if not shown.raw:  # settling has gone back
         return None
-    text = await _text(run, shown, thought)
+    text = await _text(run, shown)
     result = None if text is None else (await run.operate(Compress(text, "fallback")))
     if isinstance(result, Unverified):
         return await maintain(run)
@@ -132,11 +127,12 @@ async def relieve(run: Run, thought: str = "") -> Outcome | None:
     return None
 
 
-async def _text(run: Run, shown: ExecutionState, thought: str) -> str | None:
+async def _text(run: Run, shown: ExecutionState) -> str | None:
     limit = limit_of(run, run.opened(run.shown()))
     before, interim = parts_of(shown.compressed)
     earlier = accounts_of(interim)
-    last = cut(thought.strip(), LONGEST_THOUGHT) or run.thoughts.get(run.state.tree.step_head, "")
+    thoughts = [run.thoughts[step.id] for step in shown.raw if step.id in run.thoughts]
+    last = thoughts[-1] if thoughts else ""
     request = SummaryRequest(
         *(shown.task, shown.instructions, "fallback", earlier, shown.raw, limit), before=before, thought=last
     )

@@ -268,9 +268,7 @@ class Take:
         fresh = await self._done_of(run, new) if self.reply.is_cut else new
         steps = [(place, call) for place, call in fresh if not self._is_own(call)]
         head = run.state.tree.step_head
-        stopped, failure = (
-            (None, None) if not steps else await relieved(run, self._coming(run, steps), self._said)
-        )
+        stopped, failure = (None, None) if not steps else await relieved(run, self._coming(run, steps))
         if self.results is None:  # nothing is performed yet
             require_relieved(stopped, failure)
             if run.state.tree.step_head != head:  # decided for where the agent was
@@ -389,14 +387,10 @@ class Take:
             if not is_known and place not in self.recorded:
                 yield place, call
 
-    @property
-    def _said(self) -> str:
-        """What the model said or thought beside its calls."""
-        return self.reply.text or self.reply.thought
-
     def _meta(self, call: ToolCall) -> Meta:
         first = self.tally.reply != self.reply.digest
-        found = {THOUGHT: self._said, PARTS: dict(self.reply.parts)} if first else {}
+        said = self.reply.text or self.reply.thought
+        found = {THOUGHT: said, PARTS: dict(self.reply.parts)} if first else {}
         kept = {name: value for name, value in {**found, BESIDE: call.beside}.items() if value}
         return {**kept, REPLY: self.reply.digest, CALL: call.id}
 
@@ -449,10 +443,8 @@ def forget_told(run: Run, notices: int) -> None:
     run.looked = None
 
 
-async def relieved(run: Run, coming: int, said: str = "") -> tuple[Outcome | None, Exception | None]:
+async def relieved(run: Run, coming: int) -> tuple[Outcome | None, Exception | None]:
     """Summarize the open segment where it is too long for the steps that come now, and the model has seen all of it.
-
-    `said` is what the model said beside the calls of these steps.
 
     Returns:
         How the policy stops the agent, and what judge or summarizer raised: both are for after the steps, whose
@@ -461,7 +453,7 @@ async def relieved(run: Run, coming: int, said: str = "") -> tuple[Outcome | Non
     if not isinstance(run.state, Active | Unverified) or not is_due(run, run.shown(), coming):
         return None, None
     try:
-        return await relieve(run, said), None
+        return await relieve(run), None
     except Overtaken:
         raise
     except Exception as error:  # whatever the host's judge raises: it is passed on, behind the steps
@@ -501,7 +493,7 @@ async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:
             await run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")
         if run.state.tree.next_step == before:
             step = run.state.tree.step_head
-            told = f"You are back at step {step}, on a way that was left before: see the hints."
+            told = f"This action was done here before, and led to step {step}, which was left: see the hints."
             await run.notice("merged", told)
         return
     raise Overtaken

@@ -7,6 +7,7 @@ look shows what is left out, once; it changes nothing, records nothing, and cost
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Final
 
 import attrs
@@ -14,7 +15,7 @@ from returns.result import Success
 
 from mage.chat.lengths import cut
 from mage.effects import Looked, LookInto
-from mage.engine import Inside, State, Step, inside
+from mage.engine import Inside, State, Step, StepId, inside, view
 from mage.engine.tree import trace
 from mage.memory.journal import LONGEST_THOUGHT
 from mage.memory.state import Run
@@ -29,26 +30,29 @@ def look_into(state: State, asked: LookInto, counter: TokenCounter, *, page: int
     """Return a page of what a line stands for, or in words why there is none.
 
     A summary stands for its steps, a chapter for the lines it replaced; the label at which the open part begins for its
-    steps. With words only what holds all of them is
-    shown, whatever their case: of a chapter every line and step under it.
+    steps. Behind these stand the steps that were undone from there, where the hints say that there are any: they show
+    of each way its beginning alone. With words only what holds all of them is shown, whatever their case: of a chapter
+    every line and step under it.
 
-    Cost: O(steps and lines under the line, times a few).
+    Cost: O(steps and lines under the line, and undone ones, times a few).
     """
     words = asked.words.casefold().split()
-    opened = _open_part(state, asked)
-    if opened:
-        named, what = f"[Step {asked.label}]", "the open steps"
-        blocks = list(_steps([step for step in opened if _holds(words, step.action, step.observation)]))
-    else:
+    opened, undone = _open_part(state, asked), _undone(state, asked)
+    named, what, blocks = f"[Step {asked.label}]", "the open steps", list(_holding_steps(opened, words))
+    if not opened:
         found = inside(state, asked.label, asked.boundary)
-        if not isinstance(found, Success):
+        if isinstance(found, Success):
+            line = found.unwrap().line
+            named = f"[Step {line.label}..{line.boundary}]"
+            what = "the parts" if found.unwrap().lines else "the steps"
+            blocks = list(_holding(state, found.unwrap(), words) if words else inside_of(found.unwrap()))
+        elif undone:
+            what = "what was undone from there"
+        else:
             return str(found.failure())
-        line = found.unwrap().line
-        named, what = (
-            f"[Step {line.label}..{line.boundary}]",
-            "the parts" if found.unwrap().lines else "the steps",
-        )
-        blocks = list(_holding(state, found.unwrap(), words) if words else inside_of(found.unwrap()))
+    left = list(_holding_steps(undone, words))
+    if left:
+        blocks += [Block("Undone:"), *left]
     if not blocks:
         return f"Nothing in {named} holds these words"
     pages = _pages([piece for block in blocks for piece in _pieces(block, counter, page)], counter, page)
@@ -67,9 +71,31 @@ def _open_part(state: State, asked: LookInto) -> tuple[Step, ...]:
     return tuple(trace(tree, tree.boundary, tree.step_head))
 
 
+def _undone(state: State, asked: LookInto) -> list[Step]:
+    """Return the steps that were taken from a label of H or from where the open part begins, and left; in order of ids."""
+    tree, hints = state.tree, view(state).hints
+    if asked.boundary is not None or asked.label not in {
+        tree.boundary,
+        *[each.label for each in hints.subgoals],
+    }:
+        return []
+    kept = [step.id for step in trace(tree, StepId(asked.label), tree.step_head)[:1]]
+    waiting = [step for step in tree.step_children(StepId(asked.label)) if step not in kept]
+    left = list[Step]()
+    while waiting:
+        left.append(tree.step(waiting.pop()))
+        waiting += tree.step_children(left[-1].id)
+    return sorted(left, key=attrgetter("id"))
+
+
+def _holding_steps(steps: Sequence[Step], words: Sequence[str]) -> Iterator[Block]:
+    """Yield those steps that hold all words."""
+    return _steps([step for step in steps if _holds(words, step.action, step.observation)])
+
+
 def _holding(state: State, found: Inside, words: Sequence[str]) -> Iterator[Block]:
     """Yield the lines and steps under a line that hold all words, in execution order; a line before what it stands for."""
-    yield from _steps([step for step in found.steps if _holds(words, step.action, step.observation)])
+    yield from _holding_steps(found.steps, words)
     waiting = list(reversed(found.lines))
     while waiting:
         line = waiting.pop()

@@ -79,17 +79,18 @@ def test_each_step_is_shown_raw_before_it_is_summarized_unasked(data: st.DataObj
 
 
 def test_the_summarizer_of_an_account_is_told_what_the_model_thought_last() -> None:
-    """The thought of the reply behind which the account is made, or of its last step; nothing else has the plan."""
-    thinking = attrs.evolve(acts("c"), thought="Then I open the box.")
-    played = played_long(acts("a"), acts("b"), thinking, DONE, texts=["did a and b"], verdicts=[Passed()])
+    """Before the steps that are replaced: no step has the plan. What it thinks now stays beside the step that follows."""
+    planning, thinking = (
+        attrs.evolve(acts(name), thought=thought)
+        for name, thought in (("a", "First the box."), ("c", "Open it."))
+    )
+    played = played_long(planning, acts("b"), thinking, DONE, texts=["did a and b"], verdicts=[Passed()])
     played.run()
-    assert [asked.thought for asked in played.summarized] == ["Then I open the box."]
-    last = attrs.evolve(acts("b"), thought="The box is next.")
-    played = played_long(acts("a"), last, acts("c"), DONE, texts=["did a and b"], verdicts=[Passed()])
-    played.run()
-    assert [asked.thought for asked in played.summarized] == ["The box is next."]
-    (_, user) = summary_messages(played.summarized[0])
-    assert "\nThought last: The box is next.\n" in user.text
+    (asked,) = played.summarized
+    assert asked.thought == "First the box."
+    (_, user) = summary_messages(asked)
+    assert "\nThought last: First the box.\n" in user.text
+    assert [*played.decisions.asked[-1].thoughts.values()] == ["Open it."]
 
 
 @given(st.data())

@@ -60,8 +60,10 @@ def test_what_does_not_apply_is_not_said(mode: Mode) -> None:
 def test_room_that_is_nearly_used_is_said() -> None:
     """What happens otherwise is said with it."""
     request = _asked(Grow("a", "1"), room=5, nudge="room")
-    said = "The room is nearly used: compress if a subgoal is finished, else an interim account replaces the steps."
-    assert said in _last(request, "tools")
+    (told,) = [
+        line for line in _last(request, "tools") if line.startswith("The room is nearly used: compress if")
+    ]
+    assert told.endswith("else an interim account replaces the steps.")
 
 
 def test_room_is_never_less_than_nothing() -> None:
@@ -70,6 +72,8 @@ def test_room_is_never_less_than_nothing() -> None:
 
 
 def test_a_long_instruction_is_repeated_in_part() -> None:
-    """The whole of it stands further up; what is left out is said."""
-    (line, _) = _last(_asked(Grow("a", "1"), current="x" * 1_000), "tools")[1:]
-    assert line == f"Now: {'x' * 400} [... 600 more, see above]"
+    """Both ends of it: the whole stands further up. One that is longer by less than what says so is repeated whole."""
+    (line, _) = _last(_asked(Grow("a", "1"), current=f"{'x' * 500}{'y' * 500}"), "tools")[1:]
+    assert line == f"Now: {'x' * 200} [... 600 characters left out ...] {'y' * 200}"
+    (line, _) = _last(_asked(Grow("a", "1"), current="x" * 450), "tools")[1:]
+    assert line == f"Now: {'x' * 450}"

@@ -52,16 +52,16 @@ from tests.llm.requests import DECIDE
 from tests.render.states import execution_states, hostile_texts, visited, walks
 
 HASHES: Final = {
-    "system": (7, "312fecee0ff8"),
-    "memory": (7, "876758854ecb"),
+    "system": (8, "00e9bb61bff9"),
+    "memory": (8, "503aca60fb66"),
     "as-tools": (1, "e3eb8bf5d28f"),
     "as-text": (3, "e76813e42da4"),
     "as-json": (1, "9ac351ea5719"),
-    "judge-subgoal": (6, "dab2db9ff176"),
-    "judge-fallback": (5, "95cfa314a9f3"),
+    "judge-subgoal": (7, "44f2a6fbbb92"),
+    "judge-fallback": (6, "6afe3162a1cf"),
     "judge-chapter": (1, "9d05906dcd4f"),
     "summarize-subgoal": (2, "418244cb2803"),
-    "summarize-fallback": (4, "04b58188627c"),
+    "summarize-fallback": (4, "4f3998f8e4f2"),
     "summarize-again": (2, "9292ff373a10"),
     "chapter": (1, "f6b31e750b28"),
 }

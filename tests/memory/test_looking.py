@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 import mage
 from mage.chat import Form, Steps
 from mage.effects import BadTool, Looked, LookInto
-from mage.engine import Active, State, accept, compress, fold, fold_request, grow, start
+from mage.engine import (
+    Active,
+    Failed,
+    State,
+    accept,
+    apply_verdict,
+    compress,
+    fold,
+    fold_request,
+    grow,
+    revise,
+    start,
+)
 from mage.memory.looking import look_into
 from mage.tokens import EstimateCounter
 from tests.memory.replies import reply
@@ -46,6 +58,30 @@ def text_of(state: State, asked: LookInto, page: int = 1_500) -> str:
     found = look_into(state, asked, COUNTER, page=page)
     assert isinstance(found, Looked), found
     return found.text
+
+
+def test_what_was_undone_can_be_looked_into_where_the_hints_name_it() -> None:
+    """All its steps, of which the hints show the first alone: of a subgoal that failed, and of open steps that were left."""
+    state = finished(start("t"), ("go", "there"), text="went")
+    wrong = compress(grow(grow(state, "find", "two lamps"), "price", "$30"), "found").unwrap()
+    failed = apply_verdict(wrong, Failed("No lamp."), wrong.digest).unwrap()
+    back = revise(failed, 1, "Look left.").unwrap().state
+    told = "Action: find\nObservation: two lamps\nAction: price\nObservation: $30\n"
+    assert (
+        text_of(back, LookInto(1))
+        == f"Looked into [Step 1]: what was undone from there, page 1 of 1\nUndone:\n{told}"
+    )
+    assert isinstance(back, Active)
+    onward = grow(back, "left", "a wall")
+    assert text_of(onward, LookInto(1)).endswith(f"Action: left\nObservation: a wall\nUndone:\n{told}")
+    assert text_of(onward, LookInto(1, words="30")).splitlines()[1:] == [
+        "Undone:",
+        "Action: price",
+        "Observation: $30",
+    ]
+    again = revise(grow(onward, "left", "again"), 1, "").unwrap().state
+    assert "Observation: again" in text_of(again, LookInto(1))
+    assert look_into(again, LookInto(1, 3), COUNTER) != look_into(again, LookInto(1), COUNTER)
 
 
 def test_a_chapter_gives_its_lines_and_these_their_steps() -> None:
