@@ -27,7 +27,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast, final
 
 import attrs
-from attrs.validators import deep_iterable, instance_of, optional
+from attrs.validators import deep_iterable, instance_of
 
 from mage.engine import Step, StepId
 from mage.engine.errors import MageError
@@ -104,6 +104,14 @@ Foresight: TypeAlias = Callable[[str], ActionEffect | None]
 """Returns the effect that an action would have; None if it is unknown. A call changes nothing."""
 
 
+def _require_effect(_observed: object, _field: attrs.Attribute[Any], effect: object) -> None:
+    if effect is not None and not isinstance(effect, ACTION_EFFECTS):
+        known = ", ".join([kind.__name__ for kind in ACTION_EFFECTS])
+        raise TypeError(
+            f"effect is an object of mage.effects ({known}), such as Irreversible(), not {effect!r}"
+        )
+
+
 def lasts(effect: ActionEffect | None) -> bool:
     """Return whether an action was declared to last, so that the agent must never repeat it by itself."""
     return isinstance(effect, Compensable | Irreversible)
@@ -131,7 +139,7 @@ class Observed:
     instructions: tuple[str, ...] = attrs.field(
         default=(), validator=deep_iterable(instance_of(str), instance_of(tuple))
     )
-    effect: ActionEffect | None = attrs.field(default=None, validator=optional(instance_of(ACTION_EFFECTS)))
+    effect: ActionEffect | None = attrs.field(default=None, validator=_require_effect)
     # Any: JSON, which the journal of a run holds
     parts: dict[str, Any] = attrs.field(
         factory=dict, validator=instance_of(dict), repr=lambda parts: f"<{len(parts)} parts>", hash=False

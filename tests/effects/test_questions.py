@@ -1,8 +1,12 @@
-"""Decisions, as scripts and hosts make them."""
+"""Decisions and what came back, as scripts and hosts make them."""
 
 from __future__ import annotations
 
-from mage.effects import Action, Decision, Finish, LookInto
+from typing import Any
+
+import pytest
+
+from mage.effects import Action, Decision, Finish, Irreversible, LookInto, Observed
 from mage.engine import Compress, Revise, StepId
 
 
@@ -14,3 +18,12 @@ def test_a_decision_of_each_kind_is_made_in_a_word() -> None:
     assert Decision.revise(3, "l", thought="hm") == Decision((), Revise(3, "l"), "hm")
     assert Decision.look(3, thought="hm") == Decision((), LookInto(StepId(3)), "hm")
     assert Decision.finish("f", thought="hm") == Decision((), Finish("f"), "hm")
+
+
+@pytest.mark.parametrize("effect", ["irreversible", Irreversible, 3])
+def test_an_effect_that_is_none_is_refused_by_what_it_can_be(effect: Any) -> None:
+    """A word or a class in place of an object: one line says which there are, and how one looks."""
+    with pytest.raises(
+        TypeError, match=r"effect is an object of mage\.effects \(NoEffect, .*such as Irreversible\(\)"
+    ):
+        Observed("Sent.", effect=effect)
