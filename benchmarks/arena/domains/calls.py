@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final, final
 
 import attrs
+import jsonschema
 
-from mage.chat import BadAction, action_text, misfit, parse_action
+from mage.chat import BadAction, action_text, parse_action
 from mage.effects import Tool
 
 TEXT: Final = {"type": "string"}
-NUMBER: Final = {"type": "number"}
 WHOLE: Final = {"type": "integer"}
 OPTIONAL_NUMBER: Final = {"type": ["number", "null"]}
 OPTIONAL_TEXT: Final = {"type": ["string", "null"]}
+_FAR: Final = 10**9
+"""No number of a world is as large: what is larger is taken for it, so that none can overflow."""
+_LONGEST: Final = 200
+"""Characters of a reason that an agent is told."""
 
 
 @final
@@ -38,7 +43,11 @@ class Call:
     def number(self, name: str) -> float | None:
         """Return an argument that is a number, or None for null."""
         given = self.arguments[name]
-        return float(given) if isinstance(given, int | float) else None
+        return max(-_FAR, min(_FAR, given)) if isinstance(given, int | float) else None
+
+    def whole(self, name: str) -> int:
+        """Return an argument that is a whole number."""
+        return int(self.number(name) or 0)
 
 
 def call_of(action: str, tools: Sequence[Tool]) -> Call | str:
@@ -51,8 +60,14 @@ def call_of(action: str, tools: Sequence[Tool]) -> Call | str:
     tool = next((tool for tool in tools if tool.name == name), None)
     if tool is None:
         return f"There is no tool of that name. Tools: {names}."
-    problem = misfit(arguments, tool.parameters, tool.name)
-    return f"Not done: {problem}" if problem else Call(name, arguments)
+    wrong = next(_validator(tool).iter_errors(arguments), None)
+    return f"Not done: {wrong.message[:_LONGEST]}" if wrong else Call(name, arguments)
+
+
+@lru_cache(maxsize=64)
+def _validator(tool: Tool) -> jsonschema.Draft202012Validator:
+    """Return what checks a tool's arguments; `mage.chat.misfit` checks the schema, too, which takes most of the time."""
+    return jsonschema.Draft202012Validator(tool.parameters)
 
 
 def action(tool: str, **arguments: str | int | float | None) -> str:
