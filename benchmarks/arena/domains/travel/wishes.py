@@ -7,6 +7,7 @@ respect is told apart by the next, at last by its name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Literal, TypeAlias, final
 
 import attrs
@@ -59,9 +60,10 @@ class Wish:
         return not self.tag or self.tag in option.tags
 
     def _order(self, option: Option) -> tuple[float, float, str]:
+        price = option.price or inf  # 0 is a price that nobody knows
         if self.pick == "cheapest":
-            return (option.price, -option.rating, option.name)
-        return (-option.rating, option.price, option.name)
+            return (price, -option.rating, option.name)
+        return (-option.rating, price, option.name)
 
     def text(self, names: Sequence[str]) -> str:
         """Return the wish in words."""
@@ -94,7 +96,7 @@ def _holds(relation: Relation, option: Option, other: Option) -> bool:
         case "dearer":
             return option.price > other.price
         case "cheaper":
-            return option.price < other.price
+            return 0 < option.price < other.price  # 0 is a price that nobody knows
         case "better":
             return option.rating > other.rating
 

@@ -1,0 +1,133 @@
+"""The commands `run` and `report` of the arena's domains, to be added to any parser.
+
+    run      runs tasks into a file of rows, and goes on where it was interrupted
+    report   says what a file of rows comes to
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.arena.domains.memories import MEMORIES
+from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
+from benchmarks.arena.domains.reporting import report, table
+from benchmarks.arena.domains.results import BadResults, Row, read_results
+from benchmarks.arena.domains.scoring import mean
+from benchmarks.arena.domains.series import run_series
+from benchmarks.arena.domains.settings import AGENTS, Settings
+from benchmarks.arena.domains.travel.rows import BadRow
+from mage.chat import MODES
+
+INTERRUPTED: Final = 130
+_REFUSED: Final = (BadResults, BadRow, MissingPackage, OSError)
+
+
+# Any: argparse keeps the type of its own parsers to itself
+def add_commands(commands: Any) -> None:
+    """Add both commands to the subparsers of a parser; `chosen.command(chosen)` runs the one that was chosen."""
+    running = commands.add_parser("run", help="run tasks of a domain into a file of rows")
+    running.add_argument("--domain", required=True, choices=[*NAMES, *GROUPS], help="formal is math and physics")
+    running.add_argument("--memory", default="mage", choices=list(MEMORIES), help="what the agent is shown")
+    running.add_argument("--agent", default="plan", choices=AGENTS, help="a plan that solves the task, or a model")
+    running.add_argument("--model", default="", help="decides and writes summaries")
+    running.add_argument("--judge", default="", help="the model that judges, if it is another")
+    running.add_argument("--base-url", help="the server; else OPENAI_BASE_URL, else OpenAI's")
+    running.add_argument("--mode", default="tools", choices=MODES, help="how the model replies")
+    running.add_argument("--temperature", type=float, default=0.0, help="of every call")
+    running.add_argument("--tasks", type=_count, default=10, help="how many, from number 0 on")
+    running.add_argument("--seed", type=int, default=0, help="of the tasks")
+    running.add_argument("--size", default="full", choices=SIZES, help="full is about the paper's")
+    running.add_argument("--data", type=Path, help="travel: TravelPlanner's train_ref_info.jsonl")
+    running.add_argument("--workers", type=_count, default=1, help="processes")
+    running.add_argument("--sessions", type=Path, help="keep each run here, and go on inside an interrupted one")
+    running.add_argument("--retry", action="store_true", help="run again what has failed")
+    running.add_argument("--out", type=Path, required=True, help="the file of rows, JSON Lines")
+    running.set_defaults(command=run)
+    reporting = commands.add_parser("report", help="say what a file of rows comes to")
+    reporting.add_argument("results", type=Path, help="a file of rows")
+    reporting.add_argument("--json", action="store_true", dest="as_json", help="one object with `rows`")
+    reporting.set_defaults(command=say)
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise ValueError  # argparse says what was wrong
+    return count
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run what was asked for, and return the exit status."""
+    if chosen.agent == "model" and not chosen.model:
+        return _refuse("--agent model needs --model NAME")
+    try:
+        if chosen.sessions is not None:
+            chosen.sessions.mkdir(parents=True, exist_ok=True)
+        for name in domains_of(chosen.domain):
+            domain(name, chosen.size, chosen.data)  # what is missing is said before anything is run
+        for name in domains_of(chosen.domain):
+            rows = run_series(
+                _settings(chosen, name),
+                chosen.tasks,
+                chosen.out,
+                workers=chosen.workers,
+                again=chosen.retry,
+                progress=_tell,
+            )
+            print(f"{name}: SR {_sr(rows):.3f} over {len(rows)} tasks, in {chosen.out}", file=sys.stderr)
+    except _REFUSED as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        print(f"\ninterrupted: the same command goes on, with what {chosen.out} has", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def _settings(chosen: argparse.Namespace, name: str) -> Settings:
+    return Settings(
+        domain=name,
+        memory=chosen.memory,
+        agent=chosen.agent,
+        seed=chosen.seed,
+        size=chosen.size,
+        model=chosen.model,
+        judge=chosen.judge,
+        mode=chosen.mode,
+        temperature=chosen.temperature,
+        data=chosen.data,
+        base_url=chosen.base_url,
+        sessions=chosen.sessions,
+    )
+
+
+def _tell(row: Row, done: int, count: int) -> None:
+    what = row.get("task") or f"task {row.get('number')}"
+    told = f"{row.get('outcome')}, SR {row.get('sr'):.0f}, PS {row.get('ps'):.2f}"
+    said = f": {row.get('detail')}" if row.get("outcome") == "failed" else ""
+    print(f"[{done}/{count}] {what}: {told}{said}", file=sys.stderr, flush=True)
+
+
+def _sr(rows: list[Row]) -> float:
+    return mean(float(str(row.get("sr", 0))) for row in rows)
+
+
+def say(chosen: argparse.Namespace) -> int:
+    """Say what a file of rows comes to, and return the exit status."""
+    try:
+        rows = read_results(chosen.results)
+    except BadResults as error:
+        return _refuse(str(error))
+    if not rows:
+        return _refuse(f"{chosen.results} has no rows")
+    found = report(rows)
+    print(json.dumps({"rows": found}, indent=2, sort_keys=True) if chosen.as_json else table(found))
+    return 0
+
+
+def _refuse(why: str) -> int:
+    print(f"Error: {why}", file=sys.stderr)
+    return 2

@@ -1,0 +1,114 @@
+"""A file of rows, one JSON object a line: appended to while a series runs, in order when it is over.
+
+A row is known by its settings and its number. Rows of other settings stay where they are, so one file may hold many
+series. A line that was cut off by a kill is left out, and its task is run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from mage.chat import canonical
+
+Row: TypeAlias = Mapping[str, object]
+Key: TypeAlias = tuple[str, int]
+
+
+@final
+@attrs.frozen
+class BadResults(Exception):
+    """A file of results cannot be read; the message says where and why."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def key_of(row: Row) -> Key:
+    """Return what a row is known by."""
+    number = row.get("number")
+    return canonical(row.get("settings")), number if isinstance(number, int) else -1
+
+
+def read_results(path: Path) -> list[Row]:
+    """Return the rows of a file, in its order; none where it is missing. A last line that was cut off is left out.
+
+    Raises:
+        BadResults: it cannot be read, or another line is no row.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadResults(f"{path} cannot be read: {error}") from None
+    whole, _, _ = text.rpartition("\n")
+    return [_row(line, f"{path}, line {number}") for number, line in enumerate(whole.splitlines(), 1) if line]
+
+
+def _row(line: str, where: str) -> Row:
+    try:
+        row: object = json.loads(line)
+    except ValueError:
+        raise BadResults(f"{where}: this is no JSON; move the file away, or mend the line") from None
+    if not isinstance(row, dict) or not isinstance(row.get("settings"), dict) or "number" not in row:
+        raise BadResults(f"{where}: this is no row of the arena's; name another file")
+    return row
+
+
+def written(row: Row) -> str:
+    """Return a row as its line. What no UTF-8 can hold is escaped."""
+    return json.dumps(row, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+@final
+class Appending:
+    """A file that is appended to, a whole line at a time.
+
+    Raises:
+        BadResults: it cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        write_results(path, read_results(path))  # without a line that was cut off, behind which nothing could be read
+        self._file = path.open("a", encoding="utf-8")
+
+    def add(self, row: Row) -> None:
+        """Append a row; it is on its way to the disk when this returns."""
+        self._file.write(written(row))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def write_results(path: Path, rows: Iterable[Row]) -> None:
+    """Put rows into a file, whole or not at all.
+
+    Raises:
+        BadResults: it cannot be written.
+    """
+    beside = path.with_name(f"{path.name}.new")
+    try:
+        beside.write_text("".join(written(row) for row in rows), encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        raise BadResults(f"{path} cannot be written: {error}") from None
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Return rows in an order that depends on nothing but what they are of: the last one of each key."""
+    return [row for _, row in sorted({key_of(row): row for row in rows}.items(), key=lambda each: each[0])]
+
+
+DONE: Final = ("finished", "stopped")
+"""Outcomes that are final. A run that failed may be tried again."""

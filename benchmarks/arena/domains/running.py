@@ -1,0 +1,157 @@
+"""One task, run by this project's agent, and the row that comes of it.
+
+A row depends on the settings and on what the server answers; on no clock, and on nothing that other tasks did. What
+fails counts as nothing, and its row says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Final, TypeAlias
+
+import attrs
+
+from benchmarks.arena.domains.memories import policy_of
+from benchmarks.arena.domains.planning import PlanModel
+from benchmarks.arena.domains.registry import domain
+from benchmarks.arena.domains.scoring import NOTHING, Score
+from benchmarks.arena.domains.settings import Settings
+from benchmarks.arena.domains.task import Marked, Task
+from benchmarks.arena.domains.world import Standing, World, played, stand, step
+from mage import Session, __version__
+from mage.agent import Agent, Outcome, outcome_document
+from mage.chat import note_in
+from mage.effects import RESET
+from mage.engine import Tree
+from mage.stores import JournalStore, MemoryStore, open_store
+from mage.tokens import TokenCounter, default_counter
+
+Row: TypeAlias = dict[str, object]
+
+AROUND: Final = 3
+"""A run may take so many times the steps that all subtasks together may take: for what is left behind by going back."""
+_LONGEST: Final = 300
+"""Characters of a detail, and of an answer: one of nine megabytes has been seen."""
+
+
+def run_task(settings: Settings, number: int) -> Row:
+    """Return the row of a task. Nothing that goes wrong in it is raised."""
+    try:
+        return _ran(settings, number)
+    except Exception as error:  # one task that fails must not stop the others, whatever it is
+        return failed(settings, number, f"{type(error).__name__}: {error}")
+
+
+def failed(settings: Settings, number: int, detail: str) -> Row:
+    """Return the row of a task that came to nothing: worth 0, and counted."""
+    said: Row = {"settings": settings.document(), "number": number, "outcome": "failed", "reason": "error"}
+    return {**said, "detail": detail[:_LONGEST], **_scores(NOTHING), "stopped_by_cap": 0}
+
+
+def _ran(settings: Settings, number: int) -> Row:
+    counter = default_counter()
+    task = domain(settings.domain, settings.size, settings.data).task(settings.seed, number)
+    steps = task.rules.cap * len(task.rules.instructions) * AROUND
+    with ExitStack() as stack:
+        store: JournalStore = MemoryStore()
+        if settings.sessions is not None:
+            store = stack.enter_context(open_store(settings.session_file(task.id)))
+        agent = _agent(settings, task, counter, steps, stack)
+        outcome = agent.run(store, task.id, task=task.text)
+        with Session.open(store, task.id) as session:
+            actions = tuple(path_of(session.tree))
+    return _row(settings, number, task, outcome, actions, counter)
+
+
+def _agent(settings: Settings, task: Task, counter: TokenCounter, steps: int, stack: ExitStack) -> Agent:
+    policy = policy_of(settings.memory, steps)
+    world = World(task.rules)
+    if settings.agent == "plan":
+        return Agent(model=PlanModel(task, counter), environment=world, policy=policy, counter=counter)
+    from mage.llm import ChatJudge, ChatModel, ChatSummarizer, client  # noqa: PLC0415  # a plan needs no client
+
+    ours = stack.enter_context(client(base_url=settings.base_url))
+    heat = {} if settings.temperature is None else {"temperature": settings.temperature}
+    return Agent(
+        model=ChatModel(ours, settings.model, mode=settings.mode, **heat),  # type: ignore[arg-type]  # a mapping of one kind
+        environment=world,
+        judge=ChatJudge(ours, settings.judge or settings.model, **heat),  # type: ignore[arg-type]
+        summarizer=ChatSummarizer(ours, settings.model, **heat),  # type: ignore[arg-type]
+        policy=policy,
+        counter=counter,
+    )
+
+
+def path_of(tree: Tree) -> Iterator[str]:
+    """Yield the actions of the path that an agent stands on, in their order: what it left behind does not count."""
+    for each in tree.active_path():
+        made = tree.step(each)
+        if made.action != RESET and note_in(made.action, made.observation) is None and each != 0:
+            yield made.action
+
+
+# -- the row -------------------------------------------------------------------------------------------
+
+
+def _row(
+    settings: Settings,
+    number: int,
+    task: Task,
+    outcome: Outcome,
+    actions: tuple[str, ...],
+    counter: TokenCounter,
+) -> Row:
+    standing = played(task.rules, actions)
+    marked: Marked = task.mark(standing.closed)
+    said = outcome_document(outcome)
+    totals = outcome.totals
+    return {
+        "settings": settings.document(),
+        "number": number,
+        "task": task.id,
+        "outcome": said["outcome"],
+        "reason": said["reason"],
+        "detail": str(said.get("detail", ""))[:_LONGEST],
+        **_scores(marked.score),
+        "right": list(marked.right),
+        "answers": [[[slot, text[:_LONGEST]] for slot, text in each.answer] for each in standing.closed],
+        "endings": [each.ending for each in standing.closed],
+        "stopped_by_cap": sum(each.ending == "cap" for each in standing.closed),
+        "caps": {"subtask": task.rules.cap, "steps": task.rules.cap * len(task.rules.instructions) * AROUND},
+        "steps": totals.steps,
+        "summaries": totals.summaries,
+        "revisions": totals.revisions,
+        "tokens": totals.all_tokens,
+        "tokens_by_call": said["tokens"],
+        "trace": {"steps": len(actions), "tokens": counter.count(trace_text(task, actions))},
+        "origin": _origin(settings, totals.estimated, counter),
+        "version": __version__,
+    }
+
+
+def _scores(score: Score) -> Row:
+    return {name: value for name, value in attrs.asdict(score).items() if value is not None}
+
+
+def _origin(settings: Settings, estimated: int, counter: TokenCounter) -> Row:
+    """Say where each number comes from."""
+    tokens = f"as the server counted them, but for {estimated} calls, counted here ({counter.name})"
+    if settings.agent == "plan":
+        tokens = f"no model was asked: what its prompts would have taken, counted here ({counter.name})"
+    return {
+        "scores": "the actions of the path on which the agent stood at the end, played in a new world",
+        "tokens": tokens,
+        "trace": f"actions, observations and instructions of that path, counted here ({counter.name})",
+        "tasks": f"generated here, seed {settings.seed}" + (", from the user's data" if settings.data else ""),
+    }
+
+
+def trace_text(task: Task, actions: tuple[str, ...]) -> str:
+    """Return the whole interaction as text, as the paper measures the length of a trace."""
+    standing: Standing[object] = stand(task.rules)
+    lines = [*task.rules.instructions[:1]]
+    for action in actions:
+        standing, seen = step(task.rules, standing, action)
+        lines += [f"Action: {action}", f"Observation: {seen.text}", *seen.instructions]
+    return "\n".join(lines)

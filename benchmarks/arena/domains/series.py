@@ -1,0 +1,102 @@
+"""A series of tasks, by one worker or several: rows as they come, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import TypeAlias
+
+from benchmarks.arena.domains.results import DONE, Appending, Row, in_order, key_of, read_results, write_results
+from benchmarks.arena.domains.running import failed, run_task
+from benchmarks.arena.domains.settings import Settings
+from mage.chat import canonical
+
+RunTask: TypeAlias = Callable[[Settings, int], dict[str, object]]
+Progress: TypeAlias = Callable[[Row, int, int], object]
+"""Hears of each row, how many there are now, and how many there will be."""
+
+
+def run_series(
+    settings: Settings,
+    tasks: int,
+    out: Path,
+    *,
+    workers: int = 1,
+    again: bool = False,
+    progress: Progress = lambda _row, _done, _all: None,
+    run: RunTask = run_task,
+) -> list[Row]:
+    """Run the tasks that the file has no row of, and return the rows of all, in their order.
+
+    However often it is interrupted, the file comes to the same in the end, with any number of workers.
+
+    Args:
+        settings: of every task.
+        tasks: how many, from number 0 on.
+        out: the file of results; rows of other settings in it are kept.
+        workers: processes; with one it all happens in this one.
+        again: run tasks again that have failed.
+        progress: hears of each row.
+        run: runs one task.
+
+    Raises:
+        BadResults: the file cannot be read or written.
+        OSError: the reference data of the settings cannot be read.
+    """
+    document = canonical(settings.document())
+    known = {key_of(row): row for row in read_results(out)}
+    mine = {number: row for (of, number), row in known.items() if of == document and number < tasks}
+    waiting = [n for n in range(tasks) if n not in mine or (again and mine[n].get("outcome") not in DONE)]
+    done = tasks - len(waiting)
+    appending = Appending(out)
+    try:
+        for row in _rows(settings, waiting, workers, run):
+            appending.add(row)
+            done += 1
+            progress(row, done, tasks)
+    finally:
+        appending.close()
+    rows = in_order(read_results(out))
+    write_results(out, rows)
+    return [row for row in rows if key_of(row)[0] == document and key_of(row)[1] < tasks]
+
+
+def _rows(settings: Settings, numbers: Iterable[int], workers: int, run: RunTask) -> Iterator[Row]:
+    if workers <= 1:
+        for number in numbers:
+            yield run(settings, number)
+        return
+    waiting = list(numbers)
+    while waiting:
+        try:
+            for number, row in _pooled(settings, waiting[:], workers, run):
+                waiting.remove(number)
+                yield row
+        except BrokenProcessPool:
+            # which task has killed its process is known only where they run one by one, in their order
+            if workers == 1:
+                yield failed(settings, waiting.pop(0), "the process that ran it died")
+            workers = 1
+
+
+def _pooled(settings: Settings, numbers: list[int], workers: int, run: RunTask) -> Iterator[tuple[int, Row]]:
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_deaf) as pool:
+        try:
+            futures = {pool.submit(run, settings, number): number for number in numbers}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()  # else a Ctrl-C would wait for what they are at
+            raise
+
+
+def _deaf() -> None:
+    """Let a worker leave Ctrl-C to whoever started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,75 @@
+"""What decides a run: everything that a result depends on, and the little that it does not."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, final
+
+import attrs
+
+from benchmarks.arena.domains.registry import SizeName
+from mage.chat import Mode, canonical
+
+AgentName: TypeAlias = Literal["plan", "model"]
+AGENTS: Final[tuple[AgentName, ...]] = ("plan", "model")
+
+
+@final
+@attrs.frozen
+class Settings:
+    """One series of tasks.
+
+    Attributes:
+        domain: see `registry.NAMES`.
+        memory: see `memories.MEMORIES`.
+        agent: a plan that solves every task, or a model.
+        seed: of the tasks.
+        size: of the tasks.
+        model: decides and writes; empty for a plan.
+        judge: judges; empty for the same model.
+        mode: how the model replies.
+        temperature: of every call; None for the server's own.
+        data: reference data of travel; None for made-up trips.
+        base_url: of the server. It may hold a password, and stands in no result.
+        sessions: a folder that keeps each run's session, from which an interrupted one goes on; None for none.
+    """
+
+    domain: str
+    memory: str = "mage"
+    agent: AgentName = "plan"
+    seed: int = 0
+    size: SizeName = "full"
+    model: str = ""
+    judge: str = ""
+    mode: Mode = "tools"
+    temperature: float | None = 0.0
+    data: Path | None = None
+    base_url: str | None = attrs.field(default=None, repr=False)
+    sessions: Path | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return as JSON all that a result depends on; what is the same in two rows was run in the same way.
+
+        Raises:
+            OSError: the reference data cannot be read.
+        """
+        said: dict[str, object] = {
+            "domain": self.domain,
+            "memory": self.memory,
+            "agent": self.agent,
+            "seed": self.seed,
+            "size": self.size,
+        }
+        if self.agent == "model":
+            said |= {"model": self.model, "judge": self.judge or self.model, "mode": self.mode}
+            said |= {} if self.temperature is None else {"temperature": self.temperature}
+        if self.data is not None and self.domain == "travel":
+            said["data"] = hashlib.sha256(self.data.read_bytes()).hexdigest()[:12]
+        return said
+
+    def session_file(self, task: str) -> str:
+        """Return where the session of a task is kept: apart from that of any other settings."""
+        assert self.sessions is not None  # asked only where they are kept
+        digest = hashlib.sha256(canonical(self.document()).encode()).hexdigest()[:12]
+        return str(self.sessions / f"{task}-{digest}.db")
