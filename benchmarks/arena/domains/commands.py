@@ -1,7 +1,7 @@
 """The commands `run` and `report` of the arena's domains, to be added to any parser.
 
-    run      runs tasks into a file of rows, and goes on where it was interrupted
-    report   says what a file of rows comes to
+run      runs tasks into a file of rows, and goes on where it was interrupted
+report   says what a file of rows comes to
 """
 
 from __future__ import annotations
@@ -30,9 +30,13 @@ _REFUSED: Final = (BadResults, BadRow, MissingPackage, OSError)
 def add_commands(commands: Any) -> None:
     """Add both commands to the subparsers of a parser; `chosen.command(chosen)` runs the one that was chosen."""
     running = commands.add_parser("run", help="run tasks of a domain into a file of rows")
-    running.add_argument("--domain", required=True, choices=[*NAMES, *GROUPS], help="formal is math and physics")
+    running.add_argument(
+        "--domain", required=True, choices=[*NAMES, *GROUPS], help="formal is math and physics"
+    )
     running.add_argument("--memory", default="mage", choices=list(MEMORIES), help="what the agent is shown")
-    running.add_argument("--agent", default="plan", choices=AGENTS, help="a plan that solves the task, or a model")
+    running.add_argument(
+        "--agent", default="plan", choices=AGENTS, help="a plan that solves the task, or a model"
+    )
     running.add_argument("--model", default="", help="decides and writes summaries")
     running.add_argument("--judge", default="", help="the model that judges, if it is another")
     running.add_argument("--base-url", help="the server; else OPENAI_BASE_URL, else OpenAI's")
@@ -43,7 +47,9 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--size", default="full", choices=SIZES, help="full is about the paper's")
     running.add_argument("--data", type=Path, help="travel: TravelPlanner's train_ref_info.jsonl")
     running.add_argument("--workers", type=_count, default=1, help="processes")
-    running.add_argument("--sessions", type=Path, help="keep each run here, and go on inside an interrupted one")
+    running.add_argument(
+        "--sessions", type=Path, help="keep each run here, and go on inside an interrupted one"
+    )
     running.add_argument("--retry", action="store_true", help="run again what has failed")
     running.add_argument("--out", type=Path, required=True, help="the file of rows, JSON Lines")
     running.set_defaults(command=run)

@@ -10,7 +10,20 @@ from benchmarks.arena.domains.results import Row, key_of
 from benchmarks.arena.domains.scoring import mean
 
 _Z: Final = 1.959964  # 95 %
-_COLUMNS: Final = ("domain", "memory", "agent", "tasks", "sr", "interval", "ps", "soft ps", "answered", "capped", "failed", "tokens")
+_COLUMNS: Final = (
+    "domain",
+    "memory",
+    "agent",
+    "tasks",
+    "sr",
+    "interval",
+    "ps",
+    "soft ps",
+    "answered",
+    "capped",
+    "failed",
+    "tokens",
+)
 
 
 def report(rows: Iterable[Row]) -> list[dict[str, object]]:
@@ -67,7 +80,8 @@ def table(rows: Sequence[Mapping[str, object]]) -> str:
     lines = [_COLUMNS, *(tuple(_cells(row)) for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(_COLUMNS))]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
     )
 
 

@@ -78,7 +78,9 @@ class Appending:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        write_results(path, read_results(path))  # without a line that was cut off, behind which nothing could be read
+        write_results(
+            path, read_results(path)
+        )  # without a line that was cut off, behind which nothing could be read
         self._file = path.open("a", encoding="utf-8")
 
     def add(self, row: Row) -> None:

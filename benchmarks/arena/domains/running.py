@@ -143,7 +143,8 @@ def _origin(settings: Settings, estimated: int, counter: TokenCounter) -> Row:
         "scores": "the actions of the path on which the agent stood at the end, played in a new world",
         "tokens": tokens,
         "trace": f"actions, observations and instructions of that path, counted here ({counter.name})",
-        "tasks": f"generated here, seed {settings.seed}" + (", from the user's data" if settings.data else ""),
+        "tasks": f"generated here, seed {settings.seed}"
+        + (", from the user's data" if settings.data else ""),
     }
 
 

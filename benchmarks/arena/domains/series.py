@@ -10,7 +10,15 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TypeAlias
 
-from benchmarks.arena.domains.results import DONE, Appending, Row, in_order, key_of, read_results, write_results
+from benchmarks.arena.domains.results import (
+    DONE,
+    Appending,
+    Row,
+    in_order,
+    key_of,
+    read_results,
+    write_results,
+)
 from benchmarks.arena.domains.running import failed, run_task
 from benchmarks.arena.domains.settings import Settings
 from mage.chat import canonical

@@ -5,7 +5,28 @@ from __future__ import annotations
 import random
 from typing import Final
 
-_ONSETS: Final = ("B", "Br", "C", "D", "Dr", "F", "G", "H", "J", "K", "L", "M", "N", "P", "R", "S", "St", "T", "V", "W")
+_ONSETS: Final = (
+    "B",
+    "Br",
+    "C",
+    "D",
+    "Dr",
+    "F",
+    "G",
+    "H",
+    "J",
+    "K",
+    "L",
+    "M",
+    "N",
+    "P",
+    "R",
+    "S",
+    "St",
+    "T",
+    "V",
+    "W",
+)
 _VOWELS: Final = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
 _MIDDLES: Final = ("l", "n", "r", "s", "t", "m", "nd", "rv", "ld", "st", "v", "d")
 _ENDS: Final = ("en", "er", "o", "a", "is", "um", "ick", "ard", "ow", "ell", "in", "ane")

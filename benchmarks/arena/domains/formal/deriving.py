@@ -10,8 +10,14 @@ from benchmarks.arena.domains.formal.reading import read
 from mage.effects import Tool
 
 TOOLS: Final = (
-    Tool.of("expand", "Work an expression out: brackets are multiplied out, like terms collected.", expression=TEXT),
-    Tool.of("differentiate", "The derivative of an expression by a variable.", expression=TEXT, variable=TEXT),
+    Tool.of(
+        "expand",
+        "Work an expression out: brackets are multiplied out, like terms collected.",
+        expression=TEXT,
+    ),
+    Tool.of(
+        "differentiate", "The derivative of an expression by a variable.", expression=TEXT, variable=TEXT
+    ),
     Tool.of(
         "integrate",
         "The antiderivative of an expression by a variable, the one that is 0 where the variable is 0.",

@@ -49,7 +49,9 @@ def _kinds(results: list[str], work: Work, *, is_last: bool) -> tuple[_Kind, ...
         return (_tangent, _blend)
     if degree >= 5:
         return (_derivative, _tangent, _mean)
-    return (_antiderivative, _shift, _blend, _derivative, _value) if degree > 1 else (_antiderivative, _squared)
+    return (
+        (_antiderivative, _shift, _blend, _derivative, _value) if degree > 1 else (_antiderivative, _squared)
+    )
 
 
 def _degree(work: Work, text: str) -> int:
@@ -90,12 +92,16 @@ def _antiderivative(draw: random.Random, work: Work, results: list[str]) -> Lemm
 
 def _shift(draw: random.Random, work: Work, results: list[str]) -> Lemma:
     by = _whole(draw, 3)
-    return work.lemma(f"Give the shift by {by} of {_of(results)}.", work.substitute(results[-1], "x", _sum(f"x + {by}")))
+    return work.lemma(
+        f"Give the shift by {by} of {_of(results)}.", work.substitute(results[-1], "x", _sum(f"x + {by}"))
+    )
 
 
 def _value(draw: random.Random, work: Work, results: list[str]) -> Lemma:
     at = _whole(draw, 3)
-    return work.lemma(f"Give the value at x = {at} of {_of(results)}.", work.substitute(results[-1], "x", str(at)))
+    return work.lemma(
+        f"Give the value at x = {at} of {_of(results)}.", work.substitute(results[-1], "x", str(at))
+    )
 
 
 def _mean(draw: random.Random, work: Work, results: list[str]) -> Lemma:
@@ -115,7 +121,9 @@ def _tangent(draw: random.Random, work: Work, results: list[str]) -> Lemma:
 
 
 def _squared(_draw: random.Random, work: Work, results: list[str]) -> Lemma:
-    return work.lemma(f"Give the square of {_of(results)}, multiplied out.", work.expand(f"({results[-1]})**2"))
+    return work.lemma(
+        f"Give the square of {_of(results)}, multiplied out.", work.expand(f"({results[-1]})**2")
+    )
 
 
 def _blend(draw: random.Random, work: Work, results: list[str]) -> Lemma:
@@ -146,4 +154,6 @@ def _scaled(draw: random.Random, work: Work, results: list[str]) -> Lemma:
 
 def _earlier(draw: random.Random, work: Work, results: list[str]) -> int:
     """Return which earlier part, counted from 0, has a function as its result; the first one has."""
-    return draw.choice([place for place, text in enumerate(results[:-1] or results) if _degree(work, text) > 0])
+    return draw.choice(
+        [place for place, text in enumerate(results[:-1] or results) if _degree(work, text) > 0]
+    )

@@ -8,7 +8,7 @@ from typing import Final
 
 from benchmarks.arena.domains.drawing import draws
 from benchmarks.arena.domains.formal.fractions import Unreadable, Variables
-from benchmarks.arena.domains.formal.proof import Lemma, Proof, Work
+from benchmarks.arena.domains.formal.proof import Proof, Work
 
 
 def story(seed: int, number: int) -> Proof:
@@ -48,12 +48,19 @@ def _motion(draw: random.Random) -> Proof:
     momentum = work[6].substitute(velocity, "t", str(later))
     ratio = work[6].expand(f"({total})/({mass}*({momentum})*({mean}))")
     lemmas = (
-        work[0].lemma(f"The acceleration is {acceleration}, and the velocity at t = 0 is {start}. Give the velocity.", velocity),
+        work[0].lemma(
+            f"The acceleration is {acceleration}, and the velocity at t = 0 is {start}. Give the velocity.",
+            velocity,
+        ),
         work[1].lemma(f"At t = 0 the body is at {place}. Give its position, from the result of part 1.", way),
-        work[2].lemma(f"Its mass is {mass}. Give the force, by the derivative of the result of part 1.", force),
+        work[2].lemma(
+            f"Its mass is {mass}. Give the force, by the derivative of the result of part 1.", force
+        ),
         work[3].lemma("Give the power, from the results of parts 1 and 3.", power),
         work[4].lemma(f"Give the work from t = 0 to t = {end}, from the result of part 4.", total),
-        work[5].lemma(f"Give the mean velocity from t = {end} to t = {later}, from the result of part 2.", mean),
+        work[5].lemma(
+            f"Give the mean velocity from t = {end} to t = {later}, from the result of part 2.", mean
+        ),
         work[6].lemma(
             f"Divide the result of part 5 by the momentum at t = {later} (the mass is that of part 3, the velocity that of "
             "part 1) and by the result of part 6. Give the number.",
@@ -89,19 +96,25 @@ def _circuit(draw: random.Random) -> Proof:
     share = work[6].expand(f"({heat})/({energy})*({work[6].substitute(source, 't', str(at))})")
     lemmas = (
         work[0].lemma(f"The charge of the capacitor is {charge}. Give the current.", current),
-        work[1].lemma(f"The inductance is {coil}. Give the voltage of the coil, from the result of part 1.", on_coil),
+        work[1].lemma(
+            f"The inductance is {coil}. Give the voltage of the coil, from the result of part 1.", on_coil
+        ),
         work[2].lemma(
             f"The resistance is {resistance}, the capacitance {capacity}, the charge that of part 1. Give the voltage of the "
             "source, from the results of parts 1 and 2.",
             source,
         ),
         work[3].lemma("Give the power of the source, from the results of parts 1 and 3.", power),
-        work[4].lemma(f"Give the energy that it gives from t = 0 to t = {end}, from the result of part 4.", energy),
+        work[4].lemma(
+            f"Give the energy that it gives from t = 0 to t = {end}, from the result of part 4.", energy
+        ),
         work[5].lemma(
-            "Give the energy that the resistor of part 3 takes in the time of part 5, from the result of part 1.", heat
+            "Give the energy that the resistor of part 3 takes in the time of part 5, from the result of part 1.",
+            heat,
         ),
         work[6].lemma(
-            f"Divide the result of part 6 by that of part 5, and multiply by the result of part 3 at t = {at}.", share
+            f"Divide the result of part 6 by that of part 5, and multiply by the result of part 3 at t = {at}.",
+            share,
         ),
     )
     return Proof(_CIRCUIT, variables, lemmas)
@@ -131,13 +144,16 @@ def _lenses(draw: random.Random) -> Proof:
     there = work[5].substitute(seen, "u", str(at))
     total = work[5].expand(f"({slope}) + ({there})*({value})")
     lemmas = (
-        work[0].lemma(f"The focal length of the first lens is {first}. Give the distance of its image, in u.", image),
+        work[0].lemma(
+            f"The focal length of the first lens is {first}. Give the distance of its image, in u.", image
+        ),
         work[1].lemma(
             f"The lenses are {apart} apart. Give the distance of the object from the second lens, by the result of part 1.",
             distance,
         ),
         work[2].lemma(
-            f"The focal length of the second lens is {second}. Give the distance of its image, by the result of part 2.", seen
+            f"The focal length of the second lens is {second}. Give the distance of its image, by the result of part 2.",
+            seen,
         ),
         work[3].lemma("Give the magnification of both, in u, from the results of parts 1, 2 and 3.", factor),
         work[4].lemma(f"Give the result of part 4 at u = {at}.", value),

@@ -48,7 +48,9 @@ def _value(node: ast.expr, variables: Variables, depth: int) -> Fraction:
         case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
             return _value(base, variables, depth + 1).power(_exponent(exponent))
         case ast.BinOp(left=left, op=operator, right=right):
-            return _combined(operator, _value(left, variables, depth + 1), _value(right, variables, depth + 1))
+            return _combined(
+                operator, _value(left, variables, depth + 1), _value(right, variables, depth + 1)
+            )
         case _:
             raise Unreadable(f"it has something in it that is not read here; {_HINT}")
 
@@ -71,7 +73,9 @@ def _exponent(node: ast.expr) -> int:
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return number
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)) if not isinstance(number, bool):
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)) if not isinstance(
+            number, bool
+        ):
             return -number
         case _:
             raise Unreadable("an exponent is a whole number")

@@ -14,7 +14,8 @@ from benchmarks.arena.domains.formal.physics import story
 from benchmarks.arena.domains.formal.proof import Lemma, Proof
 from benchmarks.arena.domains.formal.reading import read
 from benchmarks.arena.domains.formal.rules import FormalRules
-from benchmarks.arena.domains.scoring import Slot, chain as chain_score
+from benchmarks.arena.domains.scoring import Slot
+from benchmarks.arena.domains.scoring import chain as chain_score
 from benchmarks.arena.domains.task import Marked, Part, Task
 from benchmarks.arena.domains.world import Closed
 

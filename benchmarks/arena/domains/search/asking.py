@@ -72,7 +72,9 @@ def asked(draw: random.Random, country: Country, size: Size) -> tuple[Country, t
 
 def _first(draw: random.Random, country: Country) -> Question:
     """Ask for an institute by its town's river: that takes two documents."""
-    fact = draw.choice([fact for fact in country.facts if fact.relation == "seat" and _is_alone(country, fact)])
+    fact = draw.choice(
+        [fact for fact in country.facts if fact.relation == "seat" and _is_alone(country, fact)]
+    )
     institute, town = fact.subject, fact.object
     text = f"Which institute, founded in {institute.year}, stands in the town on the river {town.note}?"
     words = (f"town on the river {town.note}", f"institute {town.name} founded {institute.year}")
@@ -107,16 +109,16 @@ def _final(
     others = [thing for thing in country.of_kind("town") if thing != town]
     writers = [thing for thing in country.of_kind("person") if thing != author]
     taken = {thing.name for thing in country.of_kind("book")}
-    years = {thing.year for thing in country.of_kind("book")}  # so that no earlier question gets a second answer
+    years = {
+        thing.year for thing in country.of_kind("book")
+    }  # so that no earlier question gets a second answer
     year = draw.choice([each for each in range(1660, 1860) if not {each, each + 1} & years])
     country = _without(country, author, town)
     book = Thing("book", title(draw, taken), year)
     country = country.with_book(book, author, town)
     for writer, place in ((author, draw.choice(others)), (draw.choice(writers), town)):
         country = country.with_book(Thing("book", title(draw, taken), year + 1), writer, place)
-    text = (
-        f"Which book by the answer to question {by} was printed in the town that is the answer to question {where}?"
-    )
+    text = f"Which book by the answer to question {by} was printed in the town that is the answer to question {where}?"
     words = f"book by {author.name} printed in {town.name}"
     return country, (*questions, Question(text, book, (book,), (words,)))
 

@@ -11,7 +11,30 @@ from typing import Final, final
 import attrs
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_COMMON: Final = frozenset("a an and by did does for in is it of on or the to was which who whose with".split())
+_COMMON: Final = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "by",
+        "did",
+        "does",
+        "for",
+        "in",
+        "is",
+        "it",
+        "of",
+        "on",
+        "or",
+        "the",
+        "to",
+        "was",
+        "which",
+        "who",
+        "whose",
+        "with",
+    ]
+)
 _TITLE: Final = 1.5
 
 
@@ -60,7 +83,9 @@ class Corpus:
 
     def _score(self, document: str, asked: Sequence[str]) -> float:
         score = sum(self._worth[word] for word in asked if word in self._words[document])
-        return score + _TITLE * sum(self._worth.get(word, 0) for word in asked if word in self._titles[document])
+        return score + _TITLE * sum(
+            self._worth.get(word, 0) for word in asked if word in self._titles[document]
+        )
 
 
 def words_of(text: str) -> list[str]:

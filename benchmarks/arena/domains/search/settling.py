@@ -11,11 +11,45 @@ import attrs
 from benchmarks.arena.domains.search.country import Country, Fact, Thing
 from benchmarks.arena.domains.words import GIVEN, names
 
-_TRADES: Final = ("surveyor", "glassmaker", "botanist", "printer", "bridge builder", "physician", "mapmaker", "clockmaker")
-_INSTITUTES: Final = ("Observatory", "Academy", "Botanical Garden", "School of Navigation", "Archive", "Museum")
+_TRADES: Final = (
+    "surveyor",
+    "glassmaker",
+    "botanist",
+    "printer",
+    "bridge builder",
+    "physician",
+    "mapmaker",
+    "clockmaker",
+)
+_INSTITUTES: Final = (
+    "Observatory",
+    "Academy",
+    "Botanical Garden",
+    "School of Navigation",
+    "Archive",
+    "Museum",
+)
 _ADJECTIVES: Final = ("Royal", "Civic", "Northern", "Old", "New", "United")
-_SUBJECTS: Final = ("Tides", "Mosses", "Bells", "Lenses", "Harbours", "Comets", "Salt", "Looms", "Owls", "Rivers")
-_FORMS: Final = ("On {}", "A Treatise of {}", "{} and Their Makers", "The Hours of {}", "Notes on {}", "{} Explained")
+_SUBJECTS: Final = (
+    "Tides",
+    "Mosses",
+    "Bells",
+    "Lenses",
+    "Harbours",
+    "Comets",
+    "Salt",
+    "Looms",
+    "Owls",
+    "Rivers",
+)
+_FORMS: Final = (
+    "On {}",
+    "A Treatise of {}",
+    "{} and Their Makers",
+    "The Hours of {}",
+    "Notes on {}",
+    "{} Explained",
+)
 _BRIDGES: Final = ("Bridge", "Viaduct", "Footbridge", "Crossing")
 
 

@@ -44,7 +44,9 @@ class Searching:
             rules = self._drawn(seed, number, attempt)
             plan = rules and _plan(rules)
             if rules and plan:
-                return Task(f"{self.name}-{seed}-{number}", rules.text, rules, _Marking(rules.questions), plan)
+                return Task(
+                    f"{self.name}-{seed}-{number}", rules.text, rules, _Marking(rules.questions), plan
+                )
             attempt += 1
 
     def _drawn(self, seed: int, number: int, attempt: int) -> SearchRules | None:

@@ -100,12 +100,18 @@ class Errand:
 
     def text(self, place: int) -> str:
         """Return the instruction; `place` counts from 0."""
-        lines = [f"Product {place + 1}: buy one {self.kind}. Of those that fit and can be paid, {self.preference}."]
+        lines = [
+            f"Product {place + 1}: buy one {self.kind}. Of those that fit and can be paid, {self.preference}."
+        ]
         if self.reserve:
-            lines.append(f"Leave at least {dollars(self.reserve)} of the budget for the products that follow.")
+            lines.append(
+                f"Leave at least {dollars(self.reserve)} of the budget for the products that follow."
+            )
         for note in self.notes:
             lines.append(f"Compatibility notes, product {note.of + 1} with this one:")
-            lines += [f"- {word.title()} pairs well with {_words(fit)}." for word, fit in note.pairs.items() if fit]
+            lines += [
+                f"- {word.title()} pairs well with {_words(fit)}." for word, fit in note.pairs.items() if fit
+            ]
             lines.append(f"Avoid notes, product {note.of + 1} with this one:")
             lines += [f"- {word.title()} avoids {_words(bad)}." for word, bad in note.avoids.items() if bad]
         lines.append("Options:")

@@ -23,7 +23,11 @@ TOOLS: Final = (
     Tool.of("search", "List the products that share most words with a text, ten on a page.", words=TEXT),
     Tool.of("next_page", "Show the next page of the last search."),
     Tool.of("previous_page", "Show the page before it."),
-    Tool.of("open", "Show the page of a product, by its code: its price, its rating and what is said of it.", code=TEXT),
+    Tool.of(
+        "open",
+        "Show the page of a product, by its code: its price, its rating and what is said of it.",
+        code=TEXT,
+    ),
     Tool.of("buy", "Buy the product whose page is open. This ends the present subtask."),
 )
 

@@ -25,7 +25,12 @@ _ASKED: Final[dict[OptionKind, tuple[tuple[Relation, Pick], ...]]] = {
         ("better", "cheapest"),
         ("cheaper", "best rated"),
     ),
-    "hotel": (("same", "cheapest"), ("dearer", "cheapest"), ("better", "cheapest"), ("cheaper", "best rated")),
+    "hotel": (
+        ("same", "cheapest"),
+        ("dearer", "cheapest"),
+        ("better", "cheapest"),
+        ("cheaper", "best rated"),
+    ),
     "transport": (("same", "cheapest"), ("other", "cheapest"), ("dearer", "cheapest")),
     "attraction": (("same", "cheapest"), ("other", "cheapest")),
 }

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
@@ -77,7 +78,7 @@ def trip_of(row: Row) -> Trip:
         options = tuple(_options(row))
     except (KeyError, TypeError, ValueError) as error:
         raise BadRow(f"a row has an entry that is not as expected: {error!r}") from None
-    if any(later <= earlier for earlier, later in zip(dates, dates[1:], strict=False)):
+    if any(later <= earlier for earlier, later in pairwise(dates)):
         raise BadRow("the legs of a row are in the order of their dates")
     days = []
     for place, (start, end, _) in enumerate(legs[:-1]):
@@ -114,10 +115,24 @@ def _ride(text: str, road: re.Match[str]) -> Option:
 def _place(kind: OptionKind, entry: Row, city: str) -> Option:
     if kind == "restaurant":
         tags = tuple(each.strip() for each in str(entry["Cuisines"]).split(","))
-        return Option(kind, _name(entry["Name"]), city, _dollars(entry["Average Cost"]), _stars(entry["Aggregate Rating"]), tags)
+        return Option(
+            kind,
+            _name(entry["Name"]),
+            city,
+            _dollars(entry["Average Cost"]),
+            _stars(entry["Aggregate Rating"]),
+            tags,
+        )
     if kind == "hotel":
         tags = (str(entry["room type"]),)
-        return Option(kind, _name(entry["NAME"]), city, _dollars(entry["price"]), _stars(entry["review rate number"]), tags)
+        return Option(
+            kind,
+            _name(entry["NAME"]),
+            city,
+            _dollars(entry["price"]),
+            _stars(entry["review rate number"]),
+            tags,
+        )
     return Option(kind, _name(entry["Name"]), city, 0, 0.0, ())
 
 

@@ -38,7 +38,9 @@ TOOLS: Final = (
         slot={"type": "string", "enum": list(KIND_OF)},
         option=TEXT,
     ),
-    Tool.of("itinerary", "Show the plan of the present traveller: what is booked, what is missing, what it costs."),
+    Tool.of(
+        "itinerary", "Show the plan of the present traveller: what is booked, what is missing, what it costs."
+    ),
     Tool.of("done", "Hand in the plan of the present traveller. This ends the present subtask."),
 )
 
@@ -108,7 +110,9 @@ class TravelRules:
         ]
         return (
             f"Plan a trip of {len(days)} days for {len(others)} members of a group, who join {first.name}. You are told of"
-            " each when their turn comes.\n" + "\n".join(days) + f"\n{first.name}'s plan:\n{plan_text(first.plan)}"
+            " each when their turn comes.\n"
+            + "\n".join(days)
+            + f"\n{first.name}'s plan:\n{plan_text(first.plan)}"
         )
 
     def begin(self) -> Planning:
@@ -178,7 +182,10 @@ class TravelRules:
 
     def _itinerary(self, state: Planning) -> str:
         booked = dict(state.booked)
-        lines = [f"- {slot}: {booked[slot].listed if slot in booked else 'missing'}" for slot in self.group.trip.slots]
+        lines = [
+            f"- {slot}: {booked[slot].listed if slot in booked else 'missing'}"
+            for slot in self.group.trip.slots
+        ]
         return "\n".join([*lines, f"In all ${sum(option.price for option in booked.values())}."])
 
 

@@ -95,7 +95,9 @@ def _claim(rules: TravelRules, traveller: Traveller) -> str:
 
 
 def _told(option: Option) -> str:
-    return option.name if option.kind == "attraction" else f"{option.name} (${option.price}, {option.rating:g})"
+    return (
+        option.name if option.kind == "attraction" else f"{option.name} (${option.price}, {option.rating:g})"
+    )
 
 
 @final
@@ -123,4 +125,3 @@ def _member(traveller: Traveller, plan: Mapping[str, str]) -> Member:
 def _mark(slot: Slot, right: Option, plan: Mapping[str, str]) -> Mark:
     given = plan.get(str(slot))
     return None if given is None else is_alike(given, right.name)
-

@@ -136,7 +136,9 @@ class Trip:
 
     def of(self, kind: OptionKind, where: str) -> tuple[Option, ...]:
         """Return what there is of a kind at a place, whatever the case of its letters."""
-        known = {place.casefold(): options for (each, place), options in self._by_place.items() if each == kind}
+        known = {
+            place.casefold(): options for (each, place), options in self._by_place.items() if each == kind
+        }
         return known.get(where.casefold(), ())
 
 

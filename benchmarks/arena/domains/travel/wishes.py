@@ -53,7 +53,9 @@ class Wish:
 
     def met_by(self, options: Iterable[Option], other: Option) -> Option | None:
         """Return the option that is right, where the other's choice is known; None where there is none."""
-        fit = [each for each in options if _holds(self.reference.relation, each, other) and self._has_tag(each)]
+        fit = [
+            each for each in options if _holds(self.reference.relation, each, other) and self._has_tag(each)
+        ]
         return min(fit, key=self._order, default=None)
 
     def _has_tag(self, option: Option) -> bool:
