@@ -8,21 +8,11 @@ from typing import Final, cast
 
 from benchmarks.arena.domains.results import Row, key_of
 from benchmarks.arena.domains.scoring import mean
+from benchmarks.arena.domains.words import several
 
 _Z: Final = 1.959964  # 95 %
-_COLUMNS: Final = (
-    "domain",
-    "memory",
-    "agent",
-    "tasks",
-    "sr",
-    "interval",
-    "ps",
-    "soft ps",
-    "answered",
-    "capped",
-    "failed",
-    "tokens",
+_COLUMNS: Final = several(
+    "domain; memory; agent; tasks; sr; interval; ps; soft ps; answered; capped; failed; tokens"
 )
 
 

@@ -5,34 +5,19 @@ from __future__ import annotations
 import random
 from typing import Final
 
-_ONSETS: Final = (
-    "B",
-    "Br",
-    "C",
-    "D",
-    "Dr",
-    "F",
-    "G",
-    "H",
-    "J",
-    "K",
-    "L",
-    "M",
-    "N",
-    "P",
-    "R",
-    "S",
-    "St",
-    "T",
-    "V",
-    "W",
-)
-_VOWELS: Final = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
-_MIDDLES: Final = ("l", "n", "r", "s", "t", "m", "nd", "rv", "ld", "st", "v", "d")
-_ENDS: Final = ("en", "er", "o", "a", "is", "um", "ick", "ard", "ow", "ell", "in", "ane")
-GIVEN: Final = (
-    *("Ada", "Bruno", "Clara", "Dario", "Edith", "Felix", "Greta", "Hugo", "Irma", "Jonas", "Karin", "Leo"),
-    *("Mira", "Nils", "Olga", "Paul", "Rosa", "Simon", "Thea", "Ulrich", "Vera", "Walter", "Yara", "Zeno"),
+
+def several(text: str) -> tuple[str, ...]:
+    """Return the words or phrases of a text, which semicolons part: a list that reads well as a list."""
+    return tuple(each.strip() for each in text.split(";"))
+
+
+_ONSETS: Final = several("B; Br; C; D; Dr; F; G; H; J; K; L; M; N; P; R; S; St; T; V; W")
+_VOWELS: Final = several("a; e; i; o; u; ai; ea; ou")
+_MIDDLES: Final = several("l; n; r; s; t; m; nd; rv; ld; st; v; d")
+_ENDS: Final = several("en; er; o; a; is; um; ick; ard; ow; ell; in; ane")
+GIVEN: Final = several(
+    "Ada; Bruno; Clara; Dario; Edith; Felix; Greta; Hugo; Irma; Jonas; Karin; Leo; Mira; Nils; Olga; Paul; Rosa; "
+    "Simon; Thea; Ulrich; Vera; Walter; Yara; Zeno"
 )
 
 

@@ -9,46 +9,16 @@ from typing import Final, final
 import attrs
 
 from benchmarks.arena.domains.search.country import Country, Fact, Thing
-from benchmarks.arena.domains.words import GIVEN, names
+from benchmarks.arena.domains.words import GIVEN, names, several
 
-_TRADES: Final = (
-    "surveyor",
-    "glassmaker",
-    "botanist",
-    "printer",
-    "bridge builder",
-    "physician",
-    "mapmaker",
-    "clockmaker",
+_TRADES: Final = several(
+    "surveyor; glassmaker; botanist; printer; bridge builder; physician; mapmaker; clockmaker"
 )
-_INSTITUTES: Final = (
-    "Observatory",
-    "Academy",
-    "Botanical Garden",
-    "School of Navigation",
-    "Archive",
-    "Museum",
-)
+_INSTITUTES: Final = several("Observatory; Academy; Botanical Garden; School of Navigation; Archive; Museum")
 _ADJECTIVES: Final = ("Royal", "Civic", "Northern", "Old", "New", "United")
-_SUBJECTS: Final = (
-    "Tides",
-    "Mosses",
-    "Bells",
-    "Lenses",
-    "Harbours",
-    "Comets",
-    "Salt",
-    "Looms",
-    "Owls",
-    "Rivers",
-)
-_FORMS: Final = (
-    "On {}",
-    "A Treatise of {}",
-    "{} and Their Makers",
-    "The Hours of {}",
-    "Notes on {}",
-    "{} Explained",
+_SUBJECTS: Final = several("Tides; Mosses; Bells; Lenses; Harbours; Comets; Salt; Looms; Owls; Rivers")
+_FORMS: Final = several(
+    "On {}; A Treatise of {}; {} and Their Makers; The Hours of {}; Notes on {}; {} Explained"
 )
 _BRIDGES: Final = ("Bridge", "Viaduct", "Footbridge", "Crossing")
 
@@ -70,8 +40,8 @@ class Size:
     institutes: int = 14
     books: int = 26
     bridges: int = 16
-    filler: int = 9
-    questions: int = 8
+    filler: int = 16
+    questions: int = 10
     results: int = 5
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from benchmarks.arena.domains.search.corpus import Document
 from benchmarks.arena.domains.search.country import Country, Fact, Kind, Relation, Thing
+from benchmarks.arena.domains.words import several
 
 _OPENING: Final[dict[Kind, str]] = {
     "town": "{name} is a town on the river {note}. It was founded in {year}.",
@@ -25,38 +26,27 @@ _TOLD: Final[dict[Relation, str]] = {
     "designer": "The drawings were made by {}, and are kept.",
     "stands in": "It stands in {}, a little above the harbour.",
 }
-_FILLER: Final = (
-    *(
-        "A guide of the last century gives two pages to it, one of which is about the weather.",
-        "Little is left of the first years.",
-    ),
-    *(
-        "A letter of the time compares it with {}, not to the advantage of either.",
-        "Visitors are let in on three days of the week.",
-    ),
-    *(
-        "For a time it was thought that {} had a hand in it; there is no proof.",
-        "The local society meets once a year to speak of it.",
-    ),
-    *(
-        "There is a model of it in a private collection.",
-        "A fire did some damage, which was mended within the year.",
-    ),
-    *("An early account confuses it with {}.", "Its name is spelled in at least four ways in the records."),
-    *(
-        "A stamp shows it, in brown.",
-        "In the archive there are some forty sheets about it, most of them bills.",
-    ),
-    *(
-        "A song about it was known well beyond the valley.",
-        "Those who write about {} usually mention it in passing.",
-    ),
-    *("An inscription was found in a cellar and copied wrongly twice.", "The anniversary was kept quietly."),
-    *("A lecture about {} touched on it at some length.", "A painting of it hangs in a town hall far away."),
-    *(
-        "Two of the older studies disagree about the order of events.",
-        "The price of it was a matter of dispute for a decade.",
-    ),
+_FILLER: Final = several(
+    "A guide of the last century gives two pages to it, one of which is about the weather.; "
+    "Little is left of the first years.; "
+    "A letter of the time compares it with {}, not to the advantage of either.; "
+    "Visitors are let in on three days of the week.; "
+    "For a time it was thought that {} had a hand in it, without proof.; "
+    "The local society meets once a year to speak of it.; "
+    "There is a model of it in a private collection.; "
+    "A fire did some damage, which was mended within the year.; "
+    "An early account confuses it with {}.; "
+    "Its name is spelled in at least four ways in the records.; "
+    "A stamp shows it, in brown.; "
+    "In the archive there are some forty sheets about it, most of them bills.; "
+    "A song about it was known well beyond the valley.; "
+    "Those who write about {} usually mention it in passing.; "
+    "An inscription was found in a cellar and copied wrongly twice.; "
+    "The anniversary was kept quietly.; "
+    "A lecture about {} touched on it at some length.; "
+    "A painting of it hangs in a town hall far away.; "
+    "Two of the older studies disagree about the order of events.; "
+    "The price of it was a matter of dispute for a decade."
 )
 
 

@@ -15,114 +15,43 @@ import attrs
 
 from benchmarks.arena.domains.drawing import draws
 from benchmarks.arena.domains.shopping.catalogue import Errand, Notes, Preference, Product, Shop
-from benchmarks.arena.domains.words import names
+from benchmarks.arena.domains.words import names, several
 
 _BUNDLES: Final = (
-    (
-        "cake mix",
-        "frosting",
-        "food colouring",
-        "sprinkle mix",
-        "cake topper",
-        "candle set",
-        "cake stand",
-        "gift box",
-    ),
-    (
-        "sofa",
-        "footstool",
-        "floor lamp",
-        "area rug",
-        "throw blanket",
-        "wall shelf",
-        "side table",
-        "curtain pair",
-    ),
-    (
-        "tent",
-        "sleeping bag",
-        "camping stove",
-        "lantern",
-        "cool box",
-        "folding chair",
-        "water bottle",
-        "rucksack",
-    ),
-    (
-        "notebook",
-        "fountain pen",
-        "ink bottle",
-        "pen case",
-        "desk mat",
-        "letter tray",
-        "bookend pair",
-        "paper lamp",
-    ),
+    several("cake mix; frosting; food colouring; sprinkle mix; cake topper; candle set"),
+    several("sofa; footstool; floor lamp; area rug; throw blanket; wall shelf"),
+    several("tent; sleeping bag; camping stove; lantern; cool box; folding chair"),
+    several("notebook; fountain pen; ink bottle; pen case; desk mat; letter tray"),
 )
-_KEYWORDS: Final = (
-    *("red", "blue", "gold", "silver", "green", "black", "white", "pink", "orange", "violet"),
-    *("oak", "linen", "chrome", "velvet", "leather", "bamboo", "cotton", "copper", "glass", "wool"),
+_KEYWORDS: Final = several(
+    "red; blue; gold; silver; green; black; white; pink; orange; violet; "
+    "oak; linen; chrome; velvet; leather; bamboo; cotton; copper; glass; wool"
 )
-_LINES: Final = (
-    *(
-        "Classic",
-        "Meadow",
-        "Harbour",
-        "Studio",
-        "Summit",
-        "Orchard",
-        "Nordic",
-        "Lunar",
-        "Festival",
-        "Heritage",
-    ),
+_LINES: Final = several(
+    "Classic; Meadow; Harbour; Studio; Summit; Orchard; Nordic; Lunar; Festival; Heritage"
 )
-_SIZES: Final = (
-    "2 oz",
-    "4 oz",
-    "8 oz",
-    "12 oz",
-    "16 oz",
-    "24 oz",
-    "2 pack",
-    "3 pack",
-    "6 pack",
-    "8 pack",
-    "12 pack",
+_SIZES: Final = several("2 oz; 4 oz; 8 oz; 12 oz; 16 oz; 24 oz; 2 pack; 3 pack; 6 pack; 8 pack; 12 pack")
+_QUALITIES: Final = several(
+    "sturdy; light; washable; hand finished; made to last; easy to store; tested for safety; free of scent; "
+    "rounded at the edges; packed without plastic; good for gifts; simple to clean; suited to small rooms; "
+    "liked by families; made in small batches; delivered in a flat box"
 )
-_QUALITIES: Final = (
-    *("sturdy", "light", "washable", "hand finished", "made to last", "easy to store", "tested for safety"),
-    *("free of scent", "rounded at the edges", "packed without plastic", "good for gifts", "simple to clean"),
-    *("suited to small rooms", "liked by families", "made in small batches", "delivered in a flat box"),
+_REVIEWERS: Final = several(
+    "A buyer; A regular; Someone new here; A parent; A collector; A neighbour of ours"
 )
-_REVIEWERS: Final = (
-    "A buyer",
-    "A regular",
-    "Someone new here",
-    "A parent",
-    "A collector",
-    "A neighbour of ours",
-)
-_OPINIONS: Final = (
-    *("It came two days early and was packed with care", "It is smaller than I had thought from the picture"),
-    *(
-        "I have had the older one for years and wanted the same again",
-        "My sister asked at once where I had found it",
-    ),
-    *(
-        "One corner was bent, and the shop sent another within a week",
-        "It does what it says and nothing more",
-    ),
-    *("I would not buy it for every day, but for guests it is fine", "The label comes off when it gets wet"),
-    *("For the money I had expected less", "It took me a while to see how it opens, then it was easy"),
-    *(
-        "Bought it for a friend who already has everything, and it is in use",
-        "Mine has a small scratch below",
-    ),
-    *(
-        "The one that I had before lasted longer, but it was heavier, too",
-        "Nothing to add to what others say",
-    ),
+_OPINIONS: Final = several(
+    "It came two days early and was packed with care; "
+    "It is smaller than I had thought from the picture; "
+    "I have had the older one for years and wanted the same again; "
+    "My sister asked at once where I had found it; "
+    "One corner was bent, and the shop sent another within a week; "
+    "It does what it says and nothing more; "
+    "I would not buy it for every day, but for guests it is fine; "
+    "The label comes off when it gets wet; For the money I had expected less; "
+    "It took me a while to see how it opens, then it was easy; "
+    "Bought it for a friend who already has everything, and it is in use; "
+    "Mine has a small scratch below; The one that I had before lasted longer, but it was heavier, too; "
+    "Nothing to add to what others say"
 )
 _SIGNS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _PREFERENCES: Final[tuple[Preference, ...]] = (

@@ -8,19 +8,9 @@ from typing import Any, Final
 
 from benchmarks.arena.domains.travel.alike import is_like_any
 from benchmarks.arena.domains.travel.rows import Row
-from benchmarks.arena.domains.words import name, names
+from benchmarks.arena.domains.words import name, names, several
 
-_CUISINES: Final = (
-    "Soups",
-    "Noodles",
-    "Grill",
-    "Bakery",
-    "Seafood",
-    "Vegetarian",
-    "Curry",
-    "Cafe",
-    "Dumplings",
-)
+_CUISINES: Final = several("Soups; Noodles; Grill; Bakery; Seafood; Vegetarian; Curry; Cafe; Dumplings")
 _TABLES: Final = ("Kitchen", "Table", "House", "Cellar", "Garden", "Corner", "Terrace", "Spoon")
 _SIGHTS: Final = ("Tower", "Museum", "Market Hall", "Old Mill", "Lighthouse", "Gallery", "Gardens", "Ruins")
 _ROOMS: Final = ("Entire home", "Private room", "Shared room")
