@@ -58,9 +58,10 @@ class Task:
 
     id: str
     text: str
-    rules: Rules[Any]  # Any: each domain has a state of its own, and only its rules look into it
-    mark: Marking
-    plan: tuple[Part, ...]
+    # Any: each domain has a state of its own, and only its rules look into it
+    rules: Rules[Any] = attrs.field(repr=False)
+    mark: Marking = attrs.field(repr=False)
+    plan: tuple[Part, ...] = attrs.field(repr=False)
 
 
 class Domain(Protocol):
