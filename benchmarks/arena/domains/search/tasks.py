@@ -102,4 +102,4 @@ class _Marking:
 
 def normal(text: str) -> str:
     """Return a name as it is compared: without case, without marks around it, without a leading article."""
-    return _BLANKS.sub(" ", text).strip(_AROUND).casefold().removeprefix("the ")
+    return _BLANKS.sub(" ", text).strip(_AROUND).casefold().removeprefix("the ").strip(_AROUND)

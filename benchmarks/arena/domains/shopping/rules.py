@@ -131,9 +131,10 @@ class ShopRules:
             (-len(wanted & known), tie, product.code) for known, tie, product in self._shelf if wanted & known
         )
         results = [self._by_code[code] for _, _, code in ranked]
-        for product in [each for each in results[:PAGE] if each.buried]:
-            results.remove(product)
-            results.insert(min(product.buried, len(results)), product)
+        buried = sorted((each for each in results[:PAGE] if each.buried), key=lambda each: each.buried)
+        results = [each for each in results if each not in buried]
+        for product in buried:
+            results.insert(product.buried, product)
         return tuple(results[: PAGE * _PAGES])
 
     def _listed(self, state: Browsing) -> Told[Browsing]:
