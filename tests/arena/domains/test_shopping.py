@@ -17,7 +17,7 @@ from benchmarks.arena.domains.shopping.rules import PAGE, ShopRules
 from benchmarks.arena.domains.shopping.stocking import Size, stocked
 from benchmarks.arena.domains.world import World
 from mage.tokens import EstimateCounter, ExactCounter, MissingTokenizer
-from tests.arena.domains.cases import FULL, actions_of
+from tests.arena.domains.cases import FULL, actions_of, rules_of
 
 SMALL = Size(errands=4, options=4, near=2, qualities=2, reviews=1)
 SHOPS = st.integers(0, 10_000).map(lambda seed: stocked(seed, 0, SMALL))
@@ -116,9 +116,10 @@ def test_a_search_finds_every_option_and_buries_some(shop: Shop) -> None:
 
 def test_prices_stand_on_pages_alone() -> None:
     """No list of results tells a price or a rating: every option must be opened."""
-    world = World(FULL["shopping"].task(1, 0).rules)
+    task = FULL["shopping"].task(1, 0)
+    world = World(task.rules)
     world.reset()
-    title = world.rules.shop.errands[0].options[0].title
+    title = rules_of(task).shop.errands[0].options[0].title
     listed = world.act(action("search", words=title)).text
     assert not re.search(r"\$|Rating", listed)
     assert listed.count("\n") == PAGE
@@ -127,7 +128,7 @@ def test_prices_stand_on_pages_alone() -> None:
 def test_what_cannot_be_done_is_said() -> None:
     """Buying with nothing open or beyond the budget, unknown codes and pages: each is refused in words."""
     task = FULL["shopping"].task(1, 0)
-    rules = attrs.evolve(task.rules, shop=attrs.evolve(task.rules.shop, budget=100))
+    rules = attrs.evolve(rules_of(task), shop=attrs.evolve(rules_of(task).shop, budget=100))
     world = World(rules)
     world.reset()
     assert world.act("buy").text == "Nothing is open that could be bought."

@@ -1,0 +1,81 @@
+"""The commands: what they print, what they refuse, and with which status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.arena.domains import commands, registry
+from benchmarks.arena.domains.__main__ import main
+from benchmarks.arena.domains.registry import NAMES, MissingPackage
+
+
+def test_a_first_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One command runs every domain in small size, another one says as JSON what came of it."""
+    out = tmp_path / "rows.jsonl"
+    assert main(["run", "--domain", "all", "--size", "small", "--tasks", "1", "--out", str(out)]) == 0
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "[1/1] shopping-0-0: finished, SR 1, PS 1.00" in told.err
+    assert main(["report", str(out), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert sorted(row["domain"] for row in rows) == sorted(NAMES)
+    assert {row["sr"] for row in rows} == {1}
+    assert main(["report", str(out)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 6
+
+
+@pytest.mark.parametrize("memory", ["mage-without-compress", "mage-without-revise", "full-history"])
+def test_a_memory_is_a_policy(tmp_path: Path, memory: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A plan succeeds under each, and takes more tokens where every step is shown."""
+    out = str(tmp_path / "rows.jsonl")
+    for name in ("mage", memory):
+        asked = ["--domain", "shopping", "--size", "small", "--tasks", "1", "--memory", name]
+        assert main(["run", *asked, "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["report", out, "--json"]) == 0
+    tokens = {row["memory"]: row["tokens"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    shows_all = memory != "mage-without-revise"
+    assert (tokens[memory] > tokens["mage"]) == shows_all
+
+
+def test_what_cannot_be_run_is_refused_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No model, no data, no SymPy, no rows: each is one line and status 2, before anything is run."""
+    out = tmp_path / "rows.jsonl"
+    run = ["run", "--domain", "travel", "--tasks", "1", "--out", str(out)]
+    assert main([*run, "--agent", "model"]) == 2
+    assert capsys.readouterr().err == "Error: --agent model needs --model NAME\n"
+    assert main([*run, "--data", str(tmp_path / "missing")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    assert main(["report", str(out)]) == 2
+    assert "has no rows" in capsys.readouterr().err
+    assert main(["run", "--domain", "search", "--out", str(tmp_path / "no" / "rows.jsonl")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+    def lacking(_name: str, _parts: int) -> None:
+        raise MissingPackage("SymPy")
+
+    monkeypatch.setattr(registry, "_formal", lacking)
+    assert main(["run", "--domain", "formal", "--out", str(out)]) == 2
+    assert capsys.readouterr().err == "Error: this domain needs SymPy: pip install --group arena\n"
+    with pytest.raises(SystemExit):
+        main(["run", "--domain", "shopping", "--tasks", "0", "--out", str(out)])
+    assert not out.exists()
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C is status 130 and one line."""
+
+    def interrupted(*_given: object, **_named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "run_series", interrupted)
+    out = tmp_path / "rows.jsonl"
+    assert main(["run", "--domain", "search", "--tasks", "1", "--out", str(out)]) == 130
+    assert f"the same command goes on, with what {out} has" in capsys.readouterr().err
