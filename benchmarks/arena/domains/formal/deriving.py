@@ -6,7 +6,7 @@ from typing import Final
 
 from benchmarks.arena.domains.calls import TEXT, Call
 from benchmarks.arena.domains.formal.fractions import Fraction, Unreadable, Variables
-from benchmarks.arena.domains.formal.reading import read
+from benchmarks.arena.domains.formal.reading import LONGEST, read
 from mage.effects import Tool
 
 TOOLS: Final = (
@@ -45,9 +45,11 @@ NAMES: Final = frozenset(tool.name for tool in TOOLS)
 def derived(call: Call, variables: Variables) -> str:
     """Return what one of the tools says: the result as text, or why there is none. Never raises."""
     try:
-        return str(_result(call, variables))
+        written = str(_result(call, variables))
     except Unreadable as error:
         return f"No result: {error}."
+    # what cannot be read again is of no use
+    return written if len(written) <= LONGEST else "No result: it is too long to be written."
 
 
 def _result(call: Call, variables: Variables) -> Fraction:

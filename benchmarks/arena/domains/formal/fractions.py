@@ -13,11 +13,11 @@ import attrs
 from sympy import QQ
 from sympy.polys.rings import PolyElement, ring
 
-TERMS: Final = 120
+TERMS: Final = 60
 """Terms of a numerator or a denominator."""
 DEGREE: Final = 40
 """Degree in all variables together."""
-BITS: Final = 400
+BITS: Final = 160
 """Bits of a coefficient's numerator or denominator."""
 
 
@@ -81,6 +81,8 @@ class Fraction:
     bottom: Any
 
     def __add__(self, other: Fraction) -> Fraction:
+        if self.bottom == other.bottom:
+            return bounded(self.top + other.top, self.bottom)
         return bounded(self.top * other.bottom + other.top * self.bottom, self.bottom * other.bottom)
 
     def __sub__(self, other: Fraction) -> Fraction:
@@ -182,15 +184,23 @@ def _bits(coefficient: Any) -> int:  # Any: a rational number of SymPy's domain
 
 
 def _substituted(polynomial: Any, place: int, value: Fraction) -> Fraction:  # Any: a polynomial of SymPy
-    """Return a polynomial with a value in place of a variable, power by power."""
-    one = Fraction(polynomial.ring(1), polynomial.ring(1))
-    powers, total = [one], Fraction(polynomial.ring(0), polynomial.ring(1))
+    """Return a polynomial with a value in place of a variable, over the value's denominator to the highest power."""
+    degree = max((monomial[place] for monomial in polynomial.monoms()), default=0)
+    tops, bottoms = _powers(value.top, degree), _powers(value.bottom, degree)
+    total = polynomial.ring(0)
     for monomial, coefficient in polynomial.terms():
-        while len(powers) <= monomial[place]:
-            powers.append(powers[-1] * value)
         rest = tuple(0 if at == place else each for at, each in enumerate(monomial))
-        total = total + Fraction(polynomial.ring({rest: coefficient}), one.top) * powers[monomial[place]]
-    return total
+        power = monomial[place]
+        total += polynomial.ring({rest: coefficient}) * tops[power] * bottoms[degree - power]
+    return bounded(total, bottoms[degree])
+
+
+def _powers(polynomial: Any, most: int) -> list[Any]:  # Any: polynomials of SymPy
+    one = polynomial.ring(1)
+    powers = [one]
+    for _ in range(most):
+        powers.append(bounded(powers[-1] * polynomial, one).top)
+    return powers
 
 
 def _written(polynomial: Any) -> str:  # Any: a polynomial of SymPy
