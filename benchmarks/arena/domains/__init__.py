@@ -8,8 +8,9 @@
     planning, memories     who plays: a plan, or a model, under one of the policies of `mage.agent`
     running, series        a task as a row; tasks as a file of rows, by any number of workers
     results, reporting     the file, and what it says
-    commands               `run` and `report`, for `python -m benchmarks.arena.domains`
+    addresses              a task by its address, for `mage run` and for playing by hand
+    commands               `run`, `report`, `task` and `mark`, for `python -m benchmarks.arena.domains`
 
-No task is MemoryArena's, and no number here is a score on it: the rules are after its, the contents are ours. A domain
-says nothing on what a memory is worth beyond what its own construction decides; `RESULTS.md` says where that is.
+No task is MemoryArena's, and no number here is a score on it: the rules are after its, the contents are ours. A plan
+that solves a task shows what prompts would have taken, and nothing of what a model would have made of them.
 """

@@ -12,14 +12,20 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
+
+from benchmarks.arena.domains.addresses import BadTask, script, task_at
 from benchmarks.arena.domains.memories import MEMORIES
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
 from benchmarks.arena.domains.reporting import report, table
 from benchmarks.arena.domains.results import BadResults, Row, read_results
+from benchmarks.arena.domains.running import path_of
 from benchmarks.arena.domains.scoring import mean
 from benchmarks.arena.domains.series import run_series
 from benchmarks.arena.domains.settings import AGENTS, Settings
 from benchmarks.arena.domains.travel.rows import BadRow
+from benchmarks.arena.domains.world import played
+from mage import MageError, Session
 from mage.chat import MODES
 
 INTERRUPTED: Final = 130
@@ -28,7 +34,7 @@ _REFUSED: Final = (BadResults, BadRow, MissingPackage, OSError)
 
 # Any: argparse keeps the type of its own parsers to itself
 def add_commands(commands: Any) -> None:
-    """Add both commands to the subparsers of a parser; `chosen.command(chosen)` runs the one that was chosen."""
+    """Add the commands to the subparsers of a parser; `chosen.command(chosen)` runs the one that was chosen."""
     running = commands.add_parser("run", help="run tasks of a domain into a file of rows")
     running.add_argument(
         "--domain", required=True, choices=[*NAMES, *GROUPS], help="formal is math and physics"
@@ -57,6 +63,21 @@ def add_commands(commands: Any) -> None:
     reporting.add_argument("results", type=Path, help="a file of rows")
     reporting.add_argument("--json", action="store_true", dest="as_json", help="one object with `rows`")
     reporting.set_defaults(command=say)
+    _add_playing(commands)
+
+
+def _add_playing(commands: Any) -> None:
+    showing = commands.add_parser(
+        "task", help="print the text of a task, to be played by hand or by `mage run`"
+    )
+    showing.add_argument("task", help="such as shopping:7:0, its domain, seed and number")
+    showing.add_argument("--script", action="store_true", help="its plan, for `mage run --script`, instead")
+    showing.set_defaults(command=show)
+    marking = commands.add_parser("mark", help="say what a session that has played a task is worth")
+    marking.add_argument("task", help="such as shopping:7:0, its domain, seed and number")
+    marking.add_argument("store", help="the URL or the file of its store")
+    marking.add_argument("session", help="its name there")
+    marking.set_defaults(command=mark)
 
 
 def _count(text: str) -> int:
@@ -131,6 +152,31 @@ def say(chosen: argparse.Namespace) -> int:
         return _refuse(f"{chosen.results} has no rows")
     found = report(rows)
     print(json.dumps({"rows": found}, indent=2, sort_keys=True) if chosen.as_json else table(found))
+    return 0
+
+
+def show(chosen: argparse.Namespace) -> int:
+    """Print a task or its script, and return the exit status."""
+    try:
+        task = task_at(chosen.task)
+    except (BadTask, MissingPackage) as error:
+        return _refuse(str(error))
+    print("\n".join(script(task)) if chosen.script else task.text)
+    return 0
+
+
+def mark(chosen: argparse.Namespace) -> int:
+    """Print as JSON what a session is worth, and return the exit status."""
+    try:
+        task = task_at(chosen.task)
+        with Session.open(chosen.store, chosen.session, wait=False) as session:
+            standing = played(task.rules, path_of(session.tree))
+    except (BadTask, MissingPackage, MageError) as error:
+        return _refuse(str(error))
+    marked = task.mark(standing.closed)
+    worth = {name: value for name, value in attrs.asdict(marked.score).items() if value is not None}
+    endings = [each.ending for each in standing.closed]
+    print(json.dumps({**worth, "right": marked.right, "endings": endings}))
     return 0
 
 

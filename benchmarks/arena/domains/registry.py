@@ -15,6 +15,9 @@ from benchmarks.arena.domains.task import Domain
 from benchmarks.arena.domains.travel.rows import Row, read_rows
 from benchmarks.arena.domains.travel.tasks import Travelling
 
+VERSION: Final = 1
+"""Of the tasks: it rises whenever the same seed makes another task, in its contents or its words."""
+
 SizeName: TypeAlias = Literal["full", "small"]
 SIZES: Final[tuple[SizeName, ...]] = ("full", "small")
 NAMES: Final = ("shopping", "travel", "search", "math", "physics")

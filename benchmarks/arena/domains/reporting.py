@@ -12,7 +12,7 @@ from benchmarks.arena.domains.words import several
 
 _Z: Final = 1.959964  # 95 %
 _COLUMNS: Final = several(
-    "domain; memory; agent; tasks; sr; interval; ps; soft ps; answered; capped; failed; tokens"
+    "domain; memory; agent; tasks; sr; interval; ps; soft ps; answered; capped; stopped; failed; tokens"
 )
 
 
@@ -38,6 +38,7 @@ def _summary(rows: Sequence[Row]) -> dict[str, object]:
         "ps": _mean(rows, "ps"),
         "answered": _mean(rows, "answered"),
         "stopped_by_cap": _mean(rows, "stopped_by_cap"),
+        "stopped": sum(row.get("outcome") == "stopped" for row in rows),
         "failed": sum(row.get("outcome") == "failed" for row in rows),
         "steps": _mean(rows, "steps"),
         "tokens": _mean(rows, "tokens"),
@@ -84,5 +85,6 @@ def _cells(row: Mapping[str, object]) -> Iterable[str]:
     yield f"{row['soft_ps']:.3f}" if "soft_ps" in row else "-"
     yield f"{row['answered']:.3f}"
     yield f"{row['stopped_by_cap']:.2f}"
+    yield str(row["stopped"])
     yield str(row["failed"])
     yield f"{row['tokens']:,.0f}"

@@ -46,7 +46,7 @@ def run_task(settings: Settings, number: int) -> Row:
 def failed(settings: Settings, number: int, detail: str) -> Row:
     """Return the row of a task that came to nothing: worth 0, and counted."""
     said: Row = {"settings": settings.document(), "number": number, "outcome": "failed", "reason": "error"}
-    return {**said, "detail": detail[:_LONGEST], **_scores(NOTHING), "stopped_by_cap": 0}
+    return {**said, "detail": detail[:_LONGEST], **_scores(NOTHING), "stopped_by_cap": 0.0}
 
 
 def _ran(settings: Settings, number: int) -> Row:
@@ -117,15 +117,16 @@ def _row(
         "right": list(marked.right),
         "answers": [[[slot, text[:_LONGEST]] for slot, text in each.answer] for each in standing.closed],
         "endings": [each.ending for each in standing.closed],
-        "stopped_by_cap": sum(each.ending == "cap" for each in standing.closed),
+        "stopped_by_cap": sum(each.ending == "cap" for each in standing.closed) / len(marked.right),
         "caps": {"subtask": task.rules.cap, "steps": task.rules.cap * len(task.rules.instructions) * AROUND},
         "steps": totals.steps,
         "summaries": totals.summaries,
         "revisions": totals.revisions,
-        "tokens": totals.all_tokens,
+        "tokens": totals.usage.total,
         "tokens_by_call": said["tokens"],
+        "tokens_by_model": said["models"],
         "trace": {"steps": len(actions), "tokens": counter.count(trace_text(task, actions))},
-        "origin": _origin(settings, totals.estimated, counter),
+        "origin": _origin(settings, totals.usage.estimated, counter),
         "version": __version__,
     }
 

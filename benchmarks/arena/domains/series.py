@@ -98,10 +98,10 @@ def _pooled(settings: Settings, numbers: list[int], workers: int, run: RunTask) 
             futures = {pool.submit(run, settings, number): number for number in numbers}
             for future in as_completed(futures):
                 yield futures[future], future.result()
-        except BaseException:
+        except BaseException:  # Ctrl-C above all: else it would wait for what the workers are at
             pool.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():
-                child.terminate()  # else a Ctrl-C would wait for what they are at
+                child.terminate()
             raise
 
 

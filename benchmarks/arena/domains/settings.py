@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
-from benchmarks.arena.domains.registry import SizeName
+from benchmarks.arena.domains.registry import VERSION, SizeName
 from mage.chat import Mode, canonical
 
 AgentName: TypeAlias = Literal["plan", "model"]
@@ -60,6 +60,7 @@ class Settings:
             "agent": self.agent,
             "seed": self.seed,
             "size": self.size,
+            "tasks": VERSION,
         }
         if self.agent == "model":
             said |= {"model": self.model, "judge": self.judge or self.model, "mode": self.mode}

@@ -134,13 +134,13 @@ def test_a_formal_world_and_a_corpus_do_not_know_the_truth() -> None:
         task = SMALL[name].task(1, 0)
         lemmas = [attrs.evolve(each, result="1", calls=()) for each in rules_of(task).proof.lemmas]
         blind = attrs.evolve(rules_of(task), proof=attrs.evolve(rules_of(task).proof, lemmas=tuple(lemmas)))
-        _shows_the_same(task, attrs.evolve(task, rules=blind))
+        check_the_same(task, attrs.evolve(task, rules=blind))
     task = SMALL["search"].task(1, 0)
     nothing = [
         attrs.evolve(each, answer=attrs.evolve(each.answer, name="?"), sources=(), words=())
         for each in rules_of(task).questions
     ]
-    _shows_the_same(task, attrs.evolve(task, rules=attrs.evolve(rules_of(task), questions=tuple(nothing))))
+    check_the_same(task, attrs.evolve(task, rules=attrs.evolve(rules_of(task), questions=tuple(nothing))))
 
 
 def test_a_trip_does_not_know_the_truth() -> None:
@@ -149,10 +149,10 @@ def test_a_trip_does_not_know_the_truth() -> None:
     first, *members = rules_of(task).group.travellers
     blind = (first, *(attrs.evolve(each, plan={}) for each in members))
     rules = attrs.evolve(rules_of(task), group=attrs.evolve(rules_of(task).group, travellers=blind))
-    _shows_the_same(task, attrs.evolve(task, rules=rules))
+    check_the_same(task, attrs.evolve(task, rules=rules))
 
 
-def _shows_the_same(task: Task, blind: Task) -> None:
+def check_the_same(task: Task, blind: Task) -> None:
     assert list(seen_by(task, actions_of(task))) == list(seen_by(blind, actions_of(task)))
 
 
