@@ -39,8 +39,8 @@ brand, line, keyword, kind and size are all the same. Very similar products stan
   title, code, price and rating of each, also of those that do not fit.
 - The notes speak of an earlier purchase, which they name by its number, and of the present choice. Look for the words
   of the notes in the title of that purchase and in the title of the option, literally; infer nothing. An option does
-  not fit where a word of the earlier purchase avoids a word of the option. An option in whose title no word of the
-  notes stands fits. Notes are not to be applied within one product.
+  not fit where a word of the earlier purchase avoids a word of the option. Where no word of the notes stands in one of
+  the two titles, it fits. Notes are not to be applied within one product.
 - Of the options that fit and can be paid, buy the one that the preference names. What was bought counts against the
   budget, and what an instruction says is to be left must be left.
 - Buy exactly one product in each subtask: open its page, then buy. What is bought stays bought.

@@ -95,9 +95,9 @@ def _claim(rules: TravelRules, traveller: Traveller) -> str:
 
 
 def _told(option: Option) -> str:
-    return (
-        option.name if option.kind == "attraction" else f"{option.name} (${option.price}, {option.rating:g})"
-    )
+    """Return what others may compare their wishes with."""
+    known = [f"${option.price}"] * bool(option.price) + [f"rated {option.rating:g}"] * bool(option.rating)
+    return f"{option.name} ({', '.join(known)})" if known else option.name
 
 
 @final
