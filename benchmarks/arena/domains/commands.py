@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 
 from benchmarks.arena.domains.addresses import BadTask, script, task_at
-from benchmarks.arena.domains.memories import MEMORIES
+from benchmarks.arena.domains.memories import MEMORIES, policy_of
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
 from benchmarks.arena.domains.reporting import report, table
 from benchmarks.arena.domains.results import BadResults, Row, read_results
@@ -26,10 +26,11 @@ from benchmarks.arena.domains.settings import AGENTS, Settings
 from benchmarks.arena.domains.travel.rows import BadRow
 from benchmarks.arena.domains.world import played
 from mage import MageError, Session
-from mage.chat import MODES
+from mage.agent import BadPolicy
+from mage.chat import MODES, canonical
 
 INTERRUPTED: Final = 130
-_REFUSED: Final = (BadResults, BadRow, MissingPackage, OSError)
+_REFUSED: Final = (BadPolicy, BadResults, BadRow, MissingPackage, OSError)
 
 
 # Any: argparse keeps the type of its own parsers to itself
@@ -42,6 +43,14 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--memory", default="mage", choices=list(MEMORIES), help="what the agent is shown")
     running.add_argument(
         "--agent", default="plan", choices=AGENTS, help="a plan that solves the task, or a model"
+    )
+    running.add_argument(
+        "--policy",
+        action="append",
+        default=[],
+        type=_change,
+        metavar="NAME=VALUE",
+        help="what else the agent's policy has, such as high_water=2000",
     )
     running.add_argument("--model", default="", help="decides and writes summaries")
     running.add_argument("--judge", default="", help="the model that judges, if it is another")
@@ -87,6 +96,13 @@ def _count(text: str) -> int:
     return count
 
 
+def _change(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError  # argparse says what was wrong
+    return name, json.loads(value) if value in ("true", "false", "null") or value.isdecimal() else value
+
+
 def run(chosen: argparse.Namespace) -> int:
     """Run what was asked for, and return the exit status."""
     if chosen.agent == "model" and not chosen.model:
@@ -94,6 +110,7 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         if chosen.sessions is not None:
             chosen.sessions.mkdir(parents=True, exist_ok=True)
+        policy_of(chosen.memory, canonical(dict(chosen.policy)), 1)
         for name in domains_of(chosen.domain):
             domain(name, chosen.size, chosen.data)  # what is missing is said before anything is run
         for name in domains_of(chosen.domain):
@@ -121,6 +138,7 @@ def _settings(chosen: argparse.Namespace, name: str) -> Settings:
         agent=chosen.agent,
         seed=chosen.seed,
         size=chosen.size,
+        policy=canonical(dict(chosen.policy)),
         model=chosen.model,
         judge=chosen.judge,
         mode=chosen.mode,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
-
-import attrs
 
 from mage.agent import Policy
 
@@ -18,6 +17,10 @@ MEMORIES: Final = {
 """The policy of each. The last one shows every step, judges nothing and never goes back: the paper's long context."""
 
 
-def policy_of(memory: str, steps: int) -> Policy:
-    """Return the policy of a memory, for runs of at most so many steps."""
-    return attrs.evolve(MEMORIES[memory], max_steps=steps)
+def policy_of(memory: str, changes: str, steps: int) -> Policy:
+    """Return the policy of a memory with some changes, as a JSON object, for runs of at most so many steps.
+
+    Raises:
+        BadPolicy: the changes name what no policy has, or give a value that cannot be.
+    """
+    return Policy.of({**MEMORIES[memory].document(), **json.loads(changes), "max_steps": steps})

@@ -65,19 +65,20 @@ def _ran(settings: Settings, number: int) -> Row:
 
 
 def _agent(settings: Settings, task: Task, counter: TokenCounter, steps: int, stack: ExitStack) -> Agent:
-    policy = policy_of(settings.memory, steps)
+    policy = policy_of(settings.memory, settings.policy, steps)
     world = World(task.rules)
     if settings.agent == "plan":
         return Agent(model=PlanModel(task, counter), environment=world, policy=policy, counter=counter)
-    from mage.llm import ChatJudge, ChatModel, ChatSummarizer, client  # noqa: PLC0415  # a plan needs no client
+    # a plan needs no client
+    from mage.llm import ChatJudge, ChatModel, ChatSummarizer, Sampling, client  # noqa: PLC0415
 
     ours = stack.enter_context(client(base_url=settings.base_url))
-    heat = {} if settings.temperature is None else {"temperature": settings.temperature}
+    sampling: Sampling = {} if settings.temperature is None else {"temperature": settings.temperature}
     return Agent(
-        model=ChatModel(ours, settings.model, mode=settings.mode, **heat),  # type: ignore[arg-type]  # a mapping of one kind
+        model=ChatModel(ours, settings.model, mode=settings.mode, **sampling),
         environment=world,
-        judge=ChatJudge(ours, settings.judge or settings.model, **heat),  # type: ignore[arg-type]
-        summarizer=ChatSummarizer(ours, settings.model, **heat),  # type: ignore[arg-type]
+        judge=ChatJudge(ours, settings.judge or settings.model, **sampling),
+        summarizer=ChatSummarizer(ours, settings.model, **sampling),
         policy=policy,
         counter=counter,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, final
 
@@ -26,6 +27,7 @@ class Settings:
         agent: a plan that solves every task, or a model.
         seed: of the tasks.
         size: of the tasks.
+        policy: a JSON object: what differs in the policy of the memory.
         model: decides and writes; empty for a plan.
         judge: judges; empty for the same model.
         mode: how the model replies.
@@ -40,6 +42,7 @@ class Settings:
     agent: AgentName = "plan"
     seed: int = 0
     size: SizeName = "full"
+    policy: str = "{}"
     model: str = ""
     judge: str = ""
     mode: Mode = "tools"
@@ -62,6 +65,8 @@ class Settings:
             "size": self.size,
             "tasks": VERSION,
         }
+        if self.policy != "{}":
+            said["policy"] = json.loads(self.policy)
         if self.agent == "model":
             said |= {"model": self.model, "judge": self.judge or self.model, "mode": self.mode}
             said |= {} if self.temperature is None else {"temperature": self.temperature}

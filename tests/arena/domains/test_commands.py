@@ -41,6 +41,21 @@ def test_a_memory_is_a_policy(tmp_path: Path, memory: str, capsys: pytest.Captur
     assert (tokens[memory] > tokens["mage"]) == shows_all
 
 
+def test_a_policy_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a low mark a plan still succeeds, in fewer tokens; its rows are a series of their own, which says so."""
+    out = str(tmp_path / "rows.jsonl")
+    run = ["run", "--domain", "shopping", "--tasks", "1", "--out", out]
+    assert main(run) == 0
+    assert main([*run, "--policy", "high_water=3000", "--policy", "point_out=false"]) == 0
+    capsys.readouterr()
+    assert main(["report", out, "--json"]) == 0
+    one, other = json.loads(capsys.readouterr().out)["rows"]
+    assert one["settings"]["policy"] == {"high_water": 3000, "point_out": False}
+    assert "policy" not in other["settings"]
+    assert one["tokens"] < other["tokens"]
+    assert (one["sr"], other["sr"]) == (1, 1)
+
+
 def test_what_cannot_be_run_is_refused_in_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,6 +66,10 @@ def test_what_cannot_be_run_is_refused_in_a_line(
     assert capsys.readouterr().err == "Error: --agent model needs --model NAME\n"
     assert main([*run, "--data", str(tmp_path / "missing")]) == 2
     assert "cannot be read" in capsys.readouterr().err
+    assert main([*run, "--policy", "high_water=x"]) == 2
+    assert capsys.readouterr().err == "Error: high_water must be a whole number that is not negative\n"
+    assert main([*run, "--policy", "speed=1"]) == 2
+    assert "no 'speed' in a policy" in capsys.readouterr().err
     assert main(["report", str(out)]) == 2
     assert "has no rows" in capsys.readouterr().err
     assert main(["run", "--domain", "search", "--out", str(tmp_path / "no" / "rows.jsonl")]) == 2
