@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TypeAlias
 
@@ -93,7 +96,7 @@ def _rows(settings: Settings, numbers: Iterable[int], workers: int, run: RunTask
 
 def _pooled(settings: Settings, numbers: list[int], workers: int, run: RunTask) -> Iterator[tuple[int, Row]]:
     fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_deaf) as pool:
+    with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_bound_to_its_parent) as pool:
         try:
             futures = {pool.submit(run, settings, number): number for number in numbers}
             for future in as_completed(futures):
@@ -105,6 +108,14 @@ def _pooled(settings: Settings, numbers: list[int], workers: int, run: RunTask) 
             raise
 
 
-def _deaf() -> None:
-    """Let a worker leave Ctrl-C to whoever started it."""
+def _bound_to_its_parent() -> None:
+    """Let a worker leave Ctrl-C to whoever started it, and end with them, however they end: no model is asked for nobody."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this runs in a worker alone
+    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)

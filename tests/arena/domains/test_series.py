@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +41,15 @@ def dying(settings: Settings, number: int) -> dict[str, Any]:
     if number == 1:
         os._exit(3)
     return told(settings, number)
+
+
+def holding(_settings: Settings, _number: int) -> dict[str, Any]:
+    """Say that a task is running, and never end it."""
+    with open(os.environ["ARENA_PIPE"], "w", encoding="utf-8") as pipe:
+        pipe.write("here\n")
+        pipe.flush()
+        threading.Event().wait()
+    return {}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -134,6 +145,26 @@ def test_a_process_that_dies_takes_no_other_task_with_it(tmp_path: Path) -> None
     rows = run_series(SHOP, 4, tmp_path / "rows.jsonl", workers=2, run=dying)
     assert [row["outcome"] for row in rows] == ["finished", "failed", "finished", "finished"]
     assert rows[1]["detail"] == "the process that ran it died"
+
+
+def test_workers_end_with_whoever_started_them(tmp_path: Path) -> None:
+    """Killed without a word, a series leaves no worker behind that would go on asking a model."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    program = (
+        "from pathlib import Path; import sys\n"
+        "from benchmarks.arena.domains.series import run_series\n"
+        "from tests.arena.domains.test_series import SHOP, holding\n"
+        "if __name__ == '__main__': run_series(SHOP, 2, Path(sys.argv[1]), workers=2, run=holding)"
+    )
+    environment = {**os.environ, "ARENA_PIPE": str(pipe), "PYTHONPATH": str(ROOT)}
+    started = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "rows")], env=environment)
+    with pipe.open(encoding="utf-8") as held:
+        assert held.readline() == "here\n"
+        started.kill()
+        started.wait()
+        assert select.select([held], [], [], 60)[0]
+        assert held.read() in ("", "here\n")  # it ends when all workers that hold it have ended
 
 
 def test_an_interrupt_leaves_what_is_done(tmp_path: Path) -> None:
