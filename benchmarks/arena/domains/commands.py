@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 import attrs
 
@@ -26,11 +26,17 @@ from benchmarks.arena.domains.settings import AGENTS, Settings
 from benchmarks.arena.domains.travel.rows import BadRow
 from benchmarks.arena.domains.world import played
 from mage import MageError, Session
-from mage.agent import BadPolicy
 from mage.chat import MODES, canonical
 
 INTERRUPTED: Final = 130
-_REFUSED: Final = (BadPolicy, BadResults, BadRow, MissingPackage, OSError)
+
+
+@final
+class BadRequest(Exception):
+    """Options do not go together; the message says which."""
+
+
+_REFUSED: Final = (BadRequest, BadResults, BadRow, MageError, MissingPackage, ModuleNotFoundError, OSError)
 
 
 # Any: argparse keeps the type of its own parsers to itself
@@ -105,15 +111,10 @@ def _change(text: str) -> tuple[str, object]:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run what was asked for, and return the exit status."""
-    if chosen.agent == "model" and not chosen.model:
-        return _refuse("--agent model needs --model NAME")
+    names = domains_of(chosen.domain)
     try:
-        if chosen.sessions is not None:
-            chosen.sessions.mkdir(parents=True, exist_ok=True)
-        policy_of(chosen.memory, canonical(dict(chosen.policy)), 1)
-        for name in domains_of(chosen.domain):
-            domain(name, chosen.size, chosen.data)  # what is missing is said before anything is run
-        for name in domains_of(chosen.domain):
+        _check(chosen, names)
+        for name in names:
             rows = run_series(
                 _settings(chosen, name),
                 chosen.tasks,
@@ -129,6 +130,29 @@ def run(chosen: argparse.Namespace) -> int:
         print(f"\ninterrupted: the same command goes on, with what {chosen.out} has", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+def _check(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
+    """Refuse what no task could be run with, before any is: each would fail, and count as nothing.
+
+    Raises:
+        Exception: one of `_REFUSED`.
+    """
+    if chosen.data is not None and "travel" not in names:
+        raise BadRequest("--data is for --domain travel")
+    if chosen.agent == "model":
+        if not chosen.model:
+            raise BadRequest("--agent model needs --model NAME")
+        from mage.llm import client  # noqa: PLC0415  # a plan needs no client
+
+        client(base_url=chosen.base_url).close()
+    elif chosen.model or chosen.judge:
+        raise BadRequest("--model and --judge are for --agent model")
+    if chosen.sessions is not None:
+        chosen.sessions.mkdir(parents=True, exist_ok=True)
+    policy_of(chosen.memory, canonical(dict(chosen.policy)), 1)
+    for name in names:
+        domain(name, chosen.size, chosen.data)
 
 
 def _settings(chosen: argparse.Namespace, name: str) -> Settings:

@@ -1,7 +1,7 @@
 """One task, run by this project's agent, and the row that comes of it.
 
-A row depends on the settings and on what the server answers; on no clock, and on nothing that other tasks did. What
-fails counts as nothing, and its row says why.
+A row depends on the settings and on what the server answers; on no clock, and on nothing that other tasks did. A run
+that was stopped or has failed is worth what was handed in on its path; one that could not be run at all is worth 0.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _row(
         "tokens_by_call": said["tokens"],
         "tokens_by_model": said["models"],
         "trace": {"steps": len(actions), "tokens": counter.count(trace_text(task, actions))},
-        "origin": _origin(settings, totals.usage.estimated, counter),
+        "origin": _origin(settings, counter),
         "version": __version__,
     }
 
@@ -136,9 +136,9 @@ def _scores(score: Score) -> Row:
     return {name: value for name, value in attrs.asdict(score).items() if value is not None}
 
 
-def _origin(settings: Settings, estimated: int, counter: TokenCounter) -> Row:
+def _origin(settings: Settings, counter: TokenCounter) -> Row:
     """Say where each number comes from."""
-    tokens = f"as the server counted them, but for {estimated} calls, counted here ({counter.name})"
+    tokens = f"as the server counted them; where it did not, which `estimated` counts, counted here ({counter.name})"
     if settings.agent == "plan":
         tokens = f"no model was asked: what its prompts would have taken, counted here ({counter.name})"
     return {

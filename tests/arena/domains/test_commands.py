@@ -64,6 +64,16 @@ def test_what_cannot_be_run_is_refused_in_a_line(
     run = ["run", "--domain", "travel", "--tasks", "1", "--out", str(out)]
     assert main([*run, "--agent", "model"]) == 2
     assert capsys.readouterr().err == "Error: --agent model needs --model NAME\n"
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert main([*run, "--agent", "model", "--model", "m"]) == 2
+    assert "no key for OpenAI" in capsys.readouterr().err
+    assert main([*run, "--agent", "model", "--model", "m", "--base-url", "http://a..b/v1"]) == 2
+    assert "no address of a server" in capsys.readouterr().err
+    assert main([*run, "--model", "m"]) == 2
+    assert capsys.readouterr().err == "Error: --model and --judge are for --agent model\n"
+    assert main(["run", "--domain", "search", "--data", "x", "--out", str(out)]) == 2
+    assert capsys.readouterr().err == "Error: --data is for --domain travel\n"
     assert main([*run, "--data", str(tmp_path / "missing")]) == 2
     assert "cannot be read" in capsys.readouterr().err
     assert main([*run, "--policy", "high_water=x"]) == 2
