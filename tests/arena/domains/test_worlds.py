@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from statistics import mean
 
 import attrs
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.arena.domains.registry import NAMES
+from benchmarks.arena.domains.running import trace_text
 from benchmarks.arena.domains.scoring import Score
 from benchmarks.arena.domains.task import Task
 from benchmarks.arena.domains.world import Closed, World, played
@@ -17,6 +19,7 @@ from mage.agent import Agent, Policy, RunFinished
 from mage.effects import Capabilities, Decide, Decision, Snapshots
 from mage.engine import Failed, FoldRequest, JudgeRequest, Passed, Verdict
 from mage.stores import MemoryStore
+from mage.tokens import default_counter
 from tests.arena.domains.cases import FULL, SMALL, actions_of, nonsense, rules_of, seen_by
 
 NAME = st.sampled_from(NAMES)
@@ -46,6 +49,20 @@ def test_a_plan_solves_a_task_of_full_size(name: str) -> None:
         task = FULL[name].task(11, number)
         assert task.mark(played(task.rules, actions_of(task)).closed).score.sr == 1
         assert len(task.rules.instructions) >= len(SMALL[name].task(11, number).rules.instructions)
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "tokens"),
+    [("shopping", 98.56, 24_530), ("travel", 237.36, 25_190), ("search", 81.98, 101_920)],
+)
+def test_a_plan_is_about_as_long_as_the_papers_runs(name: str, steps: float, tokens: float) -> None:
+    """The mean over tasks is within 20 % of the steps and the tokens that the paper's runs have."""
+    if default_counter().name != "o200k_base":
+        pytest.skip("without toktok-rs tokens are only estimated")
+    tasks = [FULL[name].task(1, number) for number in range(4)]
+    traces = [trace_text(task, tuple(actions_of(task))) for task in tasks]
+    assert mean(len(actions_of(task)) for task in tasks) == pytest.approx(steps, rel=0.2)
+    assert mean(map(default_counter().count, traces)) == pytest.approx(tokens, rel=0.2)
 
 
 @given(NAME, SEED, st.data())

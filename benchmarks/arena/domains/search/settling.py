@@ -40,8 +40,8 @@ class Size:
     institutes: int = 14
     books: int = 26
     bridges: int = 16
-    filler: int = 16
-    questions: int = 10
+    filler: int = 105
+    questions: int = 12
     results: int = 5
 
 

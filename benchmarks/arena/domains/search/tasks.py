@@ -72,7 +72,7 @@ def _plan(rules: SearchRules) -> tuple[Part, ...] | None:
 
 
 def _actions(rules: SearchRules, question: Question) -> list[str] | None:
-    """Search for each source, read what is listed before it, and then the source itself."""
+    """Search for each source, and read what is listed, but for the last: titles resemble each other."""
     actions: list[str] = []
     for source, words in zip(question.sources, question.words, strict=True):
         found = rules.corpus.found(words, rules.results)
@@ -80,7 +80,9 @@ def _actions(rules: SearchRules, question: Question) -> list[str] | None:
         if place is None:
             return None
         actions.append(action("search", words=words))
-        actions += [action("read", document=document.id) for document in found[: max(place + 1, 2)]]
+        actions += [
+            action("read", document=document.id) for document in found[: max(place + 1, rules.results - 1)]
+        ]
     return actions
 
 

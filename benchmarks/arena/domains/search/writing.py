@@ -6,7 +6,7 @@ import random
 from typing import Final
 
 from benchmarks.arena.domains.search.corpus import Document
-from benchmarks.arena.domains.search.country import Country, Fact, Kind, Relation, Thing
+from benchmarks.arena.domains.search.country import Country, Kind, Relation, Thing
 from benchmarks.arena.domains.words import several
 
 _OPENING: Final[dict[Kind, str]] = {
@@ -26,28 +26,34 @@ _TOLD: Final[dict[Relation, str]] = {
     "designer": "The drawings were made by {}, and are kept.",
     "stands in": "It stands in {}, a little above the harbour.",
 }
-_FILLER: Final = several(
-    "A guide of the last century gives two pages to it, one of which is about the weather.; "
-    "Little is left of the first years.; "
+_PASSING: Final = several(
     "A letter of the time compares it with {}, not to the advantage of either.; "
-    "Visitors are let in on three days of the week.; "
-    "For a time it was thought that {} had a hand in it, without proof.; "
-    "The local society meets once a year to speak of it.; "
-    "There is a model of it in a private collection.; "
-    "A fire did some damage, which was mended within the year.; "
+    "For a while it was thought that {} had a hand in it, without proof.; "
     "An early account confuses it with {}.; "
-    "Its name is spelled in at least four ways in the records.; "
-    "A stamp shows it, in brown.; "
-    "In the archive there are some forty sheets about it, most of them bills.; "
-    "A song about it was known well beyond the valley.; "
     "Those who write about {} usually mention it in passing.; "
-    "An inscription was found in a cellar and copied wrongly twice.; "
-    "The anniversary was kept quietly.; "
     "A lecture about {} touched on it at some length.; "
-    "A painting of it hangs in a town hall far away.; "
-    "Two of the older studies disagree about the order of events.; "
-    "The price of it was a matter of dispute for a decade."
+    "A guide names it between {} and the weather."
 )
+"""What names something else, and says nothing that anybody asks."""
+_WHO: Final = several(
+    "the council; a committee of three; the guild of rope makers; a travelling painter; the parish; two brothers; "
+    "the night watch; a retired captain; the school; an inspector from the north; the fire brigade; a widow next door"
+)
+_DID: Final = several(
+    "paid for new windows; had the cellar drained; asked for a longer ladder; counted everything twice; "
+    "moved the old clock; kept a list of complaints; planted a row of limes; lost the larger key; "
+    "gave a dinner for forty; ordered a second bell; copied the older papers; measured the north wall; "
+    "sold the spare timber; mended the stairs; proposed another colour; took down the fence"
+)
+_SO: Final = several(
+    "which was praised at first; of which nothing is left; although the accounts were never settled; "
+    "as a drawing in brown ink shows; to the surprise of the neighbours; and was thanked in a short letter; "
+    "before the frost came; after a debate of two evenings; as the bills in the archive prove; "
+    "which later guides leave out; at a price that was thought too high; and nobody has done it since"
+)
+_WHEN: Final = several("spring; autumn; winter; summer; morning; market day; year of war; quiet year")
+_NAMED: Final = 6
+"""How many sentences of a long document name something else."""
 
 
 def written(draw: random.Random, country: Country, filler: int) -> tuple[Document, ...]:
@@ -63,11 +69,15 @@ def written(draw: random.Random, country: Country, filler: int) -> tuple[Documen
 def _text(draw: random.Random, country: Country, thing: Thing, filler: int) -> str:
     opening = _OPENING[thing.kind].format(name=thing.name, note=thing.note, year=thing.year)
     others = [other for other in country.things if other != thing]
-    body = [_told(fact) for fact in country.facts_of(thing)]
-    body += [each.format(draw.choice(others).name) for each in draw.sample(_FILLER, filler)]
+    named = min(filler, _NAMED)
+    body = [_TOLD[fact.relation].format(fact.object.name) for fact in country.facts_of(thing)]
+    body += [each.format(draw.choice(others).name) for each in draw.sample(_PASSING, named)]
+    body += [_happening(draw) for _ in range(filler - named)]
     draw.shuffle(body)
     return " ".join([opening, *body])
 
 
-def _told(fact: Fact) -> str:
-    return _TOLD[fact.relation].format(fact.object.name)
+def _happening(draw: random.Random) -> str:
+    """Return a sentence that decides nothing."""
+    said = f"{draw.choice(_WHO)} {draw.choice(_DID)}, {draw.choice(_SO)}."
+    return f"{said[0].upper()}{said[1:]}" if draw.random() < 0.5 else f"One {draw.choice(_WHEN)} {said}"
