@@ -39,7 +39,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "rm": ("Change sessions", "change", "remove"),
     "redact": ("Change sessions", "change", "redact"),
     "export": ("Files", "files", "export"),
-    "import": ("Files", "files", "import_session"),
+    "import": ("Files", "importing", "import_session"),
     "replay": ("Files", "files", "replay"),
     "doctor": ("Care for a store", "doctor", "doctor"),
     "gc": ("Care for a store", "doctor", "gc"),

@@ -1,4 +1,4 @@
-"""Commands over files: `export` and `import`, a session as a bundle and back; `replay`, other agents' traces as trees."""
+"""Commands over files: `export`, a session as a bundle; `replay`, other agents' traces as trees."""
 
 from __future__ import annotations
 
@@ -14,17 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 from rich.table import Table
 from rich.text import Text
 
-from mage.bundle import Bundle, decode_bundle, encode_bundle, is_bundle, names_for, pack, unpack
+from mage.bundle import Bundle, encode_bundle, pack
 from mage.cli.naming import (
-    STORE_HEADER,
-    STORE_VARIABLE,
     AtVersion,
-    InFile,
-    InStore,
-    Reference,
-    checked_name,
-    parse_reference,
-    spelled,
 )
 from mage.cli.output import (
     AsJson,
@@ -43,12 +35,8 @@ from mage.cli.output import (
 from mage.cli.sessions import (
     Opened,
     Version,
-    complete_session,
     load_commands,
-    message_of,
-    opened,
     opened_session,
-    recorded,
     records_of,
     state_at,
 )
@@ -56,7 +44,7 @@ from mage.cli.show import print_tree
 from mage.codec import encode_journal, encode_tree
 from mage.engine import Command, State, StepId
 from mage.render import Meter, as_dot, as_mermaid, bars, draw, one_line, printable
-from mage.stores import Head, MemoryStore, NameTaken
+from mage.stores import MemoryStore
 from mage.tokens import TokenCounter, default_counter
 from mage.trajectories import FORMATS, Counts, Entry, Mistake, Remark, Trajectory, counts, load, placed
 from mage.trajectories.measure import ContextSizes, Measured, is_our_extract, measure
@@ -139,81 +127,6 @@ def _bundle(found: Opened, version: int | None, *, lineage: bool) -> Bundle:
     with MemoryStore() as store:
         store.create(found.name, records_of(found, version))
         return pack(store, found.name)
-
-
-def import_session(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A bundle, or a journal.", readable=False, show_default=False),
-    ],
-    session: Annotated[
-        str,
-        typer.Argument(
-            metavar="STORE[#NAME]",
-            envvar=STORE_VARIABLE,
-            autocompletion=complete_session,
-            help="The store, made where there is none, and the name of the new session; else its own, or the file's.",
-            show_default=False,
-        ),
-    ],
-    flatten: Annotated[
-        bool, typer.Option("--flatten", help="Make one session of it, whatever it read through.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Make a session in a store of a bundle or a journal."""
-    said = parse_reference(session)
-    data = read_bytes(file)
-    if data.startswith(STORE_HEADER):
-        raise Refused(
-            f"{file}: this is a store; mage export {file} --out FILE writes a session of it, to be imported"
-        )
-    made, head, renamed = (
-        _import_bundle(file, data, said, flatten) if is_bundle(data) else _import_journal(file, said)
-    )
-    if as_json:
-        names = {"session": str(made), "from": str(file), "version": head.version, "head": head.digest}
-        print_json({**names, "renamed": renamed})
-        return
-    print_text(f"made {printable(str(made))}, with the {head.version:,} versions of {printable(str(file))}\n")
-    for old, new in renamed.items():
-        print_text(f"{spelled(old)}, which it reads through, is {InStore(made.store, new)} there\n")
-
-
-def _new_session(said: Reference, own: str) -> InStore:
-    """Return the session that is to be made, of the name that was said, else of its own; refuse a file or a version."""
-    if isinstance(said.place, InFile):
-        raise Refused(f"{said.place}: a session is imported into a store, such as work.db#{spelled(own)}")
-    if said.version is not None:
-        raise Refused(f"{said}: a new session has no version: leave out @{said.version} (%40 spells an @)")
-    return InStore(said.place, checked_name(own if said.name is None else said.name))
-
-
-def _import_bundle(
-    file: Path, data: bytes, said: Reference, flatten: bool
-) -> tuple[InStore, Head, dict[str, str]]:
-    """Import a bundle; return the session, its head, and the new names of what the session reads through."""
-    decoded = decode_bundle(data)
-    if not is_successful(decoded):
-        raise Refused(f"{file}: {decoded.failure()}")
-    bundle = decoded.unwrap().flat if flatten else decoded.unwrap()
-    session = _new_session(said, bundle.session.name)
-    names = names_for(bundle, session.name)
-    renamed = {old: names[old] for each in bundle.journals[:-1] if names[old := each.name] != old}
-    with opened(session.store, make=True) as store:
-        try:
-            return session, unpack(bundle, store, session.name), renamed
-        except NameTaken as taken:
-            hint = "" if taken.name == session.name else "; --flatten makes one session of the bundle"
-            raise Refused(f"{message_of(session.store, taken)}{hint}") from None
-
-
-def _import_journal(file: Path, said: Reference) -> tuple[InStore, Head, dict[str, str]]:
-    session = _new_session(said, file.stem or "session")
-    source = InFile(file)
-    records = recorded(source, load_commands(source))
-    with opened(session.store, make=True) as store:
-        return session, store.create(session.name, records), {}
 
 
 # -- replay ---------------------------------------------------------------------------------------------

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, final
 
@@ -396,8 +396,10 @@ def opened_session(session: SessionName) -> Iterator[Opened]:
         raise Refused(f"{session}: {error}") from None
 
 
-def recorded(session: SessionName, commands: tuple[Command, ...]) -> list[Record]:
-    """Return commands as records, without meta; equal texts have one salt, so that redacted they are still equal.
+def recorded(
+    session: SessionName, commands: tuple[Command, ...], metas: Sequence[Mapping[str, object]] = ()
+) -> list[Record]:
+    """Return commands as records, each with its meta, if any; equal texts have one salt, so that redacted they are still equal.
 
     Raises:
         Refused: there is none, or the engine refuses one.
@@ -408,8 +410,8 @@ def recorded(session: SessionName, commands: tuple[Command, ...]) -> list[Record
     state: State | None = None
     head = NOTHING
     salts: defaultdict[str, str] = defaultdict(random_salt)
-    for version, command in enumerate(commands, start=1):
-        drafted = draft(state, command, {})
+    for version, (command, meta) in enumerate(zip(commands, chain(metas, repeat({})), strict=False), start=1):
+        drafted = draft(state, command, meta)
         records.append(seal(head, drafted, iter([salts[text] for text in drafted.texts]).__next__))
         head = records[-1].head
         try:

@@ -6,12 +6,14 @@ kept exactly as the trace has them (D15); ids, times and labels that the agent n
 tree. `placed` says at which steps the records of the file stand, `mage.trajectories.formats` what becomes a step.
 """
 
+from mage.trajectories.compactions import Compaction, compactions
 from mage.trajectories.loading import FORMATS, detect, load
 from mage.trajectories.measure import Counts, counts
 from mage.trajectories.trajectory import Entry, Mistake, Remark, Steps, TraceError, Trajectory, placed
 
 __all__ = [
     "FORMATS",
+    "Compaction",
     "Counts",
     "Entry",
     "Mistake",
@@ -19,6 +21,7 @@ __all__ = [
     "Steps",
     "TraceError",
     "Trajectory",
+    "compactions",
     "counts",
     "detect",
     "load",

@@ -18,6 +18,8 @@ from typing import Final, final
 import attrs
 from returns.result import Failure, Result, Success
 
+from mage.trajectories.claude_code import is_claude_code, load_claude_code
+from mage.trajectories.codex import is_codex, load_codex
 from mage.trajectories.formats import (
     is_bundle,
     is_chat,
@@ -34,7 +36,17 @@ from mage.trajectories.formats import (
     load_tot_crosswords,
     load_who_and_when,
 )
-from mage.trajectories.trajectory import Json, Line, Malformed, Path, Spot, Steps, TraceError, Trajectory
+from mage.trajectories.trajectory import (
+    Json,
+    Line,
+    Malformed,
+    Path,
+    Remark,
+    Spot,
+    Steps,
+    TraceError,
+    Trajectory,
+)
 
 DEEPEST: Final = 100
 """Levels of nesting that are read; no trace needs as many."""
@@ -65,7 +77,13 @@ class _Format:
 
 _JOURNAL: Final = "journal"
 _BUNDLE: Final = "bundle"
+_LOGS: Final = (
+    _Format("claude-code", is_claude_code, load_claude_code, tools=True),
+    _Format("codex", is_codex, load_codex, tools=True),
+)
+"""Formats that a client writes line by line while it runs: a line that is no JSON, as the last may be, is left out."""
 _JSON_FORMATS: Final = (
+    *_LOGS,
     _Format("chat", is_chat, load_chat, tools=True),
     _Format("swe-agent", is_swe_agent, load_swe_agent, tools=True),
     _Format("tau-bench", is_tau_bench, load_tau_bench, tools=True),
@@ -82,7 +100,7 @@ def detect(data: bytes) -> str | None:
     It looks at the content, never at a file's name. Cost: O(length).
     """
     try:
-        found = _ours(data) or _fitting(read(data))
+        found = _ours(data) or _fitting(_document(data, None)[0])
     except Malformed:
         return None
     return found if found is None or isinstance(found, str) else found.name
@@ -123,7 +141,7 @@ def load(
 
 
 def _load_json(data: bytes, format_name: str | None, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
-    document = read(data)
+    document, remarks = _document(data, format_name)
     if document.value == []:
         raise document.expected("at least one record")
     found = _fitting(document, format_name)
@@ -131,7 +149,20 @@ def _load_json(data: bytes, format_name: str | None, stem: str, steps: Steps) ->
         raise Malformed((), f"fits none of the formats {', '.join(FORMATS)}; name one with --format")
     if steps == "tools" and not found.tools:
         raise _toolless(found.name)
-    return found.load(document, stem, steps)
+    first, *others = found.load(document, stem, steps)
+    return (attrs.evolve(first, remarks=(*first.remarks, *remarks)), *others)
+
+
+def _document(data: bytes, format_name: str | None) -> tuple[Spot, tuple[Remark, ...]]:
+    """Return the value of a file; of a log without the lines that cannot be read, and what is to be said of these."""
+    try:
+        return read(data), ()
+    except Malformed:
+        document, remarks = read_log(data)
+        found = _fitting(document, format_name)
+        if found not in _LOGS or not found.fits(document):
+            raise
+        return document, remarks
 
 
 def _ours(data: bytes) -> str | None:
@@ -194,6 +225,30 @@ def read(data: bytes) -> Spot:
         raise _located(text, undecoded, ())
     _check(value, ())
     return Spot(value)
+
+
+def read_log(data: bytes) -> tuple[Spot, tuple[Remark, ...]]:
+    """Return the lines that are sound, whatever the others are, and a remark on these. Cost: O(length).
+
+    A client writes its log while it runs: the last line may be half of one.
+    """
+    values: list[Json] = []
+    numbers: list[int] = []
+    broken: list[int] = []
+    for number, line in enumerate(data.removeprefix(BOM_UTF8).split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = _parse(line.decode())
+            _check(value, ())
+        except (_Broken, Malformed, UnicodeDecodeError):
+            broken.append(number)
+            continue
+        values.append(value)
+        numbers.append(number)
+    what = "a line that cannot be read, left out"
+    remarks = (Remark(what, len(broken), f"line {broken[0]}"),) if broken else ()
+    return Spot(values, (), tuple(numbers)), remarks
 
 
 def first_record(data: bytes) -> Json:
