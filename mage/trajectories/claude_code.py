@@ -177,6 +177,7 @@ class _Log:
         self._nodes: dict[str, _Node] = {}
         self._node_of: dict[str, str] = {}  # by uuid
         self._before: dict[str, str] = {}  # the node of the record before, for a parent that is not there
+        self._behind: dict[str, str] = {}  # by each compaction the last place that it kept
         self.caller: dict[str, str] = {}  # by the id of a call
         self.about: dict[str, object] = {}
         self._count = 0
@@ -340,6 +341,7 @@ class _Log:
     def _stands(self, above: dict[str, str]) -> str:
         """Return the place at which the session stands, "" for a log without one."""
         key = self._node_of.get(self._leaf, self._newest)
+        key = self._behind.get(key, key)
         return key if key and self._nodes[key].kind != "link" else self._upwards(key, above)
 
     def _linked(self) -> dict[str, str]:
@@ -353,6 +355,7 @@ class _Log:
             for key, before in above.items():
                 if before == cut.key and key not in kept:
                     above[key] = kept[-1]
+            self._behind[cut.key] = kept[-1]
             first = above[kept[0]]
             above[cut.key] = self._before[kept[0]] if first == cut.key else first
             above[kept[0]] = cut.key

@@ -13,6 +13,8 @@ from mage.engine.tree import trace
 from mage.trajectories.trajectory import Trajectory
 
 _NAME: Final = re.compile(r"[\w~.$@#/+-]*[\w~]")
+_KEY: Final = re.compile(r'"\w+":')
+"""How the arguments of a call are named: every call of a tool has the same."""
 _AROUND: Final = ".-+#/"
 _TELLING: Final = re.compile(r"\d|[/@_]|[a-z][A-Z]|\w\.\w")
 _SHORTEST: Final = 3
@@ -91,5 +93,5 @@ def missing(names: Iterable[str], text: str) -> tuple[str, ...]:
 
 def names_in(text: str) -> list[str]:
     """Return what in a text can only be copied: words with a digit, a slash, an underscore, an inner dot or capital."""
-    words = [found.strip(_AROUND) for found in _NAME.findall(text)]
+    words = [found.strip(_AROUND) for found in _NAME.findall(_KEY.sub(" ", text))]
     return [word for word in words if _SHORTEST <= len(word) <= _LONGEST and _TELLING.search(word)]

@@ -18,6 +18,7 @@ from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, S
 from mage.stores import NOTHING, MemoryStore, Record, draft, seal
 from mage.trajectories import Steps, TraceError, Trajectory, load
 from mage.trajectories.trajectory import Json
+from tests.trajectories.coding_logs import CLAUDE_CODE, CODEX
 
 RUN: Final[list[Json]] = [
     {"role": "system", "content": "Keep the garden."},
@@ -99,6 +100,8 @@ WHO_AND_WHEN: Final[Json] = {
     "mistake_reason": "The tape was wet.",
 }
 JSON_SAMPLES: Final[dict[str, list[Json]]] = {
+    "claude-code": [list(CLAUDE_CODE), CLAUDE_CODE[1]],
+    "codex": [list(CODEX), CODEX[0]],
     "chat": [CHAT, RUN, [CHAT, CHAT]],
     "swe-agent": [SWE_AGENT, SWE_AGENT_HISTORY],
     "tau-bench": [TAU_BENCH],

@@ -73,6 +73,8 @@ def test_names_of_formats_are_the_public_ones() -> None:
     assert FORMATS == (
         "journal",
         "bundle",
+        "claude-code",
+        "codex",
         "chat",
         "swe-agent",
         "tau-bench",
