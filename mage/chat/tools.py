@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
+from mage.codec.spelling import action_text
 from mage.effects import BadTool, Decide, JsonValue, LookInto, Rules, Schema, Tool
 from mage.effects.environment import TOOL_NAME
 from mage.engine import FoldRequest, JudgeRequest
@@ -159,21 +160,6 @@ _DECLARED: Final[dict[Style, Callable[[Tool], dict[str, Any]]]] = {
     "anthropic": _for_anthropic,
     "mcp": _for_mcp,
 }
-
-
-def canonical(value: object) -> str:
-    """Return JSON with sorted keys and no spaces, and no escape that JSON does not need. Cost: O(size).
-
-    Raises:
-        ValueError: a number is not finite.
-        TypeError: a value is not JSON.
-    """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def action_text(name: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Return the canonical action of a call. Equal arguments give equal text. Cost: O(size)."""
-    return f"{name} {canonical(arguments)}"
 
 
 def parse_action(text: str) -> tuple[str, dict[str, JsonValue]]:

@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "rerun": ("Run an agent", "rerun", "rerun_session"),
     "prompts": ("Run an agent", "prompts", "prompts"),
     "mcp": ("Run an agent", "mcp", "mcp"),
+    "hook": ("Run an agent", "hook", "hook"),
     "sessions": ("Look at sessions", "show", "sessions"),
     "tree": ("Look at sessions", "show", "tree"),
     "show": ("Look at sessions", "show", "show"),
@@ -144,7 +145,7 @@ def main(
 
     A session is named STORE#NAME: work.db#monday is the session "monday" in the file work.db, and work.db#monday@12
     is its version 12. A store with one session needs no name, and MAGE_STORE=work.db no store. Every command but mcp
-    takes --json, and each -h for its own help.
+    and hook takes --json, and each -h for its own help.
     """
 
 

@@ -6,11 +6,9 @@ in those of the event loop a program runs its tools, and tools that wait for the
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar, final
@@ -32,6 +30,8 @@ from mage.stores.protocol import (
 from mage.stores.records import Head, Record
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from mage.stores.transactions import Database
 
 Answer = TypeVar("Answer")
@@ -126,6 +126,8 @@ _THREADS: Final[WeakKeyDictionary[JournalStore, Executor]] = WeakKeyDictionary()
 
 async def to_its_end(work: Coroutine[object, object, Answer]) -> Answer:
     """Await `work` to its end: a cancellation arrives after it, so that nothing is in doubt when it does."""
+    import asyncio  # noqa: PLC0415  # a sixth of the time to load this room, and only the twin needs it
+
     running = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not running.done():
@@ -145,6 +147,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def _threads() -> Executor:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # as above
+
     return ThreadPoolExecutor(_MOST, thread_name_prefix="mage-store")
 
 
@@ -153,7 +157,9 @@ async def _over(threads: Executor, work: Callable[[], Answer]) -> Answer:
     context = copy_context()
 
     async def in_one() -> Answer:
-        loop = asyncio.get_running_loop()
+        from asyncio import get_running_loop  # noqa: PLC0415  # as above
+
+        loop = get_running_loop()
         return await loop.run_in_executor(threads, lambda: context.run(_raising_no_stop, work))
 
     return await to_its_end(in_one())

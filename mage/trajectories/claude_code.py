@@ -23,6 +23,7 @@ from mage.trajectories.paths import Cut, Place, Walk, beside, history, micros, t
 from mage.trajectories.replies import Reply
 from mage.trajectories.trajectory import (
     Entry,
+    Json,
     Made,
     Oddities,
     Spot,
@@ -61,23 +62,43 @@ def load_claude_code(document: Spot, stem: str, steps: Steps) -> tuple[Trajector
     return tuple([_session(name, some, steps) for name, some in named if some])
 
 
-def active_calls(records: Sequence[object]) -> tuple[tuple[str, ...], frozenset[str], tuple[str, ...]]:
-    """Return what a log says of where its session stands, from its records as JSON. Cost: O(records).
+@final
+@attrs.frozen
+class Way:
+    """The path on which a log stands.
 
-    Returns:
-        The ids of the calls on the path to there, in order; the ids of all calls; and what the user said on that path.
+    Attributes:
+        calls: the ids of the calls on it.
+        others: the ids of all other calls of the log.
+        asked: what the user said on it.
+        said: what the model said on it.
     """
-    spots = [Spot(record, (place,)) for place, record in enumerate(records)]  # type: ignore[arg-type]  # JSON
-    mine, _ = _by_agent(spots)
+
+    calls: frozenset[str]
+    others: frozenset[str]
+    asked: frozenset[str]
+    said: frozenset[str]
+
+
+def way_of(records: Sequence[Json]) -> Way:
+    """Return the path on which a log stands, from its records. Cost: O(records)."""
+    mine, _ = _by_agent([Spot(record, (place,)) for place, record in enumerate(records)])
     log = _Log(Oddities())
     for spot in mine:
         log.read(spot)
     path = log.paths()[-1]
-    calls = tuple([call.key for node in path if node.reply is not None for call in node.reply.calls])
-    return calls, frozenset(log.caller), tuple([node.text for node in path if node.kind == "person"])
+    replies = [node.reply for node in path if node.reply is not None]
+    calls = frozenset([call.key for reply in replies for call in reply.calls])
+    asked = frozenset([node.text for node in path if node.kind == "person"])
+    return Way(
+        calls,
+        frozenset(log.caller) - calls,
+        asked,
+        frozenset(["\n".join(filter(None, reply.said)) for reply in replies]),
+    )
 
 
-def summary_text(records: Sequence[object]) -> str:
+def summary_text(records: Sequence[Json]) -> str:
     """Return the text of a log's last compaction; empty where there is none. Cost: O(records)."""
     for record in reversed(records):
         found = mapping_of(record)

@@ -1,0 +1,184 @@
+"""What needs the whole session: an account before a compaction, going back where the user has, and the rare record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from mage.chat.lengths import cut
+from mage.engine import (
+    Accept,
+    Active,
+    Command,
+    Compress,
+    Grow,
+    Instruct,
+    Rejected,
+    Revise,
+    State,
+    StepId,
+    apply,
+    boundaries,
+    view,
+)
+from mage.engine.ids import ROOT_STEP
+from mage.engine.tree import trace
+from mage.render.extract import extract
+from mage.session import Session
+from mage.stores import (
+    Conflict,
+    JournalStore,
+    Record,
+    UnknownJournal,
+    draft,
+    meta_of,
+    now,
+    random_salt,
+    seal,
+)
+from mage.trajectories.claude_code import Way, way_of
+from mage.trajectories.loading import read_log
+from mage.trajectories.paths import left_behind
+from mage.trajectories.trajectory import Json, Made
+
+LONGEST: Final = 6_000
+"""Characters of an account: what is handed back must stay short."""
+_RECENT: Final = 256
+"""Records of which it is looked whether the user went back behind them, before the session is read."""
+_LARGEST: Final = 200_000_000
+"""Bytes of the longest transcript that is read."""
+
+
+def settle(store: JournalStore, name: str, command: Grow | Instruct, meta: Mapping[str, object]) -> None:
+    """Record a command where the last records do not tell whether it may be: what has failed is accepted openly first."""
+    with Session.open(store, name, wait=False) as session:
+        while True:
+            accept = [Accept()] if isinstance(session.phase, Rejected) else []
+            try:
+                session.apply(*accept, command, meta=meta)
+            except Conflict:
+                session.refresh()
+                continue
+            return
+
+
+def compact(store: JournalStore, name: str, event: Mapping[str, object]) -> None:
+    """Give the open steps an account, an extract without a model, before the client forgets them.
+
+    A summary that waits for its verdict, or has failed, is for the model to settle: nothing is done then.
+    """
+    transcript = event.get("transcript_path")
+    if isinstance(transcript, str):
+        follow(store, name, transcript)
+    meta = {"log": {"trigger": event.get("trigger")}} if event.get("trigger") else None
+    try:
+        session = Session.open(store, name, wait=False)
+    except UnknownJournal:
+        return
+    with session:
+        while isinstance(session.phase, Active) and view(session.phase).raw:
+            text = cut(extract(view(session.phase).raw), LONGEST)
+            try:
+                session.apply(Compress(text, "fallback"), Accept(), meta=meta)
+            except Conflict:
+                session.refresh()
+
+
+# -- where the user went back --------------------------------------------------------------------------
+
+
+def transcript_of(path: str) -> list[Json]:
+    """Return the records of the client's own log; none where it cannot be read."""
+    try:
+        file = Path(path)
+        data = file.read_bytes() if file.stat().st_size <= _LARGEST else b""
+    except (OSError, ValueError):
+        return []
+    value = read_log(data)[0].value
+    return value if isinstance(value, list) else []
+
+
+def follow(store: JournalStore, name: str, transcript: str) -> None:
+    """Go back where the user has gone back in the client: no hook tells of it, but the client's log does.
+
+    Steps whose calls the log has on another way than the one where it stands are left; what was recorded behind them
+    and is on that way is recorded once more there, in the same write.
+    """
+    rows = transcript_of(transcript)
+    way = way_of(rows) if rows else None
+    if way is None or not way.others & _recent(store, name):
+        return
+    with Session.open(store, name, wait=False) as session:
+        while (records := _back(session, way)) and not _written(store, session, records):
+            session.refresh()
+
+
+def _written(store: JournalStore, session: Session, records: Sequence[Record]) -> bool:
+    """Append records behind the session's head; False where others were faster."""
+    try:
+        store.append(session.name, session.head, records)
+    except Conflict:
+        return False
+    return True
+
+
+def _recent(store: JournalStore, name: str) -> set[str]:
+    """Return the ids of the calls that were recorded last."""
+    try:
+        version = store.head(name).version
+    except UnknownJournal:
+        return set()
+    found = store.read(name, max(0, version - _RECENT), version)
+    return {call for record in found for call in _calls_in(meta_of(record))}
+
+
+def _calls_in(meta: Mapping[str, object]) -> Iterator[str]:
+    for given in (meta.get("call"), meta.get("calls")):
+        yield from [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
+
+
+def _back(session: Session, way: Way) -> list[Record]:
+    """Return what goes back to the way, as records behind the session's head; nothing where it stands on it."""
+    metas, state = _metas_of(session), session.phase
+    path = trace(state.tree, ROOT_STEP, state.tree.step_head)
+    calls = [set(_calls_in(metas[step.id])) for step in path]
+    gone = [bool(found) and found <= way.others for found in calls]
+    if not any(gone):
+        return []
+    first = gone.index(True)
+    places = {ROOT_STEP: 0, **{step.id: place for place, step in enumerate(path[:first], start=1)}}
+    back = max((each for each in boundaries(state) if each in places), key=places.__getitem__)
+    lesson = left_behind([Made(Grow(*path[first].content))])
+    again: list[tuple[Command, Mapping[str, object]]] = [(Revise(back, lesson), {})]
+    for place in range(places[back], len(path)):
+        step = path[place]
+        is_said = bool(calls[place]) or step.action in way.said
+        if place < first or (is_said and not gone[place]):
+            again.append((Grow(*step.content), metas[step.id]))
+        for placed in state.tree.instructions_at(step.id) if place >= first else ():
+            if placed.text in way.asked:
+                again.append((Instruct(placed.text, placed.standing), {}))
+    return list(_sealed(session, again))
+
+
+def _sealed(session: Session, commands: Iterable[tuple[Command, Mapping[str, object]]]) -> Iterator[Record]:
+    head, state = session.head, session.phase
+    for command, meta in commands:
+        after = apply(state, command).unwrap()
+        if after is state:
+            continue
+        record = seal(head, draft(state, command, {"at": now(), **meta}), random_salt)
+        head, state = record.head, after
+        yield record
+
+
+def _metas_of(session: Session) -> dict[StepId, Mapping[str, object]]:
+    """Return what was recorded beside each step."""
+    found: dict[StepId, Mapping[str, object]] = {}
+    state: State | None = None
+    for entry in session.history():
+        state = apply(state, entry.command).unwrap()
+        if isinstance(entry.command, Grow):
+            found[state.tree.step_head] = {**entry.meta, **({} if entry.at is None else {"at": entry.at})}
+    return found
