@@ -47,8 +47,6 @@ from mage.chat.tools import (
     REVISE,
     BadAction,
     Style,
-    action_text,
-    canonical,
     completed,
     declared,
     looking,
@@ -64,6 +62,7 @@ from mage.chat.tools import (
     verdict_schema_of,
 )
 from mage.chat.words import ALL_PROMPTS, OURS, REPLACEABLE, Prompt, Prompts, memory_words
+from mage.codec.spelling import action_text, canonical
 from mage.effects import Mode
 from mage.effects.environment import is_strict
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from mage.chat.parts import list_of, mapping_of, string_of, thought_of
-from mage.chat.tools import canonical
+from mage.codec.spelling import canonical
 
 Form: TypeAlias = Literal["chat", "responses", "anthropic"]
 """An interface to a model: OpenAI's chat completions and Responses, Anthropic's Messages."""

@@ -28,7 +28,7 @@ from mage.chat.beside import (
 )
 from mage.chat.finishes import is_cut
 from mage.chat.parts import content_of, list_of, mapping_of, string_of, thought_of, transcript_of
-from mage.chat.tools import canonical
+from mage.codec.spelling import canonical
 from mage.engine.errors import MageError
 
 

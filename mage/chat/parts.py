@@ -21,7 +21,7 @@ from typing import Final, TypeAlias, cast, final
 
 import attrs
 
-from mage.chat.tools import canonical
+from mage.codec.spelling import canonical
 
 PARTS: Final = "parts"
 """The key in the meta of a command under which its parts that are no text stand, by their digests."""

@@ -50,7 +50,7 @@ from mage.chat.messages import (
     written,
 )
 from mage.chat.now import labels_of, now_of
-from mage.chat.tools import ACT, LOOK, NOTE, BadAction, canonical, note_in, offered, parse_action
+from mage.chat.tools import ACT, LOOK, NOTE, BadAction, note_in, offered, parse_action
 from mage.chat.words import (
     AS_JSON,
     AS_TEXT,
@@ -70,6 +70,7 @@ from mage.chat.words import (
     system_words,
     text_moves,
 )
+from mage.codec.spelling import canonical
 from mage.effects import (
     ChapterRequest,
     Decide,

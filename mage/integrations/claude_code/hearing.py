@@ -134,7 +134,8 @@ def _asked(store: JournalStore, event: Event) -> None:
 def _stopped(store: JournalStore, event: Event) -> None:
     """Record the model's last words, and look whether the user had gone back before this turn."""
     words = text_in(event, "last_assistant_message")
-    if words.strip():
+    is_nobody = event.get("hook_event_name") == "SubagentStop" and not text_in(event, "agent_id")
+    if words.strip() and not is_nobody:
         record(store, event, Grow(words, ""), {})
     if text_in(event, "transcript_path") and not text_in(event, "agent_id"):
         from mage.integrations.claude_code.state import follow  # noqa: PLC0415  # loads a session

@@ -156,9 +156,8 @@ def _back(session: Session, way: Way) -> list[Record]:
         is_said = bool(calls[place]) or step.action in way.said
         if place < first or (is_said and not gone[place]):
             again.append((Grow(*step.content), metas[step.id]))
-        for placed in state.tree.instructions_at(step.id) if place >= first else ():
-            if placed.text in way.asked:
-                again.append((Instruct(placed.text, placed.standing), {}))
+        placed = state.tree.instructions_at(step.id) if place >= first else ()
+        again += [(Instruct(each.text, each.standing), {}) for each in placed if each.text in way.asked]
     return list(_sealed(session, again))
 
 
