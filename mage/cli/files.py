@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 from rich.table import Table
 from rich.text import Text
 
+import mage
 from mage.bundle import Bundle, encode_bundle, pack
 from mage.cli.naming import (
     AtVersion,
@@ -44,17 +46,30 @@ from mage.cli.show import print_tree
 from mage.codec import encode_journal, encode_tree
 from mage.engine import Command, State, StepId
 from mage.render import Meter, as_dot, as_mermaid, bars, draw, one_line, printable
+from mage.session import Session
 from mage.stores import MemoryStore
 from mage.tokens import TokenCounter, default_counter
-from mage.trajectories import FORMATS, Counts, Entry, Mistake, Remark, Trajectory, counts, load, placed
+from mage.trajectories import (
+    FORMATS,
+    Counts,
+    Entry,
+    Mistake,
+    Remark,
+    Trajectory,
+    atif_document,
+    counts,
+    load,
+    placed,
+)
 from mage.trajectories.measure import ContextSizes, Measured, is_our_extract, measure
 
 
 class Notation(StrEnum):
-    """What a session can be written as; all but the first two are its tree alone."""
+    """What a session can be written as; all but the first three are its tree alone."""
 
     BUNDLE = "bundle"
     JOURNAL = "journal"
+    ATIF = "atif"
     TEXT = "text"
     MERMAID = "mermaid"
     DOT = "dot"
@@ -66,7 +81,8 @@ def export(
     to: Annotated[
         Notation,
         typer.Option(
-            "--to", help="A bundle has every record; a journal the commands alone; the others draw the tree."
+            "--to",
+            help="A bundle has every record; a journal the commands alone; atif is for other tools; the others draw the tree.",
         ),
     ] = Notation.BUNDLE,
     lineage: Annotated[
@@ -108,6 +124,8 @@ def _lines(session: AtVersion, to: Notation, *, lineage: bool) -> Iterator[bytes
             yield from encode_bundle(bundle)
         case Notation.JOURNAL:
             yield from encode_journal(load_commands(session.session, session.version))
+        case Notation.ATIF:
+            yield json.dumps(_document(session), indent=1).encode() + b"\n"
         case _:
             drawn = _DRAWN[to](state_at(session.session, session.version))
             yield drawn.encode(errors="backslashreplace")
@@ -119,6 +137,14 @@ _DRAWN: Final[dict[Notation, Callable[[State], str]]] = {
     Notation.DOT: lambda state: as_dot(state.tree),
     Notation.JSON: lambda state: encode_tree(state).decode().rstrip("\n") + "\n",
 }
+
+
+def _document(session: AtVersion) -> dict[str, object]:
+    """Return the session as a document of ATIF."""
+    with opened_session(session.session) as found:
+        last = found.require(session.version)
+        with Session.open(found.store, found.name, wait=False) as opened:
+            return atif_document(found.name, opened.history(upto=last), mage.__version__)
 
 
 def _bundle(found: Opened, version: int | None, *, lineage: bool) -> Bundle:

@@ -6,6 +6,7 @@ kept exactly as the trace has them (D15); ids, times and labels that the agent n
 tree. `placed` says at which steps the records of the file stand, `mage.trajectories.formats` what becomes a step.
 """
 
+from mage.trajectories.atif import atif_document
 from mage.trajectories.compactions import Compaction, compactions
 from mage.trajectories.loading import FORMATS, detect, load
 from mage.trajectories.measure import Counts, counts
@@ -21,6 +22,7 @@ __all__ = [
     "Steps",
     "TraceError",
     "Trajectory",
+    "atif_document",
     "compactions",
     "counts",
     "detect",

@@ -18,6 +18,7 @@ from typing import Final, final
 import attrs
 from returns.result import Failure, Result, Success
 
+from mage.trajectories.atif import is_atif, load_atif
 from mage.trajectories.claude_code import is_claude_code, load_claude_code
 from mage.trajectories.codex import is_codex, load_codex
 from mage.trajectories.formats import (
@@ -84,6 +85,7 @@ _LOGS: Final = (
 """Formats that a client writes line by line while it runs: a line that is no JSON, as the last may be, is left out."""
 _JSON_FORMATS: Final = (
     *_LOGS,
+    _Format("atif", is_atif, load_atif, tools=True),
     _Format("chat", is_chat, load_chat, tools=True),
     _Format("swe-agent", is_swe_agent, load_swe_agent, tools=True),
     _Format("tau-bench", is_tau_bench, load_tau_bench, tools=True),

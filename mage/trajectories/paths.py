@@ -8,7 +8,7 @@ same steps once more, into which the tree merges (D10): nothing is made up, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -25,6 +25,8 @@ LOG: Final = "log"
 """The key in a command's meta under which stands what its log says beside it: ids, model, usage."""
 _WORDS: Final = 200
 """Characters of what was left that the lesson quotes."""
+_BEGAN: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 _EMPTY: Final = "a compaction with nothing new before it, left out"
 _SEALED: Final = "a compaction whose text is not in the log, so an extract of ours stands for it"
 
@@ -88,7 +90,7 @@ def micros(written: object) -> int | None:
     try:
         read = datetime.fromisoformat(written)
         zoned = read if read.tzinfo is not None else read.replace(tzinfo=UTC)
-        return max(0, int(zoned.timestamp() * 1_000_000))
+        return max(0, (zoned - _BEGAN) // _MICROSECOND)
     except (ValueError, OverflowError):
         return None
 

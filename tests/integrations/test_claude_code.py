@@ -101,6 +101,13 @@ def test_an_image_is_a_mark() -> None:
     assert observation_of(image).startswith("[image/png, 8 bytes, sha256 ")
 
 
+def test_tools_of_our_own_server_are_no_steps(client: Client) -> None:
+    """What they show is the session itself: recorded in it, it would be shown again."""
+    client.say("Mend it.")
+    client.use("mcp__mage__state", "Task: Mend it.", session="5e55")
+    assert _contents(client) == []
+
+
 def test_failed_tool_is_a_step_too(client: Client) -> None:
     """What failed is what must not be tried again."""
     client.say("Mend it.")

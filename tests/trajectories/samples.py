@@ -99,7 +99,30 @@ WHO_AND_WHEN: Final[Json] = {
     "mistake_step": "3",
     "mistake_reason": "The tape was wet.",
 }
+ATIF: Final[Json] = {
+    "schema_version": "ATIF-v1.8",
+    "agent": {"name": "gardener", "version": "2"},
+    "steps": [
+        {"step_id": 1, "source": "user", "message": "Is the pond frozen?"},
+        {
+            "step_id": 2,
+            "source": "agent",
+            "message": "I look.",
+            "tool_calls": [{"tool_call_id": "c1", "function_name": "look", "arguments": {"at": "pond"}}],
+            "observation": {"results": [{"source_call_id": "c1", "content": "ice"}]},
+        },
+        {
+            "step_id": 3,
+            "source": "system",
+            "message": "",
+            "observation": {"results": [{"content": "It is."}]},
+            "extra": {"context_management": {"type": "compaction", "boundary": "replace"}},
+        },
+        {"step_id": 4, "source": "agent", "message": [{"type": "text", "text": "Yes, frozen."}]},
+    ],
+}
 JSON_SAMPLES: Final[dict[str, list[Json]]] = {
+    "atif": [ATIF],
     "claude-code": [list(CLAUDE_CODE), CLAUDE_CODE[1]],
     "codex": [list(CODEX), CODEX[0]],
     "chat": [CHAT, RUN, [CHAT, CHAT]],

@@ -75,6 +75,7 @@ def test_names_of_formats_are_the_public_ones() -> None:
         "bundle",
         "claude-code",
         "codex",
+        "atif",
         "chat",
         "swe-agent",
         "tau-bench",

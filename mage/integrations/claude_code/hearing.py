@@ -23,6 +23,8 @@ Event: TypeAlias = Mapping[str, Any]
 _PATIENCE: Final = 5.0
 """Seconds to wait for another hook that writes; the client waits as long."""
 _VARIABLE: Final = "MAGE_STORE"
+_OWN: Final = "mcp__mage__"
+"""How the client calls the tools of our own MCP server: what they do to the session is no step in it."""
 _USAGE: Final = "say where: mage hook claude-code STORE, such as ~/claude-code.db"
 
 
@@ -118,6 +120,8 @@ def _as_context(text: str) -> str:
 def _used(store: JournalStore, event: Event) -> None:
     given = event.get("tool_input")
     name = text_in(event, "tool_name") or "tool"
+    if name.startswith(_OWN):
+        return
     action = action_text(name, given) if isinstance(given, dict) else f"{name} {canonical(given)}"
     came = event.get("tool_response", event.get("error"))
     key = text_in(event, "tool_use_id")
