@@ -7,6 +7,7 @@ counters here are additive; tests show it.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ from mage.engine.errors import MageError, UnknownName
 
 ENCODINGS: Final = ("o200k_base", "o200k_harmony", "cl100k_base", "qwen3.5")
 """The encodings that `ExactCounter` takes. What toktok calls `jev` is an estimate, and not additive."""
+
+
+GROUP: Final = "mage.token_counters"
+"""The group of entry points by which another package brings a counter."""
+VARIABLE: Final = "MAGE_COUNTER"
+"""The environment variable that names the counter where none is given."""
 
 
 class TokenCounter(Protocol):
@@ -146,8 +153,65 @@ _PARTS: Final = re.compile(
 )
 
 
+@final
+class BadCounter(MageError, ValueError):
+    """A counter was named that there is not, or that cannot be used.
+
+    Attributes:
+        name: its name.
+        reason: what is wrong.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(name, reason)
+
+    def __str__(self) -> str:
+        return f"the token counter {self.name!r}: {self.reason}"
+
+
+def counter_named(name: str) -> TokenCounter:
+    """Return the counter of a name: one of `ENCODINGS`, `"estimate"`, or one of another package's.
+
+    A package brings one under the entry point `mage.token_counters`: what it names is called without arguments.
+
+    Raises:
+        BadCounter: there is none of the name, or what is installed is none.
+        MissingTokenizer: `toktok-rs` is not installed.
+    """
+    if name in ENCODINGS:
+        return ExactCounter(name)
+    if name == EstimateCounter().name:
+        return EstimateCounter()
+    from importlib.metadata import entry_points  # noqa: PLC0415  # slow to load, and rarely needed
+
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in points:
+        known = ", ".join([*ENCODINGS, EstimateCounter().name, *sorted(points)])
+        raise BadCounter(name, f"there is none of this name; there are {known}")
+    try:
+        counter: TokenCounter = points[name].load()()
+        counted = counter.count("one") + counter.count("")
+        is_sound = type(counted) is int and isinstance(counter.name, str)
+    except Exception as error:  # of their code
+        raise BadCounter(name, f"{points[name].value} has raised {type(error).__name__}: {error}") from error
+    if not is_sound:
+        raise BadCounter(name, f"{points[name].value} makes what is no counter")
+    return counter
+
+
 def default_counter() -> TokenCounter:
-    """Return an `ExactCounter` where `toktok-rs` is installed, else an `EstimateCounter`."""
+    """Return the counter that the environment variable `MAGE_COUNTER` names, if it is set.
+
+    Else an `ExactCounter` where `toktok-rs` is installed, and an `EstimateCounter` where it is not.
+
+    Raises:
+        BadCounter, MissingTokenizer: as `counter_named`.
+    """
+    name = os.environ.get(VARIABLE)
+    if name:
+        return counter_named(name)
     try:
         return ExactCounter()
     except MissingTokenizer:

@@ -9,6 +9,7 @@ import sys
 
 from mage.cli.app import app
 from mage.cli.output import Refused, abandon_output, complain, speak_safely
+from mage.tokens import BadCounter, MissingTokenizer
 
 __all__ = ["app", "main"]
 
@@ -21,7 +22,7 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()
-    except Refused as refused:
+    except (Refused, BadCounter, MissingTokenizer) as refused:
         complain(str(refused))
         sys.exit(1)
     except BrokenPipeError:  # the reader has seen enough

@@ -31,7 +31,7 @@ from mage.cli.sessions import complete_session, load_commands, message_of, opene
 from mage.engine import Grow
 from mage.render import one_line, printable
 from mage.stores import Head, NameTaken, Record, UnknownJournal
-from mage.trajectories import FORMATS, Compaction, Trajectory, compactions, detect, load
+from mage.trajectories import Compaction, Trajectory, compactions, detect, formats, load
 
 _KINDS: Final = 12
 """Kinds of what was unusual that are told; the others are in --json."""
@@ -101,8 +101,8 @@ def import_session(
 
     Of a log of Claude Code or Codex it says what the client's compactions threw away.
     """
-    if format is not None and format not in FORMATS:
-        raise typer.BadParameter(f"{format!r} is none of {', '.join(FORMATS)}", param_hint="--format")
+    if format is not None and format not in formats():
+        raise typer.BadParameter(f"{format!r} is none of {', '.join(formats())}", param_hint="--format")
     said = parse_reference(session)
     data = read_bytes(file)
     if data.startswith(STORE_HEADER):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mage.effects import JsonValue
 
 
 def canonical(value: object) -> str:
@@ -16,6 +20,6 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def action_text(name: str, arguments: Mapping[str, object]) -> str:
+def action_text(name: str, arguments: Mapping[str, JsonValue]) -> str:
     """Return the canonical action of a call. Equal arguments give equal text. Cost: O(size)."""
     return f"{name} {canonical(arguments)}"

@@ -39,6 +39,9 @@ Answer = TypeVar("Answer")
 KNOWN_URLS: Final = "memory:, sqlite:///work.db, sqlite:////var/lib/work.db, postgresql://user@host/database"
 """One URL of each kind, for messages."""
 
+GROUP: Final = "mage.stores"
+"""The group of entry points by which another package brings a kind of store. The name is the URL's scheme; what it names
+is called with the URL and with `clock` and `patience`, as `open_store` was, for a `JournalStore`."""
 _QUERY: Final = re.compile(r"\?[A-Za-z_]+=")
 
 
@@ -49,7 +52,8 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
         url: `memory:` is a new store each time, gone when it is closed. `sqlite:///work.db` is a file in the
             working directory, `sqlite:////var/lib/work.db` one anywhere; a path with a `.` or a `/` in it and no
             `:`, such as `work.db`, is such a file too. `postgresql://user@host/database`
-            goes on as PostgreSQL has it.
+            goes on as PostgreSQL has it. Any other kind is one that a package brings under the entry point
+            `mage.stores`.
         clock: returns the times of creation and change; it is called once more than that, to check it.
         patience: seconds to wait for another writer before giving up with `StoreUnavailable`; up to 24 days.
 
@@ -75,7 +79,7 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
             raise BadAddress(without_password(url), "a store in memory has no name: use memory:")
         return MemoryStore(clock=clock)
     if scheme not in ("sqlite", "postgresql"):
-        raise BadAddress(without_password(url), f"unknown kind; known are {KNOWN_URLS}")
+        return _installed(scheme, url, checked_clock(clock), patience)
     if scheme == "sqlite" and _QUERY.search(rest):
         raise BadAddress(url, "a SQLite store takes no parameters: end the URL with the file's name")
     from mage.stores.sql import SqlStore  # noqa: PLC0415  # a database is loaded where one is used
@@ -84,6 +88,29 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
     checked = checked_clock(clock)
     with in_transaction():  # no fork while SQLite opens the file
         return SqlStore(database_at(url, patience=patience), clock=checked)
+
+
+def _installed(scheme: str, url: str, clock: Clock, patience: float) -> JournalStore:
+    """Open a store of a kind that another package brings, under the entry point `mage.stores`.
+
+    Raises:
+        BadAddress: there is none of this kind, or it cannot be loaded.
+    """
+    from importlib.metadata import entry_points  # noqa: PLC0415  # as long to load as this room, and rarely needed
+
+    shown = without_password(url)
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    if scheme not in points:
+        more = f"; and by other packages {', '.join(sorted(points))}" if points else ""
+        raise BadAddress(shown, f"unknown kind; known are {KNOWN_URLS}{more}")
+    try:
+        opening: Callable[..., JournalStore] = points[scheme].load()
+    except Exception as error:  # of their code
+        what = f"{type(error).__name__}: {error}"
+        raise BadAddress(
+            shown, f"{points[scheme].value}, which is installed for it, cannot be loaded: {what}"
+        ) from error
+    return opening(url, clock=clock, patience=patience)
 
 
 def database_at(url: str, *, patience: float) -> Database:

@@ -8,7 +8,7 @@ tree. `placed` says at which steps the records of the file stand, `mage.trajecto
 
 from mage.trajectories.atif import atif_document
 from mage.trajectories.compactions import Compaction, compactions
-from mage.trajectories.loading import FORMATS, detect, load
+from mage.trajectories.loading import FORMATS, detect, formats, load
 from mage.trajectories.measure import Counts, counts
 from mage.trajectories.trajectory import Entry, Mistake, Remark, Steps, TraceError, Trajectory, placed
 
@@ -26,6 +26,7 @@ __all__ = [
     "compactions",
     "counts",
     "detect",
+    "formats",
     "load",
     "placed",
 ]

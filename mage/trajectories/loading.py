@@ -13,7 +13,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import attrs
 from returns.result import Failure, Result, Success
@@ -48,6 +48,9 @@ from mage.trajectories.trajectory import (
     TraceError,
     Trajectory,
 )
+
+if TYPE_CHECKING:
+    from mage.trajectories.installed import Installed
 
 DEEPEST: Final = 100
 """Levels of nesting that are read; no trace needs as many."""
@@ -104,8 +107,11 @@ def detect(data: bytes) -> str | None:
     try:
         found = _ours(data) or _fitting(_document(data, None)[0])
     except Malformed:
-        return None
-    return found if found is None or isinstance(found, str) else found.name
+        found = None
+    if found is None:
+        brought = _brought(data)
+        return None if brought is None else brought.name
+    return found if isinstance(found, str) else found.name
 
 
 def load(
@@ -120,7 +126,7 @@ def load(
     Args:
         data: the content of the file.
         file: the file's name in errors; its stem names the trajectory of a file that holds one.
-        format: one of `FORMATS`, or None to look at the content.
+        format: one of `formats()`, or None to look at the content.
         steps: what a step is where the messages are those of a chat with tool calls (chat, SWE-agent,
             tau-bench); `"tools"` is refused where a format has none.
 
@@ -128,13 +134,11 @@ def load(
         At least one trajectory, or the first record that is not what its format says.
         Cost: O(length), and a replay where revisions need it.
     """
-    if format is not None and format not in FORMATS:
-        return Failure(TraceError(file, "$", f"{format!r} is no format; known are {', '.join(FORMATS)}", 0))
     stem = PurePath(file).stem or "trace"
     named = format or _ours(data)
     try:
         if named not in (_JOURNAL, _BUNDLE):
-            return Success(_load_json(data, format, stem, steps))
+            return Success(_load(data, format, stem, steps))
         if steps == "tools":
             raise _toolless(named)
     except Malformed as malformed:
@@ -142,13 +146,58 @@ def load(
     return load_journal(data, file, stem) if named == _JOURNAL else load_bundle(data, file)
 
 
+def formats() -> tuple[str, ...]:
+    """Return the names of all formats: `FORMATS`, and those that other packages bring (`mage.trajectories.installed`)."""
+    return (*FORMATS, *[name for name in _installed() if name not in FORMATS])
+
+
+def _installed() -> dict[str, Installed]:
+    from mage.trajectories.installed import installed  # noqa: PLC0415  # slow to load, and rarely needed
+
+    return installed()
+
+
+def _brought(data: bytes) -> Installed | None:
+    """Return the format of another package that a file looks like."""
+    return next((known for known in _installed().values() if known.fits(data)), None)
+
+
+def _load(data: bytes, format_name: str | None, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
+    """Return what a file holds, in a format that is not our own; what none of those here fits is for other packages'."""
+    if format_name is not None and format_name not in FORMATS:
+        others = _installed()
+        if format_name not in others:
+            known = ", ".join([*FORMATS, *others])
+            raise Malformed((), f"{format_name!r} is no format; known are {known}")
+        return others[format_name].load(data, stem, steps)
+    try:
+        return _load_json(data, format_name, stem, steps)
+    except _Unfitting as unfitting:
+        found = _brought(data) if format_name is None else None
+        if found is None:
+            raise unfitting.why from None
+        return found.load(data, stem, steps)
+
+
+@final
+@attrs.define
+class _Unfitting(Exception):
+    """A file is in none of the formats here."""
+
+    why: Malformed
+
+
 def _load_json(data: bytes, format_name: str | None, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
-    document, remarks = _document(data, format_name)
+    try:
+        document, remarks = _document(data, format_name)
+    except Malformed as malformed:
+        raise _Unfitting(malformed) from None
     if document.value == []:
         raise document.expected("at least one record")
     found = _fitting(document, format_name)
     if found is None:
-        raise Malformed((), f"fits none of the formats {', '.join(FORMATS)}; name one with --format")
+        told = f"fits none of the formats {', '.join(formats())}; name one with --format"
+        raise _Unfitting(Malformed((), told))
     if steps == "tools" and not found.tools:
         raise _toolless(found.name)
     first, *others = found.load(document, stem, steps)

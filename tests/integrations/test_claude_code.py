@@ -309,6 +309,8 @@ def test_session_follows_its_client(moves: list[str]) -> None:
                     client.stop("Back.")
                 case "compact":
                     client.compact(SUMMARY)
+                case _:  # there is no turn to take back
+                    pass
         client.use("Bash", "last", command="last")
         client.stop("Ended.")
         assert _calls_on_path(client) == _calls_of_client(client)

@@ -150,7 +150,7 @@ def event(kind: str, **more: Any) -> Row:
 
 # -- whole sessions ------------------------------------------------------------------------------------
 
-CLAUDE_CODE = (
+CLAUDE_CODE: tuple[Row, ...] = (
     {"type": "file-history-snapshot", "messageId": "u1", "snapshot": {}},
     said("u1", None, "Mend the pump."),
     replied("a2", "u1", {"type": "thinking", "thinking": "Where is it?", "signature": "s"}, reply="m1"),
@@ -174,7 +174,7 @@ CLAUDE_CODE = (
 )
 """A session with split replies, parallel calls, a rewind, a compaction and a subagent."""
 
-CODEX = (
+CODEX: tuple[Row, ...] = (
     begun(),
     row("turn_context", {"model": "pond-5-codex"}),
     heard("<environment_context>\n<cwd>/home/pond</cwd>\n</environment_context>"),

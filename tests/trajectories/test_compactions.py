@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.engine import Accept, Compress, Grow, Revise, Start, StepId
+from mage.engine import Accept, Command, Compress, Grow, Revise, Start, StepId
 from mage.trajectories import Compaction, compactions
 from mage.trajectories.compactions import missing, names_in
 from mage.trajectories.trajectory import Made, made_of
@@ -33,7 +33,7 @@ def test_names_that_were_lost_are_told_from_those_that_were_missed() -> None:
 
 def test_each_compaction_has_its_own_steps_and_what_came_behind_it() -> None:
     """What the second one lost was in its own steps; what the first one lost may be missed behind the second."""
-    commands = [
+    commands: list[Command] = [
         Start("Go."),
         Grow("read a1.txt", "b2.txt"),
         Compress("a1.txt was read.", "fallback"),
@@ -50,7 +50,7 @@ def test_each_compaction_has_its_own_steps_and_what_came_behind_it() -> None:
 
 def test_subgoals_of_the_agents_own_are_no_compactions() -> None:
     """Only fallbacks are: a finished subgoal is not thrown away. And without any there is none."""
-    commands = [Start("Go."), Grow("a1", ""), Compress("Done."), Accept(), Revise(StepId(0), "")]
+    commands: list[Command] = [Start("Go."), Grow("a1", ""), Compress("Done."), Accept(), Revise(StepId(0), "")]
     assert compactions(made_of("x", map(Made, commands))) == ()
 
 
