@@ -23,6 +23,8 @@ from mage.trajectories.trajectory import Entry, Made, Oddities
 
 LOG: Final = "log"
 """The key in a command's meta under which stands what its log says beside it: ids, model, usage."""
+UNTOLD: Final = "(The client's own summary is not in its log, or is encrypted there. In its place:)"
+"""How the text begins that stands for a compaction whose own cannot be read."""
 _WORDS: Final = 200
 """Characters of what was left that the lesson quotes."""
 _BEGAN: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -163,7 +165,7 @@ class _Walking:
         text = cut.text
         if is_blank(text):
             self._odd.note(_SEALED, cut.entry)
-            text = extract(steps)
+            text = f"{UNTOLD}\n{extract(steps)}"
         self._do(Made(Compress(text, "fallback"), (cut.entry,), cut.meta))
         self._do(Made(Accept()))
         self._ends.append((len(self._path), self._state.tree.boundary))

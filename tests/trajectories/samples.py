@@ -123,8 +123,8 @@ ATIF: Final[Json] = {
 }
 JSON_SAMPLES: Final[dict[str, list[Json]]] = {
     "atif": [ATIF],
-    "claude-code": [list(CLAUDE_CODE), CLAUDE_CODE[1]],
-    "codex": [list(CODEX), CODEX[0]],
+    "claude-code": [list(CLAUDE_CODE)],
+    "codex": [list(CODEX)],
     "chat": [CHAT, RUN, [CHAT, CHAT]],
     "swe-agent": [SWE_AGENT, SWE_AGENT_HISTORY],
     "tau-bench": [TAU_BENCH],

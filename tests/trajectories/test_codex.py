@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mage.engine import Compress, Grow, Revise, Start
 from mage.render.extract import is_extract
 from mage.trajectories import Trajectory
+from mage.trajectories.paths import UNTOLD
 from tests.trajectories.coding_logs import (
     CODEX,
     Row,
@@ -47,7 +48,9 @@ def test_encrypted_compaction_is_said() -> None:
     """Its text is for the server alone: an extract stands for it, names itself as one, and a remark says so."""
     (main,) = read(*CODEX)
     (compress,) = [command for command in main.commands if isinstance(command, Compress)]
-    assert is_extract(compress.text)
+    first, _, rest = compress.text.partition("\n")
+    assert first == UNTOLD
+    assert is_extract(rest)
     assert any("whose text is not in the log" in remark for remark in remarks_of(main))
 
 

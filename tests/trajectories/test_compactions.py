@@ -50,7 +50,13 @@ def test_each_compaction_has_its_own_steps_and_what_came_behind_it() -> None:
 
 def test_subgoals_of_the_agents_own_are_no_compactions() -> None:
     """Only fallbacks are: a finished subgoal is not thrown away. And without any there is none."""
-    commands: list[Command] = [Start("Go."), Grow("a1", ""), Compress("Done."), Accept(), Revise(StepId(0), "")]
+    commands: list[Command] = [
+        Start("Go."),
+        Grow("a1", ""),
+        Compress("Done."),
+        Accept(),
+        Revise(StepId(0), ""),
+    ]
     assert compactions(made_of("x", map(Made, commands))) == ()
 
 
