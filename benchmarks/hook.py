@@ -36,6 +36,28 @@ def used(number: int) -> dict[str, Any]:
     )
 
 
+def logged(number: int) -> bytes:
+    """Return what the client's own log has of a call."""
+    used_now = used(number)
+    called = {
+        "type": "tool_use",
+        "id": used_now["tool_use_id"],
+        "name": "Bash",
+        "input": used_now["tool_input"],
+    }
+    came = {
+        "type": "tool_result",
+        "tool_use_id": used_now["tool_use_id"],
+        "content": used_now["tool_response"]["stdout"],
+    }
+    before = f"r{number - 1}" if number else None
+    rows = [
+        {"uuid": f"a{number}", "parentUuid": before, "type": "assistant", "message": {"content": [called]}},
+        {"uuid": f"r{number}", "parentUuid": f"a{number}", "type": "user", "message": {"content": [came]}},
+    ]
+    return b"".join([json.dumps(row).encode() + b"\n" for row in rows])
+
+
 def timed(command: list[str], given: bytes) -> float:
     begun = perf_counter()
     subprocess.run(command, input=given, check=True, capture_output=True)
@@ -52,9 +74,11 @@ def main() -> int:
         command = [sys.executable, "-m", "mage", "hook", "claude-code", store]
         nothing = [timed([sys.executable, "-c", ""], b"") for _ in range(calls)]
         spent = [timed(command, json.dumps(used(number)).encode()) for number in range(steps, steps + calls)]
+        log = Path(folder) / "bench.jsonl"
+        log.write_bytes(b"".join(map(logged, range(steps + calls))))
         rare = {
-            "PreCompact": timed(command, json.dumps(event("PreCompact", trigger="auto")).encode()),
-            "SessionStart": timed(command, json.dumps(event("SessionStart", source="compact")).encode()),
+            kind: timed(command, json.dumps(event(kind, transcript_path=str(log), **more)).encode())
+            for kind, more in (("Stop", {}), ("PreCompact", {}), ("SessionStart", {"source": "compact"}))
         }
     last = quantiles(spent, n=20)[-1]
     print(

@@ -315,7 +315,8 @@ def _others(document: Spot, rows: Sequence[Spot], name: str, steps: Steps) -> Tr
         tuple([entry_at(row.path) for row in head]),
         beside(at, **about),
     )
-    places = [_place(row, steps, odd) for row in rows if row not in head]
+    others = [row for place, row in enumerate(rows) if place >= acts or _is_cut(row)]
+    places = [_place(row, steps, odd) for row in others]
     path = [place for place in places if place is not None]
     cut = any(isinstance(place.made, Cut) for place in path)
     return made_of(name, history(begin, [path], odd), summarized=cut, remarks=odd.remarks)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -38,7 +40,6 @@ from mage.stores import (
     seal,
 )
 from mage.trajectories.claude_code import Way, way_of
-from mage.trajectories.loading import read_log
 from mage.trajectories.paths import left_behind
 from mage.trajectories.trajectory import Json, Made
 
@@ -89,14 +90,17 @@ def compact(store: JournalStore, name: str, event: Mapping[str, object]) -> None
 
 
 def transcript_of(path: str) -> list[Json]:
-    """Return the records of the client's own log; none where it cannot be read."""
+    """Return the records of the client's own log, without lines that are none; nothing where it cannot be read."""
     try:
         file = Path(path)
         data = file.read_bytes() if file.stat().st_size <= _LARGEST else b""
     except (OSError, ValueError):
         return []
-    value = read_log(data)[0].value
-    return value if isinstance(value, list) else []
+    rows: list[Json] = []
+    for line in data.split(b"\n"):
+        with suppress(ValueError, RecursionError):
+            rows.append(json.loads(line, parse_constant=lambda _: None))
+    return rows
 
 
 def follow(store: JournalStore, name: str, transcript: str) -> None:
