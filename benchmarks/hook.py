@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median, quantiles
 from time import perf_counter
 from typing import Any
@@ -64,6 +65,11 @@ def timed(command: list[str], given: bytes) -> float:
     return (perf_counter() - begun) * 1000
 
 
+def processor_time() -> float:
+    used_by = getrusage(RUSAGE_CHILDREN)
+    return (used_by.ru_utime + used_by.ru_stime) * 1000
+
+
 def main() -> int:
     steps, calls = [*map(int, sys.argv[1:]), 5000, 60][:2] if len(sys.argv) < 3 else map(int, sys.argv[1:3])
     with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +79,9 @@ def main() -> int:
             heard(used(number), store)
         command = [sys.executable, "-m", "mage", "hook", "claude-code", store]
         nothing = [timed([sys.executable, "-c", ""], b"") for _ in range(calls)]
+        before = processor_time()
         spent = [timed(command, json.dumps(used(number)).encode()) for number in range(steps, steps + calls)]
+        worked = (processor_time() - before) / calls
         log = Path(folder) / "bench.jsonl"
         log.write_bytes(b"".join(map(logged, range(steps + calls))))
         rare = {
@@ -84,6 +92,7 @@ def main() -> int:
     print(
         f"PostToolUse behind {steps:,} steps, {calls} calls: median {median(spent):.0f} ms, 95 % under {last:.0f} ms"
     )
+    print(f"of which a processor works {worked:.0f} ms on average")
     print(f"a Python that does nothing: median {median(nothing):.0f} ms")
     print(", ".join(f"{kind}: {took:.0f} ms" for kind, took in rare.items()))
     held = median(spent) < LIMIT

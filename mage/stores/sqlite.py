@@ -18,7 +18,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
@@ -402,6 +401,8 @@ def _circumstances(path: Path) -> str:
     if not os.access(path.parent, os.W_OK):
         return "; its folder cannot be written, which SQLite needs also to read: use a copy elsewhere"
     try:
+        import shutil  # noqa: PLC0415  # loads compressors, and is needed where something went wrong
+
         room = shutil.disk_usage(path.parent).free
     except OSError:
         return ""
