@@ -35,12 +35,12 @@ from mage.chat.tools import (
     NOTE,
     REVISE,
     BadAction,
-    action_text,
     completed,
     looking,
     misfit,
     read_arguments,
 )
+from mage.codec.spelling import action_text
 from mage.effects import (
     Action,
     Decision,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import json
 import os
 import subprocess
@@ -21,6 +23,7 @@ from mage.integrations.claude_code.hearing import heard, observation_of
 from mage.trajectories.claude_code import way_of
 from tests.cli.runner import mage
 from tests.integrations.coding_client import Client
+from tests.integrations.mcp_clients import Hand, over_stdio
 
 SUMMARY = "The user wants the pump mended. Its test was run and failed."
 """What a client's own summary says; it has lost every name."""
@@ -99,6 +102,9 @@ def test_an_image_is_a_mark() -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
     assert observation_of([image]).startswith("[image/png, 8 bytes, sha256 ")
     assert observation_of(image).startswith("[image/png, 8 bytes, sha256 ")
+    data = base64.b64encode(bytes(90)).decode()
+    read = {"type": "image", "file": {"base64": data, "type": "image/png", "originalSize": 90}}
+    assert observation_of(read).startswith("[image, 90 bytes, sha256 ")
 
 
 def test_tools_of_our_own_server_are_no_steps(client: Client) -> None:
@@ -234,6 +240,31 @@ def test_work_goes_on_through_the_mcp_servers_operations(client: Client) -> None
         'Edit {"file_path":"src/valve.py"}',
         'Edit {"file_path":"src/pump.py"}',
     ]
+
+
+def test_model_works_on_its_state_through_the_server(client: Client) -> None:
+    """`mage mcp` in a process of its own: a compress, a look and a revise of the model, and hooks that record between them."""
+    own = "The pump was looked at: FLOW_LIMIT in src/valve.py is 3."
+
+    async def work() -> str:
+        async with over_stdio(client.url) as server:
+            hand = Hand(server, client.name)
+            asked = await hand.summarize(own)
+            await hand.judge(asked["digest"])
+            client.use("Edit", "edited", file_path="src/valve.py")
+            looked = await hand("look", step=0, boundary=None, page=0)
+            await hand.go_back(3, "Not the valve: the pump.")
+            client.use("Edit", "edited", file_path="src/pump.py")
+            return looked.words
+
+    _story(client)
+    assert "test_flow_829" in asyncio.run(work())
+    shown = _shown(client)
+    assert [line.text for line in shown.compressed] == [own]
+    assert [step.action for step in shown.raw] == ['Edit {"file_path":"src/pump.py"}']
+    context = client.compact(SUMMARY)
+    assert own in context
+    assert "Not the valve: the pump." in context
 
 
 # -- where the user went back --------------------------------------------------------------------------

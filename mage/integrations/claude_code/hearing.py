@@ -25,6 +25,7 @@ _PATIENCE: Final = 5.0
 _VARIABLE: Final = "MAGE_STORE"
 _OWN: Final = "mcp__mage__"
 """How the client calls the tools of our own MCP server: what they do to the session is no step in it."""
+_MEDIA: Final = ("image", "pdf", "document", "audio")
 _USAGE: Final = "say where: mage hook claude-code STORE, such as ~/claude-code.db"
 
 
@@ -191,8 +192,20 @@ def observation_of(came: object) -> str:
         return "\n".join([part for part in parts if isinstance(part, str) and part])
     if came is None:
         return ""
-    if isinstance(came, list | dict) and "type" in str(came)[:20_000]:
-        from mage.chat.parts import content_of  # noqa: PLC0415  # only for images, and lists of parts
+    parts = _parts_of(came)
+    if parts is None:
+        return canonical(came)
+    from mage.chat.parts import content_of  # noqa: PLC0415  # slow to load, and most tools return no parts
 
-        return content_of(came if isinstance(came, list) else came.get("content", [came])).text
-    return canonical(came)
+    return content_of(parts).text
+
+
+def _parts_of(came: object) -> list[object] | None:
+    """Return the parts of a content: those of a tool of MCP, or an image or a document; None for any other value."""
+    found: object = came
+    if isinstance(came, dict):
+        inner = came.get("content")
+        found = inner if isinstance(inner, list) else [came] if came.get("type") in _MEDIA else None
+    if not isinstance(found, list) or not any(isinstance(part, dict) and "type" in part for part in found):
+        return None
+    return found
