@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from mage.codec.spelling import action_text, canonical
 from mage.engine.journal import Grow, Instruct, Start
+from mage.integrations.claude_code.observed import observation_of
 from mage.stores.behind import record_behind
 from mage.stores.errors import NameTaken, UnknownJournal
 from mage.stores.folding import draft
@@ -25,7 +26,6 @@ _PATIENCE: Final = 5.0
 _VARIABLE: Final = "MAGE_STORE"
 _OWN: Final = "mcp__mage__"
 """How the client calls the tools of our own MCP server: what they do to the session is no step in it."""
-_MEDIA: Final = ("image", "pdf", "document", "audio")
 _USAGE: Final = "say where: mage hook claude-code STORE, such as ~/claude-code.db"
 
 
@@ -177,35 +177,3 @@ def _begun(store: JournalStore, event: Event, task: str) -> bool:
             return False
         return True
     return False
-
-
-def observation_of(came: object) -> str:
-    """Return what came back from a tool as text: a shell's output as it stands, any other value as canonical JSON."""
-    if isinstance(came, str):
-        return came
-    if isinstance(came, dict) and isinstance(came.get("stdout"), str):
-        parts = [
-            came["stdout"],
-            came.get("stderr"),
-            "(interrupted)" if came.get("interrupted") is True else "",
-        ]
-        return "\n".join([part for part in parts if isinstance(part, str) and part])
-    if came is None:
-        return ""
-    parts = _parts_of(came)
-    if parts is None:
-        return canonical(came)
-    from mage.chat.parts import content_of  # noqa: PLC0415  # slow to load, and most tools return no parts
-
-    return content_of(parts).text
-
-
-def _parts_of(came: object) -> list[object] | None:
-    """Return the parts of a content: those of a tool of MCP, or an image or a document; None for any other value."""
-    found: object = came
-    if isinstance(came, dict):
-        inner = came.get("content")
-        found = inner if isinstance(inner, list) else [came] if came.get("type") in _MEDIA else None
-    if not isinstance(found, list) or not any(isinstance(part, dict) and "type" in part for part in found):
-        return None
-    return found
