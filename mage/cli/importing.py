@@ -6,6 +6,7 @@ the client's compactions threw away is said.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -218,7 +219,18 @@ def _beside(file: Path, name: str, steps: Steps) -> Iterable[Trajectory]:
         form = detect(data)
         if form is not None:
             for trajectory in _loaded(each, data, form, steps):
-                yield attrs.evolve(trajectory, name=f"{name}/{trajectory.name}")
+                first, *others = trajectory.metas
+                metas = ({**first, **_about(each)}, *others)
+                yield attrs.evolve(trajectory, name=f"{name}/{trajectory.name}", metas=metas)
+
+
+def _about(log: Path) -> dict[str, object]:
+    """Return what stands beside a subagent's log, such as the call that started it; nothing where that cannot be read."""
+    try:
+        said = json.loads(log.with_suffix(".meta.json").read_bytes(), parse_constant=str)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {"agent": said} if isinstance(said, dict) else {}
 
 
 def _recorded(file: Path, trajectory: Trajectory) -> list[Record]:

@@ -49,10 +49,12 @@ def test_logs_of_subagents_are_found_beside_it() -> None:
         "pump/subagents/agent-d9.jsonl",
         lines(*[row | {"isSidechain": True, "agentId": "d9"} for row in side]),
     )
+    _write("pump/subagents/agent-d9.meta.json", b'{"agentType": "Explore", "toolUseId": "t1"}')
     _write("pump/subagents/other.jsonl", b"{}\n")
     assert mage("import", "pump.jsonl", "work.db#mine").status == 0
     with Session.open("work.db", "mine/agent-d9") as session:
         assert session.state().task == "Look left."
+        assert session.history()[0].meta["agent"] == {"agentType": "Explore", "toolUseId": "t1"}
 
 
 def test_nothing_is_made_where_one_session_is_there_already() -> None:

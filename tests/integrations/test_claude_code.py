@@ -471,6 +471,16 @@ class _Input:
         self.buffer = io.BytesIO(data)
 
 
+def test_numbers_that_json_has_not_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool may return NaN or a number without end: they stand there as text."""
+    monkeypatch.chdir(tmp_path)
+    event = b'{"session_id":"s","hook_event_name":"PostToolUse","tool_name":"T","tool_input":{},"tool_response":{"a":NaN,"b":1e999,"c":0.5}}'
+    monkeypatch.setattr("sys.stdin", _Input(event))
+    assert mage("hook", "claude-code", "w.db").err == ""
+    with Session.open("w.db", "s") as session:
+        assert session.state().raw[0].observation == '{"a":"NaN","b":"1e999","c":0.5}'
+
+
 def test_store_may_be_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`MAGE_STORE` stands for a store that is not said, as for every command."""
     monkeypatch.setenv("MAGE_STORE", str(tmp_path / "w.db"))

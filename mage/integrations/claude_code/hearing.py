@@ -39,7 +39,8 @@ def main(arguments: Sequence[str]) -> int:
         0, always: another status would stop the client, or what it is at.
     """
     try:
-        said = heard(json.load(sys.stdin.buffer), _store_in(arguments))
+        event = json.load(sys.stdin.buffer, parse_constant=str, parse_float=_finite)
+        said = heard(event, _store_in(arguments))
         if said:
             sys.stdout.write(said)
             sys.stdout.flush()
@@ -54,6 +55,12 @@ def _complain(line: str) -> None:
         sys.stderr.write("".join(char if char.isprintable() else " " for char in line.rstrip()) + "\n")
     except (OSError, ValueError, AttributeError):  # nobody listens
         return
+
+
+def _finite(written: str) -> float | str:
+    """Return a number, or as text one that JSON cannot have: a tool may well return one."""
+    number = float(written)
+    return number if abs(number) < float("inf") else written
 
 
 def _store_in(arguments: Sequence[str]) -> str:
