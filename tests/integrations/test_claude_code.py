@@ -531,3 +531,13 @@ def test_recording_loads_little(client: Client) -> None:
     assert ran.stderr == ""
     assert loaded & unwanted == set()
     assert _contents(client) == ["Bash {}"]
+
+
+def test_the_example_runs(tmp_path: Path) -> None:
+    """It prints what is handed back, with every name of its story."""
+    example = Path(__file__).resolve().parents[2] / "examples" / "claude_code_hooks.py"
+    ran = subprocess.run(
+        [sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    for name in ("4711", "test_flow_829", "src/valve.py", "FLOW_LIMIT", "src/legacy.py"):
+        assert name in ran.stdout
