@@ -58,7 +58,7 @@ postgres: .venv/dev         ## Stores and sessions on a private PostgreSQL, and 
 .venv/oldest/made: .venv/dev
 	$(PYTHON) -m venv --clear .venv/oldest
 	$(BIN)/python -m tests.oldest pyproject.toml > .venv/oldest/constraints
-	.venv/oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv/oldest/constraints --editable '.[all,langchain,openai-agents,pydantic-ai]' anthropic langchain-openai 'pydantic-ai-slim[openai]' pytest pytest-xdist
+	.venv/oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv/oldest/constraints --editable '.[all,langchain,openai-agents,otel,pydantic-ai]' anthropic langchain-openai opentelemetry-sdk 'pydantic-ai-slim[openai]' pytest pytest-xdist
 	@touch $@
 
 oldest: .venv/oldest/made   ## What stands on other people's packages, at the oldest versions that are admitted.
