@@ -388,7 +388,7 @@ class Prompts:
         ValueError: a text is blank.
     """
 
-    texts: Mapping[str, str] = attrs.field(factory=HashTrieMap[str, str], converter=_kept)
+    texts: Mapping[str, str] = attrs.field(factory=dict, converter=_kept)
 
     def __attrs_post_init__(self) -> None:
         for name, text in self.texts.items():
