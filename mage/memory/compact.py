@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from mage.chat import named_of
 from mage.chat.lengths import cut_to, too_long
 from mage.effects import Decide, EffectError, SummaryRequest
 from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
 from mage.engine.tree import trace
-from mage.memory.due import current, nudge
+from mage.memory.due import SHARE, current, nudge, room_below
 from mage.memory.maintain import accounts_of, limit_of, maintain, parts_of, settle, text_within
 from mage.memory.outcomes import Outcome
 from mage.memory.state import Run
 from mage.render.extract import extract
-
-SHARE: Final = 4
-"""A segment that takes less than this part of the mark is not worth the calls of a summarizer and a judge: where
-system prompt, task and instructions alone come near the mark, each single action would be summarized."""
 
 
 def is_due(run: Run, shown: ExecutionState, coming: int = 0) -> bool:
@@ -53,7 +48,7 @@ def room(run: Run, shown: ExecutionState) -> int | None:
         return None
     opened, left = run.opened(shown), list[int]()
     if mark is not None:
-        left.append(max(mark - run.fixed(shown) - opened, -(-mark // SHARE) - opened))
+        left.append(room_below(mark, run.fixed(shown), opened))
     if window is not None:
         left.append(max(window - run.whole(shown), -(-window // SHARE**2) - opened))
     return min(left, default=None)
@@ -140,7 +135,7 @@ async def _text(run: Run, shown: ExecutionState) -> str | None:
         return await text_within(run, request)
     except EffectError as error:
         # a segment that does not fit into the summarizer's context would never fit again
-        return extract(shown.raw) if error.fault == "overflow" else None
+        return extract(shown.raw, limit) if error.fault == "overflow" else None
 
 
 async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:

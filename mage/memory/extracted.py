@@ -11,14 +11,16 @@ _NO_CHAPTERS: Final = "an extract is no chapter: a summarizer writes those"
 
 
 def extracted(request: SummaryRequest | ChapterRequest, /) -> str:
-    """Return the most telling lines of the steps (`mage.render.extract`), which say that they are an extract.
+    """Return the values and the most telling lines of the steps (`mage.render.extract`); the text says that it is an extract.
+
+    It stays within the request's limit as `mage.tokens.EstimateCounter` counts.
 
     Raises:
         EffectError: a chapter is asked for. What later work needs of finished subgoals no extract can tell.
     """
     if isinstance(request, ChapterRequest):
         raise EffectError("unreachable", _NO_CHAPTERS)
-    return extract(request.steps)
+    return extract(request.steps, request.limit)
 
 
 async def extracted_awaited(request: SummaryRequest | ChapterRequest, /) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from mage.chat import unfounded
-from mage.chat.lengths import SMALL, cut, cut_to, too_long
+from mage.chat.lengths import cut, cut_to, too_long
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
 from mage.effects.program import Program
 from mage.engine import (
@@ -27,6 +27,7 @@ from mage.engine import (
     judge_request,
 )
 from mage.engine.judging import boundaries_below, request_for
+from mage.memory.due import most_of_text
 from mage.memory.outcomes import Outcome, RunStopped
 from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
 from mage.memory.revise import go_back, may_go_back
@@ -258,7 +259,7 @@ def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
 
 def limit_of(run: Run, replaced: int) -> int:
     """Return the tokens that a text may have in place of so many: what the policy says, and never more than it replaces."""
-    return min(run.policy.summary_limit, max(SMALL, replaced))
+    return most_of_text(run.policy.summary_limit, replaced)
 
 
 def parts_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], tuple[Summary, ...]]:

@@ -12,7 +12,7 @@ from typing import Final, TypeVar, final
 
 import attrs
 
-from mage.chat.lengths import SMALL, cut_to
+from mage.chat.lengths import SMALL
 from mage.effects import (
     ActionEffect,
     EffectError,
@@ -47,6 +47,7 @@ from mage.engine import (
 from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
+from mage.memory.due import cut_step
 from mage.memory.events import Asked, AskFailed, Noticed
 from mage.memory.notices import told_once
 from mage.memory.outcomes import KindOfCall, RunStopped, Totals
@@ -276,8 +277,7 @@ class Run:
         if self.meter.step(step.action, step.observation) <= longest:
             return step
         if (step.id, longest) not in self._cut:
-            action = cut_to(step.action, max(SMALL, longest // 2), self.meter.counter)
-            self._cut[step.id, longest] = (action, cut_to(step.observation, longest, self.meter.counter))
+            self._cut[step.id, longest] = cut_step(step, longest, self.meter).content
         action, observation = self._cut[step.id, longest]
         return attrs.evolve(step, action=action, observation=observation)
 

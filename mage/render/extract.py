@@ -8,40 +8,113 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from mage.engine import Step
+from mage.render.literals import Literal, literals
+from mage.tokens import EstimateCounter
 
 _WORD = re.compile(r"\w{3,}")
 _LINE = re.compile(r"[^\r\n]+")
 _TITLE = re.compile(r"Extract of \d+ steps? \(no LLM\):$", re.MULTILINE)
-_CONSIDERED = 2_000  # characters of one content that are looked at: enough to tell what it is about
+_CONSIDERED = 2_000  # characters of one content that are looked at for lines: enough to tell what it is about
 _SHOWN = 100  # characters of one extracted line
 _PICKED = 3  # lines
-_SHARE = 8  # an extract takes at most this part of what it stands for
+_VALUES: Final = 4  # values take at most this part of what the extract stands for
+_LINES: Final = 32  # lines take at most this part,
+_MORE_LINES: Final = 16  # or this one where values leave of theirs
+_LABEL: Final = 20  # characters of a label that are shown
+_NUMBER = re.compile(r"[\d.,:+-]+")
+_UNLABELLED: Final = "other"
+_ESTIMATE: Final = EstimateCounter()
 
 
-def extract(steps: Sequence[Step]) -> str:
-    """Return a text for a run of steps: how many there are, and their most telling lines.
+def extract(steps: Sequence[Step], limit: int | None = None) -> str:
+    """Return a text for a run of steps: how many there are, their most telling lines, and their literal values.
 
-    A line tells much when its words are frequent in the whole run and were not told yet; lines are given in execution order, cut
-    at 100 characters. There are at most three, and they take at most an eighth of what they stand for: only
-    over a few short steps does the first line make an extract longer than its steps. It is never blank.
-    Cost: O(contents, at most 2,000 characters of each).
+    Values (`mage.render.literals`) are what later actions can only copy. They stand under the key or word beside
+    which they stood, each once: names before plain numbers, of either the newest first; as many as fit a quarter of
+    what the extract stands for. A line tells much when its words are frequent in the whole run and were not told
+    yet; lines are given in execution order, cut at 100 characters. There are at most three, and they take at most a
+    thirty-second part, a sixteenth where values leave room. Only over a few short steps does the first line make
+    an extract longer than its steps. It is never blank.
+
+    Args:
+        steps: the steps, in execution order.
+        limit: the most tokens that it may have, as `EstimateCounter` counts; the first line stands in any case.
+
+    Cost: O(contents), and with a limit that of building and counting the extract a few times.
     """
-    contents = [text[:_CONSIDERED] for step in steps for text in step.content]
-    weight = Counter(word for text in contents for word in set(_words(text)))
-    lines = dict.fromkeys(line.strip()[:_SHOWN] for text in contents for line in _LINE.findall(text))
-    told = _most_telling([line for line in lines if line], weight)
-    room = sum(map(len, contents)) // _SHARE
-    kept = {line for place, line in enumerate(told) if sum(map(len, told[: place + 1])) <= room}
-    count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
-    return "\n".join([f"Extract of {count} (no LLM):", *(f"- {line}" for line in lines if line in kept)])
+    size = sum(len(text) for step in steps for text in step.content)
+    told, values = _lines_of(steps), _values_of(steps)
+    title = f"Extract of {'1 step' if len(steps) == 1 else f'{len(steps)} steps'} (no LLM):"
+    text = "\n".join([title, *_within(size, *told, values)])
+    while limit is not None and size > 0 and (counted := _ESTIMATE.count(text)) > limit:
+        size = min(size - 1, size * limit // counted) if "\n" in text else 0
+        text = "\n".join([title, *_within(size, *told, values)])
+    return text
 
 
 def is_extract(text: str) -> bool:
     """Tell whether a text names itself as one that `extract` made."""
     return _TITLE.match(text) is not None
+
+
+def _within(
+    size: int, lines: Iterable[str], told: Sequence[str], values: Sequence[Literal]
+) -> Iterable[str]:
+    """Yield what an extract of steps of this size holds below its first line."""
+    shown = _grouped(values, size // _VALUES)
+    room = min(size // _MORE_LINES, size // _VALUES + size // _LINES - len(shown))
+    kept = {line for place, line in enumerate(told) if sum(map(len, told[: place + 1])) <= room}
+    yield from [f"- {line}" for line in lines if line in kept]
+    if shown:
+        yield shown
+
+
+# -- values ---------------------------------------------------------------------------------------------
+
+
+def _values_of(steps: Sequence[Step]) -> list[Literal]:
+    """Return each value once, where it stood last: names before plain numbers, of either the newest first.
+
+    What an action copies is a name far more often than a price or a count, so these are the first to be left out.
+    """
+    found: dict[str, Literal] = {}
+    for step in reversed(steps):
+        for text in reversed(step.content):
+            for each in literals(text):
+                found.setdefault(each.value, each)
+    return sorted(found.values(), key=lambda each: _NUMBER.fullmatch(each.value) is not None)
+
+
+def _grouped(values: Iterable[Literal], room: int) -> str:
+    """Return the values that fit, each group behind its label; empty where none fits."""
+    groups: dict[str, list[str]] = {}
+    left = room - len(_spelled({}))
+    for value, label in values:
+        shown = label[:_LABEL] or _UNLABELLED
+        takes = len(value) + 1 if shown in groups else len(_spelled({shown: [value]})) - len(_spelled({})) + 2
+        if takes <= left:
+            left -= takes
+            groups.setdefault(shown, []).append(value)
+    return _spelled(groups) if groups else ""
+
+
+def _spelled(groups: dict[str, list[str]]) -> str:
+    return "Values: " + "; ".join([f"{label}: {' '.join(values)}" for label, values in groups.items()])
+
+
+# -- lines ----------------------------------------------------------------------------------------------
+
+
+def _lines_of(steps: Sequence[Step]) -> tuple[list[str], list[str]]:
+    """Return the lines of the steps in order, and the most telling of them, the most telling first."""
+    contents = [text[:_CONSIDERED] for step in steps for text in step.content]
+    weight = Counter(word for text in contents for word in set(_words(text)))
+    lines = dict.fromkeys(line.strip()[:_SHOWN] for text in contents for line in _LINE.findall(text))
+    return list(lines), _most_telling([line for line in lines if line], weight)
 
 
 def _most_telling(lines: list[str], weight: Counter[str]) -> list[str]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import final
+from typing import TypeAlias, final
 
 import attrs
 
+from mage.chat.lengths import cut_to
 from mage.engine import (
     Accept,
     Active,
     Command,
     Compress,
+    ExecutionState,
     Fold,
     Grow,
     MageError,
@@ -24,13 +26,17 @@ from mage.engine import (
     Revise,
     Start,
     State,
+    Step,
     StepId,
     Summary,
     apply,
+    view,
 )
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.engine.view import hints, instructions
+from mage.memory.due import cut_step, most_of_text, room_below
+from mage.memory.policy import Policy
 from mage.render.extract import extract, is_extract
 from mage.render.meter import Meter
 
@@ -157,31 +163,51 @@ class Measured:
     sizes: ContextSizes
 
 
+Decided: TypeAlias = Callable[[Grow, ExecutionState], None]
+"""Is called with each step of a trace and the S that was shown before it."""
+
+
 def measure(
     commands: Iterable[Command],
     meter: Meter,
     *,
     budget: int | None = None,
+    beside: int = 0,
     trials: bool = False,
     progress: Callable[[Command], None] = lambda command: None,
+    decided: Decided | None = None,
 ) -> Measured:
-    """Fold a journal, compress where the open segment would pass a budget, measure every prompt.
+    """Fold a journal, compress as a memory does, measure every prompt.
 
     Args:
         commands: a journal that is not refused anywhere.
         meter: counts tokens.
-        budget: tokens that the open segment may take, if it is to be kept short (see `fallback`).
+        budget: the mark at which a memory with no judge and no summarizer would summarize the open segment (the
+            policy's `high_water`), if it is to be kept short; one longer step is shown with its middle left out.
+        beside: the tokens of what stands around S in each prompt; they count against the budget and nowhere else.
         trials: whether a revise to the root begins a trial that knows nothing of those before it, so that
             the full history begins anew.
         progress: called with each command of the trace when it is done.
+        decided: called with each step and the S before it.
 
-    Cost: that of the replay, and of the hints that are shown at each Grow, however many there are.
+    Cost: that of the replay, and of the hints that are shown at each Grow, however many there are; with `decided`
+    that of S at each Grow.
     """
-    run = _Run(meter, budget, trials)
+    run = _Run(meter, budget, beside, trials, decided)
     for command in commands:
         run.take(command)
         progress(command)
     return Measured(tuple(run.done), run.state, ContextSizes(tuple(run.shown), tuple(run.full)))
+
+
+@final
+@attrs.frozen
+class _Decision:
+    """What was there when the agent decided: the state, and the prompt's tokens beside those of the full history."""
+
+    state: State
+    shown: int
+    full: int
 
 
 @final
@@ -191,7 +217,9 @@ class _Run:
 
     meter: Meter
     budget: int | None
+    beside: int
     trials: bool
+    decided: Decided | None
     prompts: Prompts = attrs.field(init=False)
     state: State | None = None
     done: list[Command] = attrs.field(factory=list)
@@ -200,7 +228,7 @@ class _Run:
     opened: int = 0  # tokens of the open segment
     task: int = 0
     kept: int = 0
-    decided: bool = False  # whether the prompt of the next Grow is measured already
+    decision: _Decision | None = None  # that of the next Grow, where its prompt is measured already
 
     def __attrs_post_init__(self) -> None:
         self.prompts = Prompts(self.meter)
@@ -208,36 +236,55 @@ class _Run:
     def take(self, command: Command) -> None:
         """Carry out one command of the trace."""
         if isinstance(command, Grow) and self.state is not None:
-            self._grow(command, self.state)
+            self._grow(command, self.decision or self._decision(self.state))
             return
-        if self.decided and not isinstance(command, Accept):
-            self.decided = False  # no Grow came of it
-            self.shown.pop()
-            self.full.pop()
-        if self.state is not None and is_our_extract(command) and not self.decided:
-            self._decide(self.state)
+        if not isinstance(command, Accept):
+            self.decision = None  # no Grow came of it
+        if self.state is not None and is_our_extract(command):
+            self.decision = self._decision(self.state)
         after = self._apply(command)
         if isinstance(command, Start):
             self.task = self.kept = self.prompts.size(after, 0)
         elif isinstance(command, Revise) and self.trials and command.boundary == ROOT_STEP:
             self.kept = self.task
 
-    def _grow(self, command: Grow, before: State) -> None:
-        if not self.decided:
-            self._decide(before)
-        self.decided = False
+    def _grow(self, command: Grow, decision: _Decision) -> None:
+        self.decision = None
+        self.shown.append(decision.shown)
+        self.full.append(decision.full)
+        if self.decided is not None:
+            self.decided(command, self._shown(view(decision.state)))
         tokens = self.meter.step(command.action, command.observation)
-        if self.budget is not None:
-            for extra in fallback(before, self.opened, tokens, self.budget):
+        if self.budget is not None and self.state is not None:
+            for extra in self._fallback(self.state, tokens, self.budget):
                 self._apply(extra)
-        self._apply(command)
-        self.opened += tokens
+        tree = self._apply(command).tree
+        self.opened += self.meter.step(*self._fitting(tree.step(tree.step_head)).content)
         self.kept += tokens
 
-    def _decide(self, state: State) -> None:
-        self.shown.append(self.prompts.size(state, self.opened))
-        self.full.append(self.kept)
-        self.decided = True
+    def _decision(self, state: State) -> _Decision:
+        return _Decision(state, self.prompts.size(state, self.opened), self.kept)
+
+    def _shown(self, shown: ExecutionState) -> ExecutionState:
+        return attrs.evolve(shown, raw=tuple(map(self._fitting, shown.raw)))
+
+    def _fitting(self, step: Step) -> Step:
+        return step if self.budget is None else cut_step(step, self.budget, self.meter)
+
+    def _fallback(self, state: State, tokens: int, budget: int) -> tuple[Command, ...]:
+        """Return the commands before a step is grown: none, or those that compress the open segment, as a memory would.
+
+        So the newest step is always shown once. The text is an extract (no LLM), accepted openly, since no judge
+        has judged it. Cost: O(contents of the open segment) where it is compressed.
+        """
+        tree, fixed = state.tree, self.beside + self.prompts.fixed(state)
+        if tree.boundary == tree.step_head or not isinstance(state, Active):
+            return ()
+        if room_below(budget, fixed, self.opened) > tokens:
+            return ()
+        limit = most_of_text(Policy().summary_limit, self.opened)
+        text = extract(trace(tree, tree.boundary, tree.step_head), limit)
+        return (Compress(cut_to(text, limit, self.meter.counter), "fallback"), Accept())
 
     def _apply(self, command: Command) -> State:
         before = self.state
@@ -252,31 +299,6 @@ class _Run:
 def is_our_extract(command: Command) -> bool:
     """Tell whether `mage replay` made this compress in a session that it kept, after the agent had decided."""
     return isinstance(command, Compress) and command.kind == "fallback" and is_extract(command.text)
-
-
-def fallback(state: State, opened: int, tokens: int, budget: int) -> tuple[Command, ...]:
-    """Return the commands before a step is grown: none, or those that compress the open segment.
-
-    The segment is compressed where the step would not fit beside it, so the newest step is always shown raw once; a
-    step larger than the whole budget is compressed alone, when the next one comes. The text is an extract
-    (no LLM), accepted openly, since no judge has judged it.
-
-    Args:
-        state: the state before the step.
-        opened: tokens of the open segment.
-        tokens: tokens of the step that comes.
-        budget: tokens that the open segment may take.
-
-    Cost: O(contents of the open segment) where it is compressed.
-    """
-    if (
-        state.tree.boundary == state.tree.step_head
-        or opened + tokens <= budget
-        or not isinstance(state, Active)
-    ):
-        return ()
-    steps = trace(state.tree, state.tree.boundary, state.tree.step_head)
-    return (Compress(extract(steps), "fallback"), Accept())
 
 
 @final
@@ -302,8 +324,12 @@ class Prompts:
         Cost: O(hints + instructions in force), and O(lines of C) where they changed.
         """
         tree = state.tree
-        frame = self.meter.frame(tree.task, instructions(state), tree.boundary)
         if self._compressed is None or self._compressed[0] is not tree.head_summary:
             lines = sum(map(self.meter.line, tree.lines_upwards(tree.head_summary)))
             self._compressed = (tree.head_summary, lines)
-        return frame + self._compressed[1] + raw + self.meter.hints(hints(state))
+        return self.fixed(state) + self._compressed[1] + raw
+
+    def fixed(self, state: State) -> int:
+        """Return the tokens of S that no summary wins back: task, instructions in force, hints."""
+        frame = self.meter.frame(state.tree.task, instructions(state), state.tree.boundary)
+        return frame + self.meter.hints(hints(state))

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
-from mage import view
+from mage import Memory, Policy, view
+from mage.chat import canonical
 from mage.engine import (
     Accept,
     Command,
     Compress,
+    ExecutionState,
     Grow,
     IllegalPhase,
     Instruct,
     Revise,
     Start,
+    Step,
     apply,
     replay,
 )
 from mage.render import Meter
+from mage.stores import MemoryStore
 from mage.tokens import EstimateCounter
 from mage.trajectories.measure import ContextSizes, measure
 
@@ -78,25 +82,69 @@ def test_progress_is_told_of_every_command() -> None:
     assert len(measured.commands) > len(RUN)
 
 
-@given(st.lists(st.tuples(st.text(max_size=400), st.text(max_size=400)), max_size=30), st.integers(1, 400))
-def test_the_open_segment_stays_within_the_budget_or_is_one_step(
-    contents: list[tuple[str, str]], budget: int
-) -> None:
-    """No prompt has more than task, summaries, and the budget or the largest step (D12)."""
-    meter = Meter(EstimateCounter())
+LONG = st.text(st.sampled_from("ab 1\n"), max_size=400)
+
+
+@given(st.lists(st.tuples(LONG, LONG), max_size=20), st.integers(1, 2_000))
+def test_a_budget_does_what_a_memory_does_at_its_mark(contents: list[tuple[str, str]], mark: int) -> None:
+    """One policy for both: the commands are those of a memory without judge and summarizer that was given these steps."""
+    counter = EstimateCounter()
+    memory = Memory.open(
+        MemoryStore(), "x", task="task", policy=Policy(high_water=mark, point_out=False), counter=counter
+    )
+    for place, (action, observation) in enumerate(contents):
+        memory.messages()
+        memory.record(f"{place} {action}", observation)
+    session = memory.session
+    commands: list[Command] = [
+        Start("task"),
+        *(Grow(f"{place} {action}", seen) for place, (action, seen) in enumerate(contents)),
+    ]
+    kept = [counter.count(text) for text in around(memory)]
+    measured = measure(commands, Meter(counter), budget=mark, beside=sum(kept))
+    event(f"compressed: {len(measured.commands) > len(commands)}")
+    assert list(measured.commands) == [entry.command for entry in session.history()]
+
+
+def around(memory: Memory) -> list[str]:
+    """Return what a memory puts around S: its words, which stand first, and its tools."""
+    return [memory.messages()[0]["content"], *map(canonical, memory.tools())]
+
+
+@given(st.lists(st.tuples(LONG, LONG), max_size=30), st.integers(1, 400))
+def test_no_step_is_covered_before_it_was_shown(contents: list[tuple[str, str]], budget: int) -> None:
+    """Each step stands raw in the prompt behind it, whatever the budget, and no trace is changed by one."""
     commands: list[Command] = [Start("task"), *(Grow(*content) for content in contents)]
-    measured = measure(commands, meter, budget=budget)
-    state = replay(measured.commands).unwrap()
-    assert state == measured.state
+    newest: list[Step | None] = []
+    measured = measure(
+        commands,
+        Meter(EstimateCounter()),
+        budget=budget,
+        decided=lambda _, shown: newest.append(shown.raw[-1] if shown.raw else None),
+    )
+    assert replay(measured.commands).unwrap() == measured.state
     assert [each for each in measured.commands if isinstance(each, Grow)] == commands[1:]
-    segments: list[int] = [0]
-    for command in measured.commands:
-        if isinstance(command, Compress):
-            segments.append(0)
-        elif isinstance(command, Grow):
-            segments[-1] += meter.step(command.action, command.observation)
-    largest = max((meter.step(*content) for content in contents), default=0)
-    assert max(segments) <= max(budget, largest)
+    assert all(step is not None for step in newest[1:])
+
+
+def test_a_step_that_is_longer_than_the_budget_is_shown_cut() -> None:
+    """It is shown with both its ends, and so is it counted; its summary is of all of it."""
+    commands: list[Command] = [
+        Start("task"),
+        Grow("read", "begin " + "and on " * 900 + "K-1 and on" + " and on" * 900 + " end"),
+        Grow("look", ""),
+        Grow("go", ""),
+    ]
+    seen: list[ExecutionState] = []
+    measured = measure(
+        commands, Meter(EstimateCounter()), budget=300, decided=lambda _, shown: seen.append(shown)
+    )
+    (step,) = seen[1].raw
+    assert (step.observation[:5], step.observation[-3:]) == ("begin", "end")
+    assert "characters left out" in step.observation
+    assert measured.sizes.shown[1] < 600 < measured.sizes.full[1]
+    (extract,) = [each.text for each in measured.commands if isinstance(each, Compress)]
+    assert "K-1" in extract
 
 
 STEPS = st.sampled_from([Grow("a", "o"), Grow("b", "o" * 40), Grow("a", "")])
@@ -148,13 +196,13 @@ def test_each_trial_begins_its_full_history_anew() -> None:
 
 
 def test_a_kept_session_gives_back_its_own_numbers() -> None:
-    """What a budget compressed is measured again as it was: before the extract, which the agent had not seen."""
+    """What a budget compressed is measured again as it was: before the extract, which the agent had not seen (nothing was cut)."""
     meter = Meter(EstimateCounter())
     commands: list[Command] = [
         Start("task"),
-        *(Grow(f"a{place}", "words " * 9 * place) for place in range(12)),
+        *(Grow(f"a{place}", "words " * 6 * place) for place in range(12)),
     ]
-    first = measure(commands, meter, budget=60)
+    first = measure(commands, meter, budget=120)
     assert len(first.commands) > len(commands)
     assert measure(first.commands, meter).sizes == first.sizes
 
