@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Final, final
 
@@ -52,15 +53,19 @@ from mage.tokens import TokenCounter, default_counter
 from mage.trajectories import (
     FORMATS,
     Counts,
+    Coverage,
     Entry,
     Mistake,
+    Need,
     Remark,
     Trajectory,
     atif_document,
     counts,
     load,
+    needs,
     placed,
 )
+from mage.trajectories.coverage import Covering, together
 from mage.trajectories.measure import ContextSizes, Measured, is_our_extract, measure
 
 
@@ -183,7 +188,20 @@ def replay(
         typer.Option(
             min=1,
             metavar="TOKENS",
-            help="Compress when the open segment would pass this, where the trace does not compress itself.",
+            help="Compress as a memory with this mark would, where the trace does not compress itself.",
+        ),
+    ] = None,
+    covers: Annotated[
+        bool,
+        typer.Option(
+            "--coverage", help="Say how many of the values that later actions need were still shown to them."
+        ),
+    ] = False,
+    writes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="With --coverage: the tools that change something, such as 'book_*,cancel_*', counted apart.",
         ),
     ] = None,
     out: Annotated[
@@ -198,6 +216,8 @@ def replay(
     """Turn an agent's trace into a tree; count what S would have shown."""
     if format is not None and format not in FORMATS:
         raise typer.BadParameter(f"{format!r} is none of {', '.join(FORMATS)}", param_hint="--format")
+    if writes is not None and not covers:
+        raise typer.BadParameter("it says something with --coverage alone", param_hint="--writes")
     loaded = load(read_bytes(file), file=str(file), format=format, steps=steps.value)
     if not is_successful(loaded):
         raise Refused(str(loaded.failure()))
@@ -209,7 +229,8 @@ def replay(
             )
         require_absent(out)
     counter = default_counter()
-    replayed = _replay_all(chosen, budget, counter, quiet=as_json)
+    asked = _Asked(budget, covers, tuple(filter(None, map(str.strip, (writes or "").split(",")))))
+    replayed = _replay_all(chosen, asked, counter, quiet=as_json)
     if out is not None:
         write_new(out, encode_journal(replayed[0].measured.commands))
     if as_json:
@@ -218,6 +239,24 @@ def replay(
     print_report(replayed, counter, budget)
     if out is not None:
         say(f"session written to {printable(str(out))}")
+
+
+@final
+@attrs.frozen
+class _Asked:
+    """What a replay is to do beside counting."""
+
+    budget: int | None
+    covers: bool
+    writes: tuple[str, ...]
+
+    def needs(self, trajectory: Trajectory) -> tuple[Need, ...]:
+        """Return what its steps need."""
+        names = self.writes
+        return needs(
+            trajectory,
+            writes=(lambda name: any(fnmatchcase(name, each) for each in names)) if names else None,
+        )
 
 
 def _choose(trajectories: Sequence[Trajectory], file: Path, task: str | None) -> Sequence[Trajectory]:
@@ -234,7 +273,7 @@ def _choose(trajectories: Sequence[Trajectory], file: Path, task: str | None) ->
 
 
 def _replay_all(
-    chosen: Sequence[Trajectory], budget: int | None, counter: TokenCounter, *, quiet: bool
+    chosen: Sequence[Trajectory], asked: _Asked, counter: TokenCounter, *, quiet: bool
 ) -> list[Replayed]:
     meter = Meter(counter)
     screen = console(stderr=True)
@@ -242,20 +281,23 @@ def _replay_all(
     disable = quiet or not screen.is_terminal
     with Progress(*columns, console=screen, transient=True, disable=disable) as progress:
         bar = progress.add_task("replaying", total=sum(len(trajectory.commands) for trajectory in chosen))
-        return [_replay_one(each, budget, meter, lambda _: progress.advance(bar)) for each in chosen]
+        return [_replay_one(each, asked, meter, lambda _: progress.advance(bar)) for each in chosen]
 
 
 def _replay_one(
-    trajectory: Trajectory, budget: int | None, meter: Meter, done: Callable[[Command], None]
+    trajectory: Trajectory, asked: _Asked, meter: Meter, done: Callable[[Command], None]
 ) -> Replayed:
+    covering = Covering(asked.needs(trajectory)) if asked.covers else None
     measured = measure(
         trajectory.commands,
         meter,
-        budget=None if trajectory.summarized else budget,
+        budget=None if trajectory.summarized else asked.budget,
         trials=trajectory.trials,
         progress=done,
+        decided=None if covering is None else covering.decided,
     )
-    return Replayed(trajectory, measured, counts(measured.commands), placed(trajectory))
+    coverage = None if covering is None else covering.coverage
+    return Replayed(trajectory, measured, counts(measured.commands), placed(trajectory), coverage)
 
 
 # -- what a replay comes to -----------------------------------------------------------------------------
@@ -264,12 +306,16 @@ def _replay_one(
 @final
 @attrs.frozen
 class Replayed:
-    """A trajectory, what was shown at each decision in it, what its tree came to, and at which steps each record stands."""
+    """A trajectory, what was shown at each decision in it, what its tree came to, and at which steps each record stands.
+
+    What its actions need, and whether it was shown, where that was asked.
+    """
 
     trajectory: Trajectory
     measured: Measured
     counts: Counts
     placed: Mapping[Entry, tuple[StepId, ...]]
+    coverage: Coverage | None = None
 
 
 def print_report(replayed: Sequence[Replayed], counter: TokenCounter, budget: int | None) -> None:
@@ -303,8 +349,61 @@ def print_report(replayed: Sequence[Replayed], counter: TokenCounter, budget: in
         f" {sizes.shown_total:,} in all; the full history {sizes.full_total:,} in all;"
         f" reduction {sizes.reduction:.1%}"
     )
-    for remark in _remarks(replayed, budget):
-        say(remark)
+    for line in (*_coverage_lines(replayed, sizes), *_remarks(replayed, budget)):
+        say(line)
+
+
+_COVERED: Final = {
+    "values": "values that actions copy from earlier observations",
+    "far": "of these, far: in no open step",
+    "actions": "actions with all of their values",
+    "writes": "of these, actions that change something",
+    "runs": "runs with all of their values",
+}
+
+
+def _coverage_lines(replayed: Sequence[Replayed], sizes: ContextSizes) -> Iterator[str]:
+    """Yield what was covered, where that was asked, and what it says and does not."""
+    covered = _covered(replayed)
+    if covered is None:
+        return
+    shares = covered.shares()
+    if not covered.uses:
+        yield "coverage: no action copies a value from an earlier observation, so there is nothing to cover"
+        return
+    says_writes = any(use.need.writes is not None for use in covered.uses)
+    for name, words in _COVERED.items():
+        share = shares[name]
+        if name == "writes" and not says_writes:
+            yield "coverage: nothing says which actions change something; --writes names their tools"
+        elif share.part is None:
+            yield f"coverage: none {words}"
+        else:
+            yield f"coverage: {share.part:.1%} ({share.covered:,} of {share.of:,}) {words}"
+    yield (
+        f"coverage: at {1 - sizes.reduction:.1%} of the tokens of the full history, which covers everything;"
+        " a value that is shown need not be used"
+    )
+
+
+def _covered(replayed: Sequence[Replayed]) -> Coverage | None:
+    found = [each.coverage for each in replayed if each.coverage is not None]
+    return together(found) if found else None
+
+
+def _plain_coverage(coverage: Coverage | None) -> dict[str, object]:
+    """Return the counts for JSON; nothing where they were not asked for."""
+    if coverage is None:
+        return {}
+    shares = {
+        name: {
+            "covered": share.covered,
+            "of": share.of,
+            "part": None if share.part is None else round(share.part, 4),
+        }
+        for name, share in coverage.shares().items()
+    }
+    return {"coverage": shares}
 
 
 def _of_mistake(each: Replayed, mistake: Mistake) -> str:
@@ -344,7 +443,7 @@ def _of_summaries(replayed: Sequence[Replayed], budget: int | None) -> str:
         return "the summaries are those of the trace" + "; --budget does nothing here" * (budget is not None)
     if budget is None:
         return "nothing was compressed: the trace has no summaries; --budget TOKENS compresses by extracts"
-    return f"nothing was compressed: no open segment passed {budget:,} tokens"
+    return f"nothing was compressed: the prompts did not pass {budget:,} tokens"
 
 
 def _counts_line(total: Counts) -> str:
@@ -390,11 +489,17 @@ def as_json_object(
 ) -> dict[str, object]:
     """Return totals over the tasks, and the same for each under `tasks`, with what its file says and holds."""
     tasks = [
-        {"task": each.trajectory.name, **_plain(each.counts, each.measured.sizes), **_plain_file(each)}
+        {
+            "task": each.trajectory.name,
+            **_plain(each.counts, each.measured.sizes),
+            **_plain_coverage(each.coverage),
+            **_plain_file(each),
+        }
         for each in replayed
     ]
     return {
         **_plain(*_totals(replayed)),
+        **_plain_coverage(_covered(replayed)),
         "counter": counter.name,
         "notes": _remarks(replayed, budget),
         "tasks": tasks,

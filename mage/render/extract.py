@@ -61,9 +61,7 @@ def is_extract(text: str) -> bool:
     return _TITLE.match(text) is not None
 
 
-def _within(
-    size: int, lines: Iterable[str], told: Sequence[str], values: Sequence[Literal]
-) -> Iterable[str]:
+def _within(size: int, lines: Iterable[str], told: Sequence[str], values: Sequence[Literal]) -> Iterable[str]:
     """Yield what an extract of steps of this size holds below its first line."""
     shown = _grouped(values, size // _VALUES)
     room = min(size // _MORE_LINES, size // _VALUES + size // _LINES - len(shown))

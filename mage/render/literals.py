@@ -13,7 +13,9 @@ from typing import Final, NamedTuple, final
 _LONGEST: Final = 100  # characters: nobody copies longer ones by hand, they are contents
 _SHORTEST: Final = 3  # below that it is a count
 _CODE: Final = 6  # letters of the longest code of capitals
-_ESCAPED = re.compile(r"\\(?:[nrt]|u[0-9a-f]{4})")  # line breaks as JSON spells them are no letters of the next word
+_ESCAPED = re.compile(
+    r"\\(?:[nrt]|u[0-9a-f]{4})"
+)  # line breaks as JSON spells them are no letters of the next word
 _PIECE = re.compile(
     r"(?<![\d\[,])\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?(?![\w,])"  # thousands; a list of numbers is no such number
     r"|\w(?:[\w.@/#+-]|(?<=\d):(?=\d))*"

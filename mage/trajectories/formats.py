@@ -35,6 +35,8 @@ from mage.engine import (
 from mage.engine.ids import ROOT_STEP
 from mage.stores.errors import DamagedRecord
 from mage.stores.folding import Note, command_of, fold
+from mage.stores.folding import meta_of as meta_of_record
+from mage.stores.records import Record
 from mage.trajectories.messages import (
     Conversation,
     Said,
@@ -396,7 +398,8 @@ def load_who_and_when(document: Spot, stem: str, steps: Steps) -> tuple[Trajecto
     if isinstance(first, Grow) and first.action in _PEOPLE and first.observation.strip() == question.strip():
         told = made.pop(0).entries
     mistakes = _mistakes(document, history, odd)
-    return (made_of(stem, [Made(Start(question), told), *made], mistakes=mistakes, remarks=odd.remarks),)
+    found = made_of(stem, [Made(Start(question), told), *made], mistakes=mistakes, remarks=odd.remarks)
+    return (attrs.evolve(found, spoken=True),)
 
 
 def _spoken(entry: Spot, odd: Oddities) -> Made:
@@ -528,9 +531,17 @@ def _session(journal: Bundled, known: Mapping[str, _Session]) -> _Session:
         command = command_of(state, record)
         state = fold([record], state)
         entry = Entry(f"record {record.version} of {journal.name}", record.version - 1)
-        made.append(None if isinstance(command, Note) else Made(command, (entry,)))
+        made.append(None if isinstance(command, Note) else Made(command, (entry,), _beside(record)))
         states.append(state)
     return _Session(made, states)
+
+
+def _beside(record: Record) -> dict[str, object]:
+    """Return what goes with a record; empty where it cannot be read: the command can."""
+    try:
+        return meta_of_record(record)
+    except (DamagedRecord, RecursionError):
+        return {}
 
 
 def _kept(name: str, made: Sequence[Made]) -> Trajectory:

@@ -163,8 +163,8 @@ class Measured:
     sizes: ContextSizes
 
 
-Decided: TypeAlias = Callable[[Grow, ExecutionState], None]
-"""Is called with each step of a trace and the S that was shown before it."""
+Decided: TypeAlias = Callable[[Grow, ExecutionState, ExecutionState], None]
+"""Is called with each step of a trace, the S before it, and S as it was shown, where long steps may be cut."""
 
 
 def measure(
@@ -253,7 +253,8 @@ class _Run:
         self.shown.append(decision.shown)
         self.full.append(decision.full)
         if self.decided is not None:
-            self.decided(command, self._shown(view(decision.state)))
+            whole = view(decision.state)
+            self.decided(command, whole, self._shown(whole))
         tokens = self.meter.step(command.action, command.observation)
         if self.budget is not None and self.state is not None:
             for extra in self._fallback(self.state, tokens, self.budget):

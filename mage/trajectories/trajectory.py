@@ -118,6 +118,7 @@ class Trajectory:
         remarks: what was unusual, in the order in which it was met first.
         metas: for each command what goes beside it (`Made.meta`).
         lineage: whether it is there only because another trajectory of its file was forked from it.
+        spoken: whether its steps are what several agents said: the action is the speaker, the observation the words.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Trajectory:
     remarks: tuple[Remark, ...] = attrs.field(default=(), repr=False)
     lineage: bool = attrs.field(default=False, repr=False)
     metas: tuple[Mapping[str, object], ...] = attrs.field(default=(), repr=False, hash=False)
+    spoken: bool = attrs.field(default=False, repr=False)
 
 
 def made_of(

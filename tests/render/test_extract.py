@@ -11,7 +11,9 @@ from mage.render.extract import extract, is_extract
 from mage.tokens import EstimateCounter
 
 anything = st.text(st.characters(exclude_categories=()))
-WORDS = st.sampled_from(['"id": "', "ORD-17", "A-", "9", "12", "400", "price ", ", ", "\n", "day", "SEA", " "])
+WORDS = st.sampled_from(
+    ['"id": "', "ORD-17", "A-", "9", "12", "400", "price ", ", ", "\n", "day", "SEA", " "]
+)
 records = st.lists(WORDS, max_size=60).map("".join)
 runs = st.lists(st.tuples(anything | records, anything | records), min_size=1, max_size=8)
 

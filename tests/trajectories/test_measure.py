@@ -120,7 +120,7 @@ def test_no_step_is_covered_before_it_was_shown(contents: list[tuple[str, str]],
         commands,
         Meter(EstimateCounter()),
         budget=budget,
-        decided=lambda _, shown: newest.append(shown.raw[-1] if shown.raw else None),
+        decided=lambda _, __, shown: newest.append(shown.raw[-1] if shown.raw else None),
     )
     assert replay(measured.commands).unwrap() == measured.state
     assert [each for each in measured.commands if isinstance(each, Grow)] == commands[1:]
@@ -137,7 +137,7 @@ def test_a_step_that_is_longer_than_the_budget_is_shown_cut() -> None:
     ]
     seen: list[ExecutionState] = []
     measured = measure(
-        commands, Meter(EstimateCounter()), budget=300, decided=lambda _, shown: seen.append(shown)
+        commands, Meter(EstimateCounter()), budget=300, decided=lambda _, __, shown: seen.append(shown)
     )
     (step,) = seen[1].raw
     assert (step.observation[:5], step.observation[-3:]) == ("begin", "end")
