@@ -90,6 +90,7 @@ class _Row:
     decisions: int = 0
     tokens: int = 0
     words: list[int] = attrs.field(factory=lambda: [0, 0, 0, 0])
+    counted: dict[str, int] = attrs.field(factory=dict)
 
     def look(self, act: Act, shown: Sequence[str], opened: Sequence[str]) -> None:
         """Look at what is shown before an action."""
@@ -107,7 +108,9 @@ class _Row:
                 self.words[place] += len(many)
 
     def _count(self, text: str) -> int:
-        return _counted(self.counter, text)
+        if text not in self.counted:
+            self.counted[text] = self.counter.count(text)
+        return self.counted[text]
 
     def tally(self) -> Tally:
         """Return the counts of the run."""
@@ -120,11 +123,6 @@ class _Row:
 @lru_cache(maxsize=100_000)
 def _values(text: str) -> frozenset[str]:
     return values_in(text)
-
-
-@lru_cache(maxsize=100_000)
-def _counted(counter: TokenCounter, text: str) -> int:
-    return counter.count(text)
 
 
 def covered(run: Run, room: int, systems: Sequence[System], counter: TokenCounter) -> dict[str, Tally]:
@@ -196,7 +194,10 @@ class Drawn:
         """Return the covered part of `name` in each draw; for `"tokens"` the mean tokens."""
         over, under = (name, "decisions") if name == "tokens" else (f"{name}_covered", name)
         grouped = [
-            (sum(getattr(tallies[place], over) for place in group), sum(getattr(tallies[place], under) for place in group))
+            (
+                sum(getattr(tallies[place], over) for place in group),
+                sum(getattr(tallies[place], under) for place in group),
+            )
             for group in self.groups
         ]
         found = list[float | None]()
@@ -211,7 +212,7 @@ def draw(runs: Sequence[Run], seed: int, draws: int = DRAWS) -> Drawn:
     places: dict[str, list[int]] = {}
     for place, run in enumerate(runs):
         places.setdefault(run.group, []).append(place)
-    die = random.Random(seed)  # noqa: S311  # no secret
+    die = random.Random(seed)
     many = len(places)
     drawn = tuple([tuple(die.choices(range(many), k=many)) for _ in range(draws)])
     return Drawn(tuple(map(tuple, places.values())), drawn)

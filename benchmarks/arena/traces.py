@@ -100,7 +100,9 @@ def _run(name: str, group: str, task: str, acts: Iterable[Act]) -> Run:
     """Return a run, with the second reading of what its actions need."""
     seen, told, read = list[str](), task.casefold(), list[Act]()
     for act in acts:
-        found = {word for word in _words(act.action) if word not in told and any(word in text for text in seen)}
+        found = {
+            word for word in _words(act.action) if word not in told and any(word in text for text in seen)
+        }
         read.append(attrs.evolve(act, words=frozenset(found)))
         seen.append(act.observation.casefold())
     return Run(name, group, task, tuple(read))
@@ -144,7 +146,11 @@ def _messages(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a message as a chat has it: each call, its result, then what was said."""
     for place, call in enumerate(message.get("tool_calls") or []):
         function = {"name": call["name"], "arguments": json.dumps(call["arguments"])}
-        yield {"role": "assistant", "content": None, "tool_calls": [{"id": f"c{place}", "function": function}]}
+        yield {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": f"c{place}", "function": function}],
+        }
         yield {"role": "tool", "tool_call_id": f"c{place}", "content": json.dumps(call["result"])}
     if message["role"] != "assistant" or message.get("content"):
         yield {"role": message["role"], "content": message.get("content") or ""}

@@ -1,0 +1,93 @@
+"""The arena, from the command line.
+
+    python -m benchmarks.arena coverage [--traces FOLDER] [--only NAME] [--out ROWS.jsonl]
+
+Coverage: of the values that the actions of recorded runs need, how many would each memory system still show, and at
+how many tokens? RESULTS.md says what was found, and what this measure cannot say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from benchmarks.arena.coverage import cover_all
+from benchmarks.arena.systems import has_bm25
+from benchmarks.arena.tables import Row, Setting, as_text, rows
+from benchmarks.arena.traces import TRACES, NoTraces, read_runs
+from mage.tokens import default_counter
+
+FOLDER: Final = Path("../shared/data")
+"""Where the real traces are at hand for developers."""
+ROOM: Final = 800
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Carry out a command and return the exit status."""
+    chosen = _parser().parse_args(arguments)
+    if chosen.out is not None and chosen.out.exists():
+        sys.stderr.write(f"{chosen.out}: there is something already; name a new file\n")
+        return 1
+    if not has_bm25():
+        sys.stderr.write(
+            "BM25 is left out: bm25s is not installed (the dependency group `arena` brings it)\n"
+        )
+    setting = Setting(chosen.room, chosen.seed, default_counter().name)
+    found: list[Row] = []
+    for name in chosen.only or TRACES:
+        try:
+            runs = read_runs(name, chosen.traces)[: chosen.limit]
+        except NoTraces as reason:
+            sys.stderr.write(f"skipped: {reason}; --traces names the folder\n")
+            continue
+        results = cover_all(runs, room=chosen.room, seed=chosen.seed, workers=chosen.workers)
+        these = list(rows(name, runs, results, setting))
+        found.extend(these)
+        sys.stdout.write("\n".join(as_text(these)) + "\n\n")
+        sys.stdout.flush()
+    if chosen.out is not None:
+        chosen.out.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
+    return 0 if found else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.arena", description="Memory systems beside each other."
+    )
+    commands = parser.add_subparsers(required=True)
+    coverage = commands.add_parser("coverage", help="are the values that actions need still shown?")
+    coverage.add_argument(
+        "--traces", type=Path, default=FOLDER, help="the folder of the recorded runs (default: %(default)s)"
+    )
+    coverage.add_argument("--only", action="append", choices=list(TRACES), help="these traces alone")
+    coverage.add_argument("--limit", type=_positive, help="the first runs of each alone")
+    coverage.add_argument(
+        "--room",
+        type=_positive,
+        default=ROOM,
+        help="tokens of open steps for which the product's mark leaves room (default: %(default)s)",
+    )
+    coverage.add_argument("--seed", type=int, default=1, help="of what is drawn (default: %(default)s)")
+    coverage.add_argument(
+        "--workers",
+        type=_positive,
+        default=min(2, os.cpu_count() or 1),
+        help="processes; they change no number",
+    )
+    coverage.add_argument("--out", type=Path, help="write every row here, as JSON Lines")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())
