@@ -127,6 +127,44 @@ def test_a_budget_bounds_what_is_shown(tmp_path: Path, budget: int, size: int) -
     assert "accepted without a verdict" in shown
 
 
+def a_chat_that_copies(lots: int) -> list[dict[str, object]]:
+    """Return a chat whose agent looks at so many lots, then takes the first."""
+    chat: list[dict[str, object]] = [{"role": "user", "content": "Buy the oldest lot."}]
+    for number, (name, lot) in enumerate([*[("look", lot) for lot in range(lots)], ("take", 0)]):
+        made = {
+            "id": f"c{number}",
+            "function": {"name": name, "arguments": json.dumps({"lot": f"LOT-{lot}"})},
+        }
+        chat.append({"role": "assistant", "content": None, "tool_calls": [made]})
+        said = f"next is LOT-{lot + 1}. " + "It is in good order. " * 40
+        chat.append({"role": "tool", "tool_call_id": f"c{number}", "content": said})
+    return [chat[0], {"role": "user", "content": "It all begins with a look."}, *chat[1:]]
+
+
+def test_coverage_says_what_later_actions_were_still_shown(tmp_path: Path) -> None:
+    """Of all values and the far ones, at which part of the full history's tokens; what cannot be said is said so."""
+    path = saved(tmp_path / "chat.json", a_chat_that_copies(12))
+    ran = mage("replay", path, "--budget", 500, "--coverage")
+    assert (ran.status, ran.err) == (0, "")
+    assert "coverage: 100.0% (11 of 11) values that actions copy from earlier observations" in ran.out
+    assert "of the tokens of the full history, which covers everything" in ran.out
+    assert "nothing says which actions change something; --writes names their tools" in ran.out
+    told = json.loads(
+        mage("replay", path, "--budget", 500, "--coverage", "--writes", "ta*, book", "--json").out
+    )
+    assert told["coverage"]["values"] == {"covered": 11, "of": 11, "part": 1.0}
+    assert told["coverage"]["writes"] == {"covered": 0, "of": 0, "part": None}
+    assert told["tasks"][0]["coverage"] == told["coverage"]
+    assert "coverage" not in json.loads(mage("replay", path, "--json").out)
+
+
+def test_without_a_value_to_copy_there_is_nothing_to_cover(tmp_path: Path) -> None:
+    """It says so; and --writes alone is a usage error."""
+    path = saved(tmp_path / "chat.json", steps_of_a_long_chat(3, 40))
+    assert "so there is nothing to cover" in mage("replay", path, "--coverage").out
+    assert mage("replay", path, "--writes", "book").status == 2
+
+
 def test_a_budget_leaves_a_trace_with_summaries_alone(tmp_path: Path, tau: Path) -> None:
     """Where the trace compresses by itself, its own boundaries stay."""
     path = tmp_path / "tot.json"
