@@ -23,7 +23,7 @@ from mage.tokens import default_counter
 
 FOLDER: Final = Path("../shared/data")
 """Where the real traces are at hand for developers."""
-ROOM: Final = 800
+ROOM: Final = 700
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mage.engine import Step
-from mage.render.literals import Literal, literals
+from mage.render.literals import Literal, keyed_words, literals
 from mage.tokens import EstimateCounter
 
 _WORD = re.compile(r"\w{3,}")
@@ -34,8 +34,8 @@ def extract(steps: Sequence[Step], limit: int | None = None) -> str:
     """Return a text for a run of steps: how many there are, their most telling lines, and their literal values.
 
     Values (`mage.render.literals`) are what later actions can only copy. They stand under the key or word beside
-    which they stood, each once: names before plain numbers, of either the newest first; as many as fit a quarter of
-    what the extract stands for. A line tells much when its words are frequent in the whole run and were not told
+    which they stood, each once: names, then plain numbers, then single words behind a key, of each the newest first;
+    as many as fit a quarter of what the extract stands for. A line tells much when its words are frequent in the whole run and were not told
     yet; lines are given in execution order, cut at 100 characters. There are at most three, and they take at most a
     thirty-second part, a sixteenth where values leave room. Only over a few short steps does the first line make
     an extract longer than its steps. It is never blank.
@@ -75,16 +75,18 @@ def _within(size: int, lines: Iterable[str], told: Sequence[str], values: Sequen
 
 
 def _values_of(steps: Sequence[Step]) -> list[Literal]:
-    """Return each value once, where it stood last: names before plain numbers, of either the newest first.
+    """Return each value once, where it stood last: names, then plain numbers, then words, of each the newest first.
 
-    What an action copies is a name far more often than a price or a count, so these are the first to be left out.
+    What an action copies is a name far more often than a price or a count, and a word can often be thought up again:
+    so these are the first to be left out.
     """
+    texts = [text for step in reversed(steps) for text in reversed(step.content)]
     found: dict[str, Literal] = {}
-    for step in reversed(steps):
-        for text in reversed(step.content):
-            for each in literals(text):
-                found.setdefault(each.value, each)
-    return sorted(found.values(), key=lambda each: _NUMBER.fullmatch(each.value) is not None)
+    for each in (each for text in texts for each in literals(text)):
+        found.setdefault(each.value, each)
+    words = dict.fromkeys(each for text in texts for each in keyed_words(text) if each.value not in found)
+    named = sorted(found.values(), key=lambda each: _NUMBER.fullmatch(each.value) is not None)
+    return [*named, *words]
 
 
 def _grouped(values: Iterable[Literal], room: int) -> str:

@@ -22,6 +22,7 @@ _PIECE = re.compile(
 )
 _AROUND: Final = ".-+#/@"
 _LABEL = re.compile(r"""([^\W\d][\w-]*)([\s"'`()\[\]{}:=#$€£]{0,6})\Z""")
+_KEYED = re.compile(r'"([^\W\d][\w-]{0,59})"\s{0,4}:\s{0,4}"([^\W\d][\w-]{2,29})"')
 _PLAIN: Final = 5  # letters of a word that tells something though only a space stands behind it
 _BEFORE: Final = 60  # characters before a value that are looked at for its label
 
@@ -53,6 +54,12 @@ def literals(text: str) -> Iterator[Literal]:
         label = _label(text[max(ended, found.start() - _BEFORE) : found.start()], label)
         ended = found.start() + len(value)
         yield Literal(value, label)
+
+
+def keyed_words(text: str) -> Iterator[Literal]:
+    """Yield the words that stand alone behind a key of JSON, such as a status or a class, in order. Cost: O(length)."""
+    for found in _KEYED.finditer(text):
+        yield Literal(found[2], found[1])
 
 
 def _is_literal(word: str) -> bool:

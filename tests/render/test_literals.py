@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.render.literals import literals
+from mage.render.literals import keyed_words, literals
 
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_a_value_stands_in_the_text_as_it_is(text: str) -> None:
     """Values and labels are copied, never made; a value is one word of 3 to 100 characters."""
-    for value, label in literals(text):
+    for value, label in (*literals(text), *keyed_words(text)):
         assert value in text
         assert label in text
         assert 3 <= len(value) <= 100
@@ -54,3 +54,10 @@ def test_what_can_only_be_copied_is_a_value(text: str, values: list[str]) -> Non
 def test_a_value_has_the_label_it_stands_beside(text: str, labels: list[str]) -> None:
     """A key before it, or a word that is long enough to say something; in a list that of the first."""
     assert [label for _, label in literals(text)] == labels
+
+
+def test_a_word_behind_a_key_is_no_literal_but_is_told() -> None:
+    """A reader can use it; a text of several words, or a single word elsewhere, is neither."""
+    text = '{"status": "in_transit", "by": "AB", "note": "on time", "list": ["late"], "id": "A-1"} lost'
+    assert list(keyed_words(text)) == [("in_transit", "status"), ("A-1", "id")]
+    assert [value for value, _ in literals(text)] == ["A-1"]
