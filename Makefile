@@ -3,13 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 # A trace to replay after the bundled story; ours, where the real traces are at hand.
 TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
+# A folder of recorded runs for the arena; ours, where it is at hand.
+TRACES ?= $(wildcard ../shared/data)
 WORKERS ?= 2
 # What a first run leaves out: it is slow, or needs what pip alone does not bring.
 FIRST := "not slow and not formal and not postgres and not worlds"
 COVERED := tests/engine tests/codec tests/session tests/effects tests/chat/test_tools.py tests/chat/test_schemas.py tests/testing/test_scripted.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full postgres slow oldest worlds coverage bench bench-stores long-run package clean
+.PHONY: demo test check explore specs specs-full postgres slow oldest worlds coverage bench bench-stores long-run arena package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -94,6 +96,13 @@ bench-stores: .venv/peers   ## Stores and sessions beside a bare row, a plain li
 
 long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what it is shown bounded? Draws the paper's figure.
 	$(BIN)/python -m benchmarks.agent --aisles $(or $(AISLES),5000) --png .venv/context-growth.png
+
+.venv/arena: .venv/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group arena
+	@touch $@
+
+arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER).
+	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
 
 package: .venv/dev          ## Build, install into a new environment, run.
 	rm -rf dist .venv/fresh

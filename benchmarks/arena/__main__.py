@@ -19,6 +19,7 @@ from benchmarks.arena.coverage import cover_all
 from benchmarks.arena.systems import has_bm25
 from benchmarks.arena.tables import Row, Setting, as_text, rows
 from benchmarks.arena.traces import TRACES, NoTraces, read_runs
+from mage import Policy
 from mage.tokens import default_counter
 
 FOLDER: Final = Path("../shared/data")
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(
             "BM25 is left out: bm25s is not installed (the dependency group `arena` brings it)\n"
         )
-    setting = Setting(chosen.room, chosen.seed, default_counter().name)
+    setting = Setting(chosen.room, chosen.summary_limit, chosen.seed, default_counter().name)
     found: list[Row] = []
     for name in chosen.only or TRACES:
         try:
@@ -44,7 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
         except NoTraces as reason:
             sys.stderr.write(f"skipped: {reason}; --traces names the folder\n")
             continue
-        results = cover_all(runs, room=chosen.room, seed=chosen.seed, workers=chosen.workers)
+        results = cover_all(
+            runs, room=chosen.room, seed=chosen.seed, workers=chosen.workers, limit=chosen.summary_limit
+        )
         these = list(rows(name, runs, results, setting))
         found.extend(these)
         sys.stdout.write("\n".join(as_text(these)) + "\n\n")
@@ -70,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_positive,
         default=ROOM,
         help="tokens of open steps for which the product's mark leaves room (default: %(default)s)",
+    )
+    coverage.add_argument(
+        "--summary-limit",
+        type=_positive,
+        default=Policy().summary_limit,
+        help="tokens that a text of the product's may have (default: the policy's %(default)s)",
     )
     coverage.add_argument("--seed", type=int, default=1, help="of what is drawn (default: %(default)s)")
     coverage.add_argument(

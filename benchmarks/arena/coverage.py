@@ -17,6 +17,7 @@ import attrs
 
 from benchmarks.arena.systems import Product, System, other_systems
 from benchmarks.arena.traces import Act, Run
+from mage import Policy
 from mage.tokens import TokenCounter, default_counter
 from mage.trajectories import Coverage, Use, use_of, values_in
 
@@ -125,7 +126,13 @@ def _values(text: str) -> frozenset[str]:
     return values_in(text)
 
 
-def covered(run: Run, room: int, systems: Sequence[System], counter: TokenCounter) -> dict[str, Tally]:
+def covered(
+    run: Run,
+    room: int,
+    systems: Sequence[System],
+    counter: TokenCounter,
+    limit: int = Policy().summary_limit,
+) -> dict[str, Tally]:
     """Return the counts of each system over a run, the product's among them.
 
     Args:
@@ -133,8 +140,9 @@ def covered(run: Run, room: int, systems: Sequence[System], counter: TokenCounte
         room: tokens of open steps that the product's mark leaves room for.
         systems: all but the product.
         counter: counts tokens.
+        limit: tokens that a text of the product's may have (the policy's `summary_limit`).
     """
-    product = Product(run, room, counter)
+    product = Product(run, room, counter, limit)
     opened: list[int] = []
     task = counter.count(run.task)
     rows = {PRODUCT: _Row(counter, product.frame, sum(map(counter.count, product.show())))}
@@ -156,13 +164,15 @@ def covered(run: Run, room: int, systems: Sequence[System], counter: TokenCounte
     return {name: row.tally() for name, row in rows.items()}
 
 
-def _covered(room: int, seed: int, run: Run) -> dict[str, Tally]:
-    return covered(run, room, other_systems(seed), default_counter())
+def _covered(room: int, limit: int, seed: int, run: Run) -> dict[str, Tally]:
+    return covered(run, room, other_systems(seed), default_counter(), limit)
 
 
-def cover_all(runs: Sequence[Run], *, room: int, seed: int, workers: int) -> list[dict[str, Tally]]:
+def cover_all(
+    runs: Sequence[Run], *, room: int, seed: int, workers: int, limit: int = Policy().summary_limit
+) -> list[dict[str, Tally]]:
     """Return the counts of each system over each run, in their order, whatever the number of processes."""
-    each = partial(_covered, room, seed)
+    each = partial(_covered, room, limit, seed)
     if workers <= 1:
         return list(map(each, runs))
     with ProcessPoolExecutor(workers) as pool:

@@ -76,14 +76,17 @@ class Product:
         mark: the policy's `high_water`.
     """
 
-    def __init__(self, run: Run, room: int, counter: TokenCounter) -> None:
-        """Begin a run, with room for so many tokens of open steps."""
+    def __init__(
+        self, run: Run, room: int, counter: TokenCounter, limit: int = Policy().summary_limit
+    ) -> None:
+        """Begin a run, with room for so many tokens of open steps, and so many for each text in place of some."""
         begun = self._opened(run, Policy(high_water=None), counter)
         tools = sum(counter.count(canonical(tool)) for tool in begun.tools())
         first = sum(map(counter.count, _contents(begun)))
         self.frame = tools + first
         self.mark = self.frame + room
-        self.memory = self._opened(run, Policy(high_water=self.mark, point_out=False), counter)
+        policy = Policy(high_water=self.mark, summary_limit=limit, point_out=False)
+        self.memory = self._opened(run, policy, counter)
 
     @staticmethod
     def _opened(run: Run, policy: Policy, counter: TokenCounter) -> Memory:

@@ -32,11 +32,13 @@ class Setting:
 
     Attributes:
         room: tokens of open steps that the product's mark leaves room for.
+        summary_limit: tokens that a text of the product's may have.
         seed: of what is drawn.
         counter: what counts tokens.
     """
 
     room: int
+    summary_limit: int
     seed: int
     counter: str
 

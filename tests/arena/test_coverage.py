@@ -165,7 +165,7 @@ def test_the_command_writes_the_same_file_each_time(
 def test_text_says_each_number_of_the_rows() -> None:
     """Every system has a line with its intervals."""
     results = [covered(run, 400, [FullHistory()], EstimateCounter()) for run in RUNS]
-    lines = list(as_text(list(rows("x", RUNS, results, Setting(400, 1, "estimate")))))
+    lines = list(as_text(list(rows("x", RUNS, results, Setting(400, 400, 1, "estimate")))))
     assert lines[2].startswith(PRODUCT)
     assert lines[3].split()[:3] == ["full", "history", "1.000"]
     assert "MAGE, extract - full history: +0.00 [+0.00, +0.00]" in lines[-1]
@@ -176,7 +176,7 @@ def test_text_says_each_number_of_the_rows() -> None:
 def test_an_extract_covers_far_values_at_half_of_the_tokens(traces: str, least: float) -> None:
     """On real runs, for at most half of the full history's tokens, and above each retrieval of at most as many."""
     runs = read_runs(traces, SHARED / "data")[::3]
-    found = list(rows(traces, runs, cover_all(runs, room=ROOM, seed=1, workers=2), Setting(ROOM, 1, "")))
+    found = list(rows(traces, runs, cover_all(runs, room=ROOM, seed=1, workers=2), Setting(ROOM, 400, 1, "")))
     systems = {str(row["system"]): row for row in found if row["table"] == "coverage"}
     product = systems[PRODUCT]
     assert number(product["far"]) > 90
