@@ -25,6 +25,7 @@ _VALUES: Final = 4  # values take at most this part of what the extract stands f
 _LINES: Final = 32  # lines take at most this part,
 _MORE_LINES: Final = 16  # or this one where values leave of theirs
 _LABEL: Final = 20  # characters of a label that are shown
+_FINE: Final = 512  # an extract that is too long is made shorter by such parts of what it stands for
 _NUMBER = re.compile(r"[\d.,:+-]+")
 _UNLABELLED: Final = "other"
 _ESTIMATE: Final = EstimateCounter()
@@ -44,16 +45,23 @@ def extract(steps: Sequence[Step], limit: int | None = None) -> str:
         steps: the steps, in execution order.
         limit: the most tokens that it may have, as `EstimateCounter` counts; the first line stands in any case.
 
-    Cost: O(contents), and with a limit that of building and counting the extract a few times.
+    Cost: O(contents), and past the limit that of building and counting the extract some ten times.
     """
     size = sum(len(text) for step in steps for text in step.content)
     told, values = _lines_of(steps), _values_of(steps)
     title = f"Extract of {'1 step' if len(steps) == 1 else f'{len(steps)} steps'} (no LLM):"
-    text = "\n".join([title, *_within(size, *told, values)])
-    while limit is not None and size > 0 and (counted := _ESTIMATE.count(text)) > limit:
-        size = min(size - 1, size * limit // counted) if "\n" in text else 0
-        text = "\n".join([title, *_within(size, *told, values)])
-    return text
+
+    def sized(room: int) -> str:
+        return "\n".join([title, *_within(room, *told, values)])
+
+    text = sized(size)
+    if limit is None or _ESTIMATE.count(text) <= limit:
+        return text
+    fits, too_much = 0, size
+    while too_much - fits > 1 + size // _FINE:
+        half = (fits + too_much) // 2
+        fits, too_much = (half, too_much) if _ESTIMATE.count(sized(half)) <= limit else (fits, half)
+    return sized(fits)
 
 
 def is_extract(text: str) -> bool:
