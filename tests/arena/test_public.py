@@ -1,34 +1,34 @@
-"""The arena is a user's program."""
+"""The arena is a user's program: what holds of its domains holds of the rest of it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 import benchmarks.arena
+from tests.arena.domains.test_imports import is_public
+from tests.test_architecture import imports, none_of, place, tree_of
 
-FOLDER = Path(benchmarks.arena.__file__).parent
-FILES = sorted(FOLDER.rglob("*.py"))
-
-
-def names_of_mage(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield room and name of everything that a file takes from mage."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "mage":
-            yield from [(node.module or "", alias.name) for alias in node.names]
-        elif isinstance(node, ast.Import):
-            yield from [(alias.name, "") for alias in node.names if alias.name.split(".")[0] == "mage"]
+FILES = sorted(Path(benchmarks.arena.__file__).parent.glob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_it_uses_public_names_alone(path: Path) -> None:
-    """What it takes is in the `__all__` of a room, or in `mage.tokens`, a room that is one module."""
-    for room, name in names_of_mage(path):
-        assert name, f"{path.name}: import {room}"
-        public = room == "mage.tokens" or name in import_module(room).__all__
-        assert public, f"{path.name}: {room}.{name}"
-        assert room.count(".") <= 1, f"{path.name}: {room}"
+def test_it_uses_public_names_of_mage_alone() -> None:
+    """What is imported of mage stands in the `__all__` of a room, or in a module of the top without one."""
+    none_of(
+        f"{place(path, node.lineno)}: {alias.name} of {node.module}"
+        for path in FILES
+        for node in tree_of(path).body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "mage"
+        for alias in node.names
+        if not is_public(node.module or "", alias.name)
+    )
+
+
+def test_nothing_of_the_tests_is_needed() -> None:
+    """The arena runs from a clone without them."""
+    none_of(
+        f"{place(path, line)}: {module}"
+        for path in FILES
+        for line, module in imports(path)
+        if module.split(".")[0] == "tests"
+    )
