@@ -11,9 +11,10 @@ from typing import Final, Protocol, final
 
 import attrs
 
-from mage.codec.problems import MOST_DIGITS, Json, Problem, mismatch, short
+from mage.codec.strict_json import MOST_DIGITS, Json, Problem, mismatch, short
 from mage.engine.errors import UnknownName, require_id
 from mage.engine.ids import StepId
+from mage.engine.nodes import KINDS
 from mage.engine.text import is_blank
 
 FORMAT_VERSION: Final = 1
@@ -201,6 +202,7 @@ WORDS: Final = Leaf(
 FLAG: Final = Leaf("true or false", lambda value: isinstance(value, bool))
 WHOLE: Final = Leaf("an integer from 0 on", lambda value: type(value) is int and 0 <= value < 10**MOST_DIGITS)
 DIGEST: Final = Leaf("64 hexadecimal digits in lower case", _is_digest)
+KIND: Final = name(*KINDS)
 _VERSION: Final = Leaf(
     f"{FORMAT_VERSION}, the version that this mage reads",
     lambda value: type(value) is int and value == FORMAT_VERSION,

@@ -1,35 +1,80 @@
-"""A state in JSON: the tree with its phase. The layout of the file is in `tree_format`."""
+"""A state in JSON: the tree with its phase.
+
+    {"format":"mage-tree","version":1,"phase":"Active","task":...,"step_head":1,"summary_head":0,
+    "steps":[{"id":1,"parent":0,"action":...,"observation":...}],
+    "summaries":[{"id":1,"parent":0,"after":0,"label":0,"covers":[1],"text":...,"kind":...,"verdict":{...}}],
+    "lessons":[{"boundary":0,"texts":[...]}],
+    "instructions":[{"step":0,"placed":[{"text":...,"standing":false}]}],
+    "chapters":[{"last":2,"chapters":[{"first":1,"text":...,"accepted":0}]}]}
+
+The two roots are not written: they are the same in every tree (D2). Nor is what can be derived: digests and indexes, and
+of a chapter its label and boundary. Everything stands in order of ids and nothing twice, so equal states have one
+spelling.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, cast
 
 from returns.result import Failure, Result, Success
 
-from mage.codec.problems import DecodeError, Problem, short
-from mage.codec.shapes import FORMAT_VERSION, header_problem
-from mage.codec.strict_json import read_json, write_json
-from mage.codec.tree_format import (
-    TREE,
-    TREE_FORMAT,
-    ChapterDocument,
-    ChaptersDocument,
-    LessonsDocument,
-    PlacedDocument,
-    StepDocument,
-    SummaryDocument,
-    TreeDocument,
-    contradictions,
+from mage.codec.journals import SUMMARY_VERDICT, Document, summary_verdict_document, summary_verdict_of
+from mage.codec.shapes import (
+    FLAG,
+    FORMAT_VERSION,
+    KIND,
+    TEXT,
+    WHOLE,
+    WORDS,
+    Array,
+    Object,
+    header,
+    header_problem,
+    name,
 )
-from mage.codec.verdicts import summary_verdict_document, summary_verdict_of
+from mage.codec.strict_json import DecodeError, Problem, read_json, short, write_json
 from mage.engine.assemble import assemble, in_phase
 from mage.engine.errors import InvariantError
-from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, Digest, StepId, SummaryId
+from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, Digest, StepId
 from mage.engine.invariants import breaks_in_covers, check
 from mage.engine.machine import State
 from mage.engine.nodes import Chapter, Instruction, Step, Summary
 from mage.engine.tree import Tree
+
+_STEP: Final = Object({"id": WHOLE, "parent": WHOLE, "action": TEXT, "observation": TEXT})
+_SUMMARY: Final = Object(
+    {
+        "id": WHOLE,
+        "parent": WHOLE,
+        "after": WHOLE,
+        "label": WHOLE,
+        "covers": Array(WHOLE, filled=True),
+        "text": WORDS,
+        "kind": KIND,
+        "verdict": SUMMARY_VERDICT,
+    }
+)
+_INSTRUCTION: Final = Object({"text": WORDS, "standing": FLAG})
+_CHAPTER: Final = Object({"first": WHOLE, "text": WORDS, "accepted": WHOLE})
+_TREE_FORMAT: Final = "mage-tree"
+TREE: Final = Object(
+    {
+        **header(_TREE_FORMAT),
+        "phase": name("Active", "Unverified", "Rejected"),
+        "task": TEXT,
+        "step_head": WHOLE,
+        "summary_head": WHOLE,
+        "steps": Array(_STEP),
+        "summaries": Array(_SUMMARY),
+        "lessons": Array(Object({"boundary": WHOLE, "texts": Array(WORDS, filled=True)})),
+        "instructions": Array(Object({"step": WHOLE, "placed": Array(_INSTRUCTION, filled=True)})),
+        "chapters": Array(Object({"last": WHOLE, "chapters": Array(_CHAPTER, filled=True)})),
+    }
+)
+"""A whole tree file."""
+
+# -- a tree is written -----------------------------------------------------------------------------------
 
 
 def encode_tree(state: State) -> bytes:
@@ -39,10 +84,10 @@ def encode_tree(state: State) -> bytes:
     """
     tree = state.tree
     heads = {"step_head": tree.step_head, "summary_head": tree.summary_head}
-    begin = {"format": TREE_FORMAT, "version": FORMAT_VERSION, "phase": type(state).__name__}
+    begin = {"format": _TREE_FORMAT, "version": FORMAT_VERSION, "phase": type(state).__name__}
     parts = [
         write_json({**begin, "task": tree.task, **heads})[:-1],
-        _array("steps", map(_step_document, tree.steps())),
+        _array("steps", [_fields(_STEP, step) for step in tree.steps()]),
         _array("summaries", map(_summary_document, tree.summaries())),
         _array("lessons", _lessons(tree)),
         _array("instructions", _instructions(tree)),
@@ -56,47 +101,34 @@ def _array(field: str, documents: Iterable[object]) -> bytes:
     return write_json(field) + (b":[\n" + lines + b"\n]" if lines else b":[]")
 
 
-def _step_document(step: Step) -> StepDocument:
-    return {"id": step.id, "parent": step.parent, "action": step.action, "observation": step.observation}
+def _fields(shape: Object, node: object) -> Document:
+    """Return those fields of a node that its shape has."""
+    return {key: getattr(node, key) for key in shape.fields}
 
 
-def _summary_document(summary: Summary) -> SummaryDocument:
-    return {
-        "id": summary.id,
-        "parent": summary.parent,
-        "after": summary.after,
-        "label": summary.label,
-        "covers": list(summary.covers),
-        "text": summary.text,
-        "kind": summary.kind,
-        "verdict": summary_verdict_document(summary.verdict),
-    }
+def _summary_document(summary: Summary) -> Document:
+    return _fields(_SUMMARY, summary) | {"verdict": summary_verdict_document(summary.verdict)}
 
 
-def _lessons(tree: Tree) -> Iterator[LessonsDocument]:
+def _lessons(tree: Tree) -> Iterator[Document]:
     for boundary in sorted({ROOT_STEP, *[summary.boundary for summary in tree.summaries()]}):
-        texts = tree.lessons_at(boundary)
-        if texts:
-            yield {"boundary": boundary, "texts": list(texts)}
+        if texts := tree.lessons_at(boundary):
+            yield {"boundary": boundary, "texts": texts}
 
 
-def _instructions(tree: Tree) -> Iterator[PlacedDocument]:
+def _instructions(tree: Tree) -> Iterator[Document]:
     for step in map(StepId, range(tree.next_step)):
-        placed = tree.instructions_at(step)
-        if placed:
-            yield {"step": step, "placed": [{"text": i.text, "standing": i.standing} for i in placed]}
+        if placed := tree.instructions_at(step):
+            yield {"step": step, "placed": [_fields(_INSTRUCTION, each) for each in placed]}
 
 
-def _chapters(tree: Tree) -> Iterator[ChaptersDocument]:
+def _chapters(tree: Tree) -> Iterator[Document]:
     for summary in tree.summaries():
-        chapters = tree.chapters_at(summary.id)
-        if chapters:
-            ending = [_chapter_document(chapter) for chapter in chapters]
-            yield {"last": summary.id, "chapters": ending}
+        if chapters := tree.chapters_at(summary.id):
+            yield {"last": summary.id, "chapters": [_fields(_CHAPTER, chapter) for chapter in chapters]}
 
 
-def _chapter_document(chapter: Chapter) -> ChapterDocument:
-    return {"first": chapter.first, "text": chapter.text, "accepted": chapter.accepted}
+# -- a tree is read --------------------------------------------------------------------------------------
 
 
 def decode_tree(data: bytes) -> Result[State, DecodeError]:
@@ -108,14 +140,12 @@ def decode_tree(data: bytes) -> Result[State, DecodeError]:
     document = read_json(data)
     if isinstance(document, Problem):
         return Failure(document.as_error())
-    problem = header_problem(document, TREE_FORMAT) or TREE.problem(document)
+    problem = header_problem(document, _TREE_FORMAT) or TREE.problem(document)
     if problem is not None:
         return Failure(problem.as_error())
-    read = cast("TreeDocument", document)
+    read = cast("Document", document)
     problem = next(contradictions(read), None)
-    if problem is not None:
-        return Failure(problem.as_error())
-    return _checked(_tree_of(read))
+    return _checked(_tree_of(read)) if problem is None else Failure(problem.as_error())
 
 
 def _checked(tree: Tree) -> Result[State, DecodeError]:
@@ -130,23 +160,21 @@ def _checked(tree: Tree) -> Result[State, DecodeError]:
     return Success(state)
 
 
-def _tree_of(document: TreeDocument) -> Tree:
+def _tree_of(document: Document) -> Tree:
     summaries = [_summary_of(summary) for summary in document["summaries"]]
     return assemble(
         document["task"],
-        steps=[_step_of(step) for step in document["steps"]],
+        steps=[Step(**step) for step in document["steps"]],
         summaries=summaries,
-        lessons={StepId(each["boundary"]): each["texts"] for each in document["lessons"]},
+        lessons={each["boundary"]: each["texts"] for each in document["lessons"]},
         instructions={
-            StepId(place["step"]): tuple(
-                Instruction(each["text"], each["standing"]) for each in place["placed"]
-            )
+            place["step"]: tuple([Instruction(**each) for each in place["placed"]])
             for place in document["instructions"]
         },
-        step_head=StepId(document["step_head"]),
-        summary_head=SummaryId(document["summary_head"]),
+        step_head=document["step_head"],
+        summary_head=document["summary_head"],
         chapters={
-            SummaryId(ending["last"]): tuple(
+            ending["last"]: tuple(
                 [_chapter_of(each, summaries[ending["last"] - 1], summaries) for each in ending["chapters"]]
             )
             for ending in document["chapters"]
@@ -154,29 +182,94 @@ def _tree_of(document: TreeDocument) -> Tree:
     )
 
 
-def _chapter_of(document: ChapterDocument, last: Summary, summaries: Sequence[Summary]) -> Chapter:
+def _summary_of(document: Document) -> Summary:
+    known = {"covers": tuple(document["covers"]), "verdict": summary_verdict_of(document["verdict"])}
+    return Summary(**{**document, **known}, base=ROOT_SUMMARY, above=Digest(""))
+
+
+def _chapter_of(document: Document, last: Summary, summaries: Sequence[Summary]) -> Chapter:
     first = summaries[document["first"] - 1]
-    text, accepted = document["text"], document["accepted"]
-    return Chapter(first.label, last.boundary, text, accepted, first.id, last.id)
+    return Chapter(first.label, last.boundary, document["text"], document["accepted"], first.id, last.id)
 
 
-def _step_of(document: StepDocument) -> Step:
-    return Step(
-        StepId(document["id"]), StepId(document["parent"]), document["action"], document["observation"]
-    )
+# -- what one field demands of another -------------------------------------------------------------------
 
 
-def _summary_of(document: SummaryDocument) -> Summary:
-    covers = tuple(map(StepId, document["covers"]))
-    return Summary(
-        SummaryId(document["id"]),
-        SummaryId(document["parent"]),
-        SummaryId(document["after"]),
-        StepId(document["label"]),
-        covers,
-        document["text"],
-        document["kind"],
-        summary_verdict_of(document["verdict"]),
-        ROOT_SUMMARY,
-        Digest(""),
-    )
+def contradictions(tree: Document) -> Iterator[Problem]:
+    """Yield where fields of the right shape do not fit each other, so that no tree can be made of them.
+
+    Where there are none, every id names a node, nodes name earlier nodes only, and the phase is that of the
+    head's verdict. What is wrong beyond that the engine's `check` finds. Cost: O(size).
+    """
+    last = len(tree["steps"])
+    yield from _misplaced("steps", tree["steps"])
+    yield from _misplaced("summaries", tree["summaries"])
+    for index, summary in enumerate(tree["summaries"]):
+        yield from _unordered(f".summaries[{index}].covers", summary["covers"], 1, last)
+        if summary["after"] > len(tree["summaries"]):
+            path = f".summaries[{index}].after"
+            yield _range_problem(path, 0, len(tree["summaries"]), summary["after"])
+    yield from _unordered(".lessons", [each["boundary"] for each in tree["lessons"]], 0, last, ".boundary")
+    yield from _unordered(".instructions", [each["step"] for each in tree["instructions"]], 0, last, ".step")
+    for index, place in enumerate(tree["instructions"]):
+        yield from _placed_twice(f".instructions[{index}].placed", place["placed"])
+    yield from _chapters_astray(tree)
+    if tree["step_head"] > last:
+        yield _range_problem(".step_head", 0, last, tree["step_head"])
+    if tree["summary_head"] > len(tree["summaries"]):
+        yield _range_problem(".summary_head", 0, len(tree["summaries"]), tree["summary_head"])
+    else:
+        yield from _wrong_phase(tree)
+
+
+def _misplaced(field: str, nodes: Sequence[Document]) -> Iterator[Problem]:
+    for number, node in enumerate(nodes, start=1):
+        if node["id"] != number:
+            path = f".{field}[{number - 1}].id"
+            yield Problem(path, f"expected {number}, for ids rise by one from 1, found {node['id']}")
+        if node["parent"] >= number:
+            yield _range_problem(f".{field}[{number - 1}].parent", 0, number - 1, node["parent"])
+
+
+def _unordered(path: str, ids: Sequence[int], least: int, most: int, below: str = "") -> Iterator[Problem]:
+    for index, number in enumerate(ids):
+        if not least <= number <= most:
+            yield _range_problem(f"{path}[{index}]{below}", least, most, number)
+        least = number + 1
+
+
+def _range_problem(path: str, least: int, most: int, found: int) -> Problem:
+    expected = f"an id from {least} to {most}" if least <= most else f"no id after {most}"
+    return Problem(path, f"expected {expected}, found {found}")
+
+
+def _chapters_astray(tree: Document) -> Iterator[Problem]:
+    most = len(tree["summaries"])
+    yield from _unordered(".chapters", [each["last"] for each in tree["chapters"]], 1, most, ".last")
+    for index, ending in enumerate(tree["chapters"]):
+        for place, chapter in enumerate(ending["chapters"]):
+            if not 1 <= chapter["first"] < ending["last"]:
+                path = f".chapters[{index}].chapters[{place}].first"
+                yield _range_problem(path, 1, ending["last"] - 1, chapter["first"])
+
+
+def _placed_twice(path: str, placed: Sequence[Document]) -> Iterator[Problem]:
+    seen: set[tuple[str, bool]] = set()
+    for index, each in enumerate(placed):
+        instruction = (each["text"], each["standing"])
+        if instruction in seen:
+            yield Problem(f"{path}[{index}]", "the same instruction stands here before")
+        seen.add(instruction)
+
+
+_PHASE_OF: Final[Mapping[str, str]] = {"pending": "Unverified", "failed": "Rejected"}
+
+
+def _wrong_phase(tree: Document) -> Iterator[Problem]:
+    """Yield a phase that is not the one of the summary head's verdict (D6)."""
+    head = tree["summary_head"]
+    verdict = tree["summaries"][head - 1]["verdict"]["type"] if head else "passed"
+    phase = _PHASE_OF.get(verdict, "Active")
+    if tree["phase"] != phase:
+        why = f'expected "{phase}", for summary {head} is {verdict}'
+        yield Problem(".phase", f'{why}, found "{tree["phase"]}"')

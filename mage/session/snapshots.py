@@ -14,8 +14,8 @@ from itertools import count
 from operator import lt
 from typing import Any, Final, cast, final
 
+from mage.codec.journals import SUMMARY_VERDICT, summary_verdict_document, summary_verdict_of
 from mage.codec.strict_json import write_json
-from mage.codec.verdicts import SUMMARY_VERDICT, summary_verdict_document, summary_verdict_of
 from mage.engine.assemble import assemble, in_phase
 from mage.engine.ids import ROOT_STEP, Digest, StepId, SummaryId
 from mage.engine.machine import State

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import attrs
 
-from mage.codec.problems import short
+from mage.codec.strict_json import short
 from mage.engine.errors import MageError
 
 if TYPE_CHECKING:

@@ -33,11 +33,9 @@ from typing import Any, Final, TypeAlias, cast, final
 import attrs
 from returns.result import Success
 
-from mage.codec.commands import command_document, command_from
-from mage.codec.problems import Problem
+from mage.codec.journals import command_document, command_from, verdict_of
 from mage.codec.shapes import FLAG, WHOLE, Leaf, Nullable, name, tagged
-from mage.codec.strict_json import read_json, write_json
-from mage.codec.verdicts import verdict_of
+from mage.codec.strict_json import Problem, read_json, write_json
 from mage.engine.errors import MageError
 from mage.engine.folding import fold_request
 from mage.engine.ids import StepId

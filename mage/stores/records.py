@@ -27,9 +27,8 @@ from typing import Final, Generic, TypeAlias, TypeVar, cast, final
 
 import attrs
 
-from mage.codec.problems import Problem
 from mage.codec.shapes import DIGEST
-from mage.codec.strict_json import read_json, write_json
+from mage.codec.strict_json import Problem, read_json, write_json
 from mage.engine.text import as_text, is_blank
 from mage.stores.errors import BadSource, DamagedRecord
 

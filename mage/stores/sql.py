@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import attrs
 
-from mage.codec.problems import Problem, short
+from mage.codec.strict_json import Problem, short
 from mage.stores.errors import (
     Conflict,
     DamagedJournals,

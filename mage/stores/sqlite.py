@@ -32,7 +32,7 @@ from weakref import WeakSet
 
 import attrs
 
-from mage.codec.problems import short
+from mage.codec.strict_json import short
 from mage.stores.errors import (
     BadAddress,
     DamagedStore,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, cast, final
 
-from mage.codec.problems import short
-from mage.codec.strict_json import read_json
+from mage.codec.strict_json import read_json, short
 from mage.engine import (
     Active,
     ApplyVerdict,

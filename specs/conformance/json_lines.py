@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import IO, Final, NoReturn, final
 
-from mage.codec.problems import Problem, short
+from mage.codec.strict_json import Problem, short
 from mage.engine import MageError
 from specs.conformance.implementation import Answer, Implementation, Request
 from specs.conformance.protocol import FORGET, Show, is_forgotten, read_answer, write_request

@@ -10,7 +10,7 @@ import sys
 from io import BufferedIOBase
 from typing import Final, cast
 
-from mage.codec.problems import Problem
+from mage.codec.strict_json import Problem
 from mage.engine import MageError
 from specs.conformance.implementation import Engine, Implementation, Request
 from specs.conformance.protocol import FORGOTTEN, Show, read_request, write_answer, write_error

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.codec import DecodeError
-from mage.codec.problems import Json, OddNumber, Problem, Repeated, mismatch, short
+from mage.codec.strict_json import Json, OddNumber, Problem, Repeated, mismatch, short
 from tests.codec.strategies import texts
 
 

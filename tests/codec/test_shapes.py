@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mage.codec.problems import Json, OddNumber, Problem, Repeated
 from mage.codec.shapes import (
     DIGEST,
     FLAG,
@@ -19,6 +18,7 @@ from mage.codec.shapes import (
     name,
     tagged,
 )
+from mage.codec.strict_json import Json, OddNumber, Problem, Repeated
 
 _SCALARS: tuple[Json, ...] = ("", "desk", "a" * 64, 0, 7, -1, True, False, None, OddNumber("1.0"))
 _CONTAINERS: tuple[Json, ...] = ([], ["desk"], {}, {"desk": 1}, Repeated("desk"))

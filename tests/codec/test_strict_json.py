@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.codec.problems import Json, OddNumber, Problem, Repeated
-from mage.codec.strict_json import read_json, write_json
+from mage.codec.strict_json import Json, OddNumber, Problem, Repeated, read_json, write_json
 from mage.engine.text import as_text
 from tests.codec.strategies import texts
 

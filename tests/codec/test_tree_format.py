@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 import json
-from typing import cast, get_args, get_type_hints
+from typing import cast, get_args
 
+import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.codec import encode_tree
-from mage.codec.problems import Json, Problem
 from mage.codec.shapes import Array, Object
-from mage.codec.tree_format import (
-    TREE,
-    ChapterDocument,
-    ChaptersDocument,
-    InstructionDocument,
-    LessonsDocument,
-    PlacedDocument,
-    StepDocument,
-    SummaryDocument,
-    TreeDocument,
-    contradictions,
-)
-from mage.engine import State
+from mage.codec.strict_json import Json, Problem
+from mage.codec.trees import TREE, contradictions
+from mage.engine import Chapter, State, Step, Summary
+from mage.engine.nodes import Instruction
 from tests.codec.malformed import SOUND_TREE
 from tests.codec.strategies import states
 
 
-def test_shapes_and_types_of_the_documents_agree() -> None:
-    """The keys that the shapes demand are those that the types promise."""
-    for kind, shape in (
-        (TreeDocument, TREE),
-        (StepDocument, _elements(TREE, "steps")),
-        (SummaryDocument, _elements(TREE, "summaries")),
-        (LessonsDocument, _elements(TREE, "lessons")),
-        (PlacedDocument, _elements(TREE, "instructions")),
-        (InstructionDocument, _elements(_elements(TREE, "instructions"), "placed")),
-        (ChaptersDocument, _elements(TREE, "chapters")),
-        (ChapterDocument, _elements(_elements(TREE, "chapters"), "chapters")),
+def test_a_node_in_a_file_has_fields_of_the_node() -> None:
+    """The keys that a shape demands are fields of the class, but for those that can be derived."""
+    for kind, shape, derived in (
+        (Step, _elements(TREE, "steps"), set[str]()),
+        (Summary, _elements(TREE, "summaries"), {"base", "above"}),
+        (Instruction, _elements(_elements(TREE, "instructions"), "placed"), set()),
+        (Chapter, _elements(_elements(TREE, "chapters"), "chapters"), {"label", "boundary", "last"}),
     ):
-        assert get_type_hints(kind).keys() == shape.fields.keys()
+        assert shape.fields.keys() | derived == {field.name for field in attrs.fields(kind)}
 
 
 def _elements(shape: Object, field: str) -> Object:
@@ -71,8 +58,8 @@ def test_every_node_stands_at_its_id_and_names_earlier_ones(field: str, data: st
     index = data.draw(st.integers(0, len(tree[field]) - 1))
     number = data.draw(st.integers(0, 9))
     tree["chapters"] = []
-    wrong_id = cast("TreeDocument", {**tree, field: _with(tree[field], index, id=number)})
-    wrong_parent = cast("TreeDocument", {**tree, field: _with(tree[field], index, parent=number)})
+    wrong_id = {**tree, field: _with(tree[field], index, id=number)}
+    wrong_parent = {**tree, field: _with(tree[field], index, parent=number)}
     found = [problem.path for problem in contradictions(wrong_id)]
     assert found == ([] if number == index + 1 else [f".{field}[{index}].id"])
     found = [problem.path for problem in contradictions(wrong_parent)]
@@ -97,7 +84,7 @@ def test_covers_rise_and_name_steps(covers: list[int]) -> None:
 
 def test_an_empty_tree_allows_the_root_alone() -> None:
     """Without steps and summaries both heads are 0 and the phase is Active."""
-    tree = cast("TreeDocument", {**json.loads(SOUND_TREE), "steps": [], "summaries": [], "lessons": []})
+    tree = {**json.loads(SOUND_TREE), "steps": [], "summaries": [], "lessons": []}
     tree["instructions"] = []
     tree["chapters"] = []
     assert next(contradictions(tree)) == Problem(".step_head", "expected an id from 0 to 0, found 4")

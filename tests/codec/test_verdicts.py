@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Failed, Passed, Verdict
-from mage.codec.problems import Json
-from mage.codec.verdicts import (
+from mage.codec.journals import (
     SUMMARY_VERDICT,
     VERDICT,
     summary_verdict_document,
@@ -18,6 +17,7 @@ from mage.codec.verdicts import (
     verdict_document,
     verdict_of,
 )
+from mage.codec.strict_json import Json
 from mage.engine import Accepted, Fault, NotText, Pending, StepId, SummaryVerdict, UnknownName
 from tests.codec.strategies import texts
 

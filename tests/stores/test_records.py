@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.codec.problems import Problem
+from mage.codec.strict_json import Problem
 from mage.engine.text import as_text, is_blank
 from mage.stores import (
     NOTHING,

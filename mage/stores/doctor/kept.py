@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeAlias, final
 
 import attrs
 
-from mage.codec.problems import DecodeError, Problem
+from mage.codec.strict_json import DecodeError, Problem
 from mage.stores.records import Head, Record, chained, read_parts
 
 # -- values of any kind --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import specs.conformance
 from mage import Passed
 from mage.codec import decode_command, encode_command
-from mage.codec.problems import Problem
+from mage.codec.strict_json import Problem
 from mage.engine import (
     TRANSITIONS,
     Accept,
