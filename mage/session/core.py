@@ -2,7 +2,7 @@
 
 The slot moves in one place, `Core._commit`, and only after the store has acknowledged the record. So
 whatever fails or is cancelled before leaves the session where it was; and what the slot says is durable.
-Everything here asks (`mage.session.asks`) and performs nothing.
+Everything here asks (`mage.session.drivers`) and performs nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar, cast, final
 
-import attrs
 from returns.pipeline import is_successful
 
 from mage.effects import Metered, metered
@@ -20,8 +19,6 @@ from mage.engine import (
     Digest,
     Failed,
     Fold,
-    FoldRequest,
-    JudgeRequest,
     Passed,
     Revise,
     Revised,
@@ -35,22 +32,23 @@ from mage.engine import (
     revise,
 )
 from mage.engine.journal import Operation
-from mage.engine.machine import illegal
 from mage.session import events
-from mage.session.asks import Append, AskJudge, Delete, Fork, HeadOf, KeepSnapshot, Redactions, Tell, Turn
+from mage.session.drivers import Append, AskJudge, Delete, Fork, HeadOf, KeepSnapshot, Redactions, Tell, Turn
 from mage.session.errors import NotAVerdict, Refused, SessionClosed
 from mage.session.loading import (
     Entry,
     Loaded,
+    Meta,
     Noted,
+    Settings,
     Slot,
     fold_on,
     load,
     read_entries,
     record_at,
     require_end,
+    stamped,
 )
-from mage.session.opening import Meta, Settings, stamped
 from mage.session.snapshots import pack
 from mage.session.telling import event_of
 from mage.stores import (
@@ -78,20 +76,6 @@ _SHARE: Final = 16
 
 
 @final
-@attrs.frozen
-class Written:
-    """What a command did.
-
-    Attributes:
-        slot: where the session stands after it.
-        left: what a revise has left behind.
-    """
-
-    slot: Slot
-    left: Revised | None = None
-
-
-@final
 class Core:
     """A session without what performs: settings, the slot, and a program for each operation."""
 
@@ -104,9 +88,10 @@ class Core:
 
     # -- what is asked of the outside: programs that ask for turns and for the judge ------------------
 
-    async def operate(self, *commands: Operation, meta: Meta | None) -> Written:
+    async def operate(self, *commands: Operation, meta: Meta | None) -> State:
         """Carry out commands durably, in one write: all of them or none. `meta` goes with the last."""
-        return await Turn(self._commit(commands, meta))
+        slot, _ = await Turn(self._commit(commands, meta))
+        return slot.state
 
     async def note(self, note: Note, meta: Meta | None) -> Head:
         """Append a note behind whatever commands are there: it changes nothing that they do.
@@ -123,14 +108,15 @@ class Core:
 
     async def revise(self, command: Revise, meta: Meta | None) -> Revised:
         """Go back, and return what was left behind."""
-        return cast("Revised", (await self.operate(command, meta=meta)).left)
+        _, left = await Turn(self._commit((command,), meta))
+        return cast("Revised", left)
 
     async def summarize(self, command: Operation, meta: Meta | None, *, wait: bool) -> State:
         """Carry out a compress or a retext, and have the summary judged."""
-        written = await self.operate(command, meta=meta)
-        if wait and self.settings.judged and isinstance(written.slot.state, Unverified):
-            return (await self._maintain(written.slot.state)).slot.state
-        return written.slot.state
+        state = await self.operate(command, meta=meta)
+        if wait and self.settings.judged and isinstance(state, Unverified):
+            return await self._maintain(state)
+        return state
 
     async def resume(self) -> None:
         """Ask the judge about a summary that was left pending, once; of several who do, one verdict wins."""
@@ -142,7 +128,7 @@ class Core:
         except Conflict:
             await self.refresh()
 
-    async def judge(self, given: _Verdict, digest: Digest | str | None, meta: Meta | None) -> Written:
+    async def judge(self, given: _Verdict, digest: Digest | str | None, meta: Meta | None) -> State:
         """Take a verdict that was given outside."""
         answer = _as_verdict(given)
         if answer.meta and isinstance(meta, Mapping | None):
@@ -152,24 +138,19 @@ class Core:
             digest = state.digest if isinstance(state, Unverified) else ""
         return await self._land(ApplyVerdict(answer.value, digest), meta)
 
-    async def _maintain(self, pending: Unverified) -> Written:
+    async def _maintain(self, pending: Unverified) -> State:
         answer = _as_verdict(await AskJudge(judge_request(pending)))
         return await self._land(ApplyVerdict(answer.value, pending.digest), answer.meta)
 
-    async def _land(self, verdict: ApplyVerdict, meta: Meta | None) -> Written:
-        """Record a verdict on the summary and the text that it was asked about, behind whatever came since.
+    async def _land(self, verdict: ApplyVerdict, meta: Meta | None) -> State:
+        """Record a verdict behind whatever came since: what was only grown or instructed leaves the question as it was (D5).
 
-        What was only grown or instructed leaves the question as it was (D5), whoever did it. Each turn that
-        records nothing has taken what somebody else wrote, so this ends unless they never pause.
-
-        Raises:
-            Refused: `StaleVerdict`, where this session has left the summary or its text; `BlankFeedback`.
-            Conflict: others have left it. This session has not followed them.
+        Each turn that records nothing has taken what somebody else wrote, so this ends unless they never pause.
         """
         while True:
-            written = await Turn(self._land_once(verdict, meta))
-            if written is not None:
-                return written
+            state = await Turn(self._land_once(verdict, meta))
+            if state is not None:
+                return state
 
     async def refresh(self) -> Head:
         """Take what others have written."""
@@ -214,10 +195,7 @@ class Core:
         return entries
 
     async def _require_same(self, head: Head) -> None:
-        """Ask that the journal is still the one of that head: it may be deleted, and created anew, at any time.
-
-        What is read between two such looks was read from it.
-        """
+        """Ask that the journal is still the one of that head, as what is read between two such looks was read from it then."""
         name = self.settings.name
         found = await HeadOf(name)
         if found == head:
@@ -227,10 +205,10 @@ class Core:
 
     # -- turns: programs that ask the store only, and have the session to themselves -------------------
 
-    async def _land_once(self, verdict: ApplyVerdict, meta: Meta | None) -> Written | None:
+    async def _land_once(self, verdict: ApplyVerdict, meta: Meta | None) -> State | None:
         """Record a verdict; None where others have written and it still fits: what they wrote is taken then."""
         try:
-            return await self._commit((verdict,), meta)
+            slot, _ = await self._commit((verdict,), meta)
         except Conflict:
             newest = await self._newest()
             state = newest.slot.state
@@ -239,6 +217,7 @@ class Core:
                 raise
             await self._take(newest)
             return None
+        return slot.state
 
     async def _note_once(self, note: Note, meta: Meta | None) -> Head | None:
         """Append a note; None where others have given commands, which are taken then."""
@@ -264,8 +243,8 @@ class Core:
         entries = await read_entries(self.settings.name, slot, found.version)
         return any(isinstance(each, Noted) for each in entries)
 
-    async def _commit(self, commands: Sequence[Operation], meta: Meta | None) -> Written:
-        """Carry out commands, make them durable in one write, and only then move the slot."""
+    async def _commit(self, commands: Sequence[Operation], meta: Meta | None) -> tuple[Slot, Revised | None]:
+        """Make commands durable in one write, then move the slot; return it, and what a revise has left behind."""
         self._require_open()
         before = slot = self.slot
         left: Revised | None = None
@@ -281,13 +260,13 @@ class Core:
             records.append(record)
             slot = Slot(record.head, state)
         if not records:
-            return Written(before, left)
+            return before, left
         await self._append(before.head, tuple(records))
         self.slot = slot
         for event in made:
             await Tell(event)
         await self._keep_snapshot_if_due()
-        return Written(slot, left)
+        return slot, left
 
     async def _append(self, expected: Head, records: tuple[Record, ...]) -> None:
         append = Append(self.settings.name, expected, records)
@@ -304,10 +283,7 @@ class Core:
                 raise unavailable from error
 
     async def _append_again(self, append: Append, last: Record) -> None:
-        """Settle a doubt by the very same records: they are there already, or are written now, but never twice.
-
-        To look whether it is there would not do: the first attempt may still be on its way.
-        """
+        """Settle a doubt by the very same records, which are never written twice; the first attempt may still be on its way."""
         try:
             await append
         except Conflict as conflict:
@@ -399,14 +375,6 @@ class Core:
         if self.closed:
             raise SessionClosed(self.settings.name)
 
-    def request(self, *, since_root: bool) -> JudgeRequest:
-        """Return what a judge is to be asked now.
-
-        Raises:
-            IllegalPhase: no summary is pending.
-        """
-        return judge_request(_pending(self.slot.state), since_root=since_root)
-
     def folding(
         self, first: StepId | int, last: StepId | int, text: str, digest: Digest | str | None
     ) -> Fold:
@@ -417,28 +385,6 @@ class Core:
             digest = None if request is None else request.digest
         return Fold(first, last, text, digest or "")
 
-    def fold_request(self, first: StepId | int, last: StepId | int, text: str) -> FoldRequest:
-        """Return what a judge is to be asked about a chapter now.
-
-        Raises:
-            IllegalPhase: the summary head is not trusted.
-            Refused: `UnfoldableRange` or `BlankSummary`.
-        """
-        state = self.slot.state
-        if not isinstance(state, Active):
-            raise illegal("fold_request", state)
-        request = fold_request(state, first, last, text)
-        found = request.value_or(None)
-        if found is None:
-            raise Refused(request.failure())
-        return found
-
-
-def _pending(state: State) -> Unverified:
-    if not isinstance(state, Unverified):
-        raise illegal("judge_request", state)
-    return state
-
 
 def _as_verdict(found: _Verdict) -> Metered[Verdict]:
     answer: Metered[Verdict] = metered(found)
@@ -448,12 +394,7 @@ def _as_verdict(found: _Verdict) -> Metered[Verdict]:
 
 
 def _carried_out(state: State, command: Operation) -> tuple[State, Revised | None]:
-    """Return what a command leads to, and what a revise leaves.
-
-    Raises:
-        Refused: the state refuses it.
-        IllegalPhase: it is not legal in this phase.
-    """
+    """Return the state that a command leads to, and what a revise leaves behind."""
     if isinstance(command, Revise):
         revised = revise(state, command.boundary, command.lesson)
         if not is_successful(revised):

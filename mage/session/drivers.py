@@ -1,77 +1,198 @@
-"""A store as it answers what a session asks: by a call, or by an await. Nothing else differs between the twins."""
+"""What a session asks of the world, as frozen values (`mage.effects.program`), and how a store answers: by a call, or by an await.
+
+Nothing else differs between the twins.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, final
 
-from mage.effects.program import Ask
-from mage.session.asks import (
-    Append,
-    Create,
-    Delete,
-    Fork,
-    HeadOf,
-    KeepSnapshot,
-    NewestSnapshot,
-    ReadRecords,
-    Redactions,
-)
-from mage.session.collector import collector_paused
-from mage.stores import AsyncJournalStore, JournalStore
+import attrs
+
+from mage.effects import Metered
+from mage.effects.program import Ask, Program
+from mage.engine import JudgeRequest, Verdict
+from mage.session.events import Event
+from mage.stores import AsyncJournalStore, Head, JournalStore, Record, Snapshot
+
+Answer = TypeVar("Answer")
+
+
+@final
+@attrs.frozen
+class Create(Ask[Head]):
+    """Make a journal of these records."""
+
+    name: str
+    records: tuple[Record, ...]
+
+
+@final
+@attrs.frozen
+class Append(Ask[Head]):
+    """Write these records behind exactly the head `expected`."""
+
+    name: str
+    expected: Head
+    records: tuple[Record, ...]
+
+
+@final
+@attrs.frozen
+class HeadOf(Ask[Head]):
+    """Where does the journal end?"""
+
+    name: str
+
+
+@final
+@attrs.frozen
+class ReadRecords(Ask[list[Record]]):
+    """Read the records after version `after` up to `upto`."""
+
+    name: str
+    after: int
+    upto: int
+
+
+@final
+@attrs.frozen
+class Fork(Ask[Head]):
+    """Make the journal `name`, which starts at version `at` of `source`."""
+
+    source: str
+    name: str
+    at: int
+
+
+@final
+@attrs.frozen
+class Delete(Ask[None]):
+    """Delete a journal that ends at the head `expected`."""
+
+    name: str
+    expected: Head
+
+
+@final
+@attrs.frozen
+class NewestSnapshot(Ask[Snapshot | None]):
+    """Get the newest snapshot at or before version `upto`."""
+
+    name: str
+    upto: int
+
+
+@final
+@attrs.frozen
+class Redactions(Ask[int]):
+    """How often were texts taken out of the journal?"""
+
+    name: str
+
+
+@final
+@attrs.frozen
+class KeepSnapshot(Ask[None]):
+    """Keep this snapshot, in place of all earlier ones of the journal's own versions.
+
+    It holds the texts as they were when `Redactions` was answered so; if some were taken out since, it is
+    refused (`OutdatedTexts`).
+    """
+
+    name: str
+    snapshot: Snapshot
+    redactions: int
+
+
+@final
+@attrs.frozen
+class Tell(Ask[None]):
+    """Tell the hooks, once the turn is over."""
+
+    event: Event
+
+
+@final
+@attrs.frozen
+class AskJudge(Ask[Verdict | Metered[Verdict]]):
+    """Ask the session's judge. Nobody is kept from using the session meanwhile."""
+
+    request: JudgeRequest
+
+
+@final
+@attrs.frozen
+class Turn(Ask[Answer]):
+    """Run a program that has the session to itself: no other turn runs meanwhile, and a cancellation waits.
+
+    A turn asks the store only, and tells: it is short.
+    """
+
+    program: Program[Answer]
+
+
+# -- a store's answers -----------------------------------------------------------------------------------
 
 
 def answer(store: JournalStore, asked: Ask[Any]) -> object:
     """Answer what is asked of a store."""
+    if isinstance(asked, ReadRecords):
+        with collector_paused():
+            return list(store.read(asked.name, asked.after, asked.upto))
+    if isinstance(asked, KeepSnapshot):
+        store.drop_snapshots(asked.name)
+    return _called(store, asked)
+
+
+async def answer_awaited(store: AsyncJournalStore, asked: Ask[Any]) -> object:
+    """Answer what is asked of a store, awaiting it."""
+    if isinstance(asked, ReadRecords):
+        return [record async for record in store.read(asked.name, asked.after, asked.upto)]
+    if isinstance(asked, KeepSnapshot):
+        await store.drop_snapshots(asked.name)
+    return await _called(store, asked)
+
+
+def _called(store: Any, asked: Ask[Any]) -> Any:  # Any: the answer of a store, or what is awaited for it
     match asked:
         case Append(name, expected, records):
             return store.append(name, expected, records)
         case HeadOf(name):
             return store.head(name)
-        case ReadRecords(name, after, upto):
-            with collector_paused():
-                return list(store.read(name, after, upto))
         case Create(name, records):
             return store.create(name, records)
         case Fork(source, name, at):
             return store.fork(source, name, at)
         case Delete(name, expected):
-            store.delete(name, expected=expected)
-            return None
+            return store.delete(name, expected=expected)
         case NewestSnapshot(name, upto):
             return store.snapshot(name, upto)
         case Redactions(name):
             return store.redactions(name)
         case KeepSnapshot(name, new, redactions):
-            store.drop_snapshots(name)
-            store.keep_snapshot(name, new.version, new.data, new.digest, redactions=redactions)
-            return None
+            return store.keep_snapshot(name, new.version, new.data, new.digest, redactions=redactions)
         case _:
             raise TypeError(f"no store answers a {type(asked).__name__}")
 
 
-async def answer_awaited(store: AsyncJournalStore, asked: Ask[Any]) -> object:
-    """Answer what is asked of a store, awaiting it."""
-    match asked:
-        case Append(name, expected, records):
-            return await store.append(name, expected, records)
-        case HeadOf(name):
-            return await store.head(name)
-        case ReadRecords(name, after, upto):
-            return [record async for record in store.read(name, after, upto)]
-        case Create(name, records):
-            return await store.create(name, records)
-        case Fork(source, name, at):
-            return await store.fork(source, name, at)
-        case Delete(name, expected):
-            await store.delete(name, expected=expected)
-            return None
-        case NewestSnapshot(name, upto):
-            return await store.snapshot(name, upto)
-        case Redactions(name):
-            return await store.redactions(name)
-        case KeepSnapshot(name, new, redactions):
-            await store.drop_snapshots(name)
-            await store.keep_snapshot(name, new.version, new.data, new.digest, redactions=redactions)
-            return None
-        case _:
-            raise TypeError(f"no store answers a {type(asked).__name__}")
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Collect no garbage, in any thread, until the block ends; where the host has the collector off it stays off.
+
+    Where very many values are made that all stay, the collector would walk over them again and again to find nothing: that
+    was a third of the time to open a session from a snapshot, and a sixth of the time to read and fold its records.
+    The block awaits nothing, and what is done in it makes no cycles: so nothing piles up meanwhile that the collector
+    would have freed, but for what other threads make. Of several threads in such blocks the first to end switches
+    it on again: it is never left off.
+    """
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()

@@ -4,68 +4,54 @@ from __future__ import annotations
 
 from typing import final
 
+import attrs
+
 from mage.engine.errors import MageError, Refusal
 
 
 @final
+@attrs.define
 class Refused(MageError):
-    """The state refuses the command, as the engine says in `refusal`. Nothing was recorded.
+    """The state refuses the command. Nothing was recorded.
 
     Attributes:
         refusal: the engine's frozen value, such as `UnknownBoundary`; it says what to do.
     """
 
-    def __init__(self, refusal: Refusal) -> None:
-        self.refusal = refusal
-        super().__init__(refusal)
+    refusal: Refusal
 
     def __str__(self) -> str:
         return str(self.refusal)
 
 
 @final
+@attrs.define
 class OtherTask(MageError, ValueError):
-    """A session of this name is there, but for another task. Open it without a task, or choose another name.
+    """The session `name` is there, but for another task. Open it without a task, or choose another name."""
 
-    Attributes:
-        name: the session.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(name)
+    name: str
 
     def __str__(self) -> str:
         return f"session {self.name!r} is for another task: open it without one, or choose another name"
 
 
 @final
+@attrs.define
 class SessionClosed(MageError):
-    """The session was closed. Open it again.
+    """The session `name` was closed. Open it again."""
 
-    Attributes:
-        name: the session.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(name)
+    name: str
 
     def __str__(self) -> str:
         return f"session {self.name!r} was closed: open it again"
 
 
 @final
+@attrs.define
 class WrongLoop(MageError):
-    """An `AsyncSession` is used in another event loop than its own, which is not closed. Nothing was done.
+    """The `AsyncSession` `name` is used in another event loop than its own, which is not closed. Nothing was done."""
 
-    Attributes:
-        name: the session.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(name)
+    name: str
 
     def __str__(self) -> str:
         return (
@@ -75,16 +61,15 @@ class WrongLoop(MageError):
 
 
 @final
+@attrs.define
 class NotAVerdict(MageError, TypeError):
     """A judge answered something else than a verdict. Nothing was recorded, the summary is still pending.
 
     Attributes:
-        found: the name of its type.
+        found: the name of the answer's type.
     """
 
-    def __init__(self, found: str) -> None:
-        self.found = found
-        super().__init__(found)
+    found: str
 
     def __str__(self) -> str:
         return f"a judge answers Passed() or Failed(feedback, fault), not {self.found}; the summary is still pending"

@@ -17,33 +17,33 @@ from typing import TypeAlias, final
 import attrs
 
 
-@final
 @attrs.frozen
-class Created:
-    """A journal was begun."""
-
+class _AtVersion:
     journal: str
     version: int
+
+
+@final
+@attrs.frozen
+class Created(_AtVersion):
+    """A journal was begun."""
+
     size: int
 
 
 @final
 @attrs.frozen
-class Opened:
+class Opened(_AtVersion):
     """A journal was opened; `replayed` records were read, the others came from a snapshot."""
 
-    journal: str
-    version: int
     replayed: int
 
 
 @final
 @attrs.frozen
-class Instructed:
+class Instructed(_AtVersion):
     """An instruction was placed at `step`."""
 
-    journal: str
-    version: int
     step: int
     size: int
     standing: bool
@@ -51,32 +51,26 @@ class Instructed:
 
 @final
 @attrs.frozen
-class Grown:
+class Grown(_AtVersion):
     """A step was added."""
 
-    journal: str
-    version: int
     step: int
     size: int
 
 
 @final
 @attrs.frozen
-class Merged:
+class Merged(_AtVersion):
     """The agent walked back into `step`, which was there already (D10)."""
 
-    journal: str
-    version: int
     step: int
 
 
 @final
 @attrs.frozen
-class Compressed:
+class Compressed(_AtVersion):
     """`summary`, which covers `steps`, has a text and is pending."""
 
-    journal: str
-    version: int
     summary: int
     steps: int
     size: int
@@ -85,11 +79,9 @@ class Compressed:
 
 @final
 @attrs.frozen
-class Retexted:
+class Retexted(_AtVersion):
     """`summary` has a new text and is pending."""
 
-    journal: str
-    version: int
     summary: int
     size: int
     kind: str
@@ -97,11 +89,9 @@ class Retexted:
 
 @final
 @attrs.frozen
-class Judged:
+class Judged(_AtVersion):
     """`summary` has passed or failed; `fault` says where, None after a pass."""
 
-    journal: str
-    version: int
     summary: int
     passed: bool
     fault: str | None
@@ -109,22 +99,18 @@ class Judged:
 
 @final
 @attrs.frozen
-class Accepted:
+class Accepted(_AtVersion):
     """`summary` was accepted without a pass; `despite` says whether it had failed."""
 
-    journal: str
-    version: int
     summary: int
     despite: bool
 
 
 @final
 @attrs.frozen
-class Revised:
+class Revised(_AtVersion):
     """The agent went back to `boundary` and left `abandoned` steps; `size` is that of the lesson."""
 
-    journal: str
-    version: int
     boundary: int
     abandoned: int
     size: int
@@ -132,11 +118,9 @@ class Revised:
 
 @final
 @attrs.frozen
-class Folded:
+class Folded(_AtVersion):
     """C shows one text from the line with label `first` to the line with boundary `last`."""
 
-    journal: str
-    version: int
     first: int
     last: int
     size: int
@@ -144,51 +128,41 @@ class Folded:
 
 @final
 @attrs.frozen
-class Forked:
+class Forked(_AtVersion):
     """The journal `fork` was made; it starts at `version` of this one."""
 
-    journal: str
-    version: int
     fork: str
 
 
 @final
 @attrs.frozen
-class Conflicted:
+class Conflicted(_AtVersion):
     """Somebody else has written: the session stands at `version`, its journal at `found`. Nothing was recorded."""
 
-    journal: str
-    version: int
     found: int
 
 
 @final
 @attrs.frozen
-class Refreshed:
+class Refreshed(_AtVersion):
     """The session took what others wrote after version `since`."""
 
-    journal: str
-    version: int
     since: int
 
 
 @final
 @attrs.frozen
-class SnapshotKept:
+class SnapshotKept(_AtVersion):
     """A snapshot of `version` was kept, `size` bytes long."""
 
-    journal: str
-    version: int
     size: int
 
 
 @final
 @attrs.frozen
-class SnapshotFailed:
+class SnapshotFailed(_AtVersion):
     """No snapshot of `version` could be kept, for an `error` of this type: opening stays slower, no more."""
 
-    journal: str
-    version: int
     error: str
 
 

@@ -5,9 +5,24 @@ from __future__ import annotations
 from typing import final
 
 import attrs
+from returns.pipeline import is_successful
 
-from mage.engine import ExecutionState, FoldRequest, JudgeRequest, State, StepId, Tree, view
+from mage.engine import (
+    Active,
+    ExecutionState,
+    FoldRequest,
+    JudgeRequest,
+    State,
+    StepId,
+    Tree,
+    Unverified,
+    fold_request,
+    judge_request,
+    view,
+)
+from mage.engine.machine import illegal
 from mage.session.core import Core
+from mage.session.errors import Refused
 from mage.session.loading import Slot
 from mage.stores import Head
 
@@ -100,7 +115,10 @@ class Readable:
         Raises:
             IllegalPhase: no summary is pending.
         """
-        return self._core.request(since_root=since_root)
+        state = self._core.slot.state
+        if not isinstance(state, Unverified):
+            raise illegal("judge_request", state)
+        return judge_request(state, since_root=since_root)
 
     def fold_request(self, first: StepId | int, last: StepId | int, text: str) -> FoldRequest:
         """Return what a judge is to be asked about a chapter; see `mage.engine.fold_request`.
@@ -109,7 +127,13 @@ class Readable:
             IllegalPhase: the summary head is not trusted.
             Refused: `UnfoldableRange` or `BlankSummary`.
         """
-        return self._core.fold_request(first, last, text)
+        state = self._core.slot.state
+        if not isinstance(state, Active):
+            raise illegal("fold_request", state)
+        request = fold_request(state, first, last, text)
+        if not is_successful(request):
+            raise Refused(request.failure())
+        return request.unwrap()
 
     def _moment(self, slot: Slot) -> Moment:
         return Moment(self.name, slot.head, slot.state)

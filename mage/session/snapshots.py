@@ -21,7 +21,7 @@ from mage.engine.ids import ROOT_STEP, Digest, StepId, SummaryId
 from mage.engine.machine import State
 from mage.engine.nodes import Chapter, Instruction, Passed, Step, Summary, as_kind
 from mage.engine.tree import Tree
-from mage.session.collector import collector_paused
+from mage.session.drivers import collector_paused
 
 _FORMAT: Final = "mage-snapshot-1"
 _BEGINNING: Final = f'["{_FORMAT}",'.encode()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from inspect import iscoroutinefunction
-from types import TracebackType
-from typing import Final, TypeAlias, TypeVar, assert_never, final
+from traceback import walk_tb
+from typing import Final, TypeAlias, TypeVar, assert_never
 
 from mage.engine import (
     Accept,
@@ -56,36 +56,13 @@ def tell(hooks: Sequence[Callable[[Told], object]], told: Iterable[Told]) -> Non
         level = logging.WARNING if isinstance(event, events.SnapshotFailed) else logging.DEBUG
         _LOG.log(level, "%r", event)
         for hook in hooks:
-            with _Contained(event):
+            try:
                 hook(event)
-
-
-@final
-class _Contained:
-    """A hook is somebody else's code: whatever it raises is logged by its type and place, and goes no further.
-
-    Its message is not logged, for it may hold what the hook knows.
-    """
-
-    def __init__(self, event: object) -> None:
-        self._event = event
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        while where is not None and where.tb_next is not None:
-            where = where.tb_next
-        place = "" if where is None else f"{where.tb_frame.f_code.co_filename}:{where.tb_lineno}"
-        _LOG.error("a hook raised %s at %s, told of %r", type(error).__name__, place, self._event)
-        return True
+            except Exception as error:  # somebody else's code: nothing that it raises goes further
+                *_, (frame, line) = walk_tb(error.__traceback__)
+                kind, place = type(error).__name__, f"{frame.f_code.co_filename}:{line}"
+                # not its message, which may hold what the hook knows
+                _LOG.error("a hook raised %s at %s, told of %r", kind, place, event)
 
 
 def event_of(name: str, version: int, before: State, after: State, command: Operation) -> Event:

@@ -38,7 +38,7 @@ from mage.effects import (
 from mage.engine import Compress, Grow, Instruct, Revise, Step, StepId
 from mage.engine.ids import ROOT_STEP
 from mage.memory.journal import UNCERTAIN, observed_meta
-from mage.session.asks import Append
+from mage.session.drivers import Append
 from mage.stores import Head
 from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise

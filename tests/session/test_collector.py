@@ -13,7 +13,7 @@ import pytest
 
 from mage import Session
 from mage.engine import grow, start
-from mage.session.collector import collector_paused
+from mage.session.drivers import collector_paused
 from mage.session.snapshots import pack, unpack
 from mage.stores import MemoryStore
 

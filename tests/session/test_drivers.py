@@ -11,8 +11,7 @@ import pytest
 from mage import MageError
 from mage.effects.program import Ask, drive, drive_awaited
 from mage.engine import IllegalPhase
-from mage.session.asks import AskJudge, HeadOf, Tell
-from mage.session.drivers import answer, answer_awaited
+from mage.session.drivers import AskJudge, HeadOf, Tell, answer, answer_awaited
 from mage.session.events import Refreshed
 from mage.stores import Head, MemoryStore, UnknownJournal, in_thread
 from mage.stores.opening import to_its_end

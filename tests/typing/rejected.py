@@ -6,7 +6,7 @@ import mage
 import mage.engine
 from mage import Failed
 from mage.engine import Active, Rejected, State, StepId, SummaryId, Tree, Unverified
-from mage.session.asks import HeadOf
+from mage.session.drivers import HeadOf
 from mage.session.loading import record_at
 
 

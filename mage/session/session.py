@@ -1,17 +1,22 @@
-"""`Session`: a durable agent state that is changed by calls."""
+"""`Session` and `AsyncSession`: a durable agent state that is changed by calls, and the same, changed by awaits.
+
+Both run the same programs (`mage.session.core`); they differ in how the store and the judge are asked.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
-from contextlib import ExitStack, closing
+from contextlib import AsyncExitStack, ExitStack, closing
+from inspect import isawaitable, iscoroutinefunction
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self, TypeVar, final
+from typing import Any, Generic, Self, TypeVar, cast, final
 
 import attrs
 
-from mage.effects import Judge, Metered
-from mage.effects.program import Ask, Program, drive
+from mage.effects import AsyncJudge, Judge, Metered
+from mage.effects.program import Ask, Program, drive, drive_awaited
 from mage.engine import (
     Accept,
     Compress,
@@ -27,24 +32,77 @@ from mage.engine import (
     Verdict,
 )
 from mage.engine.journal import Operation
-from mage.session.asks import AskJudge, Tell, Turn
-from mage.session.collector import collector_paused
-from mage.session.core import Core, Written
-from mage.session.drivers import answer
+from mage.session.core import Core
+from mage.session.drivers import AskJudge, Tell, Turn, answer, answer_awaited, collector_paused
+from mage.session.errors import WrongLoop
 from mage.session.events import Event
-from mage.session.leases import Lease
-from mage.session.loading import Entry, Noted
-from mage.session.opening import SNAPSHOT_EVERY, Meta, Settings, beginning
+from mage.session.loading import SNAPSHOT_EVERY, Entry, Loaded, Meta, Noted, Settings, beginning
 from mage.session.reading import Moment, Readable
 from mage.session.telling import Hook, as_hooks, tell
-from mage.stores import Clock, Head, JournalStore, Note, Salts, now, open_store, random_salt
+from mage.stores import (
+    AsyncJournalStore,
+    Clock,
+    Head,
+    JournalStore,
+    Note,
+    Salts,
+    in_thread,
+    now,
+    open_store,
+    random_salt,
+)
+from mage.stores.opening import opened_in_thread, to_its_end
 from mage.stores.protocol import Home
 
 Answer = TypeVar("Answer")
+_Store = TypeVar("_Store", JournalStore, AsyncJournalStore)
+_Judge = TypeVar("_Judge", Judge, AsyncJudge)
 
 
 @final
-class Session(Readable):
+class _Lease:
+    """Counts the sessions on a store that was opened for them; a store that was brought is never closed."""
+
+    def __init__(self, *, owned: bool) -> None:
+        self._owned = owned
+        self._users = 1
+        self._lock = Lock()
+
+    def shared(self) -> Self:
+        """Count one session more."""
+        with self._lock:
+            self._users += 1
+        return self
+
+    def ended(self) -> bool:
+        """Count one session less, and tell whether the store is now to be closed."""
+        with self._lock:
+            self._users -= 1
+            return self._owned and self._users == 0
+
+
+class _Twin(Readable, Generic[_Store, _Judge]):
+    """The half of both twins that asks nobody: their parts."""
+
+    def __init__(
+        self, core: Core, store: _Store, lease: _Lease, judge: _Judge | None, hooks: tuple[Hook, ...]
+    ) -> None:
+        """Use `open`."""
+        self._core = core
+        self._store: _Store = store
+        self._lease = lease
+        self._judge: _Judge | None = judge
+        self._hooks = hooks
+        self._lock = Lock()
+        self._home = Home(f"session {core.settings.name!r}")
+
+    def _forked(self, name: str, loaded: Loaded) -> Self:
+        core = Core(attrs.evolve(self._core.settings, name=name), loaded)
+        return type(self)(core, self._store, self._lease.shared(), self._judge, self._hooks)
+
+
+@final
+class Session(_Twin[JournalStore, Judge]):
     """The state of one agent, kept in a store: the one mutable thing in mage.
 
     Every operation is durable before it returns; one that raises has changed nothing, unless it says
@@ -55,18 +113,6 @@ class Session(Readable):
     Every operation may also raise `IllegalPhase`, `SessionClosed`, `BadMeta`, and what a store raises;
     `WrongProcess` in a fork of the process that it was opened in.
     """
-
-    def __init__(
-        self, core: Core, store: JournalStore, lease: Lease, judge: Judge | None, hooks: tuple[Hook, ...]
-    ) -> None:
-        """Use `Session.open`."""
-        self._core = core
-        self._store = store
-        self._lease = lease
-        self._judge = judge
-        self._hooks = hooks
-        self._lock = Lock()
-        self._home = Home(f"session {core.settings.name!r}")
 
     @classmethod
     def open(
@@ -107,7 +153,7 @@ class Session(Readable):
             DamagedRecord: one of its records is not sound.
             TypeError: a hook is an `async def`.
         """
-        hooks, lease = as_hooks(on_event), Lease(owned=isinstance(store, str))
+        hooks, lease = as_hooks(on_event), _Lease(owned=isinstance(store, str))
         settings = Settings(name, judge is not None, clock, salts, snapshot_every)
         with ExitStack() as undo:
             opened = open_store(store, clock=clock) if isinstance(store, str) else store
@@ -133,7 +179,7 @@ class Session(Readable):
             Refused: `BlankInstruction`.
             Conflict: others have written.
         """
-        return self._operate(Instruct(text, standing), meta=meta).slot.state
+        return self._run(self._core.operate(Instruct(text, standing), meta=meta))
 
     def grow(self, action: str, observation: str, *, meta: Meta | None = None) -> State:
         """Record an action and what came back; see `mage.engine.grow`.
@@ -141,7 +187,7 @@ class Session(Readable):
         Raises:
             Conflict: others have written.
         """
-        return self._operate(Grow(action, observation), meta=meta).slot.state
+        return self._run(self._core.operate(Grow(action, observation), meta=meta))
 
     def apply(self, *commands: Operation, meta: Meta | None = None) -> State:
         """Carry out commands that are given as values, in one write: all of them or none. The judge is not asked.
@@ -154,7 +200,7 @@ class Session(Readable):
             Refused: the state refuses one of them.
             Conflict: others have written.
         """
-        return self._operate(*commands, meta=meta).slot.state
+        return self._run(self._core.operate(*commands, meta=meta))
 
     def compress(
         self, text: str, *, kind: Kind = "subgoal", wait: bool = True, meta: Meta | None = None
@@ -211,7 +257,7 @@ class Session(Readable):
             Conflict: others have left the summary or its text. (Behind what they have only grown it lands.)
             NotAVerdict: it is none.
         """
-        return self._run(self._core.judge(verdict, digest, meta)).slot.state
+        return self._run(self._core.judge(verdict, digest, meta))
 
     def accept(self, *, meta: Meta | None = None) -> State:
         """Go on without a pass, openly (D6); see `mage.engine.accept`.
@@ -219,7 +265,7 @@ class Session(Readable):
         Raises:
             Conflict: others have written.
         """
-        return self._operate(Accept(), meta=meta).slot.state
+        return self._run(self._core.operate(Accept(), meta=meta))
 
     def revise(self, boundary: StepId | int, lesson: str = "", *, meta: Meta | None = None) -> Revised:
         """Go back to a boundary, and leave there what was learned (D7); see `mage.engine.revise`.
@@ -259,7 +305,7 @@ class Session(Readable):
             Refused: `UnfoldableRange`, `BlankSummary` or `StaleVerdict`.
             Conflict: others have written.
         """
-        return self._operate(self._core.folding(first, last, text, digest), meta=meta).slot.state
+        return self._run(self._core.operate(self._core.folding(first, last, text, digest), meta=meta))
 
     def note(self, kind: str, text: str, *, meta: Meta | None = None) -> Head:
         """Append a note: a text that stands between the commands, and changes nothing that they lead to.
@@ -295,9 +341,7 @@ class Session(Readable):
             NameTaken: there is one of that name.
             UnknownVersion: this session has no such version.
         """
-        loaded = self._run(self._core.fork(name, at))
-        core = Core(attrs.evolve(self._core.settings, name=name), loaded)
-        return type(self)(core, self._store, self._lease.shared(), self._judge, self._hooks)
+        return self._forked(name, self._run(self._core.fork(name, at)))
 
     def at(self, version: int) -> Moment:
         """Return an earlier version, to be read only. Cost: O(newest snapshot before it + records after that).
@@ -353,9 +397,6 @@ class Session(Readable):
     ) -> None:
         self.close()
 
-    def _operate(self, *commands: Operation, meta: Meta | None) -> Written:
-        return self._run(self._core.operate(*commands, meta=meta))
-
     def _run(self, program: Program[Answer]) -> Answer:
         with closing(program):
             self._home.require()
@@ -384,3 +425,221 @@ def _from_store(store: JournalStore, asked: Ask[Any], told: list[Event]) -> obje
         told.append(asked.event)
         return None
     return answer(store, asked)
+
+
+# -- the awaitable twin ----------------------------------------------------------------------------------
+
+
+@final
+class AsyncSession(_Twin[AsyncJournalStore, AsyncJudge]):
+    """The twin of `Session` whose operations are awaited: the same names, arguments, results and errors.
+
+    Tasks of one event loop may share it; once that loop is closed it belongs to the next one it is used in, and
+    in another before that it raises `WrongLoop`. A cancellation while the store is written arrives when that is
+    over: the operation is then done, and the session says so; at any other await it leaves the session
+    where it was.
+    """
+
+    _loop: asyncio.AbstractEventLoop | None = None
+    _turns: asyncio.Lock
+
+    @classmethod
+    async def open(
+        cls,
+        store: str | JournalStore | AsyncJournalStore,
+        name: str,
+        *,
+        task: str | None = None,
+        judge: AsyncJudge | None = None,
+        wait: bool = True,
+        on_event: Hook | Iterable[Hook] = (),
+        clock: Clock = now,
+        salts: Salts = random_salt,
+        snapshot_every: int | None = SNAPSHOT_EVERY,
+    ) -> AsyncSession:
+        """Open the session `name` of a store, or create it for `task`. See `Session.open`.
+
+        `store` is a URL, an awaitable store, or a plain one, which is used in threads (`in_thread`).
+        A judge that cannot be awaited is a `TypeError` when it is asked; what it was asked about is pending.
+        """
+        hooks, lease = as_hooks(on_event), _Lease(owned=isinstance(store, str))
+        settings = Settings(name, judge is not None, clock, salts, snapshot_every)
+        async with AsyncExitStack() as undo:
+            opened = await to_its_end(_opened(store, clock, undo))
+            told: list[Event] = []
+            program = beginning(settings, task)
+            loaded = await to_its_end(
+                drive_awaited(program, lambda asked: _from_store_awaited(opened, asked, told))
+            )
+            session = cls(Core(settings, loaded), opened, lease, judge, hooks)
+            session._require_loop()
+            tell(session._hooks, told)
+            if wait:
+                await session._run(session._core.resume())
+            undo.pop_all()
+            return session
+
+    async def instruct(self, text: str, *, standing: bool = False, meta: Meta | None = None) -> State:
+        """See `Session.instruct`."""
+        return await self._run(self._core.operate(Instruct(text, standing), meta=meta))
+
+    async def grow(self, action: str, observation: str, *, meta: Meta | None = None) -> State:
+        """See `Session.grow`."""
+        return await self._run(self._core.operate(Grow(action, observation), meta=meta))
+
+    async def apply(self, *commands: Operation, meta: Meta | None = None) -> State:
+        """See `Session.apply`."""
+        return await self._run(self._core.operate(*commands, meta=meta))
+
+    async def compress(
+        self, text: str, *, kind: Kind = "subgoal", wait: bool = True, meta: Meta | None = None
+    ) -> State:
+        """See `Session.compress`."""
+        return await self._run(self._core.summarize(Compress(text, kind), meta, wait=wait))
+
+    async def retext(self, text: str, *, wait: bool = True, meta: Meta | None = None) -> State:
+        """See `Session.retext`."""
+        return await self._run(self._core.summarize(Retext(text), meta, wait=wait))
+
+    async def judge(
+        self,
+        verdict: Verdict | Metered[Verdict],
+        digest: Digest | str | None = None,
+        *,
+        meta: Meta | None = None,
+    ) -> State:
+        """See `Session.judge`."""
+        return await self._run(self._core.judge(verdict, digest, meta))
+
+    async def accept(self, *, meta: Meta | None = None) -> State:
+        """See `Session.accept`."""
+        return await self._run(self._core.operate(Accept(), meta=meta))
+
+    async def revise(self, boundary: StepId | int, lesson: str = "", *, meta: Meta | None = None) -> Revised:
+        """See `Session.revise`."""
+        return await self._run(self._core.revise(Revise(boundary, lesson), meta))
+
+    async def fold(
+        self,
+        first: StepId | int,
+        last: StepId | int,
+        text: str,
+        digest: Digest | str | None = None,
+        *,
+        meta: Meta | None = None,
+    ) -> State:
+        """See `Session.fold`."""
+        folding = self._core.folding(first, last, text, digest)
+        return await self._run(self._core.operate(folding, meta=meta))
+
+    async def note(self, kind: str, text: str, *, meta: Meta | None = None) -> Head:
+        """See `Session.note`."""
+        return await self._run(self._core.note(Note(kind, text), meta))
+
+    async def fork(self, name: str, *, at: int | None = None) -> AsyncSession:
+        """See `Session.fork`."""
+        fork = self._forked(name, await self._run(self._core.fork(name, at)))
+        fork._require_loop()
+        return fork
+
+    async def at(self, version: int) -> Moment:
+        """See `Session.at`."""
+        return self._moment(await self._run(self._core.at(version)))
+
+    async def history(self, *, after: int = 0, upto: int | None = None) -> tuple[Entry, ...]:
+        """See `Session.history`."""
+        return await self._run(self._core.history(after, upto))
+
+    async def log(self, *, after: int = 0, upto: int | None = None) -> tuple[Entry | Noted, ...]:
+        """See `Session.log`."""
+        return await self._run(self._core.log(after, upto))
+
+    async def refresh(self) -> Head:
+        """See `Session.refresh`."""
+        return await self._run(self._core.refresh())
+
+    async def close(self) -> None:
+        """See `Session.close`."""
+        if not self._home.is_here:
+            self._core.closed = True
+            return
+        self._require_loop()
+        async with self._turns:
+            if self._core.closed:
+                return
+            self._core.closed = True
+        if self._lease.ended():
+            await self._store.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _run(self, program: Program[Answer]) -> Answer:
+        with closing(program):
+            self._home.require()
+            self._require_loop()
+            return await drive_awaited(program, self._answer)
+
+    def _require_loop(self) -> None:
+        """Take the running loop for its own, at first and once the old one is closed: nobody waits for a turn there."""
+        running = asyncio.get_running_loop()
+        if running is self._loop:
+            return
+        if self._loop is not None and not self._loop.is_closed():
+            raise WrongLoop(self._core.settings.name)
+        self._loop, self._turns = running, asyncio.Lock()
+
+    async def _answer(self, asked: Ask[Any]) -> object:
+        match asked:
+            case Turn(program):
+                return await self._turn(program)
+            case AskJudge(request) if self._judge is not None:
+                verdict: object = self._judge(request)  # other people's code
+                if isawaitable(verdict):
+                    return await verdict
+                raise TypeError(
+                    f"the judge of an AsyncSession is awaited, but this one returned a {type(verdict).__name__}:"
+                    " give it an async one; the summary is still pending"
+                )
+            case _:
+                return await answer_awaited(self._store, asked)
+
+    async def _turn(self, program: Program[object]) -> object:
+        told: list[Event] = []
+        try:
+            with closing(program):
+                async with self._turns:
+                    return await to_its_end(
+                        drive_awaited(program, lambda asked: _from_store_awaited(self._store, asked, told))
+                    )
+        finally:
+            tell(self._hooks, told)
+
+
+async def _from_store_awaited(store: AsyncJournalStore, asked: Ask[Any], told: list[Event]) -> object:
+    if isinstance(asked, Tell):
+        told.append(asked.event)
+        return None
+    return await answer_awaited(store, asked)
+
+
+async def _opened(
+    store: str | JournalStore | AsyncJournalStore, clock: Clock, undo: AsyncExitStack
+) -> AsyncJournalStore:
+    """Return the store to be awaited; one that is opened here is closed by `undo`."""
+    if isinstance(store, str):
+        url = store
+        opened = await opened_in_thread(lambda: open_store(url, clock=clock))
+        undo.push_async_callback(opened.close)
+        return opened
+    if iscoroutinefunction(store.append):
+        return cast("AsyncJournalStore", store)
+    return in_thread(cast("JournalStore", store))
