@@ -75,12 +75,7 @@ SUMMARY_VERDICT: Final = tagged(
 
 
 def verdict_document(verdict: Verdict) -> Document:
-    """Return a judge's answer in JSON.
-
-    Raises:
-        NotText: the feedback is not a string.
-        UnknownName: the fault is none.
-    """
+    """Return a judge's answer in JSON; raise `NotText` or `UnknownName` where it could not be read back."""
     if isinstance(verdict, Passed):
         return {"type": "passed"}
     feedback, fault = as_text(verdict.feedback), as_fault(verdict.fault)

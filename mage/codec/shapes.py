@@ -37,12 +37,7 @@ class Shape(Protocol):
 @final
 @attrs.frozen
 class Leaf:
-    """A value without parts that matter: it fits or it does not.
-
-    Attributes:
-        words: the shape in words.
-        fits: tells whether a value has the shape.
-    """
+    """A value without parts that matter: it fits or it does not."""
 
     words: str
     fits: Callable[[Json], bool]
@@ -131,12 +126,7 @@ class Object:
 @final
 @attrs.frozen
 class Tagged:
-    """An object of one of several shapes; the name under the key `tag` says which.
-
-    Attributes:
-        tag: the key.
-        cases: the shapes by name; each has the key `tag` too.
-    """
+    """An object of one of several shapes, each with the key `tag`, which names the case."""
 
     tag: str
     cases: Mapping[str, Object]
@@ -172,10 +162,7 @@ def header(format_name: str) -> dict[str, Shape]:
 
 
 def header_problem(document: Json, format_name: str) -> Problem | None:
-    """Return why a document is not of this format and version, None if it is.
-
-    It looks at these two fields only: what a later version added must not hide that it is a later one.
-    """
+    """Return why a document is not of this format and version, None if it is. What a later version added is not looked at."""
     if not isinstance(document, dict):
         return mismatch("an object", document)
     for key, shape in header(format_name).items():

@@ -72,12 +72,7 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | OddNumber | Repeat
 @final
 @attrs.frozen
 class Problem:
-    """What is wrong with a value, and where inside that value.
-
-    Attributes:
-        path: from the value downwards, such as `.steps[41].parent`; empty for the value itself.
-        text: what was found and what was expected.
-    """
+    """What is wrong with a value: the path from the value downwards, such as `.steps[41].parent`, what was found and expected."""
 
     path: str
     text: str
@@ -145,10 +140,7 @@ _TOO_DEEP: Final = Problem("", "arrays or objects are nested deeper than any tha
 
 
 def read_json(data: bytes) -> Json | Problem:
-    """Return what `data` says, or the problem that keeps it from being JSON. Any bytes.
-
-    Cost: O(length).
-    """
+    """Return what `data` says, or the problem that keeps it from being JSON. Any bytes. Cost: O(length)."""
     if not data or data.isspace():
         return Problem("", "nothing is here, expected a JSON object")
     if data.startswith(_BOM):
@@ -169,10 +161,7 @@ def read_json(data: bytes) -> Json | Problem:
 
 
 def _is_too_deep(data: bytes) -> bool:
-    """Tell whether the parser would recurse deeper than is safe, also where the host raised its limit.
-
-    Up to where `data` stops being JSON the depth found is the true one. Cost: O(length), in constant memory.
-    """
+    """Tell whether the parser would recurse deeper than is safe, whatever limit the host has. Cost: O(length), in constant memory."""
     if data.count(b"[") + data.count(b"{") <= _DEEPEST:
         return False
     depth = 0

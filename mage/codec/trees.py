@@ -196,10 +196,10 @@ def _chapter_of(document: Document, last: Summary, summaries: Sequence[Summary])
 
 
 def contradictions(tree: Document) -> Iterator[Problem]:
-    """Yield where fields of the right shape do not fit each other, so that no tree can be made of them.
+    """Yield where fields of the right shape do not fit each other, so that no tree can be made of them. Cost: O(size).
 
     Where there are none, every id names a node, nodes name earlier nodes only, and the phase is that of the
-    head's verdict. What is wrong beyond that the engine's `check` finds. Cost: O(size).
+    head's verdict. What is wrong beyond that the engine's `check` finds.
     """
     last = len(tree["steps"])
     yield from _misplaced("steps", tree["steps"])

@@ -46,11 +46,7 @@ class Call(Ask[Reply]):
 @final
 @attrs.define
 class NotEnforced(MageError):
-    """A server has rejected a call with a schema, perhaps because it cannot enforce schemas.
-
-    Attributes:
-        error: the error, if that was not the reason.
-    """
+    """A server has rejected a call with a schema, perhaps because it cannot enforce schemas; `error`, if that was not the reason."""
 
     error: EffectError
 

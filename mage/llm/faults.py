@@ -112,7 +112,7 @@ class ProviderError:
 
 
 def provider_error(status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
-    """Return the error in a body, in any of its forms: `{"error": {...}}`, its inside, a list, or a text. Any value.
+    """Return the error in a body of any form, such as `{"error": {...}}`, its inside, a list, a text. Any value.
 
     `detail` is the word of FastAPI, `metadata.raw` that of OpenRouter, which holds the provider's error as JSON text.
     """

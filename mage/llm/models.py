@@ -130,9 +130,7 @@ class _Model(Generic[Client]):
         return self._mode
 
     def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
-        """Return the fixed text that goes with every call: system prompt, and tools or schema as JSON.
-
-        It is the text under a policy that rules nothing out; under any other it is shorter.
+        """Return the fixed text that goes with every call, under a policy that rules nothing out: system prompt, and tools or schema as JSON.
 
         Raises:
             BadTool: two tools have one name, or a tool has a name of ours.
@@ -212,14 +210,7 @@ def _charged(error: EffectError, spent: Usage) -> EffectError:
 
 
 class _Fitting(Generic[Asked]):
-    """A question, made shorter until it fits: into a window that is known beforehand, or as the server says.
-
-    Args:
-        request: the question.
-        messages: writes it as a chat.
-        window: tokens that the chat may take; None where that is unknown.
-        counter: counts them.
-    """
+    """A question, made shorter until its `messages` fit: into a window of tokens, where that is known, or as the server says."""
 
     def __init__(
         self,
@@ -254,15 +245,8 @@ async def _insist(
 ) -> Metered[Answer]:
     """Ask until the reply can be used, at most `_TIMES` times, and count all calls.
 
-    Args:
-        ask: asks once; takes the fault of the last reply in words, empty at first.
-        shorten: makes the question shorter where it did not fit; that is none of the times.
-        read: reads a reply; raises `EffectError` where it cannot be used.
-        model: the model's name, where the reply does not give one.
-        prompt: the hash of the wording.
-
-    Raises:
-        EffectError: the call failed, no reply could be used (that of the last reply), or the prompt is too long.
+    `ask` takes the fault of the last reply in words, empty at first; `read` raises `EffectError` where a reply cannot be
+    used; `shorten` makes a question shorter that did not fit, which is none of the times. The last error is raised.
     """
     spent = Usage(calls=0)
     wrong = ""

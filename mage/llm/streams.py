@@ -37,10 +37,7 @@ _GROWING: Final = ("text", "summary", "thinking", "data", "content", "signature"
 
 
 def has_ended(stream: bytes | bytearray, new: int) -> bool:
-    """Tell whether the last `new` bytes of a stream bring its last event: a connection may stay open behind it.
-
-    Cost: O(`new`).
-    """
+    """Tell whether the last `new` bytes bring a stream's last event: a connection may stay open behind it. Cost: O(`new`)."""
     return _LAST.search(stream, max(0, len(stream) - new - _LAST_LENGTH)) is not None
 
 
@@ -129,15 +126,10 @@ class _Call:
 
     Attributes:
         index: its place among the calls, as the server says it.
-        id: the first id that a piece has.
-        name: so far.
         next_name: a name that came when the arguments were whole: of the next call, or this one's once more.
-        pieces: the arguments so far.
-        length: their characters.
+        length: characters of the pieces.
         more: what else stands beside it, such as a signature.
         has_begun: whether the arguments have an open brace.
-        depth: how many braces are open.
-        is_quoted: whether the arguments so far end within a string.
         is_escaped: whether they end with a backslash that takes the next character.
     """
 

@@ -160,12 +160,7 @@ def _format(named: str, schema: Mapping[str, object]) -> ResponseFormatJSONSchem
 
 
 def send(line: Line[openai.OpenAI], call: Call) -> Reply:
-    """Make a call.
-
-    Raises:
-        EffectError: there is no reply.
-        NotEnforced: the server rejects the call, which has a schema.
-    """
+    """Make a call; raise `EffectError` where there is no reply, `NotEnforced` where the server rejects a call with a schema."""
     came: _Came
     try:
         with one_call():
@@ -235,10 +230,7 @@ def _text(body: _Body) -> str:
 
 
 def counted(reply: Reply, call: Call, counter: TokenCounter) -> Reply:
-    """Return a reply with a usage that can be true: `counter` counts where the server's number is missing or cannot be.
-
-    Cost: O(size of call and reply), once more where a text must be counted.
-    """
+    """Return a reply with a usage that can be true: `counter` counts where the server's number cannot. Cost: O(size), twice then."""
     sent, said = list(_sent(call)), [*_said(reply)]
     usage, size = reply.usage, _bytes(sent)
     prompt, completion, cached = usage.prompt, usage.completion, usage.cached

@@ -43,11 +43,7 @@ class LacksSocks(ImportError):
 @final
 @attrs.define
 class GaveUp(openai.OpenAIError):
-    """The call has ended, whatever the client would still try: the SDK passes its own errors on unchanged.
-
-    Attributes:
-        error: the error that the caller sees.
-    """
+    """The call has ended with `error`, whatever the client would still try: the SDK passes its own errors on unchanged."""
 
     error: EffectError
 
@@ -61,13 +57,7 @@ class GaveUp(openai.OpenAIError):
 @final
 @attrs.frozen
 class Bounds:
-    """The bounds of a call and of its reply.
-
-    Attributes:
-        deadline: seconds for a whole call.
-        largest: bytes of one reply, unpacked.
-        clock: returns seconds, from any beginning.
-    """
+    """The bounds of a call, `deadline` in seconds of `clock`, and of its reply: the `largest` has so many bytes, unpacked."""
 
     deadline: float
     largest: int
@@ -77,12 +67,7 @@ class Bounds:
 @final
 @attrs.define
 class _Running:
-    """One call, of which the client may make several requests.
-
-    Attributes:
-        bounds: those of the client; None before its first request.
-        end: the time of the deadline.
-    """
+    """One call, of which the client may make several requests; the first brings the bounds, and the time of its `end`."""
 
     bounds: Bounds | None = None
     end: float = 0.0
@@ -102,11 +87,7 @@ def one_call() -> Iterator[None]:
 
 
 def _begin(bounds: Bounds) -> None:
-    """Start the clock of the running call, at its first request.
-
-    Raises:
-        GaveUp: the deadline is over.
-    """
+    """Start the clock of the running call, at its first request; raise `GaveUp` where the deadline is over."""
     call = _RUNNING.get()
     if call is not None and call.bounds is None:
         call.bounds = bounds
@@ -115,11 +96,7 @@ def _begin(bounds: Bounds) -> None:
 
 
 def _left() -> float | None:
-    """Return the seconds before the deadline; None outside of a call.
-
-    Raises:
-        GaveUp: the deadline is over.
-    """
+    """Return the seconds before the deadline, None outside of a call; raise `GaveUp` where it is over."""
     call = _RUNNING.get()
     if call is None or call.bounds is None:
         return None
@@ -132,11 +109,7 @@ def _left() -> float | None:
 
 @contextlib.contextmanager
 def _within(timeout: float | None) -> Iterator[float | None]:
-    """Yield the timeout of one operation: `timeout`, or the time before the deadline if that is shorter.
-
-    Raises:
-        GaveUp: the deadline is over, before the operation or when it has timed out.
-    """
+    """Yield the timeout of one operation, at most the time before the deadline; raise `GaveUp` where that is over, or timed it out."""
     rest = _left()
     try:
         yield timeout if rest is None else rest if timeout is None else min(timeout, rest)
@@ -338,9 +311,6 @@ def _headers(status: int, headers: httpx2.Headers) -> dict[str, str]:
     """Return those headers of a response that mean something here; none of them decides how the body is decoded.
 
     A server that asks for a wait beyond the deadline is not asked again: its answer says more than a timeout.
-
-    Raises:
-        GaveUp: the deadline is over.
     """
     kept = {name: headers[name] for name in _KEPT if name in headers}
     if "content-type" in kept:  # Python would obey a charset, and some charsets unpack
@@ -352,11 +322,7 @@ def _headers(status: int, headers: httpx2.Headers) -> dict[str, str]:
 
 
 def _refuse_elsewhere(response: httpx2.Response) -> None:
-    """Refuse a redirect to another scheme, host or port, or to an address that cannot be read.
-
-    Raises:
-        GaveUp: the response is such a redirect.
-    """
+    """Raise `GaveUp` for a redirect to another scheme, host or port, or to an address that cannot be read."""
     request = response.request
     if not response.has_redirect_location:
         return
@@ -387,8 +353,7 @@ def http_client(address: str, bounds: Bounds) -> httpx2.Client:
 
     Raises:
         LacksSocks: the environment names a SOCKS proxy, and the package for SOCKS is not installed.
-        ValueError: the environment names a proxy with an address that is none.
-        httpx2.InvalidURL: as `ValueError`.
+        ValueError, httpx2.InvalidURL: the environment names a proxy with an address that is none.
     """
     pool = httpcore2.ConnectionPool(network_backend=_Backend(), **_pooling(httpx2.URL(address)))
     return httpx2.Client(transport=_Transport(pool, bounds), **_SETTINGS)

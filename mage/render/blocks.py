@@ -47,12 +47,7 @@ _T = TypeVar("_T")
 
 
 class Block(NamedTuple):
-    """One block before it is text.
-
-    Attributes:
-        words: ours, at the left margin; no part of any content.
-        content: what was recorded, raw.
-    """
+    """One block before it is text: `words` of ours, at the left margin, then the `content` as it was recorded."""
 
     words: str
     content: str = ""
@@ -64,26 +59,14 @@ class Block(NamedTuple):
 
 
 class Newest(NamedTuple, Generic[_T]):
-    """What a cap leaves of a part of the hints.
-
-    Attributes:
-        older: how many are too old to be shown.
-        shown: the others, oldest first.
-    """
+    """What a cap leaves of a part of the hints, oldest first; `older` ones are not shown."""
 
     older: int
     shown: Sequence[_T]
 
 
 class Recent(NamedTuple):
-    """What caps leave of the hints; a lesson that was left several times is one, where these say so.
-
-    Attributes:
-        boundary: the current one.
-        continuations: steps that were tried from here.
-        subgoals: summaries that were tried from here.
-        lessons: lessons left since the base.
-    """
+    """What caps leave of the hints; a lesson that was left several times is one, where these say so."""
 
     boundary: StepId
     continuations: Newest[Step]

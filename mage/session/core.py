@@ -94,12 +94,9 @@ class Core:
         return slot.state
 
     async def note(self, note: Note, meta: Meta | None) -> Head:
-        """Append a note behind whatever commands are there: it changes nothing that they do.
+        """Append a note behind whatever commands are there; raise `Conflict` where somebody else has appended one.
 
         Each turn that appends nothing has taken what others wrote, so this ends unless they never pause.
-
-        Raises:
-            Conflict: somebody else has appended a note. This session has not followed it.
         """
         while True:
             head = await Turn(self._note_once(note, meta))

@@ -97,11 +97,7 @@ class Redactions(Ask[int]):
 @final
 @attrs.frozen
 class KeepSnapshot(Ask[None]):
-    """Keep this snapshot, in place of all earlier ones of the journal's own versions.
-
-    It holds the texts as they were when `Redactions` was answered so; if some were taken out since, it is
-    refused (`OutdatedTexts`).
-    """
+    """Keep this snapshot, in place of all earlier ones of the journal's own versions; refused (`OutdatedTexts`) after a redaction."""
 
     name: str
     snapshot: Snapshot
@@ -127,10 +123,7 @@ class AskJudge(Ask[Verdict | Metered[Verdict]]):
 @final
 @attrs.frozen
 class Turn(Ask[Answer]):
-    """Run a program that has the session to itself: no other turn runs meanwhile, and a cancellation waits.
-
-    A turn asks the store only, and tells: it is short.
-    """
+    """Run a program that asks the store only and has the session to itself: no other turn runs meanwhile, a cancellation waits."""
 
     program: Program[Answer]
 
@@ -183,11 +176,9 @@ def _called(store: Any, asked: Ask[Any]) -> Any:  # Any: the answer of a store, 
 def collector_paused() -> Iterator[None]:
     """Collect no garbage, in any thread, until the block ends; where the host has the collector off it stays off.
 
-    Where very many values are made that all stay, the collector would walk over them again and again to find nothing: that
-    was a third of the time to open a session from a snapshot, and a sixth of the time to read and fold its records.
-    The block awaits nothing, and what is done in it makes no cycles: so nothing piles up meanwhile that the collector
-    would have freed, but for what other threads make. Of several threads in such blocks the first to end switches
-    it on again: it is never left off.
+    It would walk again and again over very many values that all stay: that was a third of the time to open a session from a
+    snapshot, and a sixth of the time to read and fold its records. The block awaits nothing and makes no cycles, so nothing
+    piles up but what other threads make. Of several threads the first to end switches it on again: it is never left off.
     """
     on = gc.isenabled()
     gc.disable()

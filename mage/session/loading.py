@@ -56,13 +56,11 @@ _AT_ONCE: Final = 1024
 @final
 @attrs.frozen
 class Settings:
-    """What a session was opened with.
+    """What a session was opened with; a clock and salts that give what is none are refused, here and whenever they are asked.
 
     Attributes:
         name: the journal.
         judged: whether there is a judge to ask.
-        clock: gives the time of each record; what is no time is refused, here and whenever it is asked.
-        salts: gives the salt of each text; what is no salt is refused likewise.
         snapshot_every: the least number of commands between snapshots; None for none, and to read none.
     """
 
@@ -143,12 +141,7 @@ class Noted:
 
 
 def stamped(settings: Settings, meta: Meta | None) -> dict[str, object]:
-    """Return what goes with a record: what the host gave, and the time.
-
-    Raises:
-        BadMeta: the host gave a time, or no mapping.
-        BadSource: what the clock gives is no time.
-    """
+    """Return what goes with a record: what the host gave, and the time; raise `BadMeta` or `BadSource` where these are none."""
     if meta is not None and not isinstance(meta, Mapping):
         raise BadMeta(f"it is a {type(meta).__name__}")
     given = {} if meta is None else dict(meta)
@@ -158,14 +151,7 @@ def stamped(settings: Settings, meta: Meta | None) -> dict[str, object]:
 
 
 async def beginning(settings: Settings, task: str | None) -> Loaded:
-    """Open a journal, or create it for `task`.
-
-    Raises:
-        UnknownJournal: there is none, and no task to create it for.
-        BadName: it can have no such name.
-        OtherTask: it is for another task.
-        DamagedRecord: a record is not sound.
-    """
+    """Open a journal, or create it for `task`. Raises as `Session.open` does, and `BadName`."""
     try:
         head = await HeadOf(settings.name)
     except UnknownJournal as error:
@@ -233,11 +219,7 @@ async def _fitting_snapshot(name: str, version: int) -> Slot | None:
 
 
 async def record_at(name: str, version: int) -> Record:
-    """Read one record.
-
-    Raises:
-        DamagedRecord: it is not there.
-    """
+    """Read one record; raise `DamagedRecord` where it is not there."""
     for record in await ReadRecords(name, version - 1, version):
         return record
     raise DamagedRecord(version, "it is missing")
@@ -257,22 +239,14 @@ async def _fold_to(name: str, state: State | None, head: Head, version: int) -> 
 
 
 async def fold_on(name: str, slot: Slot, found: Head) -> Slot:
-    """Go on from a slot to a head of the same journal.
-
-    Raises:
-        DamagedRecord: what was written since does not follow, or does not lead to that head.
-    """
+    """Go on from a slot to a head of the same journal; raise `DamagedRecord` where what follows does not lead there."""
     after = await _fold_to(name, slot.state, slot.head, found.version)
     require_end(after, found)
     return after
 
 
 def require_end(slot: Slot, head: Head) -> None:
-    """Ask that records have led to the head that the store says.
-
-    Raises:
-        DamagedRecord: they have not.
-    """
+    """Raise `DamagedRecord` unless records have led to the head that the store says."""
     if slot.head != head:
         raise DamagedRecord(head.version, f"it leads to {slot.head}, but the head says {head}")
 
@@ -286,11 +260,7 @@ async def has_task(name: str, state: State, task: str) -> bool:
 
 
 async def read_entries(name: str, before: Slot | None, upto: int) -> tuple[Entry | Noted, ...]:
-    """Read the log after a slot (None: from the start) up to a version: commands and notes, in order.
-
-    Raises:
-        DamagedRecord: a record that is read is not sound.
-    """
+    """Read commands and notes in order, from a slot (None: the start) to a version; raise `DamagedRecord` where one is not sound."""
     entries: list[Entry | Noted] = []
     state, head = (None, NOTHING) if before is None else (before.state, before.head)
     while head.version < upto:

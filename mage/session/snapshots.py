@@ -74,19 +74,15 @@ def _packed(summary: Summary) -> list[object]:
 
 
 def unpack(data: bytes) -> State | None:
-    """Return the state that `pack` was given, or None where these bytes say none. Any bytes.
-
-    Cost: O(size of the tree). The garbage collector pauses until it returns.
-    """
+    """Return the state that `pack` was given, None where these bytes say none. Any bytes. Cost: O(size of the tree)."""
     state = read_packed(data)
     return state if isinstance(state, State) else None
 
 
 def read_packed(data: bytes) -> State | str | None:
-    """Return the state that `pack` was given, or why these bytes say none; None where they are of another form.
+    """Return the state that `pack` was given, or why these bytes say none; None where they are of another form. Cost: O(size).
 
-    Any bytes: what can be walked along is looked at first, so that every walk along the state's tree ends. Cost:
-    O(size of the tree). The garbage collector pauses until it returns.
+    Any bytes: what can be walked along is looked at first, so that every walk along the state's tree ends.
     """
     try:
         with collector_paused():

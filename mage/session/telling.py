@@ -38,11 +38,7 @@ _LOG.addHandler(logging.NullHandler())
 def as_hooks(
     hooks: Callable[[Told], object] | Iterable[Callable[[Told], object]],
 ) -> tuple[Callable[[Told], object], ...]:
-    """Return one hook or several as a tuple.
-
-    Raises:
-        TypeError: one is an `async def`, which nobody would await.
-    """
+    """Return one hook or several as a tuple; raise `TypeError` where one is an `async def`, which nobody would await."""
     found = (hooks,) if callable(hooks) else tuple(hooks)
     for hook in found:
         if iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__):

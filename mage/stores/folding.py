@@ -28,20 +28,19 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 import attrs
 from returns.result import Success
 
-from mage.codec.journals import command_document, command_from, verdict_of
-from mage.codec.shapes import FLAG, WHOLE, Leaf, Nullable, name, tagged
+from mage.codec.journals import COMMAND, VERDICT, command_document, command_from, verdict_of
+from mage.codec.shapes import TEXT, WHOLE, Leaf, Shape, tagged
 from mage.codec.strict_json import Problem, read_json, write_json
 from mage.engine.errors import MageError
 from mage.engine.folding import fold_request
 from mage.engine.ids import StepId
 from mage.engine.journal import ApplyVerdict, Command, Fold, Grow, apply
 from mage.engine.machine import Active, State, Unverified
-from mage.engine.nodes import FAULTS, KINDS
 from mage.engine.text import as_text
 from mage.stores.errors import BadMeta, BadNote, DamagedRecord
 from mage.stores.records import Draft, Record, Redacted
@@ -66,7 +65,6 @@ NOTE: Final = '{"op":"note",'
 GROW: Final = '{"op":"grow"}'
 """The body of a record that adds a step, if it changes anything: a walk has its own."""
 
-_KIND: Final = name(*KINDS)
 _NOTE_KIND: Final = re.compile("[a-z][a-z0-9_]{0,39}")
 
 
@@ -74,32 +72,25 @@ def _is_note_kind(value: object) -> bool:
     return isinstance(value, str) and _NOTE_KIND.fullmatch(value) is not None
 
 
+_FIELDS: Final[Mapping[str, Mapping[str, Shape]]] = {
+    **{op: case.fields for op, case in COMMAND.cases.items() if op != "apply_verdict"},
+    "walk": {"step": WHOLE},
+    "pass": {},
+    "fail": VERDICT.cases["failed"].fields,
+    "note": {"kind": Leaf("the kind of a note", _is_note_kind), "note": TEXT},
+}
+"""What each operation says, with texts, as the codec has it, and what else stands beside it there."""
+_TEXTS: Final = {
+    op: tuple([key for key, shape in fields.items() if shape is TEXT]) for op, fields in _FIELDS.items()
+}
+_BESIDE: Final = ("op", "type", "digest")
 _BODY: Final = tagged(
     "op",
-    start={},
-    instruct={"standing": FLAG},
-    grow={},
-    walk={"step": WHOLE},
-    compress={"kind": _KIND},
-    retext={},
-    **{"pass": {}},
-    fail={"fault": name(*FAULTS), "boundary": Nullable(WHOLE)},
-    accept={},
-    revise={"boundary": WHOLE},
-    fold={"first": WHOLE, "last": WHOLE},
-    note={"kind": Leaf("the kind of a note", _is_note_kind)},
+    **{
+        op: {key: fields[key] for key in fields if key not in (*_TEXTS[op], *_BESIDE)}
+        for op, fields in _FIELDS.items()
+    },
 )
-_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "start": ("task",),
-    "instruct": ("text",),
-    "grow": ("action", "observation"),
-    "compress": ("text",),
-    "retext": ("text",),
-    "fail": ("feedback",),
-    "revise": ("lesson",),
-    "fold": ("text",),
-    "note": ("note",),
-}
 
 
 def draft(state: State | None, command: Command | Note, meta: Mapping[str, object]) -> Draft:
@@ -120,7 +111,7 @@ def draft(state: State | None, command: Command | Note, meta: Mapping[str, objec
         BadMeta: `meta` is no JSON object, or one nested more than 100 deep.
     """
     body = _spelled_note(command) if isinstance(command, Note) else _spelled(state, command)
-    texts = [cast("str", body.pop(name)) for name in _TEXTS.get(str(body["op"]), ())]
+    texts = [cast("str", body.pop(name)) for name in _TEXTS[str(body["op"])]]
     return Draft(write_json(body).decode(), (*texts, _meta(meta)))
 
 
@@ -132,12 +123,12 @@ def _spelled_note(note: Note) -> dict[str, object]:
 
 def _spelled(state: State | None, command: Command) -> dict[str, object]:
     """Return the body of a command, its texts in it."""
-    body = cast("dict[str, object]", command_document(command))
+    body = command_document(command)
     if isinstance(command, Grow):
         known = _known_child(state, str(body["action"]), str(body["observation"]))
         return body if known is None else {"op": "walk", "step": known}
     if isinstance(command, ApplyVerdict):
-        verdict = cast("dict[str, object]", body["verdict"])
+        verdict = body["verdict"]
         return {"op": "pass" if verdict.pop("type") == "passed" else "fail", **verdict}
     body.pop("digest", None)
     return body
@@ -203,15 +194,11 @@ def meta_of(record: Record) -> dict[str, object]:
     return cast("dict[str, object]", meta)
 
 
-@final
-@attrs.frozen
-class _Body:
-    """A body: its operation, the fields beside it, the names of the texts that it takes; of a note its kind, else ""."""
-
+class _Body(NamedTuple):
     op: str
     fields: dict[str, Any]
     texts: tuple[str, ...]
-    kind: str
+    """Their names, in order."""
 
 
 @lru_cache(maxsize=4096)
@@ -225,7 +212,7 @@ def _read_body(body: str) -> _Body | Problem:
     ordered = {"op": op, **{key: fields[key] for key in _BODY.cases[op].fields if key != "op"}}
     if write_json(ordered).decode() != body:
         return Problem("", "not in the spelling that mage writes")
-    return _Body(op, fields, _TEXTS.get(op, ()), fields["kind"] if op == "note" else "")
+    return _Body(op, fields, _TEXTS[op])
 
 
 def _command_in(state: State | None, body: _Body, texts: tuple[str, ...]) -> Command | Note | str:
@@ -240,18 +227,20 @@ def _command_in(state: State | None, body: _Body, texts: tuple[str, ...]) -> Com
             return _walking(state, StepId(body.fields["step"]))
         case "note":
             return (
-                "it is a note, and the journal has not begun" if state is None else Note(body.kind, texts[0])
+                "it is a note, and the journal has not begun"
+                if state is None
+                else Note(body.fields["kind"], texts[0])
             )
         case "pass" | "fail":
             if not isinstance(state, Unverified):
                 return "it is a verdict, but no summary is pending"
             said = {"type": f"{body.op}ed", **body.fields, **dict(zip(body.texts, texts, strict=True))}
-            return ApplyVerdict(verdict_of(cast("Any", said)), state.digest)
+            return ApplyVerdict(verdict_of(said), state.digest)
         case "fold":
             return _folding(state, StepId(body.fields["first"]), StepId(body.fields["last"]), texts[0])
         case _:
             said = {"op": body.op, **body.fields, **dict(zip(body.texts, texts, strict=True))}
-            return command_from(cast("Any", said))
+            return command_from(said)
 
 
 def _walking(state: State | None, step: StepId) -> Command | str:
@@ -293,7 +282,7 @@ def operation_of(record: Record) -> tuple[str, str]:
         DamagedRecord: the body is no command.
     """
     body = _body_of(record)
-    return body.op, body.kind
+    return body.op, body.fields["kind"] if body.op == "note" else ""
 
 
 def command_of(state: State | None, record: Record) -> Command | Note:

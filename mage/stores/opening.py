@@ -114,11 +114,7 @@ def _installed(scheme: str, url: str, clock: Clock, patience: float) -> JournalS
 
 
 def database_at(url: str, *, patience: float) -> Database:
-    """Return the database at a URL that begins with `sqlite:` or `postgresql:`; nothing is connected yet.
-
-    Raises:
-        BadAddress, BadSource, MissingExtra, UnknownSchema, StoreUnavailable, StoreFull: see `open_store`.
-    """
+    """Return the database of a URL that begins with `sqlite:` or `postgresql:`, not connected yet; raise as `open_store` does."""
     patience = checked_patience(patience)
     if url.startswith("sqlite:"):
         from mage.stores.sqlite import sqlite_at  # noqa: PLC0415
@@ -132,10 +128,7 @@ def database_at(url: str, *, patience: float) -> Database:
 
 
 def without_password(url: str) -> str:
-    """Return a URL that can be shown, without the text between a user's name and the host, and passwords among the parameters.
-
-    It leaves out too much rather than too little: a password may hold any character, a slash too.
-    """
+    """Return a URL to be shown without its passwords, in user and parameters: rather too much left out, for one may hold any character."""
     shown = re.sub(r"(?i)([?&](?:ssl)?password=)[^&]*", r"\1***", url)
     return re.sub(r"(?s)(://[^/:]*):.*@", r"\1:***@", shown)
 

@@ -52,11 +52,7 @@ _COLUMNS: Final = (
 @final
 @attrs.define
 class PostgresConnection:
-    """A connection to a server, or to a pooler before it; see `Connection`.
-
-    Attributes:
-        driver: psycopg's.
-    """
+    """A connection to a server, or to a pooler before it; see `Connection`. `driver` is psycopg's."""
 
     driver: psycopg.Connection[tuple[Any, ...]]
     _reads: bytes
@@ -171,10 +167,7 @@ class Postgres:
         """Do nothing: old rows stay until they are vacuumed; `reclaim` writes the tables anew."""
 
     def reclaim(self, connection: Connection) -> None:
-        """Write each table anew, and lock it meanwhile.
-
-        CLUSTER does what VACUUM FULL does, and inside a transaction, where the limit to waiting holds.
-        """
+        """Write each table anew by CLUSTER, which unlike VACUUM FULL runs inside a transaction, where the limit to waiting holds."""
         for name in ("mage_records", "mage_snapshots", "mage_journals"):
             connection.begin(writes=True)
             connection.execute(f"CLUSTER {name} USING {name}_pkey")
@@ -182,12 +175,9 @@ class Postgres:
 
 
 def postgres_at(url: str, *, patience: float) -> Postgres:
-    """Return the database of a URL such as `postgresql://user@host/database`; nothing is connected yet.
+    """Return the database of a URL, not connected yet; raise `BadAddress` where the URL cannot be read.
 
     A writer that stops in the middle of a transaction holds up the others for a minute at most.
-
-    Raises:
-        BadAddress: the URL cannot be read.
     """
     shown = without_password(url)
     if not url.startswith("postgresql://") or "\0" in url:

@@ -265,11 +265,7 @@ LONGEST_NAME: Final = 255
 
 
 def as_name(name: str) -> str:
-    """Return `name`, a plain string that can name a journal.
-
-    Raises:
-        BadName: it cannot, and why.
-    """
+    """Return `name` as a plain string; raise `BadName` where it cannot name a journal."""
     if not isinstance(name, str):
         raise BadName(str(name), "a name is text")
     if not name:
@@ -286,10 +282,7 @@ def as_name(name: str) -> str:
 
 
 def name_beside(name: str, taken: Container[str]) -> str:
-    """Return the first of `monday.parent`, `monday.parent2`, ... that is not taken, where `name` is `monday`.
-
-    A name that is too long for that is cut.
-    """
+    """Return the first of `NAME.parent`, `NAME.parent2`, ... that is not taken; a name that is too long for that is cut."""
     numbers = chain([""], map(str, count(2)))
     return next(
         free
@@ -299,11 +292,7 @@ def name_beside(name: str, taken: Container[str]) -> str:
 
 
 def beginning(records: Iterable[Record]) -> tuple[Record, ...]:
-    """Return the records of a new journal, verified.
-
-    Raises:
-        DamagedRecord: one is not sound, or there is none.
-    """
+    """Return the records of a new journal, verified; raise `DamagedRecord` where one is not sound, or there is none."""
     checked = following(NOTHING, records)
     if not checked:
         raise DamagedRecord(1, "a journal has at least its start")
@@ -330,11 +319,7 @@ def following(expected: Head, records: Iterable[Record]) -> tuple[Record, ...]:
 
 
 def _readable(record: Record) -> Record:
-    """Return a record that can be read back as it is.
-
-    Raises:
-        DamagedRecord: it cannot: a part of it is none.
-    """
+    """Return the record; raise `DamagedRecord` where it could not be read back as it is."""
     for part in record.parts:
         if isinstance(part, Plain):
             if not is_salt(part.salt):
@@ -349,11 +334,7 @@ def _readable(record: Record) -> Record:
 
 
 def require_range(name: str, after: int, upto: int | None, head: int) -> int:
-    """Return the last version to be read of a journal with this head.
-
-    Raises:
-        UnknownVersion: the range does not lie in the journal.
-    """
+    """Return the last version to be read of a journal with this head; raise `UnknownVersion` where the range does not lie in it."""
     last = head if upto is None else upto
     for version in (last, after):
         if not 0 <= version <= head:
@@ -362,11 +343,7 @@ def require_range(name: str, after: int, upto: int | None, head: int) -> int:
 
 
 def require_same(old: Record, new: Record) -> None:
-    """Ask that `new` is `old` with none or some of its texts redacted. Cost: O(length of its texts).
-
-    Raises:
-        OtherRecord: it is not.
-    """
+    """Raise `OtherRecord` unless `new` is `old` with none or some of its texts redacted. Cost: O(length of its texts)."""
     is_same = (old.version, old.body, old.digest) == (new.version, new.body, new.digest)
     if not is_same or len(old.parts) != len(new.parts):
         raise OtherRecord(new.version)
@@ -397,11 +374,7 @@ def is_time(value: object) -> bool:
 
 
 def checked_clock(clock: Clock) -> Clock:
-    """Return a clock that raises `BadSource` instead of a wrong time. It asks `clock` once, here.
-
-    Raises:
-        BadSource: that first answer is no time.
-    """
+    """Return a clock that raises `BadSource` instead of a wrong time. It asks `clock` once, here."""
     return clock if isinstance(clock, Checked) else Checked("clock", clock, _time_problem)
 
 
@@ -412,11 +385,7 @@ def _time_problem(given: object) -> str | None:
 
 
 def checked_patience(patience: float) -> float:
-    """Return seconds that both databases can wait: at most 24 days, also where more was given.
-
-    Raises:
-        BadSource: it is no number of seconds.
-    """
+    """Return seconds that both databases can wait, at most 24 days; raise `BadSource` where `patience` is no number of seconds."""
     given: object = patience
     if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
         raise BadSource("patience", f"it is a number of seconds from 0 on, and this is {_in_words(given)}")
@@ -456,10 +425,6 @@ class Home:
         return os.getpid() == self._process and _FORKS[0] == self._forks
 
     def require(self) -> None:
-        """Refuse another process, before a lock is taken that a thread of that one may hold for ever.
-
-        Raises:
-            WrongProcess: this is another process.
-        """
+        """Raise `WrongProcess` in another process, before a lock is taken that a thread of this one may hold for ever."""
         if not self.is_here:
             raise WrongProcess(self._what, self._process, os.getpid())

@@ -45,11 +45,7 @@ _Given = TypeVar("_Given")
 
 @final
 class Checked(Generic[_Given]):
-    """A clock or a source of salts, other people's code: each answer is checked before a store writes it.
-
-    Raises:
-        BadSource: an answer, of which the first is asked for at once and not used, has a problem.
-    """
+    """A clock or a source of salts, other people's code: a wrong answer raises `BadSource`; the first is asked for at once, unused."""
 
     def __init__(
         self, word: str, source: Callable[[], _Given], problem_of: Callable[[object], str | None]
@@ -83,11 +79,7 @@ def is_salt(value: object) -> bool:
 
 
 def checked_salts(salts: Salts) -> Salts:
-    """Return a source that raises `BadSource` instead of a wrong salt. It asks `salts` once, here.
-
-    Raises:
-        BadSource: that first answer is no salt.
-    """
+    """Return a source that raises `BadSource` instead of a wrong salt. It asks `salts` once, here."""
     return salts if isinstance(salts, Checked) else Checked("salts", salts, _salt_problem)
 
 
@@ -320,10 +312,7 @@ def _any_parts(data: bytes) -> tuple[Part, ...] | Problem:
 
 
 def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
-    """Return what `_any_parts` does, faster, for the usual parts: short, none redacted, only quotes escaped. None for others.
-
-    A fourth of the time to open a long journal is spent here.
-    """
+    """Return what `_any_parts` does for usual parts, faster, None for others: a fourth of the time to open a long journal is spent here."""
     if len(data) > _SHORT or data.count(b"\\") != data.count(b'\\"'):
         return None
     try:

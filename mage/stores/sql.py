@@ -132,11 +132,7 @@ class Lineage:
         return self.pieces[0].journal
 
     def owner(self, version: int) -> int:
-        """Return the id of the journal that holds `version`.
-
-        Raises:
-            UnknownVersion: none does.
-        """
+        """Return the id of the journal that holds `version`; raise `UnknownVersion` where none does."""
         if not 1 <= version <= self.head.version:
             raise UnknownVersion(self.name, version, self.head.version)
         return next(piece.journal for piece in self.pieces if version > piece.after)
@@ -151,14 +147,10 @@ class Lineage:
 
 
 def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool = False) -> Lineage:
-    """Return the lineage of a journal without the pieces that end at version `after` or before.
+    """Return the lineage of a journal without the pieces that end at version `after` or before; raise `UnknownJournal`, `DamagedStore`.
 
     With `hold` nobody can delete the journal until the transaction ends. Cost: O(forks between its head and the version
     behind `after`).
-
-    Raises:
-        UnknownJournal: there is no such journal.
-        DamagedStore: its rows make no sense.
     """
     asked = (as_name(name),)
     rows = (
@@ -188,10 +180,9 @@ def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool 
 
 
 def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Return for every journal that reads a changed record the first such version.
+    """Return for every journal that reads a changed record the first such version. Cost: O(forks that read behind the first one).
 
-    Each changed record is given by the journal that holds it and its version, all in the lineage of one journal. Cost:
-    O(forks that read behind the first such version).
+    Each changed record is given by the journal that holds it and its version, all in the lineage of one journal.
     """
     first: dict[int, int] = {}
     for journal, version in changed:
@@ -228,11 +219,7 @@ def row_of(record: Record) -> Row:
 
 
 def record_of(expected: int, row: Row) -> Record:
-    """Return the record of a row that should be of version `expected`. Cost: O(length of its texts).
-
-    Raises:
-        DamagedRecord: it is of another version, or it is no record.
-    """
+    """Return the record of a row that should be of version `expected`; raise `DamagedRecord` where it is not, or is no record."""
     version, body, data, digest = row
     if version != expected:
         raise DamagedRecord(expected, f"it is missing: the next that is there is {version}")
@@ -245,11 +232,7 @@ def record_of(expected: int, row: Row) -> Record:
 
 
 def head_of(version: object, digest: object) -> Head:
-    """Return the head that a row says.
-
-    Raises:
-        DamagedStore: it says none.
-    """
+    """Return the head that a row says; raise `DamagedStore` where it says none."""
     if not isinstance(version, int) or not isinstance(digest, bytes) or version < 1 or len(digest) != 32:
         raise DamagedStore("the row of a journal says no head")
     return Head(version, digest.hex())
@@ -315,10 +298,7 @@ def _add_journal(
     rows: Sequence[Row] = (),
     reads: tuple[int | None, int, int] = (None, 0, 0),
 ) -> int:
-    """Add a journal and its records, and return its id.
-
-    `reads` is the id of the journal that it reads through, up to which version, and how often texts were taken out of that.
-    """
+    """Add a journal and its records, and return its id. `reads`: the journal that it reads through, up to where, how often redacted."""
     values = (name, *reads, head.version, bytes.fromhex(head.digest), time, time, *_size(rows))
     added = connection.execute(_ADD_JOURNAL, values).fetchone()
     if added is None:

@@ -147,12 +147,7 @@ class Place:
     """Where a file is, and which one was `opened` there; None before a connection was."""
 
     def __init__(self, path: Path) -> None:
-        """Look whether this process may open it.
-
-        Raises:
-            WrongProcess: its parent had it in use when it forked.
-            StoreUnavailable: this process has lost its log.
-        """
+        """Look whether this process may open it; raise `WrongProcess` or `StoreUnavailable` where it may not."""
         self._path = os.fspath(path)
         self._beside = (f"{path}-wal", f"{path}-shm")
         self.opened: Identity = None
@@ -167,11 +162,7 @@ class Place:
             raise StoreUnavailable(_LOG_GONE)
 
     def adopt(self, connection: Watched) -> None:
-        """Take a new connection.
-
-        Raises:
-            StoreUnavailable: it is one to another file than the first was.
-        """
+        """Take a new connection; raise `StoreUnavailable` where it is one to another file than the first was."""
         with _LOCK[0]:
             found = _identity(self._path)
             if found is None or found != (self.opened or found):
@@ -189,11 +180,7 @@ class Place:
             connection.has_log = True
 
     def require(self) -> None:
-        """Ask that file and log are the ones that were opened. Cost: three system calls.
-
-        Raises:
-            StoreUnavailable: they are not.
-        """
+        """Raise `StoreUnavailable` unless file and log are the ones that were opened. Cost: three system calls."""
         there = _identity(self._path)
         if there is None or there != self.opened:
             raise StoreUnavailable(_MOVED)
@@ -352,10 +339,7 @@ class Sqlite:
         """Do nothing: an immediate transaction is alone already."""
 
     def outlast_writers(self, connection: Connection) -> None:
-        """Write something, in a transaction that began when the others had ended.
-
-        Without it, what a failed COMMIT left in the log would be found after a crash.
-        """
+        """Write something: without it, what a failed COMMIT left in the log would be found after a crash."""
         connection.execute(f"PRAGMA user_version = {self.version(connection)}")
 
     def version(self, connection: Connection) -> int:
@@ -424,13 +408,7 @@ def lenient(data: bytes) -> str:
 
 
 def sqlite_at(url: str, *, patience: float) -> Sqlite:
-    """Return the database of a URL such as `sqlite:///work.db`; the file is made where there is none.
-
-    Raises:
-        BadAddress: the URL names no file, or one that has other names too, or its directory is not there.
-        UnknownSchema: the file is no store of mage; nothing was written, and nothing beside it.
-        StoreUnavailable: the file cannot be opened.
-    """
+    """Return the database of a URL such as `sqlite:///work.db`; the file is made where there is none. Raises as `open_store` does."""
     try:
         path = _path_of(url)
         place = Place(path)
@@ -444,10 +422,7 @@ def sqlite_at(url: str, *, patience: float) -> Sqlite:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file where there is none, for its owner alone: SQLite makes what stands beside it likewise.
-
-    It is made without being opened: a descriptor that is closed would take away the locks of another thread.
-    """
+    """Make the file where there is none, for its owner alone, without opening it: closing a descriptor would take away another thread's locks."""
     try:
         os.mknod(path, S_IFREG | 0o600)
     except (FileExistsError, AttributeError):  # on other systems SQLite makes it
@@ -510,10 +485,7 @@ def _require_room_for_names(url: str, path: Path) -> None:
 
 
 def _refusal(path: Path) -> str | None:
-    """Return why a file is no store, None where it may be one, from its first page alone: SQLite would write.
-
-    A transaction that was cut short (a journal file tells) is first to be taken back, by SQLite.
-    """
+    """Return why a file is no store by its first page, None where it may be one, or where SQLite is first to take a transaction back."""
     if _size(path) == 0 or _reason(path) is None or _size(path, "-journal"):
         return None
     return _reason(path)  # asked again: the transaction may have ended while we looked
@@ -550,10 +522,7 @@ def _reason(path: Path) -> str | None:
 
 
 def _first_page(path: Path) -> tuple[int, int, int]:
-    """Return the application id, the schema version and the bytes of a page that the file itself says.
-
-    SQLite reads it as a file that nobody writes: it takes no lock, makes no file, and takes nothing back.
-    """
+    """Return the application id, the schema version and the page size that the file says; SQLite takes no lock and writes nothing."""
     with closing(sqlite3.connect(address(path, "mode=ro&immutable=1"), uri=True)) as connection:
         names = ("application_id", "user_version", "page_size")
         application, version, page_size = [

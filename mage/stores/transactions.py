@@ -40,10 +40,7 @@ class Rows(Protocol):
 
 
 class Connection(Protocol):
-    """A connection to a database. In statements `?` stands for each parameter.
-
-    `is_lost` tells that the database cannot be reached by it any more.
-    """
+    """A connection to a database, which `is_lost` once it does not reach it any more. In statements `?` stands for each parameter."""
 
     @property
     def is_lost(self) -> bool: ...
@@ -79,29 +76,17 @@ class Database(Protocol):
     def connect(self) -> Connection: ...
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
-        """Return the error of a store that says what the driver raised, one of `errors`.
-
-        Where COMMIT raised it (`committing`), what was written may be there all the same. With `lost`, the
-        connection was lost with it.
-        """
+        """Return the error of a store for one of the driver's: in COMMIT what was written may be there; or the connection was lost with it."""
         ...
 
     def require_place(self) -> None:
-        """Ask, after a COMMIT, that what was written is where others will look for it.
-
-        Raises:
-            StoreUnavailable: it is not, or may not be.
-        """
+        """Raise `StoreUnavailable`, after a COMMIT, unless what was written is where others will look for it."""
 
     def lock_schema(self, connection: Connection) -> None:
         """Wait until no one else migrates; until the transaction ends no one else will."""
 
     def version(self, connection: Connection) -> int:
-        """Return the schema version, 0 where there is nothing yet.
-
-        Raises:
-            UnknownSchema: what is there is no store of mage.
-        """
+        """Return the schema version, 0 where there is nothing yet; raise `UnknownSchema` where what is there is no store of mage."""
         ...
 
     def set_version(self, connection: Connection, version: int) -> None: ...
@@ -205,11 +190,7 @@ if hasattr(os, "register_at_fork"):
 
 @final
 class _Lent:
-    """A connection that is in use. If an interrupt keeps it from coming back, it is closed with this object.
-
-    Python itself frees a connection of SQLite late, since it is part of a cycle, and no other connection could write
-    until then.
-    """
+    """A connection in use, closed with this object if an interrupt keeps it from coming back: Python alone would free SQLite's too late."""
 
     is_back = True
 
@@ -233,10 +214,9 @@ class _Lost(Exception):
 
 @final
 class Transactions:
-    """Carries out pieces of work on a database, each in a transaction of its own.
+    """Carries out pieces of work on a database, each in a transaction of its own. Its errors come out as `StoreError`.
 
-    Every error of the database comes out as a `StoreError`. A few idle connections are kept; the one that was used
-    last is used next.
+    A few idle connections are kept; the one that was used last is used next.
     """
 
     def __init__(self, database: Database) -> None:
@@ -251,14 +231,11 @@ class Transactions:
         return self._twice(work, writes=False)
 
     def write(self, work: Callable[[Connection], Answer], was_written: Callable[[Answer], bool]) -> Answer:
-        """Carry out `work` and return its answer once that is durable.
+        """Carry out `work` and return its answer once that is durable; raise `StoreUnavailable`, `in_doubt` where nobody can tell.
 
         A connection that is lost before COMMIT has written nothing, so the work is carried out once more on
         a new one. Lost during COMMIT, it is in doubt, and the server may even be at it still: so we wait until
         it is through, and `was_written`, asked with the answer on a new connection, says whether it is there.
-
-        Raises:
-            StoreUnavailable: with `in_doubt` where that cannot be found out either.
         """
         answers: list[Answer] = []
 
@@ -315,10 +292,7 @@ class Transactions:
             self.drop(lent)
 
     def drop(self, lent: _Lent) -> None:
-        """Close a connection, unless it is another process's.
-
-        Never raises: it runs where an answer or an error is on its way already.
-        """
+        """Close a connection, unless it is another process's. Never raises: an answer or an error is on its way already."""
         lent.is_back = True
         if self._home.is_here:
             with suppress(self.database.errors):
@@ -397,10 +371,10 @@ class Transactions:
 
 
 def schema(*, key: str, data: str, room: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the statements of each schema version from 1, where a database has these types for a key and for bytes.
+    """Return the statements of each schema version from 1, given types for a key and for bytes, and options of the table of journals.
 
-    `room` is what the table of journals is made with. The table of records has a key of its own (in SQLite a rowid)
-    beside its primary key: rows longer than a fourth of a page would spill out of a table without.
+    The table of records has a key of its own (in SQLite a rowid) beside its primary key: rows longer than a fourth of a
+    page would spill out of a table without.
     """
     return (
         (
@@ -440,12 +414,10 @@ def schema(*, key: str, data: str, room: str = "") -> tuple[tuple[str, ...], tup
 
 
 def migrate(transactions: Transactions) -> None:
-    """Bring a database to the newest schema version, from any earlier one. Nothing is ever dropped.
-
-    Each version is one transaction. A database of a newer version is refused and left as it is.
+    """Bring a database from any earlier schema version to the newest, a transaction each. Nothing is ever dropped.
 
     Raises:
-        UnknownSchema: it is no store of mage, or one of a newer mage, or it cannot be read.
+        UnknownSchema: it is no store of mage, or one of a newer mage, which is left as it is, or it cannot be read.
         StoreUnavailable: it cannot be reached, or others hold it.
     """
     database = transactions.database

@@ -61,10 +61,10 @@ def canonical(state: State) -> Canonical:
 
 
 def canonical_json(state: State) -> bytes:
-    r"""Return the plain form of a state as canonical JSON, in the spelling of D5.
+    r"""Return the plain form of a state as canonical JSON, in the spelling of D5. Cost: O(size of the tree).
 
     Keys are sorted, no space stands between the tokens, text is UTF-8; characters that JSON must escape are escaped
-    in lower case, and lone surrogates are written as escapes, `\ud800`. Cost: O(size of the tree).
+    in lower case, and lone surrogates are written as escapes, `\ud800`.
     """
     return spelled(canonical(state))
 
@@ -170,10 +170,7 @@ def _summary(summary: Summary) -> object:
 
 
 def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str, int | None]:
-    """Return a verdict as the word, the feedback, the fault and the boundary that it names.
-
-    An accepted one has those of the failed verdict that it was accepted despite (D6). Cost: O(1).
-    """
+    """Return a verdict as its word, and the feedback, fault and boundary of the failed one that it is or was accepted despite (D6)."""
     match verdict:
         case Pending():
             return ("pending", "", "", None)

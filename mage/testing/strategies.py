@@ -137,10 +137,7 @@ _UPWARDS: Final = st.sampled_from((0, 1, 1, 1, 2, 2, 3, 5, 12))
 
 
 def legal_boundaries(state: State) -> list[StepId]:
-    """Return what revise takes in this state, in path order (D7), worked out from what the tree shows.
-
-    Cost: O(way).
-    """
+    """Return what revise takes in this state, in path order (D7), worked out from what the tree shows. Cost: O(way)."""
     boundaries = {summary.boundary for summary in state.tree.way_upwards()} | {ROOT_STEP}
     if isinstance(state, Rejected):
         boundaries.remove(state.tree.boundary)
@@ -346,14 +343,9 @@ _NEXT: Final[dict[type[State], st.SearchStrategy[_Move]]] = {
 
 
 def draw_command(draw: Drawing, state: State, operation: OperationName | None = None) -> Operation:
-    """Draw the next command in this state: of this operation, or mostly one that fits its phase.
+    """Draw the next command in this state: of this operation, legal or not, or mostly one that fits the phase.
 
     Even a fitting one may be refused, for what it names or because it is blank. `mage.codec` can write it.
-
-    Args:
-        draw: what draws from a strategy.
-        state: the state that the command is for.
-        operation: the operation, legal in this phase or not; None for any.
     """
     if operation is not None:
         return _DRAWN[operation](draw, state)

@@ -62,13 +62,7 @@ Unpack: TypeAlias = Callable[[bytes], State | str | None]
 @final
 @attrs.frozen
 class Carried:
-    """The states behind a damage, which a sound snapshot carries across it.
-
-    Attributes:
-        since: the version of the snapshot.
-        upto: the last version whose command could be carried out behind the snapshot.
-        state: the state of that version.
-    """
+    """The states behind a damage, which the sound snapshot of version `since` carries across it: up to `upto`, whose state is `state`."""
 
     since: int
     upto: int
@@ -140,10 +134,7 @@ class Examined:
 @final
 @attrs.frozen
 class Point:
-    """A version: the heads that its content and its column say, the likelier first, and its state.
-
-    The state is None where a record before it is not sound.
-    """
+    """A version: the heads that its content and its column say, the likelier first, and its state, None behind what is not sound."""
 
     heads: tuple[Head, ...]
     state: State | None
@@ -151,17 +142,11 @@ class Point:
 
 @final
 class Walk:
-    """One walk over one journal.
+    """One walk over one journal; see `Sound` for what it finds.
 
     Attributes:
         points: each version that a fork begins at, and that is sound or proved.
-        first: the version that its own records go on from.
-        upto: the last version up to which everything is sound.
-        ends: the last version that its row or a record names.
-        proved_from: behind a damage, the first version from which the chain leads to the head; None for none.
-        carried: the states behind a damage, where the snapshot of a proved version has them.
         starts_sound: whether the records before its own are sound.
-        findings: its faults.
     """
 
     def __init__(self, kept: Kept, row: KeptJournal, start: Point | None, name: str) -> None:
@@ -494,10 +479,7 @@ class _Examination:
         self._sound[row.id] = Sound(row.id, name, through, first, upto, *known)
 
     def _start(self, row: KeptJournal) -> Point | None:
-        """Return the point that a journal's own records go on from; None where it is not known.
-
-        It has no state where the parent is not sound up to there.
-        """
+        """Return the point that a journal's own records go on from, without a state behind damage; None where it is not known."""
         if row.id in self._broken:
             return None
         if row.parent is None:

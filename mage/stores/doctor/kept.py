@@ -151,10 +151,7 @@ def digest_in(row: Row) -> str | None:
 
 
 def chosen(rows: Sequence[Row], before: Iterable[str | None]) -> Row:
-    """Return the row among several of one version that is the record: the first that is chained to a digest before it.
-
-    Where none is chained, it is the first that can be read; else the first.
-    """
+    """Return the row that is the record among several of one version: the first that is chained, that can be read, or at all."""
     if len(rows) == 1:
         return rows[0]
     contents = [(row, content) for row in rows if isinstance(content := content_of(row), Record)]
@@ -166,11 +163,7 @@ def chosen(rows: Sequence[Row], before: Iterable[str | None]) -> Row:
 
 
 class Judged(NamedTuple):
-    """What a record, or the head, proves of the records before it whose column did not fit their content.
-
-    The contents of the versions `proved` are as they were written, their columns alone were damaged; of the versions
-    `broken` nothing is proved.
-    """
+    """What a record, or the head, proves of earlier ones whose column did not fit their content: of `broken` versions nothing."""
 
     proved: tuple[int, ...] = ()
     broken: tuple[int, ...] = ()
@@ -178,15 +171,13 @@ class Judged(NamedTuple):
 
 @final
 class Chain:
-    """The chain of one journal, which `follow` and `lose` take along its records.
+    """The chain of one journal, which `follow` and `lose` take along its records. Cost of each: O(length of its texts).
 
     Attributes:
         head: the last record's head, as it follows from the contents; None where nothing before is known.
         said: the digest in the column of the last record.
         begins: the first version from which each record is chained to the one before, up to the last.
         pending: the versions whose column does not fit their content, and of which nothing is proved yet.
-
-    Cost: O(length of its texts) for each record.
     """
 
     def __init__(self, head: Head | None, first: int) -> None:

@@ -78,11 +78,7 @@ def kept_at(url: str, *, patience: float = 10.0) -> Iterator[Kept]:
 
 @final
 class _Database:
-    """A `Kept` of a database: a server's, or a copy of a SQLite file.
-
-    Where pages of a file are damaged, its driver raises one of the `tolerated` errors, and rows are looked for in several
-    ways. A server has none that are tolerated.
-    """
+    """A `Kept` of a database. Its driver raises one of the `tolerated` errors at damaged pages of a file; rows are then looked for in several ways."""
 
     def __init__(
         self,
@@ -158,11 +154,7 @@ def _of_store(fault: str, reason: str) -> Finding:
 
 @contextmanager
 def _kept_in_database(database: Database) -> Iterator[Kept]:
-    """Yield the content of a server's database at this moment, in one transaction that cannot write.
-
-    Raises:
-        StoreUnavailable: the database cannot be reached, or not be read.
-    """
+    """Yield the content of a server's database at this moment, in one transaction that cannot write."""
     try:
         connection = database.connect()
         try:
@@ -218,12 +210,7 @@ _LINES: Final = 20
 
 @contextmanager
 def _kept_in_file(path: Path) -> Iterator[Kept]:
-    """Copy a store's file, and yield the content of the copy.
-
-    Raises:
-        StoreUnavailable: the file cannot be read, or it changes all the time.
-        DamagedStore: SQLite gives up on a page that it found sound before.
-    """
+    """Copy a store's file, and yield the content of the copy; raise `DamagedStore` where SQLite gives up on a page that it found sound."""
     with private_folder("mage-doctor-") as folder:
         copy = Path(folder, "copy.db")
         findings: list[Finding] = []
@@ -258,10 +245,7 @@ def _connected(name: str) -> Iterator[sqlite3.Connection]:
 
 
 def _copy_quietly(path: Path, copy: Path) -> None:
-    """Copy a database, its log and its rollback journal, again where one of them changed meanwhile.
-
-    Of a link the target is copied: a log beside the link is another file's.
-    """
+    """Copy a database, its log and its rollback journal, again where one changed meanwhile; of a link the target, for the log is beside that."""
     path = Path(os.path.realpath(path))
     for _ in range(_TRIES):
         before = _stamps(path)
@@ -441,10 +425,9 @@ _Said: TypeAlias = tuple[dict[object, tuple[object, object]], int]
 
 
 def set_aside(copy: Path) -> str | None:
-    """Remove the log beside a copy where it is another file's, and return why; None where nothing shows that.
+    """Remove the log beside a copy where it is another file's, and return why; None where nothing shows that. Cost: O(journals).
 
-    Where file and log disagree on some sessions only, one of them may as well be damaged, and the log stays. Cost:
-    O(journals).
+    Where file and log disagree on some sessions only, one of them may as well be damaged, and the log stays.
     """
     found = _foreign(copy)
     if found is None:
