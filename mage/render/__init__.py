@@ -29,11 +29,9 @@ instruction was placed brings that in force too.)
 from __future__ import annotations
 
 from mage.engine import ExecutionState
-from mage.render.blocks import body_of, hints_of
-from mage.render.caps import DEFAULT_CAPS, NO_CAPS, BadCap, Caps
-from mage.render.diagrams import as_dot, as_mermaid
+from mage.render.blocks import DEFAULT_CAPS, NO_CAPS, BadCap, Caps, body_of, hints_of
 from mage.render.diff import Difference, Sides, compare_states
-from mage.render.drawing import DrawnLine, bars, draw
+from mage.render.drawing import DrawnLine, as_dot, as_mermaid, bars, draw
 from mage.render.meter import Meter
 from mage.render.text import one_line, printable
 from mage.render.to_json import difference_as_json, line_as_json, state_as_json, step_as_json, tree_as_json

@@ -22,7 +22,9 @@ provider's cache of prefixes has most of each prompt: the task, C, which only gr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar, assert_never
+from typing import Any, Final, Generic, NamedTuple, TypeVar, assert_never, final
+
+import attrs
 
 from mage.engine import (
     Accepted,
@@ -39,11 +41,70 @@ from mage.engine import (
     StepId,
     Summary,
 )
+from mage.engine.errors import MageError
 from mage.engine.nodes import SummaryVerdict
-from mage.render.caps import Caps
 from mage.render.text import indented
 
 _T = TypeVar("_T")
+
+
+# -- how much of the hints is shown: C and R are never cut, for the agent must see where it stands, whole -----
+
+
+@final
+@attrs.define
+class BadCap(MageError, ValueError):
+    """A limit, the one with this `name`, is negative: `found`."""
+
+    name: str
+    found: int
+
+    def __str__(self) -> str:
+        return f"Caps({self.name}={self.found}): a limit is 0 or more, or None for no limit"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Caps:
+    """Limits for the hints; None is no limit. What is left out is said, and the newest is kept (D9).
+
+    Attributes:
+        continuations: how many steps tried from here are shown.
+        subgoals: how many summaries tried from here are shown.
+        lessons: how many lessons are shown.
+        action_chars: characters of an action shown in a hint.
+        observation_chars: characters of an observation shown in a hint.
+        text_chars: characters of a summary's text, a feedback or a lesson shown in a hint.
+        distinct_lessons: show a lesson that was left several times once, where it was left last.
+
+    Raises:
+        BadCap: a limit is negative.
+    """
+
+    continuations: int | None = 6
+    subgoals: int | None = 6
+    lessons: int | None = 12
+    action_chars: int | None = 240
+    observation_chars: int | None = 240
+    text_chars: int | None = 600
+    distinct_lessons: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        for name, limit in attrs.asdict(self).items():
+            if limit is not None and limit < 0:
+                raise BadCap(name, limit)
+
+    @classmethod
+    def off(cls) -> Caps:
+        """Return the caps that leave nothing out: parsing gives back all of S."""
+        none: dict[str, Any] = {field.name: None for field in attrs.fields(cls)}
+        return cls(**none | {"distinct_lessons": False})
+
+
+DEFAULT_CAPS: Final = Caps()
+NO_CAPS: Final = Caps.off()
+
+# -- blocks ----------------------------------------------------------------------------------------------
 
 
 class Block(NamedTuple):

@@ -67,19 +67,7 @@ class Difference:
     @property
     def differ(self) -> bool:
         """Whether an agent in one state is shown anything else than one in the other."""
-        parts: tuple[
-            Sides[str] | Sides[Line] | Sides[Summary] | Sides[Step] | Sides[int] | Sides[Lesson], ...
-        ] = (
-            self.task,
-            self.instructions,
-            self.compressed,
-            self.raw,
-            self.boundary,
-            self.continuations,
-            self.subgoals,
-            self.lessons,
-        )
-        return any(part.differ for part in parts)
+        return any(getattr(self, field.name).differ for field in attrs.fields(Difference))
 
 
 def compare_states(left: ExecutionState, right: ExecutionState) -> Difference:

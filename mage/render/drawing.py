@@ -1,4 +1,4 @@
-"""The tree as lines of text: the active path straight down, what was left indented beside it; and bars of sizes."""
+"""The tree as lines of text, the active path straight down, what was left indented beside it; as diagrams; bars of sizes."""
 
 from __future__ import annotations
 
@@ -68,37 +68,24 @@ class DrawnLine:
 
 def verdict_of(summary: Summary) -> str:
     """Return in a word or two what was said of a summary, and why where it failed."""
-    return _word(summary.verdict) + "".join(f": {one_line(why, 60)}" for why in _reasons(summary.verdict))
+    word, _ = _said(summary.verdict)
+    return word + "".join(f": {one_line(why, 60)}" for why in _reasons(summary.verdict))
 
 
-def _word(verdict: SummaryVerdict) -> str:
+def _said(verdict: SummaryVerdict) -> tuple[str, Style]:
     match verdict:
         case Pending():
-            return "unverified"
+            return "unverified", "unverified"
         case Passed():
-            return "passed"
+            return "passed", "passed"
         case Failed(fault=fault):
-            return f"failed, {fault}"
-        case Accepted(despite=None):
-            return "accepted"
-        case Accepted():
-            return "accepted despite a failure"
+            return f"failed, {fault}", "failed"
+        case Accepted(despite=despite):
+            return "accepted" + " despite a failure" * (despite is not None), "accepted"
 
 
 def _reasons(verdict: SummaryVerdict) -> list[str]:
     return [verdict.feedback] if isinstance(verdict, Failed) else []
-
-
-def _style(verdict: SummaryVerdict) -> Style:
-    match verdict:
-        case Pending():
-            return "unverified"
-        case Passed():
-            return "passed"
-        case Failed():
-            return "failed"
-        case Accepted():
-            return "accepted"
 
 
 def draw(tree: Tree, *, limit: int | None = 80) -> list[DrawnLine]:
@@ -171,7 +158,7 @@ def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[Line]
             continue
         interim = "interim, " * (line.kind == "fallback")
         count = f"{len(line.covers)} step{'s' * (len(line.covers) > 1)}"
-        word, style = _word(line.verdict), _style(line.verdict)
+        word, style = _said(line.verdict)
         told = f"  ■ {word}  [Step {line.label}] ({interim}{count}) {one_line(line.text, 64)}"
         lines.append(DrawnLine(depth, told, style))
         lines += [
@@ -244,3 +231,54 @@ def bars(values: Sequence[int], *, top: int, width: int = 72, encoding: str = "u
 def _level(value: int, top: int) -> int:
     """Round up, so that what is not nothing never looks like nothing."""
     return min(len(_BLOCKS) - 1, -(-value * (len(_BLOCKS) - 1) // top))
+
+
+# -- for diagram tools: every content is quoted for its tool -------------------------------------------------
+
+_TITLE: Final = 48
+"""Characters of a summary's text."""
+
+
+def as_mermaid(tree: Tree) -> str:
+    """Return the tree as a Mermaid flowchart. Cost: O(size of the tree)."""
+    active = set(tree.active_path())
+    lines = ["flowchart TD", '  s0(["task"])']
+    for step in tree.steps():
+        arrow = "-->" if step.id in active else "-.->"
+        lines.append(f'  s{step.parent} {arrow} s{step.id}["{step.id}: {_entities(step.action)}"]')
+    lines.extend(
+        f'  t{summary.id}[["{_entities(_title(summary))}"]] --- s{summary.boundary}'
+        for summary in tree.summaries()
+    )
+    lines.append("  classDef active stroke-width:3px")
+    lines.append("  class " + ",".join(f"s{step}" for step in tree.active_path()) + " active")
+    return "\n".join(lines) + "\n"
+
+
+def as_dot(tree: Tree) -> str:
+    """Return the tree as a Graphviz digraph. Cost: O(size of the tree)."""
+    active = set(tree.active_path())
+    lines = ["digraph mage {", "  node [shape=box];", '  s0 [label="task", shape=oval, penwidth=3];']
+    for step in tree.steps():
+        pen = 3 if step.id in active else 1
+        lines.append(f'  s{step.id} [label="{step.id}: {_escaped(step.action)}", penwidth={pen}];')
+        lines.append(f"  s{step.parent} -> s{step.id}{'' if step.id in active else ' [style=dashed]'};")
+    for summary in tree.summaries():
+        lines.append(f'  t{summary.id} [label="{_escaped(_title(summary))}", shape=note];')
+        lines.append(f"  t{summary.id} -> s{summary.boundary} [dir=none, style=dotted];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _title(summary: Summary) -> str:
+    return f"[Step {summary.label}] {one_line(summary.text, _TITLE)} ({verdict_of(summary)})"
+
+
+def _entities(text: str) -> str:
+    """Quote for Mermaid: whatever it could take for syntax becomes a numbered entity."""
+    return "".join(
+        char if char.isalnum() or char in " .,-_" else f"#{ord(char)};" for char in one_line(text, 2 * _TITLE)
+    )
+
+
+def _escaped(text: str) -> str:
+    return one_line(text, 2 * _TITLE).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")

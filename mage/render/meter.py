@@ -9,7 +9,9 @@ import attrs
 
 from mage.engine import ExecutionState, Hints, Line, StepId
 from mage.render.blocks import (
+    DEFAULT_CAPS,
     Block,
+    Caps,
     body_of,
     hints_of,
     instructions_of,
@@ -19,7 +21,6 @@ from mage.render.blocks import (
     task_of,
     thought_of,
 )
-from mage.render.caps import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter
 
 
