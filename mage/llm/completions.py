@@ -1,19 +1,26 @@
-"""A call of a chat model, and the answer of its server: a `Reply`, or a `ProviderError` (`mage.llm.faults`).
+"""A call of a chat model, and the answer of its server, whole or as a stream: a `Reply`, or a `ProviderError`.
 
 The SDK builds its models without a check: with a server that is not OpenAI's, a field may be missing or of another
 type. So this module reads the JSON itself, and a value of a wrong type counts as absent.
+
+A stream of events is put together as the completion that it would have been. Servers disagree on how they stream tool
+calls. Some number the pieces of every call 0, or not at all; some give no ids, the same id to all calls, or another one
+to each piece; some repeat the name in each piece, or cut it into pieces; some send all calls, or all of a call so far,
+again. What belongs together follows from the arguments: they are a JSON object, so a piece that comes when the object
+is closed is another call, or the same words again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, final
 
 import attrs
 
 from mage.chat import ChatMessage, ToolCall
-from mage.chat.beside import thoughts_beside
+from mage.chat.beside import ASIDE, thoughts_beside
 from mage.chat.messages import chat_beside
 from mage.chat.parts import content_of, list_of, mapping_of, string_of, transcript_of
 from mage.chat.replies import Reply
@@ -135,3 +142,279 @@ def _usage(value: object) -> Usage:
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+# -- streams ---------------------------------------------------------------------------------------------
+
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
+"""What ends a line of an event stream. `str.splitlines` also splits at U+2028 and the like, which JSON may hold."""
+_FIELD: Final = "data:"
+_DONE: Final = "[DONE]"
+_LAST: Final = re.compile(
+    rb"(?:\A|[\r\n])data:[ \t]{0,8}"
+    rb'(?:\[DONE\][ \t]{0,8}[\r\n]|\{[ \t]{0,8}"error"[^\r\n]{0,4000}(?:\n\n|\r\r|\r\n\r\n))'
+)
+"""The last event of a stream: its end, or an error."""
+_LAST_LENGTH: Final = 4_096
+_BRACES: Final = re.compile(r'[{}"]|\\.?', re.DOTALL)
+_GROWING: Final = ("text", "summary", "thinking", "data", "content", "signature")
+"""The fields of an item of `reasoning_details` that come in pieces."""
+
+
+def has_ended(stream: bytes | bytearray, new: int) -> bool:
+    """Tell whether the last `new` bytes bring a stream's last event: a connection may stay open behind it. Cost: O(`new`)."""
+    return _LAST.search(stream, max(0, len(stream) - new - _LAST_LENGTH)) is not None
+
+
+def read_streamed_completion(stream: str) -> Reply | ProviderError:
+    """Return the reply or the error that the events of a stream make together. Any text. Cost: O(length)."""
+    whole: dict[str, object] = {}
+    deltas: list[Mapping[str, object]] = []
+    finish: object = None
+    for data in _events(stream):
+        try:
+            chunk = mapping_of(json.loads(data))
+        except (ValueError, RecursionError):
+            return ProviderError(200, "", "a piece of the stream is not JSON")
+        error = error_in(chunk)
+        if error is not None:
+            return error
+        whole.update({key: chunk[key] for key in ("usage", "model") if chunk.get(key)})
+        choice = first_choice(chunk)
+        finish = choice.get("finish_reason") or finish
+        deltas.append(mapping_of(choice.get("delta")))
+    return read_completion({**whole, "choices": [{"message": _message(deltas), "finish_reason": finish}]})
+
+
+def _events(stream: str) -> Iterator[str]:
+    """Yield the data of each event. An event that broke off is dropped, as SSE demands."""
+    data: list[str] = []
+    for line in _LINE_END.split(stream)[:-1]:
+        if line.startswith(_FIELD):
+            data.append(line.removeprefix(_FIELD).removeprefix(" "))
+            if data[-1].strip() == _DONE:
+                return
+        elif not line and data:
+            yield "\n".join(data)
+            data = []
+
+
+def _message(deltas: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    """Return the message that the pieces of a reply make together."""
+    message: dict[str, object] = {
+        name: _together([delta[name] for delta in deltas if delta.get(name)])
+        for name in ("content", "refusal")
+    }
+    names = dict.fromkeys(name for delta in deltas for name in delta if ASIDE.match(name))
+    for name in names:
+        pieces = [delta[name] for delta in deltas if delta.get(name)]
+        if all(isinstance(piece, str) for piece in pieces):
+            message[name] = "".join(map(string_of, pieces))
+        elif all(isinstance(piece, list) for piece in pieces):
+            message[name] = _items([mapping_of(item) for piece in pieces for item in list_of(piece)])
+        else:
+            message[name] = pieces[-1]
+    calls = _Calls()
+    for delta in deltas:
+        calls.take([mapping_of(item) for item in list_of(delta.get("tool_calls"))])
+    return {**message, "tool_calls": calls.documents}
+
+
+def _together(pieces: Sequence[object]) -> object:
+    """Return content as one text; as parts, where a piece of it is a list of parts."""
+    if all(isinstance(piece, str) for piece in pieces):
+        return "".join(map(string_of, pieces))
+    return [part for piece in pieces for part in (piece if isinstance(piece, list) else [piece])]
+
+
+def _items(pieces: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Return the items of `reasoning_details` and the like: pieces of one type with one index are one item."""
+    items: dict[tuple[object, object], dict[str, object]] = {}
+    for piece in pieces:
+        key = (string_of(piece.get("type")), str(piece.get("index", len(items))))
+        item = items.setdefault(key, {})
+        for name, value in piece.items():
+            before = item.get(name)
+            grows = name in _GROWING and isinstance(value, str) and isinstance(before, str)
+            if value is not None or name not in item:
+                item[name] = f"{before}{value}" if grows else value
+    return list(items.values())
+
+
+# -- tool calls ----------------------------------------------------------------------------------------
+
+
+@final
+@attrs.define
+class _Call:
+    """A tool call, of which some pieces have come.
+
+    Attributes:
+        index: its place among the calls, as the server says it.
+        next_name: a name that came when the arguments were whole: of the next call, or this one's once more.
+        length: characters of the pieces.
+        more: what else stands beside it, such as a signature.
+        has_begun: whether the arguments have an open brace.
+        is_escaped: whether they end with a backslash that takes the next character.
+    """
+
+    index: int
+    id: str
+    name: str = ""
+    next_name: str = ""
+    pieces: list[str] = attrs.field(factory=list)
+    length: int = 0
+    more: dict[str, object] = attrs.field(factory=dict)
+    has_begun: bool = False
+    depth: int = 0
+    is_quoted: bool = False
+    is_escaped: bool = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the arguments are a whole object: what comes next is another call, or the same once more."""
+        return self.has_begun and self.depth <= 0 and not self.is_quoted
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether the arguments are an empty object, which some servers send before the first piece."""
+        return self.pieces == ["{}"]
+
+    @property
+    def document(self) -> dict[str, object]:
+        """The call as a completion has it. Cost: O(length)."""
+        beside = mapping_of(self.more.get("function"))
+        function = {**beside, "name": self.name, "arguments": "".join(self.pieces)}
+        return {**self.more, "id": self.id, "function": function}
+
+    def is_all(self, key: str, name: str, arguments: str) -> bool:
+        """Tell whether these are all of this call, once more. Cost: O(1) where their length differs."""
+        if not self.is_closed or len(arguments) != self.length or self.next_name not in ("", self.name):
+            return False
+        return key in ("", self.id) and name in ("", self.name) and arguments == "".join(self.pieces)
+
+    def is_followed_by(self, key: str, name: str, arguments: str) -> bool:
+        """Tell whether a piece at the place of this call begins another one."""
+        is_renamed = bool(name and self.id) and key not in ("", self.id)
+        if not self.is_closed:
+            return is_renamed and (not self.pieces or arguments.lstrip().startswith("{"))
+        if not arguments.strip():
+            return is_renamed
+        return bool(name or self.next_name) or not self.is_placeholder
+
+    def add(self, name: str, arguments: str) -> None:
+        """Take a name and arguments: the next piece, or all so far once more. Cost: O(length of both)."""
+        if self.is_closed and name:
+            self.next_name = _named(self.next_name, name)
+        elif not self.pieces or name.startswith(self.name):
+            self.name = _named(self.name, name)
+        if not arguments:
+            return
+        if self.is_placeholder or self._is_beginning_of(arguments):
+            self.pieces, self.length, self.has_begun = [], 0, False
+            self.depth, self.is_quoted, self.is_escaped = 0, False, False
+        self.pieces.append(arguments)
+        self.length += len(arguments)
+        self._scan(arguments)
+
+    def _is_beginning_of(self, piece: str) -> bool:
+        """Tell whether a piece brings all so far once more: no JSON object goes on with its own beginning."""
+        place = 0
+        for known in self.pieces:
+            if not piece.startswith(known, place):
+                return False
+            place += len(known)
+        return self.has_begun and len(piece) > 1
+
+    def _scan(self, piece: str) -> None:
+        for found in _BRACES.finditer(piece, int(self.is_escaped)):
+            if found[0] == '"':
+                self.is_quoted = not self.is_quoted
+            elif not self.is_quoted and found[0] in "{}":
+                self.has_begun = True
+                self.depth += 1 if found[0] == "{" else -1
+        backslashes = len(piece) - len(piece.rstrip("\\"))
+        if backslashes < len(piece):
+            self.is_escaped = False
+        self.is_escaped ^= backslashes % 2 == 1
+
+
+@final
+@attrs.define
+class _Calls:
+    """The tool calls of a stream, and where each was found last."""
+
+    found: list[_Call] = attrs.field(factory=list)
+    by_index: dict[int, _Call] = attrs.field(factory=dict)
+    by_id: dict[str, _Call] = attrs.field(factory=dict)
+
+    def take(self, chunk: Sequence[Mapping[str, object]]) -> None:
+        """Take the pieces of a chunk, without those that only bring all calls so far once more. Cost: O(their size)."""
+        known = len(self.found)
+        repeats = 0 < known <= len(chunk) and all(
+            call.is_all(*_fields(piece)) for piece, call in zip(chunk, self.found, strict=False)
+        )
+        for piece in chunk[known if repeats else 0 :]:
+            self._take(piece)
+
+    def _take(self, piece: Mapping[str, object]) -> None:
+        key, name, arguments = _fields(piece)
+        index = _index(piece.get("index"))
+        call = self._at(index, key, name)
+        if call is not None and call.is_all(key, name, arguments):
+            name, arguments, call.next_name = "", "", ""
+        elif call is None or call.is_followed_by(key, name, arguments):
+            begun = _Call(len(self.found) if index is None else index, key)
+            if call is not None:
+                begun.name, call.next_name = call.next_name or ("" if name else call.name), ""
+            call = begun
+            self.found.append(call)
+        call.id = call.id or key
+        call.add(name, arguments)
+        self.by_index[call.index] = self.by_id[call.id] = call
+        call.more |= {name: value for name, value in piece.items() if name not in _OWN and value}
+        beside = {
+            name: value for name, value in mapping_of(piece.get("function")).items() if name not in _OWN
+        }
+        call.more |= {"function": beside} if beside else {}
+
+    def _at(self, index: int | None, key: str, name: str) -> _Call | None:
+        """Return the call that a piece may belong to: by its index, by its id, or because it came last."""
+        named = self.by_id.get(key) if key else None
+        if named is not None and named.index == index and not named.is_closed:
+            return named  # where the server gives every call the same index
+        if index in self.by_index:
+            return self.by_index[index]
+        if index is not None and name:
+            return None if named is None or named.is_closed else named
+        return named or (self.found[-1] if self.found else None)
+
+    @property
+    def documents(self) -> list[dict[str, object]]:
+        """The calls in the order of their indices. Cost: O(size)."""
+        last = self.found[-1] if self.found else None
+        if last is not None and last.next_name not in ("", last.name):  # it has no arguments
+            self.found.append(_Call(last.index, "", last.next_name))
+        return [call.document for call in sorted(self.found, key=lambda call: call.index)]
+
+
+def _named(name: str, piece: str) -> str:
+    """Return a name with its next piece, which may bring all of it so far once more."""
+    return piece if piece.startswith(name) else name + piece
+
+
+_OWN: Final = frozenset({"id", "index", "type", "function", "name", "arguments"})
+
+
+def _fields(piece: Mapping[str, object]) -> tuple[str, str, str]:
+    """Return id, name and arguments of a piece of a call."""
+    function = mapping_of(piece.get("function"))
+    arguments = arguments_of(function.get("arguments") or "")
+    return string_of(piece.get("id")), string_of(function.get("name")), arguments
+
+
+def _index(value: object) -> int | None:
+    """Return an index, also one that is written as a text; None where there is none."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

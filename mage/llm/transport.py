@@ -33,10 +33,11 @@ from mage.engine import UnknownName
 from mage.llm.completions import (
     Call,
     NotEnforced,
+    has_ended,
     read_json_completion,
+    read_streamed_completion,
 )
 from mage.llm.faults import ProviderError, effect_error, transport_error
-from mage.llm.streams import has_ended, read_streamed_completion
 from mage.llm.wire import one_call
 from mage.tokens import TokenCounter, default_counter
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mage.chat.replies import Reply, decide_by_json, decide_by_text, objects_in, read_verdict
-from mage.llm.streams import read_streamed_completion
+from mage.llm.completions import read_streamed_completion
 from tests.llm.twins import tried
 
 _pieces: Final = st.sampled_from(

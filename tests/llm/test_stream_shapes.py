@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mage.chat import ToolCall
 from mage.chat.replies import Reply
-from mage.llm.streams import read_streamed_completion
+from mage.llm.completions import read_streamed_completion
 from tests.llm.server import Streamed
 from tests.llm.twins import decided
 
