@@ -11,7 +11,8 @@ Code that awaits takes `model.awaited`, `environment.awaited`. A recording can b
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Generic, TypeAlias, TypeVar, cast, final
 
 from mage.effects import (
@@ -174,25 +175,26 @@ class Recording(Generic[Request, Answer]):
 
     def __call__(self, request: Request, /) -> Answer:
         """Call the function, and keep its answer or exception."""
-        self.asked.append(request)
-        try:
+        with self._kept(request):
             answer = cast("Answer", self._answering(request))
-        except Exception as error:  # whatever the user's code raises is kept, and raised
-            self.answers.append(error)
-            raise
-        self.answers.append(answer)
+            self.answers.append(answer)
         return answer
 
     async def awaited(self, request: Request, /) -> Answer:
         """Await the function, and keep its answer or exception."""
+        with self._kept(request):
+            answer = await cast("Awaitable[Answer]", self._answering(request))
+            self.answers.append(answer)
+        return answer
+
+    @contextmanager
+    def _kept(self, request: Request) -> Iterator[None]:
         self.asked.append(request)
         try:
-            answer = await cast("Awaitable[Answer]", self._answering(request))
+            yield
         except Exception as error:  # whatever the user's code raises is kept, and raised
             self.answers.append(error)
             raise
-        self.answers.append(answer)
-        return answer
 
 
 @final

@@ -8,7 +8,7 @@ printed as Python that makes it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar, final
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar, final, get_args
 
 import attrs
 from hypothesis import strategies as st
@@ -107,16 +107,7 @@ Drawn = TypeVar("Drawn")
 OperationName: TypeAlias = Literal[
     "grow", "instruct", "compress", "retext", "apply_verdict", "accept", "revise", "fold"
 ]
-OPERATIONS: Final[tuple[OperationName, ...]] = (
-    "grow",
-    "instruct",
-    "compress",
-    "retext",
-    "apply_verdict",
-    "accept",
-    "revise",
-    "fold",
-)
+OPERATIONS: Final[tuple[OperationName, ...]] = get_args(OperationName)
 """What a command may be, for `draw_command`."""
 
 
@@ -188,10 +179,6 @@ def _failed(draw: Drawing, state: State) -> Operation:
     return _answered(state, Failed("f"))
 
 
-def _blank_feedback(draw: Drawing, state: State) -> Operation:
-    return _answered(state, Failed(" \n"))
-
-
 def _failed_without_feedback(draw: Drawing, state: State) -> Operation:
     return _answered(state, Failed(" "))
 
@@ -221,11 +208,6 @@ def _accept(draw: Drawing, state: State) -> Operation:
 def _go_back(draw: Drawing, state: State) -> Operation:
     legal = legal_boundaries(state)
     return Revise(legal[-1 - draw(_UPWARDS) % len(legal)], draw(_LESSONS))
-
-
-def _stay(draw: Drawing, state: State) -> Operation:
-    """Go back to the boundary of the head itself, which is not legal where it has failed."""
-    return Revise(state.tree.boundary, draw(_LESSONS))
 
 
 def _go_anywhere(draw: Drawing, state: State) -> Operation:
