@@ -110,8 +110,8 @@ class Session(_Twin[JournalStore, Judge]):
     what they wrote. Threads may share a session, processes a store. `meta`, a JSON object such as call ids,
     usage and references, is kept beside the command and is no part of the state.
 
-    Every operation may also raise `IllegalPhase`, `SessionClosed`, `BadMeta`, and what a store raises;
-    `WrongProcess` in a fork of the process that it was opened in.
+    Every operation may also raise `IllegalPhase`, `SessionClosed`, `BadMeta`, and what a store raises: `Conflict` where
+    others have written; `WrongProcess` in a fork of the process that it was opened in.
     """
 
     @classmethod
@@ -177,16 +177,11 @@ class Session(_Twin[JournalStore, Judge]):
 
         Raises:
             Refused: `BlankInstruction`.
-            Conflict: others have written.
         """
         return self._run(self._core.operate(Instruct(text, standing), meta=meta))
 
     def grow(self, action: str, observation: str, *, meta: Meta | None = None) -> State:
-        """Record an action and what came back; see `mage.engine.grow`.
-
-        Raises:
-            Conflict: others have written.
-        """
+        """Record an action and what came back; see `mage.engine.grow`."""
         return self._run(self._core.operate(Grow(action, observation), meta=meta))
 
     def apply(self, *commands: Operation, meta: Meta | None = None) -> State:
@@ -198,7 +193,6 @@ class Session(_Twin[JournalStore, Judge]):
 
         Raises:
             Refused: the state refuses one of them.
-            Conflict: others have written.
         """
         return self._run(self._core.operate(*commands, meta=meta))
 
@@ -260,11 +254,7 @@ class Session(_Twin[JournalStore, Judge]):
         return self._run(self._core.judge(verdict, digest, meta))
 
     def accept(self, *, meta: Meta | None = None) -> State:
-        """Go on without a pass, openly (D6); see `mage.engine.accept`.
-
-        Raises:
-            Conflict: others have written.
-        """
+        """Go on without a pass, openly (D6); see `mage.engine.accept`."""
         return self._run(self._core.operate(Accept(), meta=meta))
 
     def revise(self, boundary: StepId | int, lesson: str = "", *, meta: Meta | None = None) -> Revised:
@@ -276,7 +266,6 @@ class Session(_Twin[JournalStore, Judge]):
 
         Raises:
             Refused: `UnknownBoundary`, which names the legal ones.
-            Conflict: others have written.
         """
         return self._run(self._core.revise(Revise(boundary, lesson), meta))
 
@@ -303,7 +292,6 @@ class Session(_Twin[JournalStore, Judge]):
 
         Raises:
             Refused: `UnfoldableRange`, `BlankSummary` or `StaleVerdict`.
-            Conflict: others have written.
         """
         return self._run(self._core.operate(self._core.folding(first, last, text, digest), meta=meta))
 
