@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import attrs
@@ -52,6 +53,14 @@ _HOSTILE: Final = (
     "", "\0", "a\0b", "\ud800", "\udfff\ud800", "\\ud800", "\u2028", "\r\n", '"', "\\", "[redacted 000000000000]",
     "\x7f\x1b[31m", "\ufeff", "🙂", "e\u0301", "x" * 1_000_000, "\0" * 1000, "\ud800" * 1000,
 )  # fmt: skip
+
+
+@contextmanager
+def _holding(kit: Kit, records: tuple[Record, ...]) -> Iterator[tuple[JournalStore, tuple[Record, ...]]]:
+    """Open the store, with these records as the journal `a`."""
+    with kit.open() as store:
+        store.create("a", records)
+        yield store, records
 
 
 def what_was_created_is_read_back(kit: Kit) -> None:
@@ -173,9 +182,7 @@ def appending_moves_the_head(kit: Kit) -> None:
 
 def a_stale_writer_gets_a_conflict(kit: Kit) -> None:
     """A writer that names another head than the journal's, by version or digest, writes nothing and learns the head."""
-    with kit.open() as store:
-        records = chain(4)
-        store.create("a", records)
+    with _holding(kit, chain(4)) as (store, records):
         head = records[-1].head
         others = (
             NOTHING,
@@ -224,9 +231,7 @@ def _raising(records: tuple[Record, ...]) -> Iterator[Record]:
 
 def any_range_is_read(kit: Kit) -> None:
     """Reading yields exactly the records after one version up to another, also none."""
-    with kit.open() as store:
-        records = chain(6)
-        store.create("a", records)
+    with _holding(kit, chain(6)) as (store, records):
         for after in range(7):
             expect_equal(tuple(store.read("a", after)), records[after:], f"after {after}")
             for upto in range(7):
@@ -236,9 +241,8 @@ def any_range_is_read(kit: Kit) -> None:
 
 def a_reader_sees_what_was_there(kit: Kit) -> None:
     """A reader sees no record that was appended after it began, and is not disturbed."""
-    with kit.open() as store:
-        records = chain(300)
-        head = store.create("a", records)
+    with _holding(kit, chain(300)) as (store, records):
+        head = records[-1].head
         reading = store.read("a")
         first = next(reading)
         store.append("a", head, following(head, "more"))
@@ -247,9 +251,7 @@ def a_reader_sees_what_was_there(kit: Kit) -> None:
 
 def a_reader_of_a_deleted_journal_is_told(kit: Kit) -> None:
     """A reader of a journal that is deleted meanwhile gets all of it, or `UnknownJournal`; never a part."""
-    with kit.open() as store:
-        records = chain(300)
-        store.create("a", records)
+    with _holding(kit, chain(300)) as (store, records):
         reading = store.read("a")
         seen = [next(reading)]
         store.delete("a")
@@ -267,9 +269,7 @@ def any_text_is_kept(kit: Kit) -> None:
         Start("\0\ud800"),
         *(Grow(f"{number}{text}", text) for number, text in enumerate(_HOSTILE)),
     ]
-    with kit.open() as store:
-        records = recorded(commands)
-        store.create("a", records)
+    with _holding(kit, recorded(commands)) as (store, records):
         expect_equal(tuple(store.read("a")), records, "the records")
         expect_equal(
             [step.observation for step in state_of(store, "a").tree.steps()], list(_HOSTILE), "texts"
@@ -416,9 +416,7 @@ def a_closed_store_is_closed(kit: Kit) -> None:
 
 def a_fork_reads_through_its_parent(kit: Kit) -> None:
     """A fork has its parent's records up to where it starts, at any version, and stores none of them."""
-    with kit.open() as store:
-        records = chain(5)
-        store.create("a", records)
+    with _holding(kit, chain(5)) as (store, records):
         for at in range(1, 6):
             name = f"fork {at}"
             expect_equal(store.fork("a", name, at), records[at - 1].head, f"the head of a fork at {at}")
@@ -433,9 +431,8 @@ def a_fork_reads_through_its_parent(kit: Kit) -> None:
 
 def forks_go_their_own_ways(kit: Kit) -> None:
     """A journal's new records are not seen in its forks, nor the other way round."""
-    with kit.open() as store:
-        records = chain(3)
-        head = store.create("a", records)
+    with _holding(kit, chain(3)) as (store, records):
+        head = records[-1].head
         fork = store.fork("a", "b", 2)
         mine, theirs = following(head, "mine"), following(fork, "theirs", "more")
         store.append("b", fork, theirs)
@@ -464,9 +461,7 @@ def forks_have_forks(kit: Kit) -> None:
 
 def a_fork_below_a_fork_point_is_the_ancestors(kit: Kit) -> None:
     """A fork at a version that its source has from its parent is a fork of that parent."""
-    with kit.open() as store:
-        records = chain(6)
-        store.create("a", records)
+    with _holding(kit, chain(6)) as (store, records):
         fork = store.fork("a", "b", 4)
         store.append("b", fork, following(fork, "x"))
         for at in (1, 4):
@@ -496,9 +491,7 @@ def forks_hold_their_parent(kit: Kit) -> None:
 
 def snapshots_are_caches(kit: Kit) -> None:
     """The newest snapshot at or before a version is found, byte for byte; dropping them loses nothing."""
-    with kit.open() as store:
-        records = chain(6)
-        store.create("a", records)
+    with _holding(kit, chain(6)) as (store, records):
         expect_equal(store.snapshot("a"), None, "no snapshot")
         for version, data in ((2, b"two"), (5, b"\0\xff" * 40_000), (5, b"five"), (4, b"")):
             store.keep_snapshot("a", version, data, snapshot_digest(records[version - 1].head, data))
@@ -516,9 +509,7 @@ def snapshots_are_caches(kit: Kit) -> None:
 
 def forks_share_snapshots(kit: Kit) -> None:
     """A fork finds its ancestors' snapshots at or before the fork point, and none after it."""
-    with kit.open() as store:
-        records = chain(6)
-        store.create("a", records)
+    with _holding(kit, chain(6)) as (store, records):
         store.keep_snapshot("a", 2, b"2", "d2")
         store.keep_snapshot("a", 5, b"5", "d5")
         fork = store.fork("a", "b", 4)
@@ -551,9 +542,8 @@ def _with_a_secret() -> tuple[Record, ...]:
 
 def what_is_redacted_is_gone_everywhere(kit: Kit) -> None:
     """A text taken out of a journal is gone from every fork that reads it, and every chain still verifies."""
-    with kit.open() as store:
-        records = _with_a_secret()
-        head = store.create("a", records)
+    with _holding(kit, _with_a_secret()) as (store, records):
+        head = records[-1].head
         fork = store.fork("a", "b", 2)
         store.append("b", fork, following(fork, "elsewhere"))
         store.fork("b", "c", 3)
@@ -578,9 +568,7 @@ def what_is_redacted_is_gone_everywhere(kit: Kit) -> None:
 
 def snapshots_forget_what_is_redacted(kit: Kit) -> None:
     """Snapshots that saw a record are dropped with its texts, in every fork; others stay."""
-    with kit.open() as store:
-        records = _with_a_secret()
-        store.create("a", records)
+    with _holding(kit, _with_a_secret()) as (store, records):
         for version in (1, 2, 4):
             store.keep_snapshot("a", version, b"", "d")
         heads = {at: store.fork("a", f"fork {at}", at) for at in (2, 1)}
@@ -597,9 +585,7 @@ def snapshots_forget_what_is_redacted(kit: Kit) -> None:
 
 def what_is_redacted_does_not_come_back(kit: Kit) -> None:
     """A snapshot of texts that were read before a redaction is refused; one of texts that were read after it is kept."""
-    with kit.open() as store:
-        records = _with_a_secret()
-        store.create("a", records)
+    with _holding(kit, _with_a_secret()) as (store, records):
         before = store.redactions("a")
         store.keep_snapshot("a", 1, b"x", "d", redactions=before)
         store.replace_parts("a", [redacted(records[1], [1])])
@@ -620,9 +606,7 @@ def what_is_redacted_does_not_come_back(kit: Kit) -> None:
 
 def only_texts_are_taken_out(kit: Kit) -> None:
     """Only the same record with redacted texts replaces a record; a batch with any other is refused whole."""
-    with kit.open() as store:
-        records = _with_a_secret()
-        store.create("a", records)
+    with _holding(kit, _with_a_secret()) as (store, records):
         other = following(records[0].head, "other")[0]
         parts = records[1].parts
         changed = (
@@ -649,9 +633,7 @@ def only_texts_are_taken_out(kit: Kit) -> None:
 
 def reclaiming_keeps_everything(kit: Kit) -> None:
     """Reclaiming room changes no journal."""
-    with kit.open() as store:
-        records = chain(50)
-        store.create("a", records)
+    with _holding(kit, chain(50)) as (store, records):
         store.create("b", records)
         store.fork("a", "c", 20)
         store.keep_snapshot("a", 3, b"x", "d")
