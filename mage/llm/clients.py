@@ -55,8 +55,7 @@ class BadAddress(MageError, ValueError):
 class BadProxy(MageError, ValueError):
     """The environment names a proxy that cannot be used. It is not quoted: it may hold a password.
 
-    Attributes:
-        lacks: the package that this kind of proxy needs; empty where the address is wrong.
+    `lacks` is the package that this kind of proxy needs; empty where the address is wrong.
     """
 
     lacks: str = attrs.field(default="", kw_only=True)

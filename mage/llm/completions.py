@@ -35,14 +35,7 @@ _NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat comple
 @final
 @attrs.frozen
 class Call(Ask[Reply]):
-    """A question to a model, which a program awaits.
-
-    Attributes:
-        messages: the chat.
-        tools: the tools that the model may call.
-        schema: the schema of the reply, for servers that enforce it; None for any text.
-        named: the name of that schema.
-    """
+    """A question to a model, which a program awaits; `schema`, `named` so, is for servers that enforce it, None for any text."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[Tool, ...] = ()

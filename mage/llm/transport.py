@@ -105,14 +105,7 @@ class _Parameters(TypedDict):
 @final
 @attrs.frozen(eq=False)
 class Line(Generic[Client]):
-    """A model behind a client.
-
-    Attributes:
-        client: the client, whose address and key are used.
-        model: the model's name.
-        sampling: how it is asked.
-        counter: counts tokens where the server does not.
-    """
+    """A model behind a client, whose address and key are used; `counter` counts tokens where the server does not."""
 
     client: Client = attrs.field(repr=False)
     model: str
@@ -136,7 +129,7 @@ class Line(Generic[Client]):
     def taken(self, came: _Came, call: Call) -> Reply:
         """Return the reply, without secrets and with a usage that can be true, or raise what came in its place.
 
-        The error is raised here, outside of the client's `except`, so that no exception of the client is its context.
+        It is raised here, outside of the client's `except`, so that no exception of the client is its context.
         """
         secrets = secrets_of(self.client)
         match came:

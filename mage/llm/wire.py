@@ -249,11 +249,7 @@ class _AsyncStream(httpcore2.AsyncNetworkStream):
 
 @final
 class Meter:
-    """Unpacks a body and counts its bytes: a small body may unpack to a large text.
-
-    Raises:
-        GaveUp: the body is compressed, in a way that this client did not ask for.
-    """
+    """Unpacks a body and counts its bytes, for a small body may unpack to a large text; raises `GaveUp` for an unknown packing."""
 
     def __init__(self, headers: httpx2.Headers, bounds: Bounds) -> None:
         self._largest = bounds.largest
@@ -265,12 +261,7 @@ class Meter:
         self._unpacking = None if window is None else zlib.decompressobj(window)
 
     def take(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the next bytes, unpacked, in pieces. Cost: O(length of the unpacked bytes), in constant memory.
-
-        Raises:
-            GaveUp: the body grows too large.
-            httpx2.DecodingError: the body is not compressed as its header says.
-        """
+        """Yield the next bytes, unpacked, in pieces, in constant memory; raise `GaveUp` where the body grows too large."""
         self._packed = self._counted(self._packed, piece)
         for part in self._parts(piece):
             self._unpacked = self._counted(self._unpacked, part)

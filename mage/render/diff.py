@@ -21,13 +21,7 @@ Item = TypeVar("Item")
 @final
 @attrs.frozen
 class Sides(Generic[Item]):
-    """What differs in one part of S, each side in its own order.
-
-    Attributes:
-        left: what only the first has, or has elsewhere.
-        right: what only the second has, or has elsewhere.
-        same: how many are in both, in one order.
-    """
+    """What differs in one part of S, each side in its own order: what it alone has, or has elsewhere; `same` are in both, in one order."""
 
     left: tuple[Item, ...]
     right: tuple[Item, ...]
@@ -42,18 +36,7 @@ class Sides(Generic[Item]):
 @final
 @attrs.frozen
 class Difference:
-    """What differs between two execution states, part by part.
-
-    Attributes:
-        task: the task.
-        instructions: those in force.
-        compressed: C.
-        raw: R.
-        boundary: of H: the current boundary, one item a side.
-        continuations: of H: the steps that were taken from the step head before.
-        subgoals: of H: the summaries that were made from here before.
-        lessons: of H.
-    """
+    """What differs between two execution states, part by part; `boundary`, the current one of H, has one item a side."""
 
     task: Sides[str]
     instructions: Sides[str]

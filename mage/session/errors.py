@@ -12,11 +12,7 @@ from mage.engine.errors import MageError, Refusal
 @final
 @attrs.define
 class Refused(MageError):
-    """The state refuses the command. Nothing was recorded.
-
-    Attributes:
-        refusal: the engine's frozen value, such as `UnknownBoundary`; it says what to do.
-    """
+    """The state refuses the command. Nothing was recorded. `refusal`, the engine's frozen value, says what to do."""
 
     refusal: Refusal
 
@@ -63,11 +59,7 @@ class WrongLoop(MageError):
 @final
 @attrs.define
 class NotAVerdict(MageError, TypeError):
-    """A judge answered something else than a verdict. Nothing was recorded, the summary is still pending.
-
-    Attributes:
-        found: the name of the answer's type.
-    """
+    """A judge answered something else than a verdict, of the type `found`. Nothing was recorded, the summary is still pending."""
 
     found: str
 

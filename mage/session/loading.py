@@ -122,14 +122,7 @@ class Entry:
 @final
 @attrs.frozen
 class Noted:
-    """One note of a log, and what goes with it.
-
-    Attributes:
-        version: the version of the journal that it made; it changed no state.
-        note: its kind and its text.
-        at: when, as in `Entry`.
-        meta: what the host gave with it.
-    """
+    """One note of a log, which changed no state; the other attributes are as in `Entry`."""
 
     version: int
     note: Note

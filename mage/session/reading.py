@@ -30,13 +30,7 @@ from mage.stores import Head
 @final
 @attrs.frozen
 class Moment:
-    """A session at one version: a value, which never changes when the session goes on.
-
-    Attributes:
-        name: of the session.
-        head: the version and its digest.
-        phase: the engine's state there, as its pure functions take it.
-    """
+    """A session at one version: a value, which never changes when the session goes on. `phase` is the engine's state there."""
 
     name: str
     head: Head

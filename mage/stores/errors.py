@@ -76,12 +76,7 @@ class UnknownVersion(StoreError, LookupError):
 @final
 @attrs.define
 class Conflict(StoreError):
-    """The head is not the one that was expected: somebody else has written. Nothing was written.
-
-    Attributes:
-        expected: the head that the writer went on from.
-        found: the head that it should look at before it tries again.
-    """
+    """The head is `found`, not the one that was `expected`: somebody else has written. Nothing was written."""
 
     expected: Head
     found: Head
@@ -267,11 +262,7 @@ class StoreFull(StoreError):
 @final
 @attrs.define
 class StoreUnavailable(StoreError):
-    """The store cannot be reached or written now.
-
-    Where `in_doubt` is True, the operation may have been written all the same: read the head and compare. Where
-    it is False, nothing was written.
-    """
+    """The store cannot be reached or written now. Nothing was written; or where it is `in_doubt` perhaps: read the head and compare."""
 
     reason: str
     in_doubt: bool = False
@@ -285,14 +276,7 @@ class StoreUnavailable(StoreError):
 @final
 @attrs.define
 class WrongProcess(StoreError):
-    """A child that was forked off uses `what` its parent opened, and has none of its locks. Nothing was done.
-
-    Attributes:
-        what: what was opened.
-        opened_in: the number of the process that opened it.
-        used_in: the number of the process that uses it.
-        advice: what to do.
-    """
+    """A child that was forked off, process `used_in`, uses `what` its parent opened, and has none of its locks. Nothing was done."""
 
     what: str
     opened_in: int

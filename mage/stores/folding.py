@@ -177,8 +177,7 @@ def meta_of(record: Record) -> dict[str, object]:
 
     Raises:
         DamagedRecord: it is no JSON object.
-        RecursionError: it is nested deeper than this stack can read; `draft` writes no such meta. The record
-            is sound.
+        RecursionError: it is nested deeper than this stack can read, as `draft` writes none. The record is sound.
     """
     if not record.parts:
         raise DamagedRecord(record.version, "it has no part for what goes with it")
@@ -267,30 +266,18 @@ def _body_of(record: Record) -> _Body:
 
 
 def text_names(record: Record) -> tuple[str, ...]:
-    """Return what each part of a record is, such as `("action", "observation", "meta")`.
-
-    Raises:
-        DamagedRecord: the body is no command, or has other texts.
-    """
+    """Return what each part of a record is, such as `("action", "observation", "meta")`; raise `DamagedRecord` where it has others."""
     return (*_body_of(record).texts, "meta")
 
 
 def operation_of(record: Record) -> tuple[str, str]:
-    """Return the operation that the body of a record names, such as `grow`; and of a note its kind, else nothing.
-
-    Raises:
-        DamagedRecord: the body is no command.
-    """
+    """Return the operation that a record's body names, and of a note its kind, else nothing; raise `DamagedRecord` where it is none."""
     body = _body_of(record)
     return body.op, body.fields["kind"] if body.op == "note" else ""
 
 
 def command_of(state: State | None, record: Record) -> Command | Note:
-    """Return the command that a record says, in the state before it; or its note. Cost: O(1).
-
-    Raises:
-        DamagedRecord: it says none that could be carried out there.
-    """
+    """Return the command that a record says in the state before it, or its note; raise `DamagedRecord` where none is possible. Cost: O(1)."""
     body = _body_of(record)
     texts = record.parts[: len(body.texts)]  # the last part is its meta
     command = _command_in(state, body, tuple([part.text for part in texts]))

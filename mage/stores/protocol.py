@@ -70,10 +70,7 @@ class JournalInfo:
 @final
 @attrs.frozen
 class Snapshot:
-    """A cache of what the records up to a version lead to: losing one loses nothing.
-
-    A reader checks the digest, which is `snapshot_digest` of the head at that version and of the data.
-    """
+    """A cache of what the records up to a version lead to, tied to them by `snapshot_digest`: losing one loses nothing."""
 
     version: int
     data: bytes
@@ -177,10 +174,7 @@ class JournalStore(Protocol):
         """
 
     def redactions(self, name: str) -> int:
-        """Return how often texts were taken out of what this journal reads. Cost: O(1).
-
-        Ask before you read a journal to make snapshots of it, and give the number with each snapshot.
-        """
+        """Return how often texts were taken out of what this journal reads; to be asked before it is read for a snapshot. Cost: O(1)."""
         ...
 
     def keep_snapshot(
@@ -202,10 +196,7 @@ class JournalStore(Protocol):
         """
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest snapshot at or before `upto` (None: the head), also one of an ancestor's.
-
-        None where there is none. Cost: O(its length + depth of forks).
-        """
+        """Return the newest snapshot at or before `upto` (None: the head), also an ancestor's, or None. Cost: O(its length + depth of forks)."""
 
     def drop_snapshots(self, name: str) -> None:
         """Forget the snapshots of a journal's own versions."""
@@ -300,12 +291,9 @@ def beginning(records: Iterable[Record]) -> tuple[Record, ...]:
 
 
 def following(expected: Head, records: Iterable[Record]) -> tuple[Record, ...]:
-    """Return records that are to follow `expected`, verified; there may be none.
+    """Return records that are to follow `expected`, verified; raise `DamagedRecord` where one is not sound, or not chained.
 
     The digest of a record that `seal` made behind the one before it is known; the others are computed.
-
-    Raises:
-        DamagedRecord: one is not sound, or not chained to the one before.
     """
     checked: list[Record] = []
     before = expected

@@ -189,11 +189,7 @@ class Draft:
 
 
 def seal(before: Head, draft: Draft, salts: Salts) -> Record:
-    """Return the record that follows `before`. Cost: O(length of its texts).
-
-    Raises:
-        BadSource: what `salts` gives is no salt.
-    """
+    """Return the record that follows `before`; raise `BadSource` where `salts` gives no salt. Cost: O(length of its texts)."""
     parts = tuple([Plain(text, _answer("salts", salts, _salt_problem)) for text in draft.texts])
     version = before.version + 1
     record = Record(version, draft.body, parts, chained(before.digest, version, draft.body, parts))
@@ -256,10 +252,9 @@ def _wrong_end(found: Head, end: Head) -> DamagedRecord:
 
 
 def redacted(record: Record, places: Iterable[int]) -> Record:
-    """Return the record with the texts at these places of its parts taken out. Its digest stays.
+    """Return the record with the texts at these places of its parts taken out. Its digest stays, and so does a redacted text.
 
-    A blank text stays as it is: that it is blank is no secret, and decides what a command does. A redacted text stays,
-    too.
+    A blank text stays as it is: that it is blank is no secret, and decides what a command does.
     """
     parts = list(record.parts)
     for place in places:
@@ -283,10 +278,7 @@ def write_parts(parts: Iterable[Part]) -> bytes:
 
 
 def read_parts(data: bytes) -> tuple[Part, ...] | Problem:
-    """Return the parts that bytes say, or why they say none. Any bytes. Cost: O(length).
-
-    A character that is spelled in another way than `write_parts` does is refused: it is a change too.
-    """
+    """Return the parts that bytes say, or why they say none: also a character in another spelling than `write_parts` has. Cost: O(length)."""
     usual = _usual_parts(data)
     return _any_parts(data) if usual is None else usual
 

@@ -83,7 +83,7 @@ class Sound:
         ends: the last version that its row or a record names.
         proved_from: behind a damage, the first version from which the chain leads to the head without a gap: these
             contents are as they were written, though no journal can hold them without those before. None for none.
-        carried: the states behind a damage that a snapshot of such a version has; None for none.
+        carried: the states behind a damage that the snapshot of a proved version has; None for none.
         first: the version that its own records go on from, as its row says it.
     """
 
@@ -596,10 +596,7 @@ def _records(kept: Kept, sound: Sound, before: Head) -> Iterator[Record]:
 
 
 def rest_of(kept: Kept, examined: Examined) -> Iterator[bytes]:
-    """Yield lines of JSON, each with its newline: the records of every journal behind its sound part.
-
-    Cost: O(size), lazily; for a state O(size of its tree).
-    """
+    """Yield lines of JSON, each with its newline: the records of every journal behind its sound part. Cost: O(size), lazily."""
     for sound in examined.sound:
         if not sound.is_whole:
             for found in contents(kept, sound.id, None if sound.forked_at else NOTHING, sound.first):

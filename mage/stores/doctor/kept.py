@@ -125,10 +125,7 @@ class Lost:
 
 
 def content_of(row: Row) -> Record | str:
-    """Return the record of a row, or why it cannot be read. Cost: O(length of its texts).
-
-    Its digest is the one in the column, "" where the column holds none.
-    """
+    """Return the record of a row, its digest the column's or "" for none, or why it cannot be read. Cost: O(length of its texts)."""
     version, body, parts, _ = row
     if isinstance(body, DecodeError):  # the bundle puts it there for a line that cannot be read
         return str(body)

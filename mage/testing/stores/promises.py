@@ -509,7 +509,7 @@ def snapshots_are_caches(kit: Kit) -> None:
 
 def forks_share_snapshots(kit: Kit) -> None:
     """A fork finds its ancestors' snapshots at or before the fork point, and none after it."""
-    with _holding(kit, chain(6)) as (store, records):
+    with _holding(kit, chain(6)) as (store, _):
         store.keep_snapshot("a", 2, b"2", "d2")
         store.keep_snapshot("a", 5, b"5", "d5")
         fork = store.fork("a", "b", 4)
