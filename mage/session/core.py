@@ -7,12 +7,13 @@ Everything here asks (`mage.session.drivers`) and performs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar, cast, final
 
 from returns.pipeline import is_successful
 
 from mage.effects import Metered, metered
+from mage.effects.program import Program
 from mage.engine import (
     Active,
     ApplyVerdict,
@@ -94,14 +95,8 @@ class Core:
         return slot.state
 
     async def note(self, note: Note, meta: Meta | None) -> Head:
-        """Append a note behind whatever commands are there; raise `Conflict` where somebody else has appended one.
-
-        Each turn that appends nothing has taken what others wrote, so this ends unless they never pause.
-        """
-        while True:
-            head = await Turn(self._note_once(note, meta))
-            if head is not None:
-                return head
+        """Append a note behind whatever commands are there; raise `Conflict` where somebody else has appended one."""
+        return await self._repeated(lambda: self._note_once(note, meta))
 
     async def revise(self, command: Revise, meta: Meta | None) -> Revised:
         """Go back, and return what was left behind."""
@@ -140,14 +135,15 @@ class Core:
         return await self._land(ApplyVerdict(answer.value, pending.digest), answer.meta)
 
     async def _land(self, verdict: ApplyVerdict, meta: Meta | None) -> State:
-        """Record a verdict behind whatever came since: what was only grown or instructed leaves the question as it was (D5).
+        """Record a verdict behind whatever came since: what was only grown or instructed leaves the question as it was (D5)."""
+        return await self._repeated(lambda: self._land_once(verdict, meta))
 
-        Each turn that records nothing has taken what somebody else wrote, so this ends unless they never pause.
-        """
+    async def _repeated(self, turn: Callable[[], Program[Answer | None]]) -> Answer:
+        """Take turns until one has recorded; each other has taken what others wrote, so this ends unless they never pause."""
         while True:
-            state = await Turn(self._land_once(verdict, meta))
-            if state is not None:
-                return state
+            done = await Turn(turn())
+            if done is not None:
+                return done
 
     async def refresh(self) -> Head:
         """Take what others have written."""

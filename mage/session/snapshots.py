@@ -9,10 +9,11 @@ trusts what it reads as far as that, and looks at the rest only so far that no w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import count
 from operator import lt
 from typing import Any, Final, cast, final
+
+import attrs
 
 from mage.codec.journals import SUMMARY_VERDICT, summary_verdict_document, summary_verdict_of
 from mage.codec.strict_json import write_json
@@ -20,7 +21,6 @@ from mage.engine.assemble import assemble, in_phase
 from mage.engine.ids import ROOT_STEP, Digest, StepId, SummaryId
 from mage.engine.machine import State
 from mage.engine.nodes import Chapter, Instruction, Passed, Step, Summary, as_kind
-from mage.engine.tree import Tree
 from mage.session.drivers import collector_paused
 
 _FORMAT: Final = "mage-snapshot-1"
@@ -36,41 +36,27 @@ def pack(state: State) -> bytes:
     for step in tree.steps():
         parents.append(step.parent)
         texts += step.content
+    places = [StepId(number) for number in range(ROOT_STEP, tree.next_step)]
     document = [
         _FORMAT,
         [tree.task, tree.step_head, tree.summary_head],
         parents,
         texts,
         [_packed(summary) for summary in tree.summaries()],
-        [[step, tree.lessons_at(step)] for step in _places(tree) if tree.lessons_at(step)],
+        [[step, left] for step in places if (left := tree.lessons_at(step))],
         [
-            [step, [[placed.text, placed.standing] for placed in tree.instructions_at(step)]]
-            for step in _places(tree)
-            if tree.instructions_at(step)
+            [step, [[each.text, each.standing] for each in placed]]
+            for step in places
+            if (placed := tree.instructions_at(step))
         ],
-        [
-            [chapter.label, chapter.boundary, chapter.text, chapter.accepted, chapter.first, chapter.last]
-            for summary in tree.summaries()
-            for chapter in tree.chapters_at(summary.id)
-        ],
+        [attrs.astuple(chapter) for summary in tree.summaries() for chapter in tree.chapters_at(summary.id)],
     ]
     return write_json(document)
 
 
-def _places(tree: Tree) -> Iterator[StepId]:
-    return map(StepId, range(ROOT_STEP, tree.next_step))
-
-
 def _packed(summary: Summary) -> list[object]:
-    return [
-        summary.parent,
-        summary.after,
-        summary.label,
-        summary.covers,
-        summary.text,
-        summary.kind,
-        summary_verdict_document(summary.verdict),
-    ]
+    place = [summary.parent, summary.after, summary.label, summary.covers]
+    return [*place, summary.text, summary.kind, summary_verdict_document(summary.verdict)]
 
 
 def unpack(data: bytes) -> State | None:
