@@ -9,7 +9,7 @@ every field is written, always. A journal is JSON Lines, a header and then a com
     {"op":"grow","action":"search[desk]","observation":"three desks"}
 
 A line ends at the byte LF and nowhere else: U+2028 and its like stand in strings as they are. The last line
-has its LF too, so that a file whose writing was cut short is told from a whole one. A CR before the LF is
+has its LF too, so that a file whose writing was cut short differs from a whole one. A CR before the LF is
 let pass: it is white space to JSON and cannot stand in a string unescaped, so a journal that some tool gave
 CRLF ends says exactly what it said before. Blank lines are refused: mage writes none, so something was lost.
 """

@@ -153,14 +153,14 @@ def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[Line]
     ]
     for line in ending.get(step, ()):
         if isinstance(line, Chapter):
-            told = f"  ▤ chapter  [Step {line.label}..{line.boundary}] {one_line(line.text, 64)}"
-            lines.append(DrawnLine(depth, told, "note"))
+            text = f"  ▤ chapter  [Step {line.label}..{line.boundary}] {one_line(line.text, 64)}"
+            lines.append(DrawnLine(depth, text, "note"))
             continue
         interim = "interim, " * (line.kind == "fallback")
         count = f"{len(line.covers)} step{'s' * (len(line.covers) > 1)}"
         word, style = _said(line.verdict)
-        told = f"  ■ {word}  [Step {line.label}] ({interim}{count}) {one_line(line.text, 64)}"
-        lines.append(DrawnLine(depth, told, style))
+        text = f"  ■ {word}  [Step {line.label}] ({interim}{count}) {one_line(line.text, 64)}"
+        lines.append(DrawnLine(depth, text, style))
         lines += [
             DrawnLine(depth, f"    because: {one_line(why, 90)}", style) for why in _reasons(line.verdict)
         ]

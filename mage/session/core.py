@@ -95,7 +95,7 @@ class Core:
         return slot.state
 
     async def note(self, note: Note, meta: Meta | None) -> Head:
-        """Append a note behind whatever commands are there; raise `Conflict` where somebody else has appended one."""
+        """Append a note behind whatever commands are there; raise `Conflict` where another session has appended one."""
         return await self._repeated(lambda: self._note_once(note, meta))
 
     async def revise(self, command: Revise, meta: Meta | None) -> Revised:
@@ -111,7 +111,7 @@ class Core:
         return state
 
     async def resume(self) -> None:
-        """Ask the judge about a summary that was left pending, once; of several who do, one verdict wins."""
+        """Ask the judge, once, about a summary that was left pending; of several sessions that ask, one verdict wins."""
         pending = self.slot.state
         if not self.settings.judged or not isinstance(pending, Unverified):
             return
@@ -121,7 +121,7 @@ class Core:
             await self.refresh()
 
     async def judge(self, given: _Verdict, digest: Digest | str | None, meta: Meta | None) -> State:
-        """Take a verdict that was given outside."""
+        """Record a verdict of the caller."""
         answer = _as_verdict(given)
         if answer.meta and isinstance(meta, Mapping | None):
             meta = {**answer.meta, **(meta or {})}
@@ -139,7 +139,7 @@ class Core:
         return await self._repeated(lambda: self._land_once(verdict, meta))
 
     async def _repeated(self, turn: Callable[[], Program[Answer | None]]) -> Answer:
-        """Take turns until one has recorded; each other has taken what others wrote, so this ends unless they never pause."""
+        """Take turns until one has recorded; each of the others takes what other sessions wrote, so this ends unless those never pause."""
         while True:
             done = await Turn(turn())
             if done is not None:

@@ -107,7 +107,7 @@ class KeepSnapshot(Ask[None]):
 @final
 @attrs.frozen
 class Tell(Ask[None]):
-    """Tell the hooks, once the turn is over."""
+    """Give an event to the hooks, once the turn is over."""
 
     event: Event
 
@@ -115,7 +115,7 @@ class Tell(Ask[None]):
 @final
 @attrs.frozen
 class AskJudge(Ask[Verdict | Metered[Verdict]]):
-    """Ask the session's judge. Nobody is kept from using the session meanwhile."""
+    """Ask the session's judge; the session can be used meanwhile."""
 
     request: JudgeRequest
 

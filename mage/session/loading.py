@@ -153,7 +153,7 @@ async def beginning(settings: Settings, task: str | None) -> Loaded:
             raise
         try:
             return await _created(settings, task)
-        except NameTaken:  # somebody else was faster
+        except NameTaken:  # another session was faster
             head = await HeadOf(settings.name)
     return await _found(settings, task, head)
 

@@ -159,11 +159,11 @@ class Session(_Twin[JournalStore, Judge]):
             opened = open_store(store, clock=clock) if isinstance(store, str) else store
             if isinstance(store, str):
                 undo.callback(opened.close)
-            told: list[Event] = []
+            heard: list[Event] = []
             with collector_paused():  # else it goes through every record while a long journal is read
-                loaded = drive(beginning(settings, task), lambda asked: _from_store(opened, asked, told))
+                loaded = drive(beginning(settings, task), lambda asked: _from_store(opened, asked, heard))
             session = cls(Core(settings, loaded), opened, lease, judge, hooks)
-            tell(session._hooks, told)
+            tell(session._hooks, heard)
             if wait:
                 session._run(session._core.resume())
             undo.pop_all()
@@ -201,14 +201,15 @@ class Session(_Twin[JournalStore, Judge]):
     ) -> State:
         """Replace steps by a summary, and have it judged; see `mage.engine.compress`.
 
-        With a judge these are two commands, each durable: the compress, and its verdict, which lands behind what
-        was grown or instructed while it was thinking, by whomever. If the judge raises, if its answer is refused,
-        or if the summary or its text was left meanwhile, that is raised, and the compress stands. Ask again with `retext` or `judge(my_judge(judge_request()))`.
+        With a judge these are two commands, each durable: the compress, and the verdict, which lands behind what any
+        session has grown or instructed meanwhile. If the judge raises, if its answer is refused, or if the summary or
+        its text was left meanwhile, the error is raised and the compress stands. Ask again with `retext` or
+        `judge(my_judge(judge_request()))`.
 
         Args:
             text: what the agent will read instead of the steps.
             kind: `"subgoal"`, or `"fallback"` where the subgoal is not over (D12).
-            wait: False to leave the summary pending, and go on while somebody thinks about it.
+            wait: False to leave the summary pending, and go on until its verdict comes.
             meta: goes with the compress.
 
         Returns:
@@ -400,17 +401,17 @@ class Session(_Twin[JournalStore, Judge]):
                 return answer(self._store, asked)
 
     def _turn(self, program: Program[object]) -> object:
-        told: list[Event] = []
+        heard: list[Event] = []
         try:
             with closing(program), self._lock:
-                return drive(program, lambda asked: _from_store(self._store, asked, told))
+                return drive(program, lambda asked: _from_store(self._store, asked, heard))
         finally:
-            tell(self._hooks, told)
+            tell(self._hooks, heard)
 
 
-def _from_store(store: JournalStore, asked: Ask[Any], told: list[Event]) -> object:
+def _from_store(store: JournalStore, asked: Ask[Any], heard: list[Event]) -> object:
     if isinstance(asked, Tell):
-        told.append(asked.event)
+        heard.append(asked.event)
         return None
     return answer(store, asked)
 
@@ -454,14 +455,14 @@ class AsyncSession(_Twin[AsyncJournalStore, AsyncJudge]):
         settings = Settings(name, judge is not None, clock, salts, snapshot_every)
         async with AsyncExitStack() as undo:
             opened = await to_its_end(_opened(store, clock, undo))
-            told: list[Event] = []
+            heard: list[Event] = []
             program = beginning(settings, task)
             loaded = await to_its_end(
-                drive_awaited(program, lambda asked: _from_store_awaited(opened, asked, told))
+                drive_awaited(program, lambda asked: _from_store_awaited(opened, asked, heard))
             )
             session = cls(Core(settings, loaded), opened, lease, judge, hooks)
             session._require_loop()
-            tell(session._hooks, told)
+            tell(session._hooks, heard)
             if wait:
                 await session._run(session._core.resume())
             undo.pop_all()
@@ -601,20 +602,20 @@ class AsyncSession(_Twin[AsyncJournalStore, AsyncJudge]):
                 return await answer_awaited(self._store, asked)
 
     async def _turn(self, program: Program[object]) -> object:
-        told: list[Event] = []
+        heard: list[Event] = []
         try:
             with closing(program):
                 async with self._turns:
                     return await to_its_end(
-                        drive_awaited(program, lambda asked: _from_store_awaited(self._store, asked, told))
+                        drive_awaited(program, lambda asked: _from_store_awaited(self._store, asked, heard))
                     )
         finally:
-            tell(self._hooks, told)
+            tell(self._hooks, heard)
 
 
-async def _from_store_awaited(store: AsyncJournalStore, asked: Ask[Any], told: list[Event]) -> object:
+async def _from_store_awaited(store: AsyncJournalStore, asked: Ask[Any], heard: list[Event]) -> object:
     if isinstance(asked, Tell):
-        told.append(asked.event)
+        heard.append(asked.event)
         return None
     return await answer_awaited(store, asked)
 

@@ -1,9 +1,9 @@
 """A state as the bytes of a snapshot: what a journal leads to, packed so that it is there at once.
 
 A cache and no format to exchange: `mage.codec` has that. It is JSON of arrays, not of objects: 100,000 steps
-are read in a quarter of a second. (Compressing it would halve its size, and take half as long again.) Whoever
-finds a snapshot checks its digest first, which ties it to the very records that it was made from: `unpack`
-trusts what it reads as far as that, and looks at the rest only so far that no walk along the tree is endless.
+are read in a quarter of a second. (Compressing it would halve its size, and take half as long again.) A
+reader checks the digest first, which ties a snapshot to the very records that it was made from: `unpack` trusts
+the bytes as far as that, and checks the rest only so far that no walk along the tree is endless.
 """
 
 from __future__ import annotations

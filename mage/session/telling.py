@@ -1,4 +1,4 @@
-"""What is told: the event of each command, and the hooks and the log that hear it. No text gets here."""
+"""The event of each command, and the hooks and the log that get it. No text of a session gets here."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from mage.session import events
 from mage.session.events import Event
 
 Hook: TypeAlias = Callable[[Event], object]
-"""A plain function that hears of what happened, when the turn is over: it may use the session. What it raises
-is logged and harms nothing. Of two threads' events the later may be heard first; each has its version."""
+"""A plain function that gets each event when the turn is over: it may use the session. What it raises is logged and
+harms nothing. Of two threads' events the later may come first; each has its version."""
 
 Told = TypeVar("Told")
 _LOG: Final = logging.getLogger("mage")
@@ -38,7 +38,7 @@ _LOG.addHandler(logging.NullHandler())
 def as_hooks(
     hooks: Callable[[Told], object] | Iterable[Callable[[Told], object]],
 ) -> tuple[Callable[[Told], object], ...]:
-    """Return one hook or several as a tuple; raise `TypeError` where one is an `async def`, which nobody would await."""
+    """Return one hook or several as a tuple; raise `TypeError` where one is an `async def`, which no code here would await."""
     found = (hooks,) if callable(hooks) else tuple(hooks)
     for hook in found:
         if iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__):
@@ -62,7 +62,7 @@ def tell(hooks: Sequence[Callable[[Told], object]], told: Iterable[Told]) -> Non
 
 
 def event_of(name: str, version: int, before: State, after: State, command: Operation) -> Event:
-    """Return what a command has done that made `version`. Cost: O(1), for a revise O(steps left behind)."""
+    """Return the event of the command that made `version`. Cost: O(1), for a revise O(steps left behind)."""
     tree = after.tree
     head = tree.head_summary
     match command:

@@ -76,7 +76,7 @@ class UnknownVersion(StoreError, LookupError):
 @final
 @attrs.define
 class Conflict(StoreError):
-    """The head is `found`, not the one that was `expected`: somebody else has written. Nothing was written."""
+    """The head is `found`, not the one that was `expected`: another writer has moved it. Nothing was written."""
 
     expected: Head
     found: Head
@@ -227,7 +227,7 @@ class DamagedStore(StoreError):
 
 @final
 class DamagedJournals(DamagedStore):
-    """Of some journals it cannot be told what they are; the others are as sound as ever.
+    """The rows of some journals make no sense; the others are as sound as ever.
 
     Reading may go on with these. Deleting must not: nothing says what the damaged ones read through.
 

@@ -140,17 +140,17 @@ class JournalStore(Protocol):
         """Return what is known of each journal, in order of names. Cost: O(number of journals).
 
         Raises:
-            DamagedJournals: of some it cannot be told; it has what is known of the others.
+            DamagedJournals: the rows of some make no sense; the error has what is known of the others.
         """
         ...
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
         """Delete a journal with its own records and snapshots. Cost: O(its own records).
 
-        `expected` is where it ended when it was decided that nobody needs it; None: wherever it ends.
+        `expected` is where it ended when the caller decided that it is not needed; None: wherever it ends.
 
         Raises:
-            Conflict: its head is not `expected`: somebody has written meanwhile. Nothing is deleted.
+            Conflict: its head is not `expected`: another writer has moved it. Nothing is deleted.
             HasForks: forks read through it, and which.
         """
 

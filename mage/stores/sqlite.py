@@ -367,7 +367,7 @@ class Sqlite(Database):
         self.place.require()
 
     def forget_traces(self, connection: Connection) -> None:
-        """Empty the log, which holds the old texts, unless somebody reads."""
+        """Empty the log, which holds the old texts, unless another connection reads."""
         self.place.require()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -529,5 +529,5 @@ def _first_page(path: Path) -> tuple[int, int, int]:
 
 
 def address(path: Path, how: str) -> str:
-    """Return a file's name as SQLite reads it where it is told how to open it."""
+    """Return a path as an address of SQLite that says how to open it."""
     return f"file:{quote(os.fsencode(path))}?{how}"

@@ -166,21 +166,11 @@ def _retext(draw: Drawing, state: State) -> Operation:
     return Retext(draw(texts))
 
 
-def _answered(state: State, verdict: Verdict) -> Operation:
-    digest = state.digest if isinstance(state, Unverified) else "0" * 64
-    return ApplyVerdict(verdict, digest)
-
-
-def _passed(draw: Drawing, state: State) -> Operation:
-    return _answered(state, Passed())
-
-
-def _failed(draw: Drawing, state: State) -> Operation:
-    return _answered(state, Failed("f"))
-
-
-def _failed_without_feedback(draw: Drawing, state: State) -> Operation:
-    return _answered(state, Failed(" "))
+def _answered(verdict: Verdict) -> _Draw:
+    """Return what answers the question of a state by this verdict."""
+    return lambda _, state: ApplyVerdict(
+        verdict, state.digest if isinstance(state, Unverified) else Digest("0" * 64)
+    )
 
 
 def _answered_late(draw: Drawing, state: State) -> Operation:
@@ -290,7 +280,12 @@ _COMPRESS: Final[tuple[_Move, ...]] = (
     _compress,
 )
 _INSTRUCT: Final[tuple[_Move, ...]] = (Instruct("m"), Instruct("n", standing=True), _instruct)
-_JUDGE: Final[tuple[_Move, ...]] = (_passed, _passed, _passed, _failed, _failed, _failed_from, _apply_verdict)
+_JUDGE: Final[tuple[_Move, ...]] = (
+    *[_answered(Passed())] * 3,
+    *[_answered(Failed("f"))] * 2,
+    _failed_from,
+    _apply_verdict,
+)
 _RETEXT: Final[tuple[_Move, ...]] = (Retext("m"), Retext("n"), _retext)
 
 
@@ -301,7 +296,7 @@ def _table(*moves: _Move) -> st.SearchStrategy[_Move]:
 
 _REFUSED: Final[dict[type[State], tuple[_Move, ...]]] = {
     Active: (Instruct(" "), Compress("\n"), _go_anywhere, _fold_anything, _fold_unjudged),
-    Unverified: (Instruct(" "), Retext("\t"), _failed_without_feedback, _answered_late, _go_anywhere),
+    Unverified: (Instruct(" "), Retext("\t"), _answered(Failed(" ")), _answered_late, _go_anywhere),
     Rejected: (Retext("\t"), _go_anywhere),
 }
 """What is legal in the phase and refused all the same, or mostly."""
