@@ -148,7 +148,10 @@ _COMMANDS: Final[Mapping[str, tuple[type[Command], dict[str, _Field]]]] = {
     "fold": (journal.Fold, {"first": _STEP, "last": _STEP, "text": _TEXT, "digest": _DIGEST}),
 }
 """Each operation: its command, and the command's fields in their order."""
-_OPERATIONS: Final = {kind: (op, fields) for op, (kind, fields) in _COMMANDS.items()}
+_WRITTEN: Final = {
+    kind: (op, [(key, field.write) for key, field in fields.items()])
+    for op, (kind, fields) in _COMMANDS.items()
+}
 
 COMMAND: Final = tagged(
     "op",
@@ -195,8 +198,11 @@ def read_command(data: bytes) -> Command | Problem:
 
 def command_document(command: Command) -> Document:
     """Return a command in JSON; raises as `encode_command` does."""
-    op, fields = _OPERATIONS[type(command)]
-    return {"op": op, **{key: field.write(getattr(command, key)) for key, field in fields.items()}}
+    op, fields = _WRITTEN[type(command)]
+    document: Document = {"op": op}
+    for key, write in fields:
+        document[key] = write(getattr(command, key))
+    return document
 
 
 def command_from(document: Document) -> Command:

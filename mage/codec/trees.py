@@ -14,7 +14,8 @@ spelling.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, cast
 
 from returns.result import Failure, Result, Success
@@ -87,7 +88,7 @@ def encode_tree(state: State) -> bytes:
     begin = {"format": _TREE_FORMAT, "version": FORMAT_VERSION, "phase": type(state).__name__}
     parts = [
         write_json({**begin, "task": tree.task, **heads})[:-1],
-        _array("steps", [_fields(_STEP, step) for step in tree.steps()]),
+        _array("steps", map(_step, tree.steps())),
         _array("summaries", map(_summary_document, tree.summaries())),
         _array("lessons", _lessons(tree)),
         _array("instructions", _instructions(tree)),
@@ -101,13 +102,23 @@ def _array(field: str, documents: Iterable[object]) -> bytes:
     return write_json(field) + (b":[\n" + lines + b"\n]" if lines else b":[]")
 
 
-def _fields(shape: Object, node: object) -> Document:
-    """Return those fields of a node that its shape has."""
-    return {key: getattr(node, key) for key in shape.fields}
+def _fields_in(shape: Object) -> Callable[[object], Document]:
+    """Return what takes those fields of a node that its shape has."""
+    keys, values = tuple(shape.fields), attrgetter(*shape.fields)
+    return lambda node: dict(zip(keys, values(node), strict=True))
+
+
+_summary: Final = _fields_in(_SUMMARY)
+_instruction: Final = _fields_in(_INSTRUCTION)
+_chapter: Final = _fields_in(_CHAPTER)
+
+
+def _step(step: Step) -> Document:  # of which there are very many
+    return {"id": step.id, "parent": step.parent, "action": step.action, "observation": step.observation}
 
 
 def _summary_document(summary: Summary) -> Document:
-    return _fields(_SUMMARY, summary) | {"verdict": summary_verdict_document(summary.verdict)}
+    return _summary(summary) | {"verdict": summary_verdict_document(summary.verdict)}
 
 
 def _lessons(tree: Tree) -> Iterator[Document]:
@@ -119,13 +130,13 @@ def _lessons(tree: Tree) -> Iterator[Document]:
 def _instructions(tree: Tree) -> Iterator[Document]:
     for step in map(StepId, range(tree.next_step)):
         if placed := tree.instructions_at(step):
-            yield {"step": step, "placed": [_fields(_INSTRUCTION, each) for each in placed]}
+            yield {"step": step, "placed": [_instruction(each) for each in placed]}
 
 
 def _chapters(tree: Tree) -> Iterator[Document]:
     for summary in tree.summaries():
         if chapters := tree.chapters_at(summary.id):
-            yield {"last": summary.id, "chapters": [_fields(_CHAPTER, chapter) for chapter in chapters]}
+            yield {"last": summary.id, "chapters": [_chapter(each) for each in chapters]}
 
 
 # -- a tree is read --------------------------------------------------------------------------------------
