@@ -117,11 +117,10 @@ def summary_verdict_of(document: Mapping[str, Any]) -> SummaryVerdict:
 
 
 class _Field(NamedTuple):
-    """A field of a command: its shape, and how a value of it is written and read."""
+    """A field of a command: its shape, and how a value of it is written. All but a verdict are read as they stand."""
 
     shape: Shape
     write: Callable[[Any], object]
-    read: Callable[[Any], Any] | None = None
 
 
 def _written_digest(digest: str) -> str:
@@ -134,7 +133,7 @@ _FLAG: Final = _Field(FLAG, bool)
 _KIND: Final = _Field(KIND, as_kind)
 _STEP: Final = _Field(WHOLE, written_step)
 _DIGEST: Final = _Field(DIGEST, _written_digest)
-_VERDICT: Final = _Field(VERDICT, verdict_document, verdict_of)
+_VERDICT: Final = _Field(VERDICT, verdict_document)
 
 _COMMANDS: Final[Mapping[str, tuple[type[Command], dict[str, _Field]]]] = {
     "start": (journal.Start, {"task": _TEXT}),
@@ -208,9 +207,10 @@ def command_document(command: Command) -> Document:
 def command_from(document: Document) -> Command:
     """Return the command that fits the shape `COMMAND`."""
     kind, fields = _COMMANDS[document["op"]]
-    return kind(
-        *[document[key] if field.read is None else field.read(document[key]) for key, field in fields.items()]
-    )
+    given = list(map(document.__getitem__, fields))
+    if kind is journal.ApplyVerdict:
+        given[0] = verdict_of(given[0])
+    return kind(*given)
 
 
 # -- journals --------------------------------------------------------------------------------------------
