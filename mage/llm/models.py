@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Final, Generic, TypeVar, Unpack, final
+from typing import Final, Generic, TypeAlias, TypeVar, Unpack, final
 
 import attrs
 import openai
@@ -55,6 +55,8 @@ Answer = TypeVar("Answer")
 Asked = TypeVar("Asked", JudgeRequest | FoldRequest, SummaryRequest | ChapterRequest)
 
 _READERS: Final = {"tools": decide_by_calls, "text": decide_by_text, "json": decide_by_json}
+Messages: TypeAlias = tuple[ChatMessage, ...]
+
 _TIMES: Final = 3
 """How often a judge or a summarizer is asked one question."""
 
@@ -209,72 +211,64 @@ def _charged(error: EffectError, spent: Usage) -> EffectError:
     return error
 
 
-class _Fitting(Generic[Asked]):
-    """A question, made shorter until its `messages` fit: into a window of tokens, where that is known, or as the server says."""
+class _Asker(Generic[Client]):
+    """A line that is asked one question until the reply can be used."""
 
-    def __init__(
+    _line: Line[Client]
+    _window: int | None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._line.model!r})"
+
+    async def _insist(
         self,
         request: Asked,
-        messages: Callable[[Asked], Sequence[ChatMessage]],
-        window: int | None,
-        counter: TokenCounter,
-    ) -> None:
-        self.request: Asked = request
-        while window is not None and _size(messages(self.request), counter) > window:
-            if not self.shorten():
-                break
+        messages: Callable[[Asked, str], Messages],
+        ask: Callable[[Asked, Messages], Awaitable[Reply]],
+        read: Callable[[Reply], Answer],
+        prompt: Prompt,
+    ) -> Metered[Answer]:
+        """Ask until `read` takes the reply, at most `_TIMES` times, and count all calls; the last error is raised.
 
-    def shorten(self) -> bool:
-        """Make it shorter; False where that is not possible."""
-        less = shorter(self.request)
-        self.request = self.request if less is None else less
-        return less is not None
+        `messages` writes the question, and what was wrong with the last reply. A question that does not fit, into the window
+        or as the server says, is made shorter; that is none of the times.
+        """
+        while not self._fits(messages(request, "")) and (less := shorter(request)) is not None:
+            request = less
+        spent = Usage(calls=0)
+        wrong = ""
+        left = _TIMES
+        while True:
+            left -= 1
+            try:
+                reply = await ask(request, messages(request, wrong))
+            except EffectError as error:  # the client has already retried
+                less = shorter(request) if error.fault == "overflow" else None
+                if less is None:
+                    raise _charged(error, spent) from None
+                request, spent, left = less, spent + error.usage, left + 1
+                continue
+            spent += reply.usage
+            try:
+                return Metered(read(reply), spent, reply.model or self._line.model, prompt.hash)
+            except EffectError as error:
+                if (
+                    not left or not error.unusable
+                ):  # where the context is at its end, a repetition does not help
+                    raise _charged(error, spent) from None
+                wrong = error.detail
 
-
-def _size(messages: Sequence[ChatMessage], counter: TokenCounter) -> int:
-    return sum(counter.count(canonical(message)) for message in written(messages, "chat"))
-
-
-async def _insist(
-    ask: Callable[[str], Program[Reply]],
-    read: Callable[[Reply], Answer],
-    shorten: Callable[[], bool],
-    *,
-    model: str,
-    prompt: str,
-) -> Metered[Answer]:
-    """Ask until the reply can be used, at most `_TIMES` times, and count all calls.
-
-    `ask` takes the fault of the last reply in words, empty at first; `read` raises `EffectError` where a reply cannot be
-    used; `shorten` makes a question shorter that did not fit, which is none of the times. The last error is raised.
-    """
-    spent = Usage(calls=0)
-    wrong = ""
-    left = _TIMES
-    while True:
-        left -= 1
-        try:
-            reply = await ask(wrong)
-        except EffectError as error:  # the client has already retried
-            if error.fault != "overflow" or not shorten():
-                raise _charged(error, spent) from None
-            spent, left = spent + error.usage, left + 1
-            continue
-        spent += reply.usage
-        try:
-            return Metered(read(reply), spent, reply.model or model, prompt)
-        except EffectError as error:
-            if (
-                not left or not error.unusable
-            ):  # where the model's context is at its end, a repetition does not help
-                raise _charged(error, spent) from None
-            wrong = error.detail
+    def _fits(self, messages: Messages) -> bool:
+        if self._window is None:
+            return True
+        count = self._line.counter.count
+        return sum(count(canonical(message)) for message in written(messages, "chat")) <= self._window
 
 
 # -- the judge -----------------------------------------------------------------------------------------
 
 
-class _Judge(Generic[Client]):
+class _Judge(_Asker[Client]):
     def __init__(
         self,
         client: Client,
@@ -295,28 +289,18 @@ class _Judge(Generic[Client]):
         self._line = Line(client, model, sampling)
         self._enforces: bool | None = None  # None until the server has shown whether it takes a schema
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._line.model!r})"
-
     def _judge(self, request: JudgeRequest | FoldRequest) -> Program[Metered[Verdict]]:
-        fitting = _Fitting(request, self._messages, self._window, self._line.counter)
+        prompt = judge_prompt(request, self._prompts)
+        return self._insist(
+            request, self._messages, self._ask, lambda reply: verdict_on(request, reply), prompt
+        )
 
-        def ask(wrong: str) -> Program[Reply]:
-            return self._ask(fitting.request, wrong)
-
-        def read(reply: Reply) -> Verdict:
-            return verdict_on(request, reply)
-
-        prompt = judge_prompt(request, self._prompts).hash
-        return _insist(ask, read, fitting.shorten, model=self._line.model, prompt=prompt)
-
-    def _messages(self, request: JudgeRequest | FoldRequest, wrong: str = "") -> tuple[ChatMessage, ...]:
+    def _messages(self, request: JudgeRequest | FoldRequest, wrong: str) -> Messages:
         return judge_messages(
             request, told=wrong, criteria=self._criteria, manual=self._manual, prompts=self._prompts
         )
 
-    async def _ask(self, request: JudgeRequest | FoldRequest, wrong: str) -> Reply:
-        messages = self._messages(request, wrong)
+    async def _ask(self, request: JudgeRequest | FoldRequest, messages: Messages) -> Reply:
         if self._enforces is not False:
             schema = verdict_schema(request, longest=self._longest)
             try:
@@ -373,7 +357,7 @@ class AsyncChatJudge(_Judge[openai.AsyncOpenAI]):
 # -- the summarizer ------------------------------------------------------------------------------------
 
 
-class _Summarizer(Generic[Client]):
+class _Summarizer(_Asker[Client]):
     def __init__(
         self,
         client: Client,
@@ -388,17 +372,9 @@ class _Summarizer(Generic[Client]):
         self._window = window
         self._line = Line(client, model, sampling, default_counter() if counter is None else counter)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._line.model!r})"
-
     def _summarize(self, request: SummaryRequest | ChapterRequest) -> Program[Metered[str]]:
-        def messages(request: SummaryRequest | ChapterRequest, wrong: str = "") -> tuple[ChatMessage, ...]:
+        def messages(request: SummaryRequest | ChapterRequest, wrong: str) -> Messages:
             return summary_messages(request, told=wrong, prompts=self._prompts)
-
-        fitting = _Fitting(request, messages, self._window, self._line.counter)
-
-        async def ask(wrong: str) -> Reply:
-            return await Call(messages(fitting.request, wrong))
 
         def read(reply: Reply) -> str:
             text, limit = read_text(reply), request.limit
@@ -407,8 +383,8 @@ class _Summarizer(Generic[Client]):
                 raise EffectError("wrong_schema", f"the text has about {tokens} tokens; it may have {limit}")
             return text
 
-        prompt = summary_prompt(request, self._prompts).hash
-        return _insist(ask, read, fitting.shorten, model=self._line.model, prompt=prompt)
+        prompt = summary_prompt(request, self._prompts)
+        return self._insist(request, messages, lambda _, messages: Call(messages), read, prompt)
 
 
 @final
