@@ -178,17 +178,16 @@ def _missing(key: str, shape: Shape) -> Problem:
     return Problem(f".{key}", f"missing, expected {shape.words}")
 
 
-def _is_digest(value: Json) -> bool:
-    return isinstance(value, str) and len(value) == 64 and not value.strip("0123456789abcdef")
-
-
 TEXT: Final = Leaf("a string", lambda value: isinstance(value, str))
 WORDS: Final = Leaf(
     "a string that is not blank", lambda value: isinstance(value, str) and not is_blank(value)
 )
 FLAG: Final = Leaf("true or false", lambda value: isinstance(value, bool))
 WHOLE: Final = Leaf("an integer from 0 on", lambda value: type(value) is int and 0 <= value < 10**MOST_DIGITS)
-DIGEST: Final = Leaf("64 hexadecimal digits in lower case", _is_digest)
+DIGEST: Final = Leaf(
+    "64 hexadecimal digits in lower case",
+    lambda value: isinstance(value, str) and len(value) == 64 and not value.strip("0123456789abcdef"),
+)
 KIND: Final = name(*KINDS)
 _VERSION: Final = Leaf(
     f"{FORMAT_VERSION}, the version that this mage reads",

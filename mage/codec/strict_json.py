@@ -105,15 +105,11 @@ def _in_words(found: Json) -> str:
     if isinstance(found, str):
         return _quoted(found)
     if isinstance(found, OddNumber):
-        return _number_in_words(found.written)
+        digits = found.written.removeprefix("-")
+        if digits.isdecimal():
+            return f"an integer of {len(digits)} digits, more than the {MOST_DIGITS} that are read"
+        return short(found.written)
     return json.dumps(found)
-
-
-def _number_in_words(written: str) -> str:
-    digits = written.removeprefix("-")
-    if digits.isdecimal():
-        return f"an integer of {len(digits)} digits, more than the {MOST_DIGITS} that are read"
-    return short(written)
 
 
 def short(text: str, limit: int = _LIMIT) -> str:

@@ -225,12 +225,8 @@ def bars(values: Sequence[int], *, top: int, width: int = 72, encoding: str = "u
     columns = min(width, len(values))
     edges = [len(values) * column // columns for column in range(columns + 1)]
     highest = [max(values[start:end]) for start, end in pairwise(edges)]
-    return "".join(levels[_level(value, top)] for value in highest)
-
-
-def _level(value: int, top: int) -> int:
-    """Round up, so that what is not nothing never looks like nothing."""
-    return min(len(_BLOCKS) - 1, -(-value * (len(_BLOCKS) - 1) // top))
+    most = len(levels) - 1  # rounded up, so that what is not nothing never looks like nothing
+    return "".join(levels[min(most, -(-value * most // top))] for value in highest)
 
 
 # -- for diagram tools: every content is quoted for its tool -------------------------------------------------

@@ -222,19 +222,17 @@ class Core:
             await self._append(slot.head, (record,))
         except Conflict:
             newest = await self._newest()
-            if not (await self._is_behind(newest.slot.head)) or (await self._has_notes(newest.slot.head)):
+            found = newest.slot.head
+            if not (await self._is_behind(found)):
+                raise
+            written = await read_entries(self.settings.name, slot, found.version)
+            if any(isinstance(each, Noted) for each in written):  # by another session
                 raise
             await self._take(newest)
             return None
         self.slot = Slot(record.head, slot.state)
         await self._keep_snapshot_if_due()
         return record.head
-
-    async def _has_notes(self, found: Head) -> bool:
-        """Tell whether others have appended notes up to a head of this journal."""
-        slot = self.slot
-        entries = await read_entries(self.settings.name, slot, found.version)
-        return any(isinstance(each, Noted) for each in entries)
 
     async def _commit(self, commands: Sequence[Operation], meta: Meta | None) -> tuple[Slot, Revised | None]:
         """Make commands durable in one write, then move the slot; return it, and what a revise has left behind."""

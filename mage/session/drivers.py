@@ -21,39 +21,39 @@ from mage.stores import AsyncJournalStore, Head, JournalStore, Record, Snapshot
 Answer = TypeVar("Answer")
 
 
+@attrs.frozen
+class _OfJournal(Ask[Answer]):
+    name: str
+
+
 @final
 @attrs.frozen
-class Create(Ask[Head]):
+class Create(_OfJournal[Head]):
     """Make a journal of these records."""
 
-    name: str
     records: tuple[Record, ...]
 
 
 @final
 @attrs.frozen
-class Append(Ask[Head]):
+class Append(_OfJournal[Head]):
     """Write these records behind exactly the head `expected`."""
 
-    name: str
     expected: Head
     records: tuple[Record, ...]
 
 
 @final
 @attrs.frozen
-class HeadOf(Ask[Head]):
+class HeadOf(_OfJournal[Head]):
     """Where does the journal end?"""
-
-    name: str
 
 
 @final
 @attrs.frozen
-class ReadRecords(Ask[list[Record]]):
+class ReadRecords(_OfJournal[list[Record]]):
     """Read the records after version `after` up to `upto`."""
 
-    name: str
     after: int
     upto: int
 
@@ -70,36 +70,31 @@ class Fork(Ask[Head]):
 
 @final
 @attrs.frozen
-class Delete(Ask[None]):
+class Delete(_OfJournal[None]):
     """Delete a journal that ends at the head `expected`."""
 
-    name: str
     expected: Head
 
 
 @final
 @attrs.frozen
-class NewestSnapshot(Ask[Snapshot | None]):
+class NewestSnapshot(_OfJournal[Snapshot | None]):
     """Get the newest snapshot at or before version `upto`."""
 
-    name: str
     upto: int
 
 
 @final
 @attrs.frozen
-class Redactions(Ask[int]):
+class Redactions(_OfJournal[int]):
     """How often were texts taken out of the journal?"""
-
-    name: str
 
 
 @final
 @attrs.frozen
-class KeepSnapshot(Ask[None]):
+class KeepSnapshot(_OfJournal[None]):
     """Keep this snapshot, in place of all earlier ones of the journal's own versions; refused (`OutdatedTexts`) after a redaction."""
 
-    name: str
     snapshot: Snapshot
     redactions: int
 

@@ -28,6 +28,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 import attrs
@@ -154,15 +155,11 @@ def _meta(meta: Mapping[str, object]) -> str:
 def _require_shallow(meta: dict[str, object]) -> None:
     level: list[_Container] = [meta]
     for _ in range(_DEEPEST):
-        level = [inner for outer in level for inner in _containers(outer)]
+        inside = chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)
+        level = [inner for inner in inside if isinstance(inner, dict | list | tuple)]
         if not level:
             return
     raise BadMeta(f"it is nested more than {_DEEPEST} deep")
-
-
-def _containers(outer: _Container) -> list[_Container]:
-    inside = outer.values() if isinstance(outer, dict) else outer
-    return [inner for inner in inside if isinstance(inner, dict | list | tuple)]
 
 
 _Container: TypeAlias = dict[str, object] | list[object] | tuple[object, ...]

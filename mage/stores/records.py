@@ -233,7 +233,10 @@ def verify(before: Head, records: Iterable[Record], end: Head | None = None) -> 
         digest = record.digest
         yield record
     if end is not None and (version, digest) != (end.version, end.digest):
-        raise _wrong_end(Head(version, digest), end)
+        if version < end.version:
+            reason = f"it is missing: the head is {end}, the records end before"
+            raise DamagedRecord(version + 1, reason)
+        raise DamagedRecord(version, f"it leads to {Head(version, digest)}, but the head says {end}")
 
 
 def _misplaced(expected: int, found: int) -> DamagedRecord:
@@ -243,12 +246,6 @@ def _misplaced(expected: int, found: int) -> DamagedRecord:
             expected, f"it is missing: after {expected - 1} comes {found}, without {missing}"
         )
     return DamagedRecord(expected, f"record {found} stands in its place")
-
-
-def _wrong_end(found: Head, end: Head) -> DamagedRecord:
-    if found.version < end.version:
-        return DamagedRecord(found.version + 1, f"it is missing: the head is {end}, the records end before")
-    return DamagedRecord(found.version, f"it leads to {found}, but the head says {end}")
 
 
 def redacted(record: Record, places: Iterable[int]) -> Record:

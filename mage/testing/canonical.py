@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable
 from typing import Final, TypeAlias, assert_never
 
+import attrs
+
 from mage.engine import (
     Accepted,
     Chapter,
@@ -156,12 +158,7 @@ def _steps(steps: Iterable[Step]) -> tuple[object, ...]:
 
 
 def _lines(lines: Iterable[Line]) -> tuple[object, ...]:
-    return tuple([_chapter(line) if isinstance(line, Chapter) else _summary(line) for line in lines])
-
-
-def _chapter(chapter: Chapter) -> object:
-    place = (chapter.label, chapter.boundary)
-    return (*place, chapter.text, chapter.accepted, chapter.first, chapter.last)
+    return tuple([attrs.astuple(line) if isinstance(line, Chapter) else _summary(line) for line in lines])
 
 
 def _summary(summary: Summary) -> object:
