@@ -72,7 +72,7 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | OddNumber | Repeat
 @final
 @attrs.frozen
 class Problem:
-    """What is wrong with a value: the path from the value downwards, such as `.steps[41].parent`, what was found and expected."""
+    """What is wrong with a value, and the path downwards to it, such as `.steps[41].parent`; empty for the value itself."""
 
     path: str
     text: str
@@ -157,7 +157,7 @@ def read_json(data: bytes) -> Json | Problem:
 
 
 def _is_too_deep(data: bytes) -> bool:
-    """Tell whether the parser would recurse deeper than is safe, whatever limit the host has. Cost: O(length), in constant memory."""
+    """Tell whether the parser would recurse deeper than is safe on any stack. Cost: O(length), in constant memory."""
     if data.count(b"[") + data.count(b"{") <= _DEEPEST:
         return False
     depth = 0

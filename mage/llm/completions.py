@@ -35,7 +35,7 @@ _NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat comple
 @final
 @attrs.frozen
 class Call(Ask[Reply]):
-    """A question to a model, which a program awaits; `schema`, `named` so, is for servers that enforce it, None for any text."""
+    """A question to a model, which a program awaits; with the schema `schema`, `named` so, for servers that enforce one."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[Tool, ...] = ()
@@ -46,7 +46,7 @@ class Call(Ask[Reply]):
 @final
 @attrs.define
 class NotEnforced(MageError):
-    """A server has rejected a call with a schema, perhaps because it cannot enforce schemas; `error`, if that was not the reason."""
+    """A server has rejected a call with a schema, perhaps because it cannot enforce it; `error`, if that was not the reason."""
 
     error: EffectError
 
@@ -400,7 +400,6 @@ _OWN: Final = frozenset({"id", "index", "type", "function", "name", "arguments"}
 
 
 def _fields(piece: Mapping[str, object]) -> tuple[str, str, str]:
-    """Return id, name and arguments of a piece of a call."""
     function = mapping_of(piece.get("function"))
     arguments = arguments_of(function.get("arguments") or "")
     return string_of(piece.get("id")), string_of(function.get("name")), arguments

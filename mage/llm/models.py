@@ -132,7 +132,7 @@ class _Model(Generic[Client]):
         return self._mode
 
     def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
-        """Return the fixed text that goes with every call, under a policy that rules nothing out: system prompt, and tools or schema as JSON.
+        """Return the fixed text of every call where no rule applies: system prompt, and tools or schema as JSON.
 
         Raises:
             BadTool: two tools have one name, or a tool has a name of ours.

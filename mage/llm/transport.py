@@ -224,7 +224,7 @@ def _text(body: _Body) -> str:
 
 
 def counted(reply: Reply, call: Call, counter: TokenCounter) -> Reply:
-    """Return a reply with a usage that can be true: `counter` counts where the server's number cannot. Cost: O(size), twice then."""
+    """Return a reply with a usage that can be true: `counter` counts where the server's number cannot. Cost: O(size)."""
     sent, said = list(_sent(call)), [*_said(reply)]
     usage, size = reply.usage, _bytes(sent)
     prompt, completion, cached = usage.prompt, usage.completion, usage.cached
@@ -245,7 +245,6 @@ def _can_be(reported: int, size: int, most: int) -> bool:
 
 
 def _sent(call: Call) -> Iterator[str]:
-    """Yield the texts of a call."""
     for message in call.messages:
         yield message.text
         if isinstance(message, Assistant):
@@ -258,7 +257,6 @@ def _sent(call: Call) -> Iterator[str]:
 
 
 def _said(reply: Reply) -> Iterator[str]:
-    """Yield the texts of a reply, its thoughts among them."""
     yield from (reply.text, reply.refusal, reply.aside)
     for call in reply.calls:
         yield from (call.name, call.arguments)

@@ -109,7 +109,7 @@ def _left() -> float | None:
 
 @contextlib.contextmanager
 def _within(timeout: float | None) -> Iterator[float | None]:
-    """Yield the timeout of one operation, at most the time before the deadline; raise `GaveUp` where that is over, or timed it out."""
+    """Yield the timeout of one operation, at most the time before the deadline; raise `GaveUp` where that is over."""
     rest = _left()
     try:
         yield timeout if rest is None else rest if timeout is None else min(timeout, rest)
@@ -249,7 +249,7 @@ class _AsyncStream(httpcore2.AsyncNetworkStream):
 
 @final
 class Meter:
-    """Unpacks a body and counts its bytes, for a small body may unpack to a large text; raises `GaveUp` for an unknown packing."""
+    """Unpacks a body and counts its bytes, for a small body may unpack to a large text; `GaveUp` for an unknown packing."""
 
     def __init__(self, headers: httpx2.Headers, bounds: Bounds) -> None:
         self._largest = bounds.largest
@@ -372,7 +372,6 @@ class _Pooling(TypedDict):
 
 
 def _pooling(server: httpx2.URL) -> _Pooling:
-    """Return how connections to a server are made."""
     limits = openai.DEFAULT_CONNECTION_LIMITS
     proxy = _proxy_to(server)
     secure = server.scheme == "https" or (proxy is not None and proxy.url.scheme == b"https")
@@ -386,7 +385,6 @@ def _pooling(server: httpx2.URL) -> _Pooling:
 
 
 def _proxy_to(server: httpx2.URL) -> httpcore2.Proxy | None:
-    """Return the proxy that the process' environment names for a server."""
     named = getproxies()
     address = named.get(server.scheme) or named.get("all")
     if not address or _is_excepted(server.host, named.get("no", "")):

@@ -226,7 +226,6 @@ def _status(summary: Summary) -> Block:
 
 
 def _verdict(verdict: SummaryVerdict) -> tuple[str, str]:
-    """Return our words for a verdict, and its feedback."""
     match verdict:
         case Pending():
             return "unverified", ""

@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 @final
 @attrs.frozen
 class Sides(Generic[Item]):
-    """What differs in one part of S, each side in its own order: what it alone has, or has elsewhere; `same` are in both, in one order."""
+    """What differs in one part of S: what each side has alone, or elsewhere; `same` are in both, in one order."""
 
     left: tuple[Item, ...]
     right: tuple[Item, ...]

@@ -29,7 +29,10 @@ _UNSEEN: Final = re.compile(
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, with what a terminal would obey or could not show escaped; a line break is one mark. Cost: O(length)."""
+    """Return a text on one line, in which a terminal obeys nothing and shows everything; a line break is one mark.
+
+    Cost: O(length).
+    """
     if is_seen(text):
         return text
     return "".join(char if is_seen(char) else _mark(char) for char in text)

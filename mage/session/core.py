@@ -139,7 +139,7 @@ class Core:
         return await self._repeated(lambda: self._land_once(verdict, meta))
 
     async def _repeated(self, turn: Callable[[], Program[Answer | None]]) -> Answer:
-        """Take turns until one has recorded; each of the others takes what other sessions wrote, so this ends unless those never pause."""
+        """Take turns until one records: each of the others takes what was written, so this ends unless that never pauses."""
         while True:
             done = await Turn(turn())
             if done is not None:
@@ -188,7 +188,7 @@ class Core:
         return entries
 
     async def _require_same(self, head: Head) -> None:
-        """Ask that the journal is still the one of that head, as what is read between two such looks was read from it then."""
+        """Ask that the journal is still that of `head`; what is read between two such looks was read from it."""
         name = self.settings.name
         found = await HeadOf(name)
         if found == head:
@@ -385,7 +385,6 @@ def _as_verdict(found: _Verdict) -> Metered[Verdict]:
 
 
 def _carried_out(state: State, command: Operation) -> tuple[State, Revised | None]:
-    """Return the state that a command leads to, and what a revise leaves behind."""
     if isinstance(command, Revise):
         revised = revise(state, command.boundary, command.lesson)
         if not is_successful(revised):

@@ -1,4 +1,4 @@
-"""What a session asks of the world, as frozen values (`mage.effects.program`), and how a store answers: by a call, or by an await.
+"""What a session asks of the world, as frozen values, and how a store answers: by a call, or by an await.
 
 Nothing else differs between the twins.
 """
@@ -93,7 +93,7 @@ class Redactions(_OfJournal[int]):
 @final
 @attrs.frozen
 class KeepSnapshot(_OfJournal[None]):
-    """Keep this snapshot, in place of all earlier ones of the journal's own versions; refused (`OutdatedTexts`) after a redaction."""
+    """Keep this snapshot in place of all earlier ones of the journal's own versions; `OutdatedTexts` after a redaction."""
 
     snapshot: Snapshot
     redactions: int
@@ -118,7 +118,7 @@ class AskJudge(Ask[Verdict | Metered[Verdict]]):
 @final
 @attrs.frozen
 class Turn(Ask[Answer]):
-    """Run a program that asks the store only and has the session to itself: no other turn runs meanwhile, a cancellation waits."""
+    """Run a program that asks the store only: no other turn of the session runs meanwhile, a cancellation waits."""
 
     program: Program[Answer]
 

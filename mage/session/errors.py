@@ -59,7 +59,7 @@ class WrongLoop(MageError):
 @final
 @attrs.define
 class NotAVerdict(MageError, TypeError):
-    """A judge answered something else than a verdict, of the type `found`. Nothing was recorded, the summary is still pending."""
+    """A judge answered something of another type, `found`. Nothing was recorded, the summary is still pending."""
 
     found: str
 

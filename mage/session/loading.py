@@ -253,7 +253,7 @@ async def has_task(name: str, state: State, task: str) -> bool:
 
 
 async def read_entries(name: str, before: Slot | None, upto: int) -> tuple[Entry | Noted, ...]:
-    """Read commands and notes in order, from a slot (None: the start) to a version; raise `DamagedRecord` where one is not sound."""
+    """Read commands and notes, from a slot (None: the start) to a version; raise `DamagedRecord` where one is not sound."""
     entries: list[Entry | Noted] = []
     state, head = (None, NOTHING) if before is None else (before.state, before.head)
     while head.version < upto:

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack, ExitStack, closing
 from inspect import isawaitable, iscoroutinefunction
 from threading import Lock
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast, final
 
 import attrs
@@ -69,7 +68,6 @@ class _Lease:
         self._lock = Lock()
 
     def shared(self) -> Self:
-        """Count one session more."""
         with self._lock:
             self._users += 1
         return self
@@ -378,12 +376,7 @@ class Session(_Twin[JournalStore, Judge]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _run(self, program: Program[Answer]) -> Answer:
@@ -563,12 +556,7 @@ class AsyncSession(_Twin[AsyncJournalStore, AsyncJudge]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _run(self, program: Program[Answer]) -> Answer:

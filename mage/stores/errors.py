@@ -262,7 +262,7 @@ class StoreFull(StoreError):
 @final
 @attrs.define
 class StoreUnavailable(StoreError):
-    """The store cannot be reached or written now. Nothing was written; or where it is `in_doubt` perhaps: read the head and compare."""
+    """The store cannot be reached or written now. Nothing was written, unless it is `in_doubt`: read the head, compare."""
 
     reason: str
     in_doubt: bool = False
@@ -276,7 +276,7 @@ class StoreUnavailable(StoreError):
 @final
 @attrs.define
 class WrongProcess(StoreError):
-    """A child that was forked off, process `used_in`, uses `what` its parent opened, and has none of its locks. Nothing was done."""
+    """A child that was forked off uses `what` its parent opened, and has none of its locks. Nothing was done."""
 
     what: str
     opened_in: int

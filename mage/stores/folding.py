@@ -263,18 +263,26 @@ def _body_of(record: Record) -> _Body:
 
 
 def text_names(record: Record) -> tuple[str, ...]:
-    """Return what each part of a record is, such as `("action", "observation", "meta")`; raise `DamagedRecord` where it has others."""
+    """Return what each part of a record is, such as `("action", "observation", "meta")`.
+
+    Raises:
+        DamagedRecord: the body is no command, or has other texts.
+    """
     return (*_body_of(record).texts, "meta")
 
 
 def operation_of(record: Record) -> tuple[str, str]:
-    """Return the operation that a record's body names, and of a note its kind, else nothing; raise `DamagedRecord` where it is none."""
+    """Return the operation that a record's body names, and of a note its kind, else nothing; `DamagedRecord` for none."""
     body = _body_of(record)
     return body.op, body.fields["kind"] if body.op == "note" else ""
 
 
 def command_of(state: State | None, record: Record) -> Command | Note:
-    """Return the command that a record says in the state before it, or its note; raise `DamagedRecord` where none is possible. Cost: O(1)."""
+    """Return the command or the note that a record says in the state before it. Cost: O(1).
+
+    Raises:
+        DamagedRecord: it says none that could be carried out there.
+    """
     body = _body_of(record)
     texts = record.parts[: len(body.texts)]  # the last part is its meta
     command = _command_in(state, body, tuple([part.text for part in texts]))

@@ -114,7 +114,7 @@ def _installed(scheme: str, url: str, clock: Clock, patience: float) -> JournalS
 
 
 def database_at(url: str, *, patience: float) -> Database:
-    """Return the database of a URL that begins with `sqlite:` or `postgresql:`, not connected yet; raise as `open_store` does."""
+    """Return the database of a URL that begins with `sqlite:` or `postgresql:`, not connected. Raises as `open_store`."""
     patience = checked_patience(patience)
     if url.startswith("sqlite:"):
         from mage.stores.sqlite import sqlite_at  # noqa: PLC0415
@@ -128,7 +128,7 @@ def database_at(url: str, *, patience: float) -> Database:
 
 
 def without_password(url: str) -> str:
-    """Return a URL to be shown without its passwords, in user and parameters: rather too much left out, for one may hold any character."""
+    """Return a URL without what may be a password, to be shown: rather too much left out, as one may hold any character."""
     shown = re.sub(r"(?i)([?&](?:ssl)?password=)[^&]*", r"\1***", url)
     return re.sub(r"(?s)(://[^/:]*):.*@", r"\1:***@", shown)
 

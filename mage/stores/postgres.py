@@ -87,7 +87,6 @@ class PostgresConnection:
 
 @lru_cache(maxsize=256)
 def _spelled(statement: str) -> bytes:
-    """Return a statement with parameters as psycopg has them."""
     return statement.replace("?", "%s").encode()
 
 
@@ -158,7 +157,7 @@ class Postgres(Database):
         connection.execute("LOCK TABLE mage_journals IN SHARE ROW EXCLUSIVE MODE")
 
     def reclaim(self, connection: Connection) -> None:
-        """Write each table anew by CLUSTER, which unlike VACUUM FULL runs inside a transaction, where the limit to waiting holds."""
+        """Write each table anew by CLUSTER: unlike VACUUM FULL it runs in a transaction, where the limit to waiting holds."""
         for name in ("mage_records", "mage_snapshots", "mage_journals"):
             connection.begin(writes=True)
             connection.execute(f"CLUSTER {name} USING {name}_pkey")

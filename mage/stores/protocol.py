@@ -174,7 +174,10 @@ class JournalStore(Protocol):
         """
 
     def redactions(self, name: str) -> int:
-        """Return how often texts were taken out of what this journal reads; to be asked before it is read for a snapshot. Cost: O(1)."""
+        """Return how often texts were taken out of what this journal reads. Cost: O(1).
+
+        Ask before you read a journal to make snapshots of it, and give the number with each snapshot.
+        """
         ...
 
     def keep_snapshot(
@@ -196,7 +199,10 @@ class JournalStore(Protocol):
         """
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest snapshot at or before `upto` (None: the head), also an ancestor's, or None. Cost: O(its length + depth of forks)."""
+        """Return the newest snapshot at or before `upto` (None: the head), also one of an ancestor's, or None.
+
+        Cost: O(its length + depth of forks).
+        """
 
     def drop_snapshots(self, name: str) -> None:
         """Forget the snapshots of a journal's own versions."""
@@ -322,7 +328,7 @@ def _readable(record: Record) -> Record:
 
 
 def require_range(name: str, after: int, upto: int | None, head: int) -> int:
-    """Return the last version to be read of a journal with this head; raise `UnknownVersion` where the range does not lie in it."""
+    """Return the last version to be read of a journal with this head; raise `UnknownVersion` for another range."""
     last = head if upto is None else upto
     for version in (last, after):
         if not 0 <= version <= head:
@@ -373,7 +379,7 @@ def _time_problem(given: object) -> str | None:
 
 
 def checked_patience(patience: float) -> float:
-    """Return seconds that both databases can wait, at most 24 days; raise `BadSource` where `patience` is no number of seconds."""
+    """Return seconds that both databases can wait, at most 24 days; raise `BadSource` where they are no number."""
     given: object = patience
     if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
         raise BadSource("patience", f"it is a number of seconds from 0 on, and this is {_in_words(given)}")

@@ -45,7 +45,7 @@ _Given = TypeVar("_Given")
 
 @final
 class Checked(Generic[_Given]):
-    """A clock or a source of salts, other people's code: a wrong answer raises `BadSource`; the first is asked for at once, unused."""
+    """A clock or a source of salts that raises `BadSource` instead of a wrong answer; the first is asked for at once."""
 
     def __init__(
         self, word: str, source: Callable[[], _Given], problem_of: Callable[[object], str | None]
@@ -275,7 +275,10 @@ def write_parts(parts: Iterable[Part]) -> bytes:
 
 
 def read_parts(data: bytes) -> tuple[Part, ...] | Problem:
-    """Return the parts that bytes say, or why they say none: also a character in another spelling than `write_parts` has. Cost: O(length)."""
+    """Return the parts that bytes say, or why they say none. Any bytes. Cost: O(length).
+
+    A character that is spelled in another way than `write_parts` does is refused: it is a change too.
+    """
     usual = _usual_parts(data)
     return _any_parts(data) if usual is None else usual
 
@@ -301,7 +304,7 @@ def _any_parts(data: bytes) -> tuple[Part, ...] | Problem:
 
 
 def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
-    """Return what `_any_parts` does for usual parts, faster, None for others: a fourth of the time to open a long journal is spent here."""
+    """Return what `_any_parts` does for usual parts, else None: a fourth of the time to open a long journal is spent here."""
     if len(data) > _SHORT or data.count(b"\\") != data.count(b'\\"'):
         return None
     try:

@@ -147,10 +147,10 @@ class Lineage:
 
 
 def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool = False) -> Lineage:
-    """Return the lineage of a journal without the pieces that end at version `after` or before; raise `UnknownJournal`, `DamagedStore`.
+    """Return the lineage of a journal without the pieces that end at version `after` or before.
 
-    With `hold` nobody can delete the journal until the transaction ends. Cost: O(forks between its head and the version
-    behind `after`).
+    With `hold` nobody can delete the journal until the transaction ends. Raises `UnknownJournal`, and `DamagedStore` where
+    rows make no sense. Cost: O(forks between the head and the version behind `after`).
     """
     asked = (as_name(name),)
     rows = (
@@ -180,9 +180,10 @@ def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool 
 
 
 def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Return for every journal that reads a changed record the first such version. Cost: O(forks that read behind the first one).
+    """Return for every journal that reads a changed record the first such version.
 
-    Each changed record is given by the journal that holds it and its version, all in the lineage of one journal.
+    Each changed record is given by the journal that holds it and its version, all in the lineage of one journal. Cost:
+    O(forks that read behind the first such version).
     """
     first: dict[int, int] = {}
     for journal, version in changed:
@@ -219,7 +220,7 @@ def row_of(record: Record) -> Row:
 
 
 def record_of(expected: int, row: Row) -> Record:
-    """Return the record of a row that should be of version `expected`; raise `DamagedRecord` where it is not, or is no record."""
+    """Return the record of a row that should be of this version; raise `DamagedRecord` where it is not, or is none."""
     version, body, data, digest = row
     if version != expected:
         raise DamagedRecord(expected, f"it is missing: the next that is there is {version}")
@@ -298,7 +299,7 @@ def _add_journal(
     rows: Sequence[Row] = (),
     reads: tuple[int | None, int, int] = (None, 0, 0),
 ) -> int:
-    """Add a journal and its records, and return its id. `reads`: the journal that it reads through, up to where, how often redacted."""
+    """Add a journal and its records, and return its id. It `reads` through a journal, up to a version, redacted so often."""
     values = (name, *reads, head.version, bytes.fromhex(head.digest), time, time, *_size(rows))
     added = connection.execute(_ADD_JOURNAL, values).fetchone()
     if added is None:
@@ -316,7 +317,6 @@ def _add_records(connection: Connection, journal: int, rows: Sequence[Row]) -> N
 
 
 def _replace_record(connection: Connection, journal: int, record: Record) -> None:
-    """Put a record in the place of itself, of which it is a redaction."""
     place = (journal, record.version)
     row = connection.select_held(_RECORD, place).fetchone()
     if row is None:

@@ -391,7 +391,6 @@ def _circumstances(path: Path) -> str:
 
 
 def _code(error: BaseException) -> int:
-    """Return SQLite's extended code of an error."""
     code = getattr(error, "sqlite_errorcode", None)
     return code if isinstance(code, int) else sqlite3.SQLITE_ERROR
 
@@ -405,7 +404,7 @@ def lenient(data: bytes) -> str:
 
 
 def sqlite_at(url: str, *, patience: float) -> Sqlite:
-    """Return the database of a URL such as `sqlite:///work.db`; the file is made where there is none. Raises as `open_store` does."""
+    """Return the database of a URL such as `sqlite:///work.db`, a file made where there is none. Raises as `open_store`."""
     try:
         path = _path_of(url)
         place = Place(path)
@@ -419,7 +418,7 @@ def sqlite_at(url: str, *, patience: float) -> Sqlite:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file where there is none, for its owner alone, without opening it: closing a descriptor would take away another thread's locks."""
+    """Make the file for its owner alone, without opening it: closing a descriptor takes away another thread's locks."""
     try:
         os.mknod(path, S_IFREG | 0o600)
     except (FileExistsError, AttributeError):  # on other systems SQLite makes it
@@ -482,7 +481,7 @@ def _require_room_for_names(url: str, path: Path) -> None:
 
 
 def _refusal(path: Path) -> str | None:
-    """Return why a file is no store by its first page, None where it may be one, or where SQLite is first to take a transaction back."""
+    """Return why a file is no store by its first page; None also where SQLite is first to take a transaction back."""
     if _size(path) == 0 or _reason(path) is None or _size(path, "-journal"):
         return None
     return _reason(path)  # asked again: the transaction may have ended while we looked
@@ -519,7 +518,7 @@ def _reason(path: Path) -> str | None:
 
 
 def _first_page(path: Path) -> tuple[int, int, int]:
-    """Return the application id, the schema version and the page size that the file says; SQLite takes no lock and writes nothing."""
+    """Return application id, schema version and page size as the file says them, with no lock taken and nothing written."""
     with closing(sqlite3.connect(address(path, "mode=ro&immutable=1"), uri=True)) as connection:
         names = ("application_id", "user_version", "page_size")
         application, version, page_size = [

@@ -40,7 +40,7 @@ class Rows(Protocol):
 
 
 class Connection(Protocol):
-    """A connection to a database, which `is_lost` once it does not reach it any more. In statements `?` stands for each parameter."""
+    """A connection to a database, `is_lost` once it does not reach it any more. In statements `?` stands for each parameter."""
 
     @property
     def is_lost(self) -> bool: ...
@@ -76,7 +76,7 @@ class Database(Protocol):
     def connect(self) -> Connection: ...
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
-        """Return the error of a store for one of the driver's: in COMMIT what was written may be there; or the connection was lost with it."""
+        """Return the error of a store for one of the driver's, raised in COMMIT (`committing`) or with the connection `lost`."""
         ...
 
     def require_place(self) -> None:
@@ -88,7 +88,7 @@ class Database(Protocol):
         return
 
     def version(self, connection: Connection) -> int:
-        """Return the schema version, 0 where there is nothing yet; raise `UnknownSchema` where what is there is no store of mage."""
+        """Return the schema version, 0 where there is nothing yet; raise `UnknownSchema` where there is something else."""
         ...
 
     def set_version(self, connection: Connection, version: int) -> None: ...
@@ -194,7 +194,7 @@ if hasattr(os, "register_at_fork"):
 
 @final
 class _Lent:
-    """A connection in use, closed with this object if an interrupt keeps it from coming back: Python alone would free SQLite's too late."""
+    """A connection in use, closed with this object if an interrupt keeps it from coming back: Python alone is too late."""
 
     is_back = True
 
@@ -235,11 +235,12 @@ class Transactions:
         return self._twice(work, writes=False)
 
     def write(self, work: Callable[[Connection], Answer], was_written: Callable[[Answer], bool]) -> Answer:
-        """Carry out `work` and return its answer once that is durable; raise `StoreUnavailable`, `in_doubt` where nobody can tell.
+        """Carry out `work` and return its answer once that is durable.
 
         A connection that is lost before COMMIT has written nothing, so the work is carried out once more on
         a new one. Lost during COMMIT, it is in doubt, and the server may even be at it still: so we wait until
         it is through, and `was_written`, asked with the answer on a new connection, says whether it is there.
+        Where that cannot be found out either, `StoreUnavailable` is raised with `in_doubt`.
         """
         answers: list[Answer] = []
 
@@ -375,10 +376,10 @@ class Transactions:
 
 
 def schema(*, key: str, data: str, room: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the statements of each schema version from 1, given types for a key and for bytes, and options of the table of journals.
+    """Return the statements of each schema version from 1, for these types of a key and of bytes.
 
-    The table of records has a key of its own (in SQLite a rowid) beside its primary key: rows longer than a fourth of a
-    page would spill out of a table without.
+    `room` is what the table of journals is made with. The table of records has a key of its own (in SQLite a rowid)
+    beside its primary key: rows longer than a fourth of a page would spill out of a table without.
     """
     return (
         (

@@ -167,7 +167,7 @@ def _summary(summary: Summary) -> object:
 
 
 def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str, int | None]:
-    """Return a verdict as its word, and the feedback, fault and boundary of the failed one that it is or was accepted despite (D6)."""
+    """Return a verdict as a word, feedback, fault and boundary; an accepted one has those that it is despite (D6)."""
     match verdict:
         case Pending():
             return ("pending", "", "", None)

@@ -200,7 +200,7 @@ class VersionMachine(RuleBasedStateMachine):
         return self.carried_out(version, Revise(summary.label, ""), *again, Compress(text, kind))
 
     def carried_out(self, version: Version, *operations: Operation) -> Versioned:
-        """Carry out commands, one on from the other, and look at everything that must hold; return the newest version, if it is new."""
+        """Carry out commands, one on from the other, and look at all that must hold; return the newest version, if new."""
         state, edges = version.state, list[Edge]()
         journal, before = version.journal, version.tried
         for place, command in enumerate(operations):

@@ -167,7 +167,6 @@ def _retext(draw: Drawing, state: State) -> Operation:
 
 
 def _answered(verdict: Verdict) -> _Draw:
-    """Return what answers the question of a state by this verdict."""
     return lambda _, state: ApplyVerdict(
         verdict, state.digest if isinstance(state, Unverified) else Digest("0" * 64)
     )

@@ -62,7 +62,7 @@ Unpack: TypeAlias = Callable[[bytes], State | str | None]
 @final
 @attrs.frozen
 class Carried:
-    """The states behind a damage, which the sound snapshot of version `since` carries across it: up to `upto`, whose state is `state`."""
+    """The states behind a damage, from `since`, the version of a sound snapshot, to `upto`, whose state is `state`."""
 
     since: int
     upto: int
@@ -134,7 +134,7 @@ class Examined:
 @final
 @attrs.frozen
 class Point:
-    """A version: the heads that its content and its column say, the likelier first, and its state, None behind what is not sound."""
+    """A version: the heads that content and column say, the likelier first, and its state, None behind a damage."""
 
     heads: tuple[Head, ...]
     state: State | None
@@ -451,7 +451,6 @@ class _Examination:
                 self._find(row, None, "name", problem)
 
     def _is_root(self, row: KeptJournal) -> bool:
-        """Tell whether a journal reads through no other."""
         if row.parent is None:
             if row.forked_at == 0:
                 return True
@@ -479,7 +478,7 @@ class _Examination:
         self._sound[row.id] = Sound(row.id, name, through, first, upto, *known)
 
     def _start(self, row: KeptJournal) -> Point | None:
-        """Return the point that a journal's own records go on from, without a state behind damage; None where it is not known."""
+        """Return the point that a journal's own records go on from, None where it is not known; no state behind a damage."""
         if row.id in self._broken:
             return None
         if row.parent is None:

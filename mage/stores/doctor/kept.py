@@ -125,7 +125,7 @@ class Lost:
 
 
 def content_of(row: Row) -> Record | str:
-    """Return the record of a row, its digest the column's or "" for none, or why it cannot be read. Cost: O(length of its texts)."""
+    """Return the record of a row with the digest in its column, or why it cannot be read. Cost: O(length of its texts)."""
     version, body, parts, _ = row
     if isinstance(body, DecodeError):  # the bundle puts it there for a line that cannot be read
         return str(body)
@@ -148,7 +148,7 @@ def digest_in(row: Row) -> str | None:
 
 
 def chosen(rows: Sequence[Row], before: Iterable[str | None]) -> Row:
-    """Return the row that is the record among several of one version: the first that is chained, that can be read, or at all."""
+    """Return the row, among several of one version, that is chained to a digest before it; else one that can be read."""
     if len(rows) == 1:
         return rows[0]
     contents = [(row, content) for row in rows if isinstance(content := content_of(row), Record)]
@@ -160,7 +160,7 @@ def chosen(rows: Sequence[Row], before: Iterable[str | None]) -> Row:
 
 
 class Judged(NamedTuple):
-    """What a record, or the head, proves of earlier ones whose column did not fit their content: of `broken` versions nothing."""
+    """What a later record or the head says of contents that their columns did not fit: `proved` as written, or `broken`."""
 
     proved: tuple[int, ...] = ()
     broken: tuple[int, ...] = ()

@@ -78,7 +78,7 @@ def kept_at(url: str, *, patience: float = 10.0) -> Iterator[Kept]:
 
 @final
 class _Database:
-    """A `Kept` of a database. Its driver raises one of the `tolerated` errors at damaged pages of a file; rows are then looked for in several ways."""
+    """A `Kept` of a database. Where its driver raises a `tolerated` error, at a damaged page, rows are looked for elsewhere."""
 
     def __init__(
         self,
@@ -169,7 +169,6 @@ def _kept_in_database(database: Database) -> Iterator[Kept]:
 
 
 def _tables_of_server(database: Database, connection: Connection, findings: list[Finding]) -> Collection[str]:
-    """Return the tables of mage, none where they cannot be read."""
     try:
         version = database.version(connection)
     except (UnknownSchema, DamagedStore) as error:
@@ -184,7 +183,6 @@ def _tables_of_server(database: Database, connection: Connection, findings: list
 
 
 def _newer(version: int, newest: int) -> list[Finding]:
-    """Return a finding where a schema version is newer than the newest that is known."""
     reason = f"its schema has version {version}, and this mage reads up to {newest}: use a newer mage"
     return [_of_store("unknown schema", reason)] if version > newest else []
 
@@ -210,7 +208,7 @@ _LINES: Final = 20
 
 @contextmanager
 def _kept_in_file(path: Path) -> Iterator[Kept]:
-    """Copy a store's file, and yield the content of the copy; raise `DamagedStore` where SQLite gives up on a page that it found sound."""
+    """Copy a store's file, and yield the content of the copy; raise `DamagedStore` where SQLite gives up on it all the same."""
     with private_folder("mage-doctor-") as folder:
         copy = Path(folder, "copy.db")
         findings: list[Finding] = []
@@ -245,7 +243,7 @@ def _connected(name: str) -> Iterator[sqlite3.Connection]:
 
 
 def _copy_quietly(path: Path, copy: Path) -> None:
-    """Copy a database, its log and its rollback journal, again where one changed meanwhile; of a link the target, for the log is beside that."""
+    """Copy a database, of a link the target, with its log and its rollback journal, again where one changed meanwhile."""
     path = Path(os.path.realpath(path))
     for _ in range(_TRIES):
         before = _stamps(path)
@@ -313,7 +311,6 @@ def _header_findings(copy: Path) -> Iterator[Finding]:
 
 
 def _tables_of_file(connection: sqlite3.Connection, findings: list[Finding]) -> Collection[str]:
-    """Return the tables of mage, none where they cannot be read."""
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -336,7 +333,6 @@ def _tables_of_file(connection: sqlite3.Connection, findings: list[Finding]) -> 
 
 
 def _damaged_pages(connection: sqlite3.Connection) -> list[Finding]:
-    """Return what SQLite's own check finds."""
     try:
         lines = [str(line) for (line,) in connection.execute(f"PRAGMA integrity_check({_LINES})")]
     except sqlite3.Error as error:
@@ -425,9 +421,10 @@ _Said: TypeAlias = tuple[dict[object, tuple[object, object]], int]
 
 
 def set_aside(copy: Path) -> str | None:
-    """Remove the log beside a copy where it is another file's, and return why; None where nothing shows that. Cost: O(journals).
+    """Remove the log beside a copy where it is another file's, and return why; None where nothing shows that.
 
-    Where file and log disagree on some sessions only, one of them may as well be damaged, and the log stays.
+    Where file and log disagree on some sessions only, one of them may as well be damaged, and the log stays. Cost:
+    O(journals).
     """
     found = _foreign(copy)
     if found is None:
@@ -458,7 +455,6 @@ def _foreign(copy: Path) -> tuple[str, bool] | None:
 
 
 def _number(path: Path, place: slice) -> int:
-    """Return the number that stands at a place in the first bytes of a file."""
     with path.open("rb") as file:
         return int.from_bytes(file.read(place.stop)[place], "big")
 
@@ -552,7 +548,6 @@ def _is_there(lock: int, folder: Path) -> bool:
 
 
 def _take(lock: int) -> bool:
-    """Take a lock, and tell whether it was free."""
     if sys.platform == "win32":
         return True
     import fcntl  # noqa: PLC0415  # Windows has none
