@@ -24,7 +24,7 @@ from mage.stores.errors import (
     UnknownSchema,
 )
 from mage.stores.opening import without_password
-from mage.stores.transactions import Connection, Database, Rows, schema, words_of
+from mage.stores.transactions import Connection, Rows, schema, words_of
 
 MIGRATIONS: Final = schema(
     key="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
@@ -92,8 +92,8 @@ def _spelled(statement: str) -> bytes:
 
 @final
 @attrs.frozen
-class Postgres(Database):
-    """A PostgreSQL database. Old rows stay until they are vacuumed, so that only `reclaim` overwrites them."""
+class Postgres:
+    """A PostgreSQL database; see `Database`."""
 
     shown: str
     parameters: dict[str, Any]
@@ -135,6 +135,9 @@ class Postgres(Database):
             return StoreUnavailable(f"another writer holds it ({words})")
         return StoreUnavailable(words, in_doubt=committing and lost)
 
+    def require_place(self) -> None:
+        """Do nothing: the server keeps the place."""
+
     def lock_schema(self, connection: Connection) -> None:
         connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
@@ -155,6 +158,12 @@ class Postgres(Database):
     def outlast_writers(self, connection: Connection) -> None:
         # every writer has changed a row of this table
         connection.execute("LOCK TABLE mage_journals IN SHARE ROW EXCLUSIVE MODE")
+
+    def settle(self, connection: Connection) -> None:
+        """Do nothing: nothing is left to do."""
+
+    def forget_traces(self, connection: Connection) -> None:
+        """Do nothing: old rows stay until they are vacuumed; `reclaim` writes the tables anew."""
 
     def reclaim(self, connection: Connection) -> None:
         """Write each table anew by CLUSTER: unlike VACUUM FULL it runs in a transaction, where the limit to waiting holds."""

@@ -43,7 +43,7 @@ from mage.stores.errors import (
     WrongProcess,
 )
 from mage.stores.protocol import Home
-from mage.stores.transactions import Connection, Database, schema, words_of
+from mage.stores.transactions import Connection, schema, words_of
 
 APPLICATION_ID: Final = 0x6D616765
 """The letters "mage", in the header of the file: `file` and others know it by that."""
@@ -280,8 +280,8 @@ if hasattr(os, "register_at_fork"):
 
 @final
 @attrs.frozen
-class Sqlite(Database):
-    """A SQLite file. An immediate transaction is alone, so that a migration needs no lock of its own."""
+class Sqlite:
+    """A SQLite file; see `Database`."""
 
     shown: str
     place: Place
@@ -334,6 +334,9 @@ class Sqlite(Database):
 
     def require_place(self) -> None:
         self.place.require()
+
+    def lock_schema(self, connection: Connection) -> None:
+        """Do nothing: an immediate transaction is alone already."""
 
     def outlast_writers(self, connection: Connection) -> None:
         """Write something: without it, what a failed COMMIT left in the log would be found after a crash."""

@@ -59,7 +59,7 @@ class Connection(Protocol):
 
 
 class Database(Protocol):
-    """What differs between the databases; where one has nothing to do, a method does nothing.
+    """What differs between the databases.
 
     Attributes:
         shown: the URL, without any password.
@@ -81,11 +81,9 @@ class Database(Protocol):
 
     def require_place(self) -> None:
         """Raise `StoreUnavailable`, after a COMMIT, unless what was written is where others will look for it."""
-        return
 
     def lock_schema(self, connection: Connection) -> None:
         """Wait until no one else migrates; until the transaction ends no one else will."""
-        return
 
     def version(self, connection: Connection) -> int:
         """Return the schema version, 0 where there is nothing yet; raise `UnknownSchema` where there is something else."""
@@ -98,11 +96,9 @@ class Database(Protocol):
 
     def settle(self, connection: Connection) -> None:
         """Do, in no transaction, what is left to do once the tables are there."""
-        return
 
     def forget_traces(self, connection: Connection) -> None:
         """Overwrite, in no transaction and where that is cheap, what was just replaced."""
-        return
 
     def reclaim(self, connection: Connection) -> None:
         """Give back free room; in no transaction."""
