@@ -223,10 +223,10 @@ class Core:
         except Conflict:
             newest = await self._newest()
             found = newest.slot.head
-            if not (await self._is_behind(found)):
-                raise
-            written = await read_entries(self.settings.name, slot, found.version)
-            if any(isinstance(each, Noted) for each in written):  # by another session
+            if not (await self._is_behind(found)) or any(
+                isinstance(each, Noted)
+                for each in await read_entries(self.settings.name, slot, found.version)
+            ):
                 raise
             await self._take(newest)
             return None
