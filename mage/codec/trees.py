@@ -20,7 +20,7 @@ from typing import Final, cast
 
 from returns.result import Failure, Result, Success
 
-from mage.codec.journals import SUMMARY_VERDICT, Document, summary_verdict_document, summary_verdict_of
+from mage.codec.commands import SUMMARY_VERDICT, Document, summary_verdict_document, summary_verdict_of
 from mage.codec.shapes import (
     FLAG,
     FORMAT_VERSION,

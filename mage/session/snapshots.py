@@ -15,7 +15,7 @@ from typing import Any, Final, cast, final
 
 import attrs
 
-from mage.codec.journals import SUMMARY_VERDICT, summary_verdict_document, summary_verdict_of
+from mage.codec.commands import SUMMARY_VERDICT, summary_verdict_document, summary_verdict_of
 from mage.codec.strict_json import write_json
 from mage.engine.assemble import assemble, in_phase
 from mage.engine.ids import ROOT_STEP, Digest, StepId, SummaryId

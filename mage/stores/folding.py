@@ -34,7 +34,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 import attrs
 from returns.result import Success
 
-from mage.codec.journals import COMMAND, VERDICT, command_document, command_from, verdict_of
+from mage.codec.commands import COMMAND, VERDICT, command_document, command_from, verdict_of
 from mage.codec.shapes import TEXT, WHOLE, Leaf, Shape, tagged
 from mage.codec.strict_json import Problem, read_json, write_json
 from mage.engine.errors import MageError

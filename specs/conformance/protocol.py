@@ -15,7 +15,7 @@ from typing import Final, NotRequired, TypeAlias, TypedDict, cast, final
 
 import attrs
 
-from mage.codec.journals import COMMAND, command_document, read_command
+from mage.codec.commands import COMMAND, command_document, read_command
 from mage.codec.shapes import DIGEST, FLAG, TEXT, WHOLE, Array, Leaf, Nullable, Object, tagged
 from mage.codec.strict_json import Json, Problem, mismatch, read_json, write_json
 from specs.conformance.implementation import Answer, Detail, Reached, Refused, Request

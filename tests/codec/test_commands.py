@@ -12,7 +12,7 @@ from returns.pipeline import is_successful
 
 from mage import Failed, MageError, Passed
 from mage.codec import DecodeError, decode_command, encode_command
-from mage.codec.journals import COMMAND, command_document
+from mage.codec.commands import COMMAND, command_document
 from mage.engine import ApplyVerdict, Command, Compress, Digest, Grow, Kind, Revise, Start, StepId
 from tests.codec.strategies import HOSTILE, commands
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage import Failed, Passed, Verdict
-from mage.codec.journals import (
+from mage.codec.commands import (
     SUMMARY_VERDICT,
     VERDICT,
     summary_verdict_document,
