@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, final
 import attrs
 
 from mage.agent.cursor import AppendNote, Commit, Found, JudgeLater, Perform, Refresh, TellHooks, VerdictOf
-from mage.agent.log import BEGAN, RecordedRun, began_note, encoded, find_run
+from mage.agent.log import BEGAN, Counting, RecordedRun, began_note, encoded, find_run
 from mage.agent.loop import program
 from mage.agent.replay import Replay
 from mage.agent.restore import AsyncRestorable, Restorable, introduced, sound
@@ -218,13 +218,24 @@ def _first_note(
 ) -> str:
     """Return the text of `began`. Without a judge the summaries of the run are accepted openly."""
     counter = default_counter() if agent.counter is None else agent.counter
-    overhead = counter.count(fixed_prompt(agent.model, capabilities))
+    said = _counting(agent.model, capabilities, counter) or Counting(0)
     policy = writing(first_policy(agent.policy, is_judged=agent.judge is not None), agent.summarizer)
     judged = agent.judge is not None
-    mode = agent.model.mode if isinstance(agent.model, PromptedModel) else None
     return encoded(
-        began_note(policy, counter, overhead, capabilities, mode=mode, judged=judged, remembered=remember)
+        began_note(
+            *(policy, counter, said.overhead, capabilities),
+            mode=said.mode,
+            judged=judged,
+            remembered=remember,
+        )
     )
+
+
+def _counting(model: object, capabilities: Capabilities, counter: TokenCounter) -> Counting | None:
+    """Return how the tokens of a model's prompts are counted; None where the model does not say."""
+    if not isinstance(model, PromptedModel):
+        return None
+    return Counting(counter.count(fixed_prompt(model, capabilities)), model.mode)
 
 
 def first_policy(given: Policy | None, *, is_judged: bool) -> Policy:
@@ -260,6 +271,7 @@ def started(
         policy=writing(policy, agent.summarizer),
         repeatable=capabilities.repeatable,
         foresees=capabilities.foresees,
+        counting=_counting(agent.model, found.introduced, found.counter),
         remember=remember,
     )
     run = Run(found.meter, found.overhead)

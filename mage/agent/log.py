@@ -151,6 +151,7 @@ class Failure:
     usage: Usage
     retry_after: float | None = None
     shorter_may_help: bool = False
+    model: str = ""
 
 
 @final
@@ -188,6 +189,15 @@ class Acting:
     action: str
     after: int
     lasts: bool = False
+
+
+@final
+@attrs.frozen
+class Counting:
+    """`counting`: from here on the fixed text that goes with every call takes so many tokens, and the model replies so."""
+
+    overhead: int
+    mode: Mode | None = None
 
 
 @final
@@ -322,6 +332,7 @@ _NOTES: Final[Mapping[str, Any]] = {  # Any: unions are no types, and cattrs tak
     "restored": Restored | NotRestored,
     "resumed": Restored | NotRestored,
     "acting": Acting,
+    "counting": Counting,
     "again": Again,
     "restoring": Restoring,
     "conflict": Conflicted,
@@ -399,6 +410,8 @@ def encode_failure(error: EffectError) -> dict[str, object]:
         said["retry_after"] = error.retry_after
     if error.shorter_may_help:
         said["shorter_may_help"] = True
+    if error.model:
+        said["model"] = error.model
     return {"failed": said}
 
 
@@ -419,6 +432,7 @@ def decode_failure(data: Mapping[str, object]) -> EffectError | None:
         retry_after=said.retry_after,
         usage=said.usage,
         shorter_may_help=said.shorter_may_help,
+        model=said.model,
     )
 
 
@@ -462,7 +476,7 @@ def require_sound(note: RunNote) -> None:
             pass  # any JSON object
         case "conflict":  # with the meta of the command that was not recorded
             decode("conflict", {name: note.data[name] for name in _OF_A_CONFLICT if name in note.data})
-        case "acting" | "again" | "restoring" | "taken" | "resumed" | "ended":
+        case "acting" | "again" | "restoring" | "taken" | "resumed" | "counting" | "ended":
             decode(note.kind, note.data)
         case "decided" | "summarized" | "chapter" | "judged" | "verdict" | "started" | "restored":
             if decode_failure(note.data) is None:
@@ -512,9 +526,13 @@ class RecordedRun:
     @property
     def meter(self) -> Meter:
         """What counts the tokens of what is shown: each step as it is sent."""
-        if self.mode is None:
+        return self.meter_in(self.mode)
+
+    def meter_in(self, mode: Mode | None) -> Meter:
+        """Return what counts them where the model replies in another mode."""
+        if mode is None:
             return Meter(self.counter)
-        return Meter(self.counter, sent_as(self.mode, self.introduced.tools))
+        return Meter(self.counter, sent_as(mode, self.introduced.tools))
 
     @property
     def last_policy(self) -> Policy:

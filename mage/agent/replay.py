@@ -31,8 +31,10 @@ from mage.agent.cursor import (
 )
 from mage.agent.log import (
     BadRunLog,
+    Counting,
     RecordedRun,
     RunNote,
+    decode,
     decode_observed,
     decode_policy,
     encode,
@@ -121,6 +123,7 @@ class _Session:
         recorded: RecordedRun,
         cursor: Cursor,
         policy: Policy | None,
+        counting: Counting | None,
         remember: Mapping[str, object] | None,
     ) -> None:
         self.state = recorded.state
@@ -128,6 +131,8 @@ class _Session:
         self.policy = recorded.policy
         self._cursor = cursor
         self._next_policy = policy
+        self._counting, self._next_counting = Counting(recorded.overhead, recorded.mode), counting
+        self._meter_in = recorded.meter_in
         self._remembered = recorded.remembered
         self._remember = remember
         said = recorded.tally
@@ -189,18 +194,32 @@ class _Session:
         """Return where the program stands, and take what has changed outside."""
         cursor = self._cursor
         followed = False
-        while cursor.is_next("taken") or cursor.is_next("policy"):
+        before = self._counting
+        while any(map(cursor.is_next, ("taken", "policy", "counting"))):
             note = cursor.take()
             if note.kind == "policy":
                 self.policy = decode_policy(note.data)
+            elif note.kind == "counting":
+                self._counting = decode("counting", note.data)
             else:
                 self._take([each for each in cursor.others if each.version <= note.data["version"]])
                 followed = True
         if cursor.live and cursor.peek() is None:  # else the program looked then, and saw nothing
             followed |= await self._look_around()
         news, tally = self.news(), self._tally
+        now = self._counting
         return Seen(
-            self.state, self.policy, self.counts, news, followed, self.effects, tally.beside, tally.thoughts
+            *(
+                self.state,
+                self.policy,
+                self.counts,
+                news,
+                followed,
+                self.effects,
+                tally.beside,
+                tally.thoughts,
+            ),
+            counting=None if now == before else (self._meter_in(now.mode), now.overhead),
         )
 
     async def _look_around(self) -> bool:
@@ -209,6 +228,9 @@ class _Session:
         if self._next_policy is not None and self._next_policy != self.policy:
             await cursor.append("policy", self._next_policy.document())
             self.policy = self._next_policy
+        if self._next_counting is not None and self._next_counting != self._counting:
+            await cursor.append("counting", encode("counting", self._next_counting))
+            self._counting = self._next_counting
         if self._remember is not None and self._remember != self._remembered:
             await cursor.append("remembered", self._remember)
             self._remembered = self._remember
@@ -424,6 +446,7 @@ class Replay:
     Args:
         recorded: the run, as its journal has it.
         policy: in force from where the run goes live; None for the one of the log.
+        counting: how tokens are counted from there; likewise.
         repeatable: whether the environment can be restored, so that an interrupted action may be repeated.
         live: False to stop where the log ends (`LogEnds`).
         foresees: what an action would do, as far as the environment knows beforehand; an action that may last is
@@ -439,10 +462,11 @@ class Replay:
         repeatable: bool,
         live: bool = True,
         foresees: Foresight = lambda action: None,
+        counting: Counting | None = None,
         remember: Mapping[str, object] | None = None,
     ) -> None:
         self._cursor = Cursor(recorded.log, live=live)
-        self._session = _Session(recorded, self._cursor, policy, remember)
+        self._session = _Session(recorded, self._cursor, policy, counting, remember)
         self._environment = _Environment(
             self._cursor, self._session, repeatable=repeatable, foresees=foresees
         )

@@ -81,6 +81,8 @@ _NAMES: Final[dict[str, MoveName]] = {
     "Finish": "finish",
 }
 _ON_A_LINE: Final = re.compile(r"^[ \t*`>-]{0,8}(Action|Compress|Revise|Look|Note|Finish)\[", re.MULTILINE)
+MOVE_BEGINS: Final = re.compile(_ON_A_LINE.pattern)
+"""Matches at the beginning of a line on which a move begins."""
 _ANYWHERE: Final = re.compile(r"\b(Action|Compress|Revise|Look|Note|Finish)\[")
 _LINE_ENDS: Final = re.compile(r"[ \t*`.]{0,8}(?:[\r\n]|\Z)")
 _BRACKET: Final = re.compile(r"[\[\]]")

@@ -47,8 +47,7 @@ def answerers_of(stack: ExitStack, asked: RunSetup, answers: Mapping[KindOfCall,
         Refused: as `models_at`; or a script cannot be read.
     """
     if asked.is_by_hand:
-        by_hand = ByHand(read_prompts(asked.models.prompts))
-        return Answerers(by_hand, _judge_of(stack, asked.models, by_hand), None)
+        return Answerers(ByHand(read_prompts(asked.models.prompts)), judge_of(stack, asked.models), None)
     if asked.models.model is not None:
         return models_at(stack, asked.models)
     if asked.script is None:
@@ -79,19 +78,22 @@ def models_at(stack: ExitStack, models: Models) -> Answerers:
         client = stack.enter_context(llm.client(base_url=models.base_url))
         asked: Mapping[str, Any] = {"prompts": prompts, **models.sampling}  # Any: as `Sampling` takes them
         chat = llm.ChatModel(client, name, mode=_PROMPT_MODES[models.mode or Mode.TOOLS], **asked)
-        judge = (
-            ByHand(prompts).judge
-            if models.judge == BY_HAND
-            else llm.ChatJudge(client, models.judge or name, **asked)
-        )
+        is_by_hand = models.judge == BY_HAND
+        judge = ByHand(prompts).judge if is_by_hand else llm.ChatJudge(client, models.judge or name, **asked)
         return Answerers(chat, judge, llm.ChatSummarizer(client, name, **asked))
 
 
-def _judge_of(stack: ExitStack, models: Models, by_hand: ByHand) -> Judge | None:
-    """Return the judge of a run in which the user decides: none, unless one is named."""
+def judge_of(stack: ExitStack, models: Models) -> Judge | None:
+    """Return the judge that is named, a model or the user; None where none is. Nothing is sent yet.
+
+    Raises:
+        Refused: as `models_at`.
+    """
     if models.judge is None:
         return None
-    return by_hand.judge if models.judge == BY_HAND else models_at(stack, models).judge
+    if models.judge == BY_HAND:
+        return ByHand(read_prompts(models.prompts)).judge
+    return models_at(stack, attrs.evolve(models, model=models.judge)).judge
 
 
 def awaited_judge_at(model: str) -> AsyncJudge:

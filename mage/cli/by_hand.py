@@ -1,12 +1,13 @@
 """The user in the place of a model: each prompt is shown on standard error, and a reply is read from standard input.
 
 So a person can play an environment as an agent's model would see it, and so can a program, through a pipe. A reply is
-written as in the mode without tool calls, such as `Action[look]`, thoughts before it if any. It ends where the move is
-whole, or with an empty line; one that is no move is told what is wrong, and read again.
+written as in the mode without tool calls, such as `Action[look]`, thoughts before it if any. It ends where a move that
+begins on a line of its own is closed, or with an empty line; one that is no move is told what is wrong, and read again.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
@@ -27,8 +28,8 @@ from mage.chat import (
     offered,
     system_prompt,
 )
-from mage.chat.replies import Reply, decide_by_text, verdict_on
-from mage.cli.output import Refused, say
+from mage.chat.replies import MOVE_BEGINS, Reply, decide_by_text, verdict_on
+from mage.cli.output import print_text
 from mage.effects import Decide, Decision, EffectError, Metered, Tool, Verdict
 from mage.engine import FoldRequest, JudgeRequest
 from mage.engine.errors import MageError
@@ -57,9 +58,9 @@ class ByHand:
 
     def __init__(self, prompts: Prompts = OURS) -> None:
         self._prompts = prompts
-        self._shown = (
-            ""  # the fixed words that were shown last: as long as they are the same, they are not shown again
-        )
+        self._shown: dict[
+            KindOfCall, str
+        ] = {}  # the fixed words: as long as they are the same, they are shown once
         self._alone = Lock()  # a judge may be asked while the model is
 
     def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
@@ -71,65 +72,113 @@ class ByHand:
 
         Raises:
             InputEnded: nothing more can be read.
-            Refused: what is read is not UTF-8.
         """
         system = system_prompt(
             _MODE, tools=request.tools, manual=request.manual, rules=request.rules, prompts=self._prompts
         )
         chat = decide_messages(request, system=system, mode=_MODE, tools=request.tools)
         known = offered(request.tools, request.rules)
-        decided = self._asked("model", chat, lambda reply: decide_by_text(reply, known))
+        decided = self._asked("model", chat, _move_ends, lambda reply: decide_by_text(reply, known))
         return Metered(decided, prompt_hash=system.hash)
 
     def judge(self, request: JudgeRequest | FoldRequest, /) -> Metered[Verdict]:
         """Return the user's verdict; see `__call__`."""
         chat = judge_messages(request, prompts=self._prompts)
-        verdict = self._asked("judge", chat, lambda reply: verdict_on(request, reply))
+        verdict = self._asked("judge", chat, _object_ends, lambda reply: verdict_on(request, reply))
         return Metered(verdict, prompt_hash=judge_prompt(request, self._prompts).hash)
 
-    def _asked(self, who: KindOfCall, chat: Sequence[ChatMessage], read: Callable[[Reply], Answer]) -> Answer:
+    def _asked(
+        self,
+        who: KindOfCall,
+        chat: Sequence[ChatMessage],
+        ends: Callable[[], Callable[[str], bool]],
+        read: Callable[[Reply], Answer],
+    ) -> Answer:
         with self._alone:
-            self._show(chat)
+            self._show(who, chat)
             while True:
-                say(f"-- you are the {who}: your reply", "bold", stderr=True)
-                reply = Reply("".join(_typed(who, read)), finish="stop")
+                _print(f"-- you are the {who}: your reply\n")
                 try:
-                    return read(reply)
+                    return read(Reply("".join(_typed(who, ends())), finish="stop"))
                 except EffectError as error:
-                    say(f"-- that is no reply: {error.detail}", "red", stderr=True)
+                    _print(f"-- that is no reply: {error.detail}\n")
 
-    def _show(self, chat: Sequence[ChatMessage]) -> None:
+    def _show(self, who: KindOfCall, chat: Sequence[ChatMessage]) -> None:
         for message in chat:
             if isinstance(message, System):
-                if message.text == self._shown:
+                if message.text == self._shown.get(who):
                     continue
-                self._shown = message.text
+                self._shown[who] = message.text
             begins = "> " if isinstance(message, Assistant) else ""
-            say(f"{begins}{message.text.rstrip()}", stderr=True)
+            _print(f"{begins}{message.text.rstrip()}\n")
 
 
-def _typed(who: KindOfCall, read: Callable[[Reply], object]) -> Iterator[str]:
-    """Yield the lines of one reply: up to where it can be read, or to an empty line, or to the end."""
-    said = ""
-    while True:
-        line = _line()
-        if not line and not said:
-            raise InputEnded(who)
-        if not line.strip():
-            if said or not line:
+def _print(text: str) -> None:
+    print_text(text, sys.stderr)
+    sys.stderr.flush()
+
+
+def _typed(who: KindOfCall, ends: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the lines of one reply: up to one at which it ends, or to an empty line, or to the end. Cost: O(length).
+
+    Raises:
+        InputEnded: there is nothing more.
+        EffectError: a line is not UTF-8.
+    """
+    is_begun = False
+    while line := _line():
+        if line.strip():
+            is_begun = True
+            yield line
+            if ends(line):
                 return
-            continue
-        said += line
-        yield line
+        elif is_begun:
+            return
+    if not is_begun:
+        raise InputEnded(who)
+
+
+def _move_ends() -> Callable[[str], bool]:
+    """Return what tells, line by line, whether a move that begins on a line of its own is closed: by its last bracket."""
+    opened: list[int] = []
+
+    def ends(line: str) -> bool:
+        if not opened and not MOVE_BEGINS.match(line):
+            return False
+        opened[:] = [sum(opened) + line.count("[") - line.count("]")]
+        return opened[0] <= 0
+
+    return ends
+
+
+def _object_ends() -> Callable[[str], bool]:
+    """Return what tells, line by line, whether a JSON object is there as a whole."""
+    said: list[str] = []
+
+    def ends(line: str) -> bool:
+        said.append(line)
+        if not line.rstrip().endswith("}"):
+            return False
         try:
-            read(Reply(said, finish="stop"))
-        except EffectError:
-            continue
-        return
+            json.loads("".join(said))
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    return ends
 
 
 def _line() -> str:
-    try:
+    """Return the next line of standard input, empty at its end: UTF-8, whatever the locale says.
+
+    Raises:
+        EffectError: it is not.
+    """
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
         return "" if sys.stdin is None else sys.stdin.readline()
+    line: bytes = stream.readline()
+    try:
+        return line.decode()
     except UnicodeDecodeError as problem:
-        raise Refused(f"standard input: a reply is UTF-8, but byte {problem.start} is not") from None
+        raise EffectError("wrong_schema", f"a reply is UTF-8, but byte {problem.start} is not") from None

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
-from typing import IO, Annotated, Final, final
+from typing import IO, Annotated, Final, TextIO, final
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -111,9 +111,9 @@ def complain(problem: str) -> None:
         sys.stderr.write(f"mage: {printable(' '.join(problem.split()))}\n")
 
 
-def say(text: str, style: str = "", *, stderr: bool = False) -> None:
+def say(text: str, style: str = "") -> None:
     """Print one paragraph; a terminal breaks its lines, a pipe gets it whole."""
-    console(stderr=stderr).print(Text(text, style=style), soft_wrap=True)
+    console().print(Text(text, style=style), soft_wrap=True)
 
 
 def print_json(value: object) -> None:
@@ -121,9 +121,10 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
-def print_text(text: str) -> None:
-    """Print text as it is: nothing is wrapped, coloured or left out."""
-    sys.stdout.write(_escaped(text) if sys.stdout.isatty() else text)
+def print_text(text: str, stream: TextIO | None = None) -> None:
+    """Print text as it is, on standard output where no other stream is named: nothing is wrapped, coloured or left out."""
+    out = sys.stdout if stream is None else stream
+    out.write(_escaped(text) if out.isatty() else text)
 
 
 def print_lines(lines: Iterable[bytes]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, final
@@ -13,9 +12,11 @@ import typer
 
 from mage.cli.output import Refused, read_bytes, some_of
 from mage.effects import Usage
+from mage.memory.outcomes import Totals
 from mage.render import printable
 
 _MILLION: Final = 1_000_000
+_HIGHEST: Final = 1e12
 _KEYS: Final = ("prompt", "cached", "completion")
 
 PricesFile: TypeAlias = Annotated[
@@ -76,9 +77,7 @@ def _price(file: Path, name: str, said: object) -> Price:
 
 
 def _is_price(value: object) -> bool:
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    )
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _HIGHEST
 
 
 @final
@@ -104,3 +103,8 @@ class Cost:
             elif usage.total:
                 unpriced.append(model or "a model without a name")
         return cls(amount, tuple(unpriced))
+
+
+def cost_document(totals: Totals, prices: Mapping[str, Price]) -> dict[str, object]:
+    """Return what a run has cost, and the models without a price, as JSON; nothing where there are no prices."""
+    return {"cost": attrs.asdict(Cost.of(totals.models, prices))} if prices else {}

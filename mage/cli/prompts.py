@@ -9,7 +9,17 @@ from typing import Annotated, Final
 import typer
 
 from mage.chat import OURS, REPLACEABLE, Prompt, Prompts
-from mage.cli.output import AsJson, Refused, print_json, print_text, read_bytes, refusing, say, write_new
+from mage.cli.output import (
+    AsJson,
+    Refused,
+    print_json,
+    print_text,
+    read_bytes,
+    refusing,
+    require_absent,
+    say,
+    write_new,
+)
 from mage.cli.setup import PromptsFolder
 from mage.engine import UnknownName
 from mage.engine.errors import MageError
@@ -33,7 +43,7 @@ def prompts(
     To change them, write them into a folder, edit those that you want, and name the folder: mage run --prompts DIR.
     """
     replaced = read_prompts(folder)
-    shown = [replaced.of(_named(name)) for name in names or REPLACEABLE]
+    shown = [replaced.of(_named(name)) for name in dict.fromkeys(names or REPLACEABLE)]
     if into is not None:
         _write(into, shown)
     if as_json:
@@ -60,8 +70,11 @@ def _titled(prompt: Prompt) -> str:
 def _write(folder: Path, shown: list[Prompt]) -> None:
     with refusing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    for each in shown:
-        write_new(folder / f"{each.name}{_ENDING}", [f"{each.text}\n".encode()])
+    files = {folder / f"{each.name}{_ENDING}": each.text for each in shown}
+    for file in files:
+        require_absent(file)
+    for file, text in files.items():
+        write_new(file, [f"{text}\n".encode()])
 
 
 def read_prompts(folder: str | None) -> Prompts:
@@ -77,13 +90,19 @@ def read_prompts(folder: str | None) -> Prompts:
     if not files:
         raise Refused(f"{folder}: there is no prompt in it; mage prompts --into {folder} writes ours there")
     try:
-        return Prompts({each.name.removesuffix(_ENDING): _text(each) for each in files})
+        return Prompts({_name_of(each): _text(each) for each in files})
     except (MageError, ValueError) as problem:
         raise Refused(f"{folder}: {problem}; each file is a prompt, NAME{_ENDING}") from None
 
 
+def _name_of(file: Path) -> str:
+    if not file.name.endswith(_ENDING):
+        raise UnknownName("prompt", file.name, tuple(REPLACEABLE))
+    return file.name.removesuffix(_ENDING)
+
+
 def _text(file: Path) -> str:
     try:
-        return read_bytes(file).removeprefix(BOM_UTF8).decode().removesuffix("\n")
+        return read_bytes(file).removeprefix(BOM_UTF8).decode().replace("\r\n", "\n").removesuffix("\n")
     except UnicodeDecodeError as problem:
         raise Refused(f"{file}: a prompt is UTF-8, but byte {problem.start} is not") from None

@@ -25,13 +25,13 @@ from mage.agent import (
     what_if,
 )
 from mage.agent.reruns import remember, run_of
-from mage.cli.answerers import Answerers, answerers_of, models_at
+from mage.cli.answerers import Answerers, answerers_of, judge_of
 from mage.cli.by_hand import InputEnded
 from mage.cli.environments import SHOP, EnvironmentName, EnvironmentRaised, environment_named, require_shop
 from mage.cli.live import told_outcome, told_totals
 from mage.cli.naming import InStore
 from mage.cli.output import AsJson, Refused, complain, numbered, print_json, print_text, some_of
-from mage.cli.prices import Cost, Price, PricesFile, read_prices
+from mage.cli.prices import Price, PricesFile, cost_document, read_prices
 from mage.cli.run import Changes, changed, leave_interrupted, new_session, policy_changes
 from mage.cli.script import Played, ScriptEnded
 from mage.cli.sessions import Session as Named
@@ -113,8 +113,9 @@ def rerun_session(
     options = Options(environment, models, script, is_offline, is_by_hand)
     change = _Change(policy_changes(policy), judge, options)
     change.require_sound(into)
+    priced = read_prices(prices)
     if change.is_none:
-        _exact(session, read_prices(prices), as_json)
+        _exact(session, priced, as_json)
         return
     kept = None if into is None else new_session(into, "--into")
     with ExitStack() as stack:
@@ -122,9 +123,9 @@ def rerun_session(
             stack.enter_context(redirect_stdout(sys.stderr))
         found = _what_if(stack, session, kept, change)
     if as_json:
-        print_json(_plain_what_if(session, kept, found))
+        print_json({**_plain_what_if(session, kept, found), **cost_document(found.outcome.totals, priced)})
     else:
-        print_text("".join(_told_what_if(session, kept, found)))
+        print_text("".join(_told_what_if(session, kept, found, priced)))
     if found.difference.differ:
         raise typer.Exit(1)
 
@@ -136,8 +137,7 @@ def _exact(session: InStore, prices: Mapping[str, Price], as_json: bool) -> None
     with opened(session) as store, _following(session):
         again = rerun(store, session.name)
     if as_json:
-        cost = {"cost": attrs.asdict(Cost.of(again.totals.models, prices))} if prices else {}
-        print_json({"session": str(session), **_plain_rerun(again), **cost})
+        print_json({"session": str(session), **_plain_rerun(again), **cost_document(again.totals, prices)})
     else:
         print_text("".join([f"{line}\n" for line in _told_rerun(session, again, prices)]))
     if not again.same:
@@ -208,6 +208,7 @@ class _Change:
                 raise typer.BadParameter(
                     "the run would be the same: change something by --judge or --policy", param_hint=option
                 )
+        options.require_said()
         if self.judge is None:
             options.require_sound()
         else:  # how it is asked is said of the judge, too
@@ -291,18 +292,22 @@ def _who(stack: ExitStack, change: _Change) -> tuple[Answerers | None, Judge | N
     if models.model is not None or options.asks_no_model or options.is_by_hand:
         who = answerers_of(stack, RunSetup("", models, options.is_by_hand, options.script), {})
     if change.judge is not None and (who is None or options.asks_no_model):
-        return who, models_at(stack, attrs.evolve(models, model=change.judge)).judge
+        return who, judge_of(stack, models)
     return who, None if who is None else who.judge
 
 
 def _to_remember(change: _Change, place: str | None, before: RunSetup | None) -> RunSetup | None:
     """Return what the new run remembers; None for what the old one does."""
     options, where = change.options, place or (None if before is None else before.environment)
-    if where is None or (options.models.model is options.script is None and not options.is_by_hand):
+    if where is None:
         return None
+    chosen = {**(before.policy if before is not None else {}), **change.policy}
+    models = attrs.evolve(options.models, judge=change.judge).kept
     if options.script is not None:
-        return RunSetup(where, script=os.path.abspath(options.script))
-    return RunSetup(where, attrs.evolve(options.models, judge=change.judge).kept, options.is_by_hand)
+        return RunSetup(where, script=os.path.abspath(options.script), policy=chosen)
+    if options.models.model is not None or options.is_by_hand:
+        return RunSetup(where, models, options.is_by_hand, policy=chosen)
+    return None if before is None else attrs.evolve(before, models=models.over(before.models), policy=chosen)
 
 
 def _left(kept: InStore | None) -> str:
@@ -311,7 +316,9 @@ def _left(kept: InStore | None) -> str:
     return f"; what was done is kept: mage run --session {again} goes on" * bool(again)
 
 
-def _told_what_if(session: InStore, kept: InStore | None, found: WhatIf) -> Iterator[str]:
+def _told_what_if(
+    session: InStore, kept: InStore | None, found: WhatIf, prices: Mapping[str, Price]
+) -> Iterator[str]:
     yield f"- {printable(str(session))}\n"
     yield f"+ {'the changed run' if kept is None else printable(str(kept))}\n"
     yield from told_difference(found.difference) or ["nothing differs in C, R and H\n"]
@@ -320,6 +327,7 @@ def _told_what_if(session: InStore, kept: InStore | None, found: WhatIf) -> Iter
     if found.parted and not unanswered:  # else that is where it stopped
         yield f"the two part where {found.parted}\n"
     yield f"from the record: {_told_counts(found.recorded)}; asked: {_told_counts(found.asked)}\n"
+    yield f"{told_totals(found.outcome.totals, prices)}\n"
 
 
 def _told_counts(counts: CallCounts) -> str:

@@ -38,7 +38,7 @@ from mage.cli.environments import EnvironmentName, EnvironmentRaised, environmen
 from mage.cli.live import BESIDE, told_outcome, told_totals, view_for
 from mage.cli.naming import STORE_VARIABLE, InFile, InStore, StoreName, default_store, parse_reference
 from mage.cli.output import AsJson, Refused, exists, print_json, read_bytes, say
-from mage.cli.prices import Cost, Price, PricesFile, read_prices
+from mage.cli.prices import Price, PricesFile, cost_document, read_prices
 from mage.cli.script import ScriptEnded
 from mage.cli.sessions import complete_session, is_made, message_of, only_session, opened
 from mage.cli.setup import (
@@ -135,7 +135,7 @@ def run(
     """Run an agent until its task is done; run its session again to go on.
 
     A session remembers task, environment, who is asked and how, and policy: to go on, --session is enough. The key comes
-    from OPENAI_API_KEY and is never kept. Without --session and MAGE_STORE, a run without a model is kept nowhere.
+    from OPENAI_API_KEY and is never kept. Without --session and MAGE_STORE, an offline run is kept nowhere.
     Exit status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
     """
     named = {"max_steps": max_steps, "max_total_tokens": max_total_tokens}
@@ -156,6 +156,7 @@ def run(
             stack.enter_context(redirect_stdout(sys.stderr))
         if found.asked is None or found.is_anew or asked.script != found.asked.script:
             asked = asked.without(found.answers)  # a script that is new to the run begins at its first line
+        asked = attrs.evolve(asked, policy={**found.chosen, **changes})
         place = environment_named(asked.environment)
         who = answerers_of(stack, asked, found.answers)
         agent = Agent(
@@ -163,7 +164,7 @@ def run(
             environment=place,
             judge=who.judge,
             summarizer=who.summarizer,
-            policy=changed(found.policy, changes),
+            policy=changed(Policy(), asked.policy) or Policy(),
         )
         store = stack.enter_context(MemoryStore() if kept.place is None else opened(kept.place, make=True))
         outcome = _ran(
@@ -173,7 +174,7 @@ def run(
             _tell(outcome, store, kept, asked, priced)
     if as_json:
         where = None if kept.place is None else str(kept.place)
-        print_json({**outcome_document(outcome), **_cost(outcome, priced), "session": where})
+        print_json({**outcome_document(outcome), **cost_document(outcome.totals, priced), "session": where})
     if isinstance(outcome, RunStopped) and outcome.reason == "interrupted":
         leave_interrupted()
     if not isinstance(outcome, RunFinished):
@@ -220,12 +221,18 @@ def policy_changes(given: Sequence[str] | None) -> dict[str, object]:
         key, equals, value = each.partition("=")
         if not equals:
             raise Refused(f"--policy {each}: it is given as KEY=VALUE, such as max_revisions=1")
-        changes[key.strip().replace("-", "_")] = _value(value.strip())
+        name = key.strip().replace("-", "_")
+        changes[name] = _value(name, value.strip())
     changed(None, changes)
     return changes
 
 
-def _value(written: str) -> object:
+def _value(name: str, written: str) -> object:
+    field = attrs.fields_dict(Policy).get(name)
+    if field is not None and repr(written) in str(
+        field.type
+    ):  # one of a few words: "none" may be one of them
+        return written
     if written.lower() in ("none", "true", "false"):
         return {"none": None, "true": True, "false": False}[written.lower()]
     try:
@@ -348,6 +355,13 @@ class _Found:
     is_new: bool = True
     is_anew: bool = False
 
+    @property
+    def chosen(self) -> Mapping[str, object]:
+        """What was chosen in the policy of the run: where another program began it, all that differs from the defaults."""
+        if self.asked is not None:
+            return self.asked.policy
+        return {} if self.policy is None else self.policy.document()
+
 
 def _found(kept: Kept, *, anew: bool) -> _Found:
     """Return what is there of a run; a new run asks what the earlier one asked, as far as its log can be read.
@@ -429,11 +443,6 @@ def _unfollowed(kept: Kept, error: BadRunLog | RunDiverged | MissingTokenizer) -
 
 
 # -- telling -------------------------------------------------------------------------------------------
-
-
-def _cost(outcome: Outcome, prices: Mapping[str, Price]) -> dict[str, object]:
-    """Return what a run has cost, and the models without a price; nothing where there are no prices."""
-    return {"cost": attrs.asdict(Cost.of(outcome.totals.models, prices))} if prices else {}
 
 
 def _tell(

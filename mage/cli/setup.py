@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from enum import StrEnum
@@ -19,6 +20,8 @@ from mage.memory.outcomes import KindOfCall
 BY_HAND: Final = "-"
 """What `--judge` names where you judge."""
 _HIDDEN: Final = "***"
+_OURS: Final = frozenset(("model", "messages", "tools", "response_format", "stream", "stream_options"))
+"""The parameters of a call that say what is asked, and of whom."""
 
 
 class Mode(StrEnum):
@@ -99,18 +102,23 @@ def sampling_of(
     Raises:
         typer.BadParameter: `extra` is no JSON object.
     """
+    if temperature is not None and not math.isfinite(temperature):
+        raise typer.BadParameter("it is no finite number", param_hint="--temperature")
     named = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
     given: dict[str, object] = {name: value for name, value in named.items() if value is not None}
     if extra is None:
         return given
     try:
         further: object = json.loads(extra)
-    except (ValueError, RecursionError):
+        json.dumps(further, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):  # no JSON, or what no request can carry
         further = None
     if not isinstance(further, dict):
         raise typer.BadParameter(
             'it is no JSON object, such as {"max_completion_tokens": 4000}', param_hint="--extra"
         )
+    for name in _OURS & further.keys():
+        raise typer.BadParameter(f"{name} is not for you to set there", param_hint="--extra")
     return {**given, "extra": further}
 
 
@@ -206,6 +214,7 @@ class RunSetup:
         is_by_hand: whether the user decides.
         script: the path of the file that is played.
         used: how many answers of each kind the run has that the script did not give.
+        policy: what was chosen in it, as `Policy.document` has it; the rest of the policy follows from who is asked.
     """
 
     environment: str
@@ -213,6 +222,7 @@ class RunSetup:
     is_by_hand: bool = False
     script: str | None = None
     used: Mapping[str, int] = attrs.field(factory=dict)
+    policy: Mapping[str, object] = attrs.field(factory=dict)
 
     def without(self, answers: Mapping[KindOfCall, int]) -> RunSetup:
         """Return the same, with a script that gave none of so many answers."""
@@ -222,7 +232,7 @@ class RunSetup:
     @property
     def document(self) -> dict[str, object]:
         """What a run remembers; see `Models.document`."""
-        said = {"by_hand": self.is_by_hand, "script": self.script, "used": self.used}
+        said = {"by_hand": self.is_by_hand, "script": self.script, "used": self.used, "policy": self.policy}
         own = {name: value for name, value in said.items() if value}
         return {"environment": self.environment, **self.models.document, **own}
 
@@ -239,11 +249,18 @@ class RunSetup:
         models = Models.of({name: said.pop(name) for name in _OF_MODELS & said.keys()})
         environment, used = said.pop("environment", None), said.pop("used", {})
         is_by_hand, script = said.pop("by_hand", False), said.pop("script", None)
+        policy = said.pop("policy", {})
         if said or models is None or not isinstance(environment, str) or not isinstance(is_by_hand, bool):
             return None
-        if not isinstance(used, dict) or any(type(count) is not int for count in used.values()):
+        if (
+            not isinstance(policy, dict)
+            or not isinstance(used, dict)
+            or any(type(count) is not int for count in used.values())
+        ):
             return None
-        return cls(environment, models, is_by_hand, script, used) if isinstance(script, str | None) else None
+        if not isinstance(script, str | None):
+            return None
+        return cls(environment, models, is_by_hand, script, used, policy)
 
 
 @final
@@ -257,12 +274,16 @@ class Options:
     is_offline: bool
     is_by_hand: bool
 
-    def require_sound(self) -> None:
-        """Refuse options that are empty, or contradict each other, as a usage error."""
+    def require_said(self) -> None:
+        """Refuse options that are empty, as a usage error."""
         others = {"--environment": self.environment, "--script": self.script}
         for option, value in {**self.models.options, **others}.items():
             if value is not None and not value.strip():
                 raise typer.BadParameter("it is empty", param_hint=option)
+
+    def require_sound(self) -> None:
+        """Refuse options that are empty, or contradict each other, as a usage error."""
+        self.require_said()
         for option in self.models.options:
             if self.asks_no_model:
                 raise typer.BadParameter("an offline run asks no model", param_hint=option)
@@ -303,11 +324,11 @@ class Options:
         if self.asks_no_model:
             return self._asked_offline(place, before)
         had = Models() if before is None else before.models
-        if self.is_by_hand or (self.models.model is None and before is not None and before.is_by_hand):
-            kept = had if before is not None and before.is_by_hand else Models()
-            return RunSetup(place, self._asked_of(kept), is_by_hand=True)
+        was_by_hand = before is not None and before.is_by_hand
+        if self.is_by_hand or (was_by_hand and self.models.model is None):
+            return RunSetup(place, self._asked_of(had), is_by_hand=True)
         if self.models.model is not None or had.model is not None:
-            return RunSetup(place, self._asked_of(had if before and not before.is_by_hand else Models()))
+            return RunSetup(place, self._asked_of(had))
         for option in self.models.options:
             raise typer.BadParameter("no model is asked: --model names one", param_hint=option)
         if before is None:

@@ -160,6 +160,7 @@ class EffectError(MageError):
         usage: the tokens of the calls that failed.
         shorter_may_help: whether a shorter prompt is worth one try: the provider takes no such request, and its words
             do not say that the prompt is too long.
+        model: the name of the model that was asked; empty where it is not known.
     """
 
     fault: EffectFault
@@ -167,6 +168,7 @@ class EffectError(MageError):
     retry_after: float | None = None
     usage: Usage = attrs.field(default=None, converter=_spent)
     shorter_may_help: bool = False
+    model: str = ""
 
     @property
     def unusable(self) -> bool:

@@ -158,7 +158,7 @@ class _Model(Generic[Client]):
         try:
             decision = _READERS[self._mode](reply, fixed.tools)
         except EffectError as error:
-            raise _charged(error, reply.usage) from None
+            raise _charged(error, reply.usage, reply.model or self._line.model) from None
         return Metered(decision, reply.usage, reply.model or self._line.model, fixed.hash)
 
 
@@ -205,9 +205,9 @@ class AsyncChatModel(_Model[openai.AsyncOpenAI]):
 # -- a question that is asked again --------------------------------------------------------------------
 
 
-def _charged(error: EffectError, spent: Usage) -> EffectError:
-    """Return the error, with the usage of the calls before it added to its own."""
-    error.usage = spent + error.usage
+def _charged(error: EffectError, spent: Usage, model: str) -> EffectError:
+    """Return the error of a model, with the usage of the calls before it added to its own."""
+    error.usage, error.model = spent + error.usage, model
     return error
 
 
@@ -245,7 +245,7 @@ class _Asker(Generic[Client]):
             except EffectError as error:  # the client has already retried
                 less = shorter(request) if error.fault == "overflow" else None
                 if less is None:
-                    raise _charged(error, spent) from None
+                    raise _charged(error, spent, self._line.model) from None
                 request, spent, left = less, spent + error.usage, left + 1
                 continue
             spent += reply.usage
@@ -255,7 +255,7 @@ class _Asker(Generic[Client]):
                 if (
                     not left or not error.unusable
                 ):  # where the context is at its end, a repetition does not help
-                    raise _charged(error, spent) from None
+                    raise _charged(error, spent, reply.model or self._line.model) from None
                 wrong = error.detail
 
     def _fits(self, messages: Messages) -> bool:

@@ -126,10 +126,10 @@ async def _text(run: Run, shown: ExecutionState) -> str | None:
     limit = limit_of(run, run.opened(run.shown()))
     before, interim = parts_of(shown.compressed)
     earlier = accounts_of(interim)
-    thoughts = [run.thoughts[step.id] for step in shown.raw if step.id in run.thoughts]
-    last = thoughts[-1] if thoughts else ""
     request = SummaryRequest(
-        *(shown.task, shown.instructions, "fallback", earlier, shown.raw, limit), before=before, thought=last
+        *(shown.task, shown.instructions, "fallback", earlier, shown.raw, limit),
+        before=before,
+        thought=run.plan_of(shown.raw),
     )
     try:
         return await text_within(run, request)

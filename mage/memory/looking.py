@@ -7,7 +7,6 @@ look shows what is left out, once; it changes nothing, records nothing, and cost
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 from typing import Final
 
 import attrs
@@ -50,9 +49,7 @@ def look_into(state: State, asked: LookInto, counter: TokenCounter, *, page: int
             what = "what was undone from there"
         else:
             return str(found.failure())
-    left = list(_holding_steps(undone, words))
-    if left:
-        blocks += [Block("Undone:"), *left]
+    blocks += _ways(undone, words)
     if not blocks:
         return f"Nothing in {named} holds these words"
     pages = _pages([piece for block in blocks for piece in _pieces(block, counter, page)], counter, page)
@@ -72,20 +69,33 @@ def _open_part(state: State, asked: LookInto) -> tuple[Step, ...]:
 
 
 def _undone(state: State, asked: LookInto) -> list[Step]:
-    """Return the steps that were taken from a label of H or from where the open part begins, and left; in order of ids."""
+    """Return the steps that were taken from a label of H, or from where the open part begins, and left: way by way."""
     tree, hints = state.tree, view(state).hints
     if asked.boundary is not None or asked.label not in {
         tree.boundary,
         *[each.label for each in hints.subgoals],
     }:
         return []
-    kept = [step.id for step in trace(tree, StepId(asked.label), tree.step_head)[:1]]
-    waiting = [step for step in tree.step_children(StepId(asked.label)) if step not in kept]
+    onward = {step.id for step in trace(tree, StepId(asked.label), tree.step_head)}
+    waiting = [*reversed(tree.step_children(StepId(asked.label)))]
     left = list[Step]()
     while waiting:
-        left.append(tree.step(waiting.pop()))
-        waiting += tree.step_children(left[-1].id)
-    return sorted(left, key=attrgetter("id"))
+        step = tree.step(waiting.pop())
+        waiting += reversed(tree.step_children(step.id))
+        if step.id not in onward:
+            left.append(step)
+    return left
+
+
+def _ways(undone: Sequence[Step], words: Sequence[str]) -> Iterator[Block]:
+    """Yield undone steps that hold all words, each way of them under words of ours."""
+    before: StepId | None = None
+    for step in undone:
+        if _holds(words, step.action, step.observation):
+            if step.parent != before:
+                yield Block("Undone:")
+            yield from step_of(step.action, step.observation)
+            before = step.id
 
 
 def _holding_steps(steps: Sequence[Step], words: Sequence[str]) -> Iterator[Block]:

@@ -254,6 +254,7 @@ def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
         rejected=asked.text,
         feedback=verdict.feedback,
         before=before,
+        thought=run.plan_of(asked.steps) if asked.kind == "fallback" else "",
     )
 
 

@@ -23,7 +23,7 @@ class Totals:
         summaries: compresses.
         revisions: revises.
         tokens: by kind of call, as the providers counted them; `Usage.estimated` says where they did not.
-        models: the same by the name of the model; of one that gave no answer that can be used, or no name, under `""`.
+        models: the same by the name of the model, `""` for one without.
     """
 
     steps: int = 0

@@ -37,6 +37,7 @@ from mage.engine.journal import Operation
 from mage.memory.events import AgentEvent
 from mage.memory.outcomes import Outcome
 from mage.memory.policy import Policy
+from mage.render import Meter
 
 Answer = TypeVar("Answer")
 
@@ -74,6 +75,8 @@ class Seen:
         effects: what each step has done to the world, where its environment said so; it grows with the tree.
         beside: what the provider put beside the call of each step, where it put anything; likewise.
         thoughts: what the model thought before each step, where it said so; likewise.
+        counting: what counts the tokens of what is shown, and how many go with every call beside; None where both are
+            as before.
     """
 
     state: State
@@ -84,6 +87,7 @@ class Seen:
     effects: Mapping[StepId, ActionEffect] = attrs.field(factory=dict)
     beside: Mapping[StepId, str] = attrs.field(factory=dict)
     thoughts: Mapping[StepId, str] = attrs.field(factory=dict)
+    counting: tuple[Meter, int] | None = None
 
 
 @final

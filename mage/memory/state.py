@@ -6,7 +6,7 @@ program is run again over the answers that were recorded, and so comes to the sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Final, TypeVar, final
 
@@ -174,6 +174,8 @@ class Run:
         """Take what a look has shown."""
         self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
         self.effects, self.beside, self.thoughts = seen.effects, seen.beside, seen.thoughts
+        if seen.counting is not None:
+            self.count_by(*seen.counting)
 
     def count_by(self, meter: Meter, overhead: int) -> None:
         """Count tokens by another meter from now on, and with another overhead."""
@@ -289,6 +291,12 @@ class Run:
         kept = opened if self.policy.thoughts == "open" else opened[-1:]
         return {step: self.thoughts[step] for step in kept}
 
+    def plan_of(self, steps: Sequence[Step]) -> str:
+        """Return the newest thought before one of these steps, where the policy shows any; empty for none."""
+        if self.policy.thoughts == "none":
+            return ""
+        return next((self.thoughts[step.id] for step in reversed(steps) if step.id in self.thoughts), "")
+
     def legal_boundaries(self) -> tuple[StepId, ...]:
         """Return where a revise may go back to (D7). Cost: O(way), once for each summary head: grow changes nothing."""
         head, has_failed = self.state.tree.head_summary, isinstance(self.state, Rejected)
@@ -379,7 +387,7 @@ class Run:
 
     async def spent_in_vain(self, who: KindOfCall, error: EffectError) -> None:
         """Count what was taken for no answer."""
-        self.totals = self.totals.spent(who, error.usage)
+        self.totals = self.totals.spent(who, error.usage, error.model)
         await Tell(AskFailed(who, error.fault))
 
 

@@ -91,6 +91,22 @@ def test_the_summarizer_of_an_account_is_told_what_the_model_thought_last() -> N
     (_, user) = summary_messages(asked)
     assert "\nThought last: First the box.\n" in user.text
     assert [*played.decisions.asked[-1].thoughts.values()] == ["Open it."]
+    wrong = Failed("No b.", "summary")
+    for policy, told in (
+        (Policy(high_water=MARK), "First the box."),
+        (Policy(high_water=MARK, thoughts="none"), ""),
+    ):
+        played = played_long(
+            planning,
+            acts("b"),
+            acts("c"),
+            DONE,
+            texts=["did a", "did a and b"],
+            verdicts=[wrong, Passed()],
+            policy=policy,
+        )
+        played.run()
+        assert [asked.thought for asked in played.summarized] == [told, told]
 
 
 @given(st.data())

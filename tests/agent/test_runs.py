@@ -272,17 +272,35 @@ def test_the_prompt_counts_against_the_mark(run: Running) -> None:
         assert (left.kinds.count("summarized") > 0) == (fallbacks > 0)
 
 
+@both
+def test_another_prompt_counts_from_where_the_run_goes_on_with_it(run: Running) -> None:
+    """The model's room is that of its own prompt; the log says so, and plays the same without a model."""
+    store, rooms, policy = MemoryStore(), list[int | None](), Policy(high_water=9_000, max_steps=2)
+    outcome: Outcome | None = None
+    for words in (1, 500, 500):
+        model = Prompting(words, Decision.act("mutter"), Decision.act("mutter"), rooms=rooms)
+        outcome = run(Parts(model, Dial(), judge=None, policy=policy), store)
+        policy = attrs.evolve(policy, max_steps=(policy.max_steps or 0) + 2)
+    assert rooms[0] is not None
+    assert rooms[-1] is not None
+    assert rooms[0] - rooms[-1] > 499
+    assert left_by(store).kinds.count("counting") == 1
+    assert rerun(store)[1] == outcome
+
+
 class Prompting:
     """A model that says what it sends with every call."""
 
     mode: Final = "text"
 
-    def __init__(self, words: int, *decisions: Decision) -> None:
+    def __init__(self, words: int, *decisions: Decision, rooms: list[int | None] | None = None) -> None:
         self._words = words
         self._decisions = ScriptedModel(*decisions)
+        self._rooms = [] if rooms is None else rooms
 
     def prompt_text(self, _tools: tuple[Tool, ...], _manual: str) -> str:
         return "word " * self._words
 
     def __call__(self, request: Decide, /) -> Any:
+        self._rooms.append(request.room)
         return self._decisions(request)

@@ -10,13 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mage import Session
+from mage.agent import remembered
+from mage.agent.reruns import policy_of
 from mage.chat import OURS
 from mage.cli.by_hand import ByHand, InputEnded
 from mage.effects import Decide
 from mage.engine import Compress, start, view
+from mage.stores import open_store
 from tests.cli.children import in_one_line, place
 from tests.cli.runner import Ran, mage
-from tests.llm.server import ScriptedServer, says
+from tests.llm.server import ScriptedServer, calls, says
 
 __all__ = ["place"]
 
@@ -96,13 +100,76 @@ def test_who_decides_is_said_once(options: tuple[str, ...]) -> None:
     assert mage("run", *LAMPS, "--by-hand", *options).status == 2
 
 
-def test_input_that_is_no_utf_8_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one line."""
-    assert (
-        typed(monkeypatch, b"Action[\xff]\n", *LAMPS, "--by-hand")
-        .err.splitlines()[-1]
-        .startswith("mage: standard input: a reply is UTF-8")
+def test_a_line_that_is_no_utf_8_is_told_and_nothing_is_performed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the locale says; what stands behind it is read."""
+    ran = typed(monkeypatch, b"Action[\xff]\nFinish[Done.]\n", *LAMPS, "--by-hand", "--json")
+    assert (ran.status, json.loads(ran.out)["steps"]) == (0, 1)  # `reset` gives the first
+    assert "a reply is UTF-8, but byte 7 is not" in ran.err
+
+
+def test_a_move_of_several_lines_is_read_to_the_bracket_that_closes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where a line of it ends in a bracket; a move amid a thought is none as long as one begins on a line of its own."""
+    moves = ("Action[light a[1]\nand b[2]]", "I could do Action[light nine].\nNo, better:\nAction[light one]")
+    ran = typed(monkeypatch, "\n".join([*moves, "Finish[ok]"]), *LAMPS, "--by-hand", "--session", "w.db#a")
+    assert ran.status == 0
+    with open_store("sqlite:///w.db") as store, Session.open(store, "a") as session:
+        actions = [step.action for step in session.tree.steps()][1:]
+    assert actions == ["light a[1]\nand b[2]", "light one"]
+
+
+@pytest.mark.parametrize("wrong", ["Action[]", "Revise[soon]", "Note[ ]", "Look[x]"])
+def test_a_closed_move_that_cannot_be_read_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    """And swallows nothing: the right one behind it is taken."""
+    ran = typed(monkeypatch, f"{wrong}\nFinish[ok]\n", *LAMPS, "--by-hand", "--json")
+    assert (ran.status, json.loads(ran.out)["answer"]) == (0, "ok")
+    assert ran.err.count("-- that is no reply") == 1
+
+
+def test_what_is_shown_into_a_pipe_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tabs and control characters of an observation too: nothing is escaped, or left out."""
+    ran = typed(monkeypatch, "Action[a\tb\x07]\nFinish[ok]\n", *LAMPS, "--by-hand")
+    assert "> Action[a\tb\x07]\n" in ran.err
+
+
+def test_who_is_named_on_the_way_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that comes later judges, whatever choice stands beside it; what was said of models outlives a turn by hand."""
+    typed(
+        monkeypatch,
+        "Action[light one]\n",
+        *LAMPS,
+        "--by-hand",
+        "--session",
+        "w.db#a",
+        "--policy",
+        "max_retexts=1",
     )
+    replies = (calls("compress", text="Lit."), says(PASSED), calls("finish", answer="ok"))
+    with ScriptedServer(*replies) as server:
+        named = ("--model", "m", "--judge", "j", "--base-url", server.url, "--seed", 3, "--max-steps", 9)
+        assert mage("run", "--session", "w.db#a", *named).status == 0
+        assert [request.body["model"] for request in server.requests] == ["m", "j", "m"]
+    with open_store("sqlite:///w.db") as store:
+        policy = policy_of(store, "a")
+        assert policy is not None
+        assert (policy.maintain, policy.rewrite, policy.max_retexts, policy.max_steps) == (True, True, 1, 9)
+    typed(monkeypatch, "", "--session", "w.db#a", "--by-hand", "--anew")
+    with open_store("sqlite:///w.db") as store:
+        kept = dict(remembered(store, "a") or {})
+    assert (kept["judge"], kept["sampling"], kept["base_url"]) == ("j", {"seed": 3}, server.url)
+
+
+def test_a_run_is_judged_again_by_hand_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`rerun --judge -` asks nobody else."""
+    mage("run", "--offline", "--session", "w.db#a")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setattr("sys.stdin", io.StringIO(PASSED))
+    ran = mage("rerun", "w.db#a", "--judge", "-")
+    assert "the judge is asked once more" in ran.err
+    assert "Summary to judge:" in ran.err
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1))

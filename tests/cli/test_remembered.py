@@ -51,6 +51,7 @@ def test_the_session_alone_goes_on_with_model_judge_server_mode_and_environment(
         "judge": "j",
         "base_url": server.url,
         "mode": "text",
+        "policy": {"max_steps": None},
     }
 
 
@@ -146,6 +147,9 @@ def test_an_option_of_a_model_where_none_is_asked_is_a_usage_error(options: tupl
         {"environment": "shop", "used": 3},
         {"environment": "shop", "used": {"model": "3"}},
         {"environment": "shop", "model": ["m"]},
+        {"environment": "shop", "policy": "x"},
+        {"environment": "shop", "by_hand": 1},
+        {"environment": "shop", "sampling": []},
     ],
 )
 def test_what_others_have_kept_is_not_taken_for_ours(document: dict[str, object] | None) -> None:
@@ -159,7 +163,7 @@ def test_what_others_have_kept_is_not_taken_for_ours(document: dict[str, object]
         RunSetup("shop"),
         RunSetup("a:B", Models("m", "j", "http://h/v1")),
         RunSetup("a:B", Models("m", mode=Mode.TEXT, prompts="/p", sampling={"seed": 3, "extra": {"a": [1]}})),
-        RunSetup("a:B", Models(judge="-"), is_by_hand=True),
+        RunSetup("a:B", Models(judge="-"), is_by_hand=True, policy={"wait": False}),
         RunSetup("a:B:c", script="/tmp/s.jsonl", used={"model": 3}),
     ],
 )

@@ -42,6 +42,11 @@ def test_an_offline_run_tells_the_demos_story() -> None:
     assert list(Path.cwd().iterdir()) == []
 
 
+def test_a_word_of_a_policy_may_be_none() -> None:
+    """`none` is a word where it is one of a few, and no limit where a number stands."""
+    assert mage("run", "--offline", "--policy", "thoughts=none", "--policy", "fold_at=none").status == 0
+
+
 def test_json_is_one_object_with_the_outcome() -> None:
     """Outcome, reason, counts, tokens by kind of call; nothing beside it."""
     ran = mage("run", "--offline", "--json")

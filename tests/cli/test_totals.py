@@ -41,11 +41,18 @@ def test_sampling_reaches_every_call_and_is_remembered() -> None:
     assert sent == [[0.5, 7, 99, 3]] + [[0.5, 8, 99, 3]] * 3
 
 
-@pytest.mark.parametrize("extra", ["", "{", "[]", "3", '{"a": 1} x'])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        *("", "{", "[]", "3", '{"a": 1} x', '{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}'),
+        *('{"model": "x"}', '{"messages": []}'),
+    ],
+)
 def test_further_parameters_are_a_json_object(extra: str) -> None:
     """Anything else is a usage error."""
     ran = mage("run", *LAMPS, "--model", "m", "--extra", extra)
-    assert (ran.status, "JSON object" in ran.err) == (2, True)
+    assert (ran.status, "--extra" in ran.err) == (2, True)
+    assert mage("run", *LAMPS, "--model", "m", "--temperature", "inf").status == 2
 
 
 def test_a_run_tells_its_sum_the_cached_share_and_the_cost() -> None:
@@ -64,6 +71,18 @@ def test_a_run_tells_its_sum_the_cached_share_and_the_cost() -> None:
     assert again["outcome"]["models"] == {
         "scripted-1": {"prompt": 400, "completion": 40, "cached": 240, "calls": 4}
     }
+
+
+def test_a_reply_that_cannot_be_used_costs_as_any_other() -> None:
+    """It is of the model that was asked, and the run's record says so too."""
+    Path("prices.json").write_text('{"scripted": {"prompt": 1000, "completion": 0}}', encoding="utf-8")
+    with ScriptedServer(says("hm?"), says("hm?"), calls("finish", answer="Done.")) as server:
+        asked = ("--model", "m", "--base-url", server.url, "--prices", "prices.json", "--json")
+        told = json.loads(mage("run", *LAMPS, *asked, "--policy", "judge_finish=false").out)
+    assert told["cost"] == {"amount": pytest.approx(0.3), "unpriced": []}
+    assert (
+        json.loads(mage("rerun", "w.db#a", "--prices", "prices.json", "--json").out)["cost"] == told["cost"]
+    )
 
 
 def test_a_model_without_a_price_is_named() -> None:
@@ -88,7 +107,10 @@ def test_a_model_without_a_price_is_named() -> None:
             b'{"m": {"prompt": -1, "completion": 1}}',
         ),
         *(b'{"m": {"prompt": true, "completion": 1}}', b'{"m": {"prompt": NaN, "completion": 1}}'),
-        b'{"m": {"prompt": 1, "completion": 1, "more": 1}}',
+        *(
+            b'{"m": {"prompt": 1, "completion": 1, "more": 1}}',
+            b'{"m": {"prompt": 1%b, "completion": 1}}' % (b"0" * 400),
+        ),
     ],
 )
 def test_a_table_that_is_none_is_refused(prices: bytes) -> None:

@@ -82,6 +82,12 @@ def test_what_was_undone_can_be_looked_into_where_the_hints_name_it() -> None:
     again = revise(grow(onward, "left", "again"), 1, "").unwrap().state
     assert "Observation: again" in text_of(again, LookInto(1))
     assert look_into(again, LookInto(1, 3), COUNTER) != look_into(again, LookInto(1), COUNTER)
+    merged = grow(grow(back, "find", "two lamps"), "buy", "ok")  # along what was undone, and away from it
+    assert text_of(merged, LookInto(1, words="30")).splitlines()[1:] == [
+        "Undone:",
+        "Action: price",
+        "Observation: $30",
+    ]
 
 
 def test_a_chapter_gives_its_lines_and_these_their_steps() -> None:
