@@ -61,6 +61,7 @@ from mage.trajectories import (
     Trajectory,
     atif_document,
     counts,
+    formats,
     load,
     needs,
     placed,
@@ -214,8 +215,8 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Turn an agent's trace into a tree; count what S would have shown."""
-    if format is not None and format not in FORMATS:
-        raise typer.BadParameter(f"{format!r} is none of {', '.join(FORMATS)}", param_hint="--format")
+    if format is not None and format not in formats():
+        raise typer.BadParameter(f"{format!r} is none of {', '.join(formats())}", param_hint="--format")
     if writes is not None and not covers:
         raise typer.BadParameter("it says something with --coverage alone", param_hint="--writes")
     loaded = load(read_bytes(file), file=str(file), format=format, steps=steps.value)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from mage.chat.lengths import cut
 from mage.engine import (
     Accept,
     Active,
@@ -43,8 +42,8 @@ from mage.trajectories.claude_code import Way, way_of
 from mage.trajectories.paths import left_behind
 from mage.trajectories.trajectory import Json, Made
 
-LONGEST: Final = 6_000
-"""Characters of an account: what is handed back must stay short."""
+_ACCOUNT: Final = 1_500
+"""Tokens of an account: what is handed back must stay short."""
 _RECENT: Final = 256
 """Records of which it is looked whether the user went back behind them, before the session is read."""
 _LARGEST: Final = 200_000_000
@@ -79,7 +78,7 @@ def compact(store: JournalStore, name: str, event: Mapping[str, object]) -> None
         return
     with session:
         while isinstance(session.phase, Active) and view(session.phase).raw:
-            text = cut(extract(view(session.phase).raw), LONGEST)
+            text = extract(view(session.phase).raw, _ACCOUNT)
             try:
                 session.apply(Compress(text, "fallback"), Accept(), meta=meta)
             except Conflict:
