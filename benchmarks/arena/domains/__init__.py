@@ -9,7 +9,9 @@
     running, series        a task as a row; tasks as a file of rows, by any number of workers
     results, reporting     the file, and what it says
     addresses              a task by its address, for `mage run` and for playing by hand
-    commands               `run`, `report`, `task` and `mark`, for `python -m benchmarks.arena.domains`
+    reader, judging        a scripted model that knows its prompt alone, and a judge that knows the truth
+    laboratory, lab_report what decides how that reader does, and its table
+    commands               `run`, `report`, `task`, `mark` and `lab`, for `python -m benchmarks.arena.domains`
 
 No task is MemoryArena's, and no number here is a score on it: the rules are after its, the contents are ours. A plan
 that solves a task shows what prompts would have taken, and nothing of what a model would have made of them.

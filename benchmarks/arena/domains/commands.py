@@ -1,7 +1,8 @@
-"""The commands `run` and `report` of the arena's domains, to be added to any parser.
+"""The commands of the arena's domains, to be added to any parser.
 
 run      runs tasks into a file of rows, and goes on where it was interrupted
 report   says what a file of rows comes to
+lab      runs the shop as a laboratory, and prints its table
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from typing import Any, Final, final
 import attrs
 
 from benchmarks.arena.domains.addresses import BadTask, script, task_at
+from benchmarks.arena.domains.lab_report import lab_report, lab_table
+from benchmarks.arena.domains.laboratory import jobs, run_conditions, sweep
 from benchmarks.arena.domains.memories import MEMORIES, policy_of
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
 from benchmarks.arena.domains.reporting import report, table
 from benchmarks.arena.domains.results import BadResults, Row, read_results
 from benchmarks.arena.domains.running import path_of
 from benchmarks.arena.domains.scoring import mean
-from benchmarks.arena.domains.series import run_series
+from benchmarks.arena.domains.series import run_jobs, run_series
 from benchmarks.arena.domains.settings import AGENTS, Settings
 from benchmarks.arena.domains.travel.rows import BadRow
 from benchmarks.arena.domains.world import played
@@ -79,6 +82,20 @@ def add_commands(commands: Any) -> None:
     reporting.add_argument("--json", action="store_true", dest="as_json", help="one object with `rows`")
     reporting.set_defaults(command=say)
     _add_playing(commands)
+    _add_laboratory(commands)
+
+
+def _add_laboratory(commands: Any) -> None:
+    lab = commands.add_parser(
+        "lab", help="the shop as a laboratory: a scripted reader, and all that decides how it does"
+    )
+    lab.add_argument("--tasks", type=_count, default=20, help="how many, from number 0 on")
+    lab.add_argument("--seed", type=int, default=0, help="of the tasks and of all draws")
+    lab.add_argument("--size", default="full", choices=SIZES, help="full is about the paper's")
+    lab.add_argument("--workers", type=_count, default=1, help="processes")
+    lab.add_argument("--json", action="store_true", dest="as_json", help="one object with `rows`, no table")
+    lab.add_argument("--out", type=Path, required=True, help="the file of rows, JSON Lines")
+    lab.set_defaults(command=experiment)
 
 
 def _add_playing(commands: Any) -> None:
@@ -182,6 +199,33 @@ def _tell(row: Row, done: int, count: int) -> None:
 
 def _sr(rows: list[Row]) -> float:
     return mean(float(str(row.get("sr", 0))) for row in rows)
+
+
+def experiment(chosen: argparse.Namespace) -> int:
+    """Run all series of the laboratory, print what they come to, and return the exit status."""
+    series = sweep(chosen.seed, chosen.size)
+    try:
+        rows = run_jobs(
+            jobs(series, chosen.tasks),
+            chosen.out,
+            workers=chosen.workers,
+            progress=_tell_tenth,
+            run=run_conditions,
+        )
+    except _REFUSED as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        print(f"\ninterrupted: the same command goes on, with what {chosen.out} has", file=sys.stderr)
+        return INTERRUPTED
+    found = lab_report(rows, series)
+    print(json.dumps({"rows": found}, indent=2, sort_keys=True) if chosen.as_json else lab_table(found))
+    return 0
+
+
+def _tell_tenth(row: Row, done: int, count: int) -> None:
+    """Tell of a failure at once, and else of every tenth part: rows come several in a second."""
+    if row.get("outcome") == "failed" or done * 10 // count != (done - 1) * 10 // count:
+        _tell(row, done, count)
 
 
 def say(chosen: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from benchmarks.arena.domains.memories import policy_of
 from benchmarks.arena.domains.planning import PlanModel
 from benchmarks.arena.domains.registry import domain
 from benchmarks.arena.domains.scoring import NOTHING, Score
-from benchmarks.arena.domains.settings import Settings
+from benchmarks.arena.domains.settings import Documented, Settings
 from benchmarks.arena.domains.task import Marked, Task
 from benchmarks.arena.domains.world import Standing, World, played, stand, step
 from mage import Session, __version__
@@ -43,7 +43,7 @@ def run_task(settings: Settings, number: int) -> Row:
         return failed(settings, number, f"{type(error).__name__}: {error}")
 
 
-def failed(settings: Settings, number: int, detail: str) -> Row:
+def failed(settings: Documented, number: int, detail: str) -> Row:
     """Return the row of a task that came to nothing: worth 0, and counted."""
     said: Row = {"settings": settings.document(), "number": number, "outcome": "failed", "reason": "error"}
     return {**said, "detail": detail[:_LONGEST], **_scores(NOTHING), "stopped_by_cap": 0.0}

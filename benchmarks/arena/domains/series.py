@@ -11,11 +11,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from benchmarks.arena.domains.results import (
     DONE,
     Appending,
+    Key,
     Row,
     in_order,
     key_of,
@@ -23,10 +24,11 @@ from benchmarks.arena.domains.results import (
     write_results,
 )
 from benchmarks.arena.domains.running import failed, run_task
-from benchmarks.arena.domains.settings import Settings
+from benchmarks.arena.domains.settings import Documented, Settings
 from mage.chat import canonical
 
-RunTask: TypeAlias = Callable[[Settings, int], dict[str, object]]
+Of = TypeVar("Of", bound=Documented)
+RunTask: TypeAlias = Callable[[Of, int], dict[str, object]]
 Progress: TypeAlias = Callable[[Row, int, int], object]
 """Hears of each row, how many there are now, and how many there will be."""
 
@@ -39,7 +41,7 @@ def run_series(
     workers: int = 1,
     again: bool = False,
     progress: Progress = lambda _row, _done, _all: None,
-    run: RunTask = run_task,
+    run: RunTask[Settings] = run_task,
 ) -> list[Row]:
     """Run the tasks that the file has no row of, and return the rows of all, in their order.
 
@@ -58,47 +60,87 @@ def run_series(
         BadResults: the file cannot be read or written.
         OSError: the reference data of the settings cannot be read.
     """
-    document = canonical(settings.document())
+    return run_jobs(
+        [(settings, number) for number in range(tasks)],
+        out,
+        workers=workers,
+        again=again,
+        progress=progress,
+        run=run,
+    )
+
+
+def run_jobs(
+    jobs: Iterable[tuple[Of, int]],
+    out: Path,
+    *,
+    run: RunTask[Of],
+    workers: int = 1,
+    again: bool = False,
+    progress: Progress = lambda _row, _done, _all: None,
+) -> list[Row]:
+    """Run the jobs that the file has no row of, each a task of some settings; else as `run_series`.
+
+    Raises:
+        BadResults: the file cannot be read or written.
+        OSError: the reference data of the settings cannot be read.
+    """
+    wanted = _keyed(jobs)
     known = {key_of(row): row for row in read_results(out)}
-    mine = {number: row for (of, number), row in known.items() if of == document and number < tasks}
-    waiting = [n for n in range(tasks) if n not in mine or (again and mine[n].get("outcome") not in DONE)]
-    done = tasks - len(waiting)
+    waiting = [
+        job
+        for key, job in wanted.items()
+        if key not in known or (again and known[key].get("outcome") not in DONE)
+    ]
+    done = len(wanted) - len(waiting)
     appending = Appending(out)
     try:
-        for row in _rows(settings, waiting, workers, run):
+        for row in _rows(waiting, workers, run):
             appending.add(row)
             done += 1
-            progress(row, done, tasks)
+            progress(row, done, len(wanted))
     finally:
         appending.close()
     rows = in_order(read_results(out))
     write_results(out, rows)
-    return [row for row in rows if key_of(row)[0] == document and key_of(row)[1] < tasks]
+    return [row for row in rows if key_of(row) in wanted]
 
 
-def _rows(settings: Settings, numbers: Iterable[int], workers: int, run: RunTask) -> Iterator[Row]:
+def _keyed(jobs: Iterable[tuple[Of, int]]) -> dict[Key, tuple[Of, int]]:
+    """Return jobs by the key of their row; settings are written once, as their data may be large."""
+    listed = list(jobs)
+    documents = {
+        settings: canonical(settings.document()) for settings in dict.fromkeys(of for of, _ in listed)
+    }
+    return {(documents[settings], number): (settings, number) for settings, number in listed}
+
+
+def _rows(jobs: list[tuple[Of, int]], workers: int, run: RunTask[Of]) -> Iterator[Row]:
     if workers <= 1:
-        for number in numbers:
+        for settings, number in jobs:
             yield run(settings, number)
         return
-    waiting = list(numbers)
+    waiting = jobs[:]
     while waiting:
         try:
-            for number, row in _pooled(settings, waiting[:], workers, run):
-                waiting.remove(number)
+            for job, row in _pooled(waiting[:], workers, run):
+                waiting.remove(job)
                 yield row
         except BrokenProcessPool:
             # which task has killed its process is known only where they run one by one, in their order
             if workers == 1:
-                yield failed(settings, waiting.pop(0), "the process that ran it died")
+                settings, number = waiting.pop(0)
+                yield failed(settings, number, "the process that ran it died")
             workers = 1
 
 
-def _pooled(settings: Settings, numbers: list[int], workers: int, run: RunTask) -> Iterator[tuple[int, Row]]:
+def _pooled(
+    jobs: list[tuple[Of, int]], workers: int, run: RunTask[Of]
+) -> Iterator[tuple[tuple[Of, int], Row]]:
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_bound_to_its_parent) as pool:
         try:
-            futures = {pool.submit(run, settings, number): number for number in numbers}
+            futures = {pool.submit(run, *job): job for job in jobs}
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BaseException:  # Ctrl-C above all: else it would wait for what the workers are at

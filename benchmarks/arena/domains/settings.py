@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, Literal, Protocol, TypeAlias, final
 
 import attrs
 
@@ -14,6 +14,14 @@ from mage.chat import Mode, canonical
 
 AgentName: TypeAlias = Literal["plan", "model"]
 AGENTS: Final[tuple[AgentName, ...]] = ("plan", "model")
+
+
+class Documented(Protocol):
+    """Settings of any kind. What is the same in two documents is run in the same way."""
+
+    def document(self) -> dict[str, object]:
+        """Return as JSON all that a result depends on."""
+        ...
 
 
 @final
