@@ -207,7 +207,7 @@ def _see(scene: Scene, done: str, text: str) -> None:
     ended = _ended(text)
     if ended and GIVEN_BACK not in text:
         scene.over.add(ended)
-        _take_purchase(scene, text.split("\n")[0])
+        _take_purchase(scene, text.split("\n", maxsplit=1)[0])
 
 
 @final
