@@ -26,18 +26,20 @@ from mage.effects import Decision
 GIVEN_BACK: Final = "It was given back"
 """How an observation says that a purchase does not count any more."""
 
-_BUDGET: Final = re.compile(r"bundle of (\d+) products.* for at most (\$[\d.]+) in all")
+_BUDGET: Final = re.compile(r"bundle of (\d+) products.* for at most (\$\d+\.\d\d) in all")
 _WANTED: Final = re.compile(r"Product (\d+): buy one .+\. Of those that fit and can be paid, (.+)\.")
-_RESERVE: Final = re.compile(r"Leave at least (\$[\d.]+) of the budget")
+_RESERVE: Final = re.compile(r"Leave at least (\$\d+\.\d\d) of the budget")
 _AVOIDING: Final = re.compile(r"Avoid notes, product (\d+) with this one:")
 _AVOIDS: Final = re.compile(r"- (.+) avoids (.+)\.")
 _OPTION: Final = re.compile(r"\d+\. (.+)")
 _LISTED: Final = re.compile(r"(\S+-\d{4}) (.+)")
 _PAGES: Final = re.compile(r"Page (\d+) of (\d+):")
-_PRICED: Final = re.compile(r"Price: (\$[\d.]+)\. Rating: ([\d.]+) of 5\.")
+_PRICED: Final = re.compile(r"Price: (\$\d+\.\d\d)\. Rating: (\d\.\d) of 5\.")
 _SUMMARY: Final = re.compile(r"\[Step [\d.]+\] ")
 _ENDED: Final = re.compile(r"(?:Bought as product|Subtask) (\d+)(?: is closed)?")
-_BOUGHT: Final = re.compile(r"(?:Bought as product|Product) (\d+)(?: purchased)?: (\S+) (.+), (\$[\d.]+)\.$")
+_BOUGHT: Final = re.compile(
+    r"(?:Bought as product|Product) (\d+)(?: purchased)?: (\S+) (.+), (\$\d+\.\d\d)\.$"
+)
 _OVER: Final = re.compile(r"Product (\d+)(?: purchased:|: nothing was bought| was purchased)")
 _UNDONE: Final = "hints"
 _SPREAD: Final = 0.7
@@ -252,7 +254,7 @@ def _call(done: str) -> tuple[str, str]:
 
 
 def _cents(text: str) -> int:
-    return round(float(text.strip("$.")) * 100)
+    return round(float(text.strip("$")) * 100)
 
 
 @final
