@@ -117,11 +117,8 @@ class JudgedShop:
 
     def act(self, action: str, /) -> Observed:
         """Perform an action; one that ends a subtask is judged."""
-        place = len(self._begun.closed)
-        if place == len(self._world.rules.instructions):
-            return self._world.act(action)
+        place, at = len(self._begun.closed), len(self._steps)
         seen = self._world.act(action)
-        at = len(self._steps)
         self._steps.append(Step(StepId(at + 1), StepId(at), action, seen.text))
         if len(self._world.standing.closed) == place:
             return seen

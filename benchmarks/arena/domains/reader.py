@@ -67,7 +67,7 @@ class Found:
 @final
 @attrs.define
 class Scene:
-    """All that a prompt says that a purchase depends on.
+    """All that a prompt says that a purchase depends on; it is filled while the text is read, from its beginning.
 
     Attributes:
         count: products of the bundle.
