@@ -129,8 +129,8 @@ class JudgedShop:
         self._undone += 1
         self._world.standing = self._begun
         self._steps = []
-        first = seen.text.partition("\n")[0]
-        return Observed(f"{first}\nA judge says: {verdict.feedback} {GIVEN_BACK}, and has to be bought anew.")
+        told = seen.text.partition("\nThat was the last subtask")[0]  # it is not over any more
+        return Observed(f"{told}\nA judge says: {verdict.feedback} {GIVEN_BACK}, and has to be bought anew.")
 
     def _judged(self, place: int, text: str) -> Verdict:
         instruction = self._world.rules.instructions[place]

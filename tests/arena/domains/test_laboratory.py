@@ -184,6 +184,19 @@ def test_a_purchase_is_given_back_as_often_as_allowed(alarms: float, fails: int)
     assert shop.spent.prompt > 0
 
 
+def test_what_the_cap_has_closed_is_judged_too() -> None:
+    """A subtask that the cap closes without a purchase is opened again; the observation says which it was."""
+    task = SMALL["shopping"].task(SEED, 0)
+    world = World(rules_of(task))
+    judge = TruthJudge(world, world.rules, default_counter(), "x", misses=0.0, alarms=0.0)  # type: ignore[arg-type]
+    shop = JudgedShop(world, judge, task.text)
+    shop.reset()
+    seen = [shop.act("buy {}").text for _ in range(task.rules.cap)]
+    assert "Subtask 1 is closed" in seen[-1]
+    assert GIVEN_BACK in seen[-1]
+    assert (world.standing.closed, world.standing.used) == ((), 0)
+
+
 def test_what_is_right_follows_from_what_was_bought() -> None:
     """The plan's purchases are right one by one; behind a missing one nothing is."""
     task = SMALL["shopping"].task(SEED, 0)
