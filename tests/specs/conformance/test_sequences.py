@@ -32,7 +32,7 @@ def test_every_row_of_the_table_is_met() -> None:
     """Sequences meet every operation in every phase, with each phase it leads to and each refusal."""
     seen: Counter[tuple[str, str, str]] = Counter()
 
-    @A_FEW(300)
+    @A_FEW(1_000)
     @given(sequences())
     def count(tried: tuple[Command, ...]) -> None:
         for state, command, outcome in walked(tried):
@@ -46,7 +46,7 @@ def test_every_row_of_the_table_is_met() -> None:
             for met in (*row.leads_to, *row.refuses) or ("IllegalPhase",):
                 operation = row.operation.replace("_", "")
                 assert seen[row.phase, operation, met] > 0, (row.phase, operation, met)
-    assert seen["NoneType", "start", "Active"] == 300
+    assert seen["NoneType", "start", "Active"] == 1_000
     assert seen["NoneType", "grow", "IllegalPhase"] > 0
     assert sum(seen[phase, "start", "IllegalPhase"] for phase in ("Active", "Unverified", "Rejected")) > 20
 
@@ -121,7 +121,7 @@ def test_hostile_texts_are_drawn() -> None:
     """Within a few hundred sequences most of the hostile strings stand somewhere."""
     seen: set[str] = set()
 
-    @A_FEW(300)
+    @A_FEW(1_000)
     @given(sequences(st.just(12)))
     def collect(tried: tuple[Command, ...]) -> None:
         for command in tried:
