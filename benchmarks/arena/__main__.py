@@ -1,9 +1,13 @@
 """The arena, from the command line.
 
     python -m benchmarks.arena coverage [--traces FOLDER] [--only NAME] [--out ROWS.jsonl]
+    python -m benchmarks.arena run --domain shopping --agent plan --tasks 150 --out ROWS.jsonl
+    python -m benchmarks.arena report ROWS.jsonl --json
+    python -m benchmarks.arena lab --tasks 20 --seed 1
 
 Coverage: of the values that the actions of recorded runs need, how many would each memory system still show, and at
-how many tokens? RESULTS.md says what was found, and what this measure cannot say.
+how many tokens? RESULTS.md says what was found, and what this measure cannot say. The other commands are about the
+paper's four domains (`domains/README.md`).
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.arena.coverage import cover_all
+from benchmarks.arena.domains.commands import add_commands
 from benchmarks.arena.systems import has_bm25
 from benchmarks.arena.tables import Row, Setting, as_text, rows
 from benchmarks.arena.traces import TRACES, NoTraces, read_runs
@@ -30,6 +35,11 @@ ROOM: Final = 700
 def main(arguments: list[str] | None = None) -> int:
     """Carry out a command and return the exit status."""
     chosen = _parser().parse_args(arguments)
+    status: int = chosen.command(chosen)
+    return status
+
+
+def _coverage(chosen: argparse.Namespace) -> int:
     if chosen.out is not None and chosen.out.exists():
         sys.stderr.write(f"{chosen.out}: there is something already; name a new file\n")
         return 1
@@ -88,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
         help="processes; they change no number",
     )
     coverage.add_argument("--out", type=Path, help="write every row here, as JSON Lines")
+    coverage.set_defaults(command=_coverage)
+    add_commands(commands)
     return parser
 
 

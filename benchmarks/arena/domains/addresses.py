@@ -1,8 +1,8 @@
 """A task by its address, `shopping:7:0`, for `mage run` and for playing by hand.
 
-python -m benchmarks.arena.domains task shopping:7:0 > task.txt
+python -m benchmarks.arena task shopping:7:0 > task.txt
 mage run @task.txt --environment benchmarks.arena.domains.addresses:world:shopping:7:0 --by-hand --session work.db#a
-python -m benchmarks.arena.domains mark shopping:7:0 work.db a
+python -m benchmarks.arena mark shopping:7:0 work.db a
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.arena.domains.__main__ import main
+from benchmarks.arena.__main__ import main
 from benchmarks.arena.domains.addresses import BadTask, script, task_at, world
 from benchmarks.arena.domains.registry import NAMES, VERSION
 from tests.arena.domains.cases import FULL, SMALL, actions_of, seen_by
