@@ -37,6 +37,10 @@ from mage.memory.outcomes import KindOfCall
 
 Answer = TypeVar("Answer")
 _MODE: Final[Mode] = "text"
+_ENDS: Final[dict[KindOfCall, str]] = {
+    "model": "up to a move such as Action[...]",
+    "judge": "up to the end of its JSON",
+}
 
 
 @final
@@ -97,7 +101,7 @@ class ByHand:
         with self._alone:
             self._show(who, chat)
             while True:
-                _print(f"-- you are the {who}: your reply\n")
+                _print(f"-- you are the {who}: your reply ({_ENDS[who]}, or an empty line)\n")
                 try:
                     return read(Reply("".join(_typed(who, ends())), finish="stop"))
                 except EffectError as error:
@@ -152,12 +156,13 @@ def _move_ends() -> Callable[[str], bool]:
 
 
 def _object_ends() -> Callable[[str], bool]:
-    """Return what tells, line by line, whether a JSON object is there as a whole."""
+    """Return what tells, line by line, whether a JSON object that begins on a line of its own is there as a whole."""
     said: list[str] = []
 
     def ends(line: str) -> bool:
-        said.append(line)
-        if not line.rstrip().endswith("}"):
+        if said or line.lstrip().startswith("{"):
+            said.append(line)
+        if not said or not line.rstrip().endswith("}"):
             return False
         try:
             json.loads("".join(said))

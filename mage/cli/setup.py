@@ -330,7 +330,9 @@ class Options:
         if self.models.model is not None or had.model is not None:
             return RunSetup(place, self._asked_of(had))
         for option in self.models.options:
-            raise typer.BadParameter("no model is asked: --model names one", param_hint=option)
+            raise typer.BadParameter(
+                "no model is asked: --model names one, and with --by-hand you are it", param_hint=option
+            )
         if before is None:
             raise typer.BadParameter(
                 "which model? --by-hand, --script FILE and --offline need none", param_hint="--model"

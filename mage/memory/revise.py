@@ -187,7 +187,10 @@ async def _reported(
     if differs is not None:
         history = f"{told}, in the environment too. But there " if told else "Brought back to this point, "
         return await _diverged(run, f"{history}{differs}.")
-    if told:
+    lasting = plan_lines([undo for undo in undoing if lasts(undo.effect)])
+    if told and lasting:  # a world that is what it was takes back no mail
+        await run.notice("revised", f"{told}, in the environment too. But what lasts stands:", *lasting)
+    elif told:
         await run.notice("revised", f"{told}, in the environment too.")
     return None
 

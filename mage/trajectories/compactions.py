@@ -91,6 +91,17 @@ def missing(names: Iterable[str], text: str) -> tuple[str, ...]:
     return tuple([name for name in names if name not in there])
 
 
+def in_short(names: Iterable[str], room: int) -> str:
+    """Return the first names, as a list in one line, as many as so many characters have room for."""
+    kept: list[str] = []
+    for name in names:
+        room -= len(name) + 2
+        if room < 0:
+            break
+        kept.append(name)
+    return ", ".join(kept)
+
+
 def names_in(text: str) -> list[str]:
     """Return what in a text can only be copied: words with a digit, a slash, an underscore, an inner dot or capital."""
     words = [found.strip(_AROUND) for found in _NAME.findall(_KEY.sub(" ", text))]

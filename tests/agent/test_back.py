@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from mage.agent import Policy
 from mage.chat import decide_messages, system_prompt
-from mage.effects import Decide, NoEffect, NotRestored, Observed
+from mage.effects import Compensable, Decide, Irreversible, NoEffect, NotRestored, Observed, Restored
 from mage.engine import Failed, Revise
 from mage.memory import Memory
 from mage.stores import MemoryStore
@@ -45,6 +47,24 @@ def test_a_model_that_went_back_is_told_what_was_undone() -> None:
         "The environment could not be brought back to this point. Why, and what was done there and stands:"
     )
     assert notice.said.splitlines() == ["sold out", "Step 2, buy: not known whether it can be undone"]
+
+
+@pytest.mark.parametrize("how", ["snapshot", "replay"])
+def test_what_lasts_is_named_where_the_environment_is_what_it_was(how: Literal["snapshot", "replay"]) -> None:
+    """A world that goes back takes back no mail: what was declared to last is told of, with its reason."""
+    sent, paid = (
+        Observed("ok", effect=Irreversible("it is sent")),
+        Observed("ok", effect=Compensable("refund it")),
+    )
+    world = ScriptedEnvironment("seen", sent, paid, restored=[Restored(how)])
+    played = Played(acts("look"), acts("send"), acts("pay"), revise(0, "no"), DONE, environment=world)
+    played.run()
+    (notice,) = played.decisions.asked[-1].notices
+    assert notice.text.endswith("3 steps are undone, in the environment too. But what lasts stands:")
+    assert notice.said.splitlines() == [
+        "Step 3, pay: cannot be undone; to make it good: refund it",
+        "Step 2, send: cannot be undone: it is sent",
+    ]
 
 
 def test_another_writer_who_goes_back_is_told_of() -> None:

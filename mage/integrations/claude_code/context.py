@@ -16,7 +16,7 @@ from mage.render import render
 from mage.session import Session
 from mage.stores import JournalStore, UnknownJournal
 from mage.trajectories.claude_code import summary_text
-from mage.trajectories.compactions import missing, names_of
+from mage.trajectories.compactions import in_short, missing, names_of
 
 _STATE: Final = 5_000
 """Characters of S."""
@@ -74,7 +74,7 @@ def context_of(state: State, name: str, summary: str) -> str:
     tail = _tail(steps, _STEPS)
     if tail:
         parts.append(f"The last steps, word for word:\n{tail}")
-    names = _within(missing(names_of(steps), f"{summary}\n{shown}\n{tail}"), _NAMES)
+    names = in_short(missing(names_of(steps), f"{summary}\n{shown}\n{tail}"), _NAMES)
     if names:
         parts.append(f"Names in these steps that stand nowhere above, the newest first: {names}")
     return "\n\n".join(parts)
@@ -90,13 +90,3 @@ def _tail(steps: Sequence[Step], room: int) -> str:
             break
         found.append(text)
     return "\n".join(found[::-1])
-
-
-def _within(names: Sequence[str], room: int) -> str:
-    kept: list[str] = []
-    for name in names:
-        room -= len(name) + 2
-        if room < 0:
-            break
-        kept.append(name)
-    return ", ".join(kept)

@@ -39,8 +39,8 @@ def main(arguments: Sequence[str]) -> int:
         0, always: another status would stop the client, or what it is at.
     """
     try:
-        event = json.load(sys.stdin.buffer, parse_constant=str, parse_float=_finite)
-        said = heard(event, _store_in(arguments))
+        store = _store_in(arguments)
+        said = heard(_event(sys.stdin.buffer.read()), store)
         if said:
             sys.stdout.write(said)
             sys.stdout.flush()
@@ -57,6 +57,14 @@ def _complain(line: str) -> None:
         return
 
 
+def _event(said: bytes) -> Event:
+    try:
+        event: Event = json.loads(said, parse_constant=str, parse_float=_finite)
+    except (ValueError, RecursionError):
+        raise ValueError("standard input is no event: a JSON object is expected there") from None
+    return event
+
+
 def _finite(written: str) -> float | str:
     """Return a number, or as text one that JSON cannot have: a tool may well return one."""
     number = float(written)
@@ -69,6 +77,8 @@ def _store_in(arguments: Sequence[str]) -> str:
             return store
         case ["claude-code"] if os.environ.get(_VARIABLE):
             return os.environ[_VARIABLE]
+        case [client, *_] if client != "claude-code":
+            raise ValueError(f"{client!r} is no client whose hooks are known: claude-code is")
         case _:
             raise ValueError(_USAGE)
 

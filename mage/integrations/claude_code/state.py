@@ -18,6 +18,7 @@ from mage.engine import (
     Rejected,
     Revise,
     State,
+    Step,
     StepId,
     apply,
     boundaries,
@@ -39,11 +40,14 @@ from mage.stores import (
     seal,
 )
 from mage.trajectories.claude_code import Way, way_of
+from mage.trajectories.compactions import in_short, missing, names_of
 from mage.trajectories.paths import left_behind
 from mage.trajectories.trajectory import Json, Made
 
-_ACCOUNT: Final = 1_500
-"""Tokens of an account: what is handed back must stay short."""
+_ACCOUNT: Final = 1_100
+"""Tokens of an account without names: what is handed back must stay short."""
+_NAMES: Final = 1_500
+"""Characters of the names in an account."""
 _RECENT: Final = 256
 """Records of which it is looked whether the user went back behind them, before the session is read."""
 _LARGEST: Final = 200_000_000
@@ -78,11 +82,18 @@ def compact(store: JournalStore, name: str, event: Mapping[str, object]) -> None
         return
     with session:
         while isinstance(session.phase, Active) and view(session.phase).raw:
-            text = extract(view(session.phase).raw, _ACCOUNT)
+            text = _account(view(session.phase).raw)
             try:
                 session.apply(Compress(text, "fallback"), Accept(), meta=meta)
             except Conflict:
                 session.refresh()
+
+
+def _account(steps: Sequence[Step]) -> str:
+    """Return an extract of steps, and the names in them that it does not have, the newest first, as many as fit."""
+    text = extract(steps, _ACCOUNT)
+    names = in_short(missing(names_of(steps), text), _NAMES)
+    return f"{text}\nNames: {names}" if names else text
 
 
 # -- where the user went back --------------------------------------------------------------------------

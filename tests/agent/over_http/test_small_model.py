@@ -149,12 +149,13 @@ def test_ten_steps_with_a_real_model(address: str, mode: Mode) -> None:
     assert isinstance(outcome, RunStopped)
     assert (outcome.reason, outcome.totals.steps >= STEPS) in (("max_steps", True), ("idle", False))
     assert outcome.totals.tokens == bill.took
-    model = bill.took["model"]
+    model, summarizer = bill.took["model"], bill.took["summarizer"]
     assert model.prompt > 100 * model.calls > 0
     assert model.completion > 0
     if outcome.totals.steps >= STEPS:
         assert model.calls >= STEPS - 1  # the first step is what the world showed
-        assert outcome.totals.summaries > 0, "the open segment has passed the mark"
+        # it has compressed, or the open segment has passed the mark; what a summarizer writes may be of no use
+        assert outcome.totals.summaries > 0 or summarizer.prompt > 0
     left = left_by(store, RUN)
     acted = [step for step in left.state.tree.steps() if note_in(*step.content) is None]
     for step in acted[1:]:

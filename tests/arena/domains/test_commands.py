@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.arena.domains import commands, registry
 from benchmarks.arena.__main__ import main
+from benchmarks.arena.domains import commands, registry
 from benchmarks.arena.domains.registry import NAMES, MissingPackage
 
 

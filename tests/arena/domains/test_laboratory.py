@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.arena.domains import laboratory
 from benchmarks.arena.__main__ import main
+from benchmarks.arena.domains import laboratory
 from benchmarks.arena.domains.judging import UNDOS, JudgedShop, TruthJudge, expected
 from benchmarks.arena.domains.lab_report import half_width, lab_report
 from benchmarks.arena.domains.laboratory import (
