@@ -65,7 +65,7 @@ def test_the_script_it_shows_is_one(tmp_path: Path) -> None:
     (shown,) = fenced("json")
     (tmp_path / "lamps.jsonl").write_text(shown, encoding="utf-8")
     script = read_script(str(tmp_path / "lamps.jsonl"))
-    assert (len(script.decisions), len(script.verdicts), len(script.summaries)) == (7, 3, 1)
+    assert (len(script.decisions), len(script.verdicts), len(script.summaries)) == (8, 3, 1)
 
 
 def test_the_two_commands_of_a_first_run_are_targets() -> None:

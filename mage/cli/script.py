@@ -3,8 +3,9 @@
 The file has a reply a line, each a JSON object; empty lines are passed over:
 
     {"act": "look"}                               the model acts
-    {"act": {"note": {"text": "Milk."}}}          ... by calling a tool
+    {"act": {"press": {"button": 2}}}             ... by calling a tool
     {"act": ["look", "go north"]}                 ... several times
+    {"note": "The door is green."}                ... writes something down, behind what it does
     {"compress": "The kitchen was searched."}     ... marks a subgoal complete
     {"revise": 3, "lesson": "It is locked."}      ... goes back to [Step 3]
     {"look": 3}                                   ... reads again what [Step 3] stands for
@@ -38,7 +39,7 @@ from mage.engine.text import is_blank
 from mage.memory.outcomes import KindOfCall
 
 Reply = TypeVar("Reply")
-_MODEL: Final = ("act", "compress", "revise", "lesson", "look", "words", "page", "finish", "thought")
+_MODEL: Final = ("act", "note", "compress", "revise", "lesson", "look", "words", "page", "finish", "thought")
 _KEYS: Final = {"judge": ("judge", "feedback", "fault", "boundary"), "summary": ("summary",)}
 
 
@@ -137,7 +138,11 @@ def _reply_of(line: bytes) -> Decision | Verdict | str:
     known = _MODEL if kind is None else _KEYS[kind]
     unknown = [key for key in said if key not in known]
     if unknown:
-        there = "act, compress, revise, look, finish, judge or summary" if kind is None else ", ".join(known)
+        there = (
+            "act, note, compress, revise, look, finish, judge or summary"
+            if kind is None
+            else ", ".join(known)
+        )
         raise ValueError(f"{unknown[0]!r} is no part of such a reply; there is {there}")
     if kind == "judge":
         return _verdict_of(said)
@@ -167,7 +172,8 @@ def _decision_of(said: Mapping[str, object]) -> Decision:
     if len(own) > 1:
         raise ValueError(f"it does both {own[0]} and {own[1]}: that is two replies")
     acts = said.get("act", [])
-    actions = [_action_of(each) for each in (acts if isinstance(acts, list) else [acts])]
+    actions = [Action(_action_of(each)) for each in (acts if isinstance(acts, list) else [acts])]
+    actions += [Action(_text(said, "note"), is_note=True)] if "note" in said else []
     if not own and not actions:
         raise ValueError('it does nothing: {"act": "look"} acts, {"finish": "Done."} ends the task')
     if "lesson" in said and own != ["revise"]:
@@ -175,7 +181,7 @@ def _decision_of(said: Mapping[str, object]) -> Decision:
     if {"words", "page"} & said.keys() and own != ["look"]:
         raise ValueError("words and a page belong to a look")
     return Decision(
-        tuple([Action(text) for text in actions]),
+        tuple(actions),
         _OWN[own[0]](said) if own else None,
         _text(said, "thought") if "thought" in said else "",
     )
@@ -189,7 +195,7 @@ def _action_of(given: object) -> str:
         case dict() if len(given) == 1 and isinstance(arguments := next(iter(given.values())), dict):
             return action_text(next(iter(given)), arguments)
         case _:
-            raise ValueError('an action is a text, or a call of a tool: {"act": {"note": {"text": "Milk."}}}')
+            raise ValueError('an action is a text, or a call of a tool: {"act": {"press": {"button": 2}}}')
 
 
 def _revise_of(said: Mapping[str, object]) -> Revise:

@@ -79,7 +79,7 @@ ScriptFile: TypeAlias = Annotated[
         "--script",
         metavar="FILE",
         help='In place of a model, a reply a line: {"act": "look"}, {"act": {"TOOL": {"ARGUMENT": 1}}},'
-        ' {"compress": "TEXT"}, {"revise": STEP, "lesson": "TEXT"}, {"look": STEP}, {"finish": "ANSWER"}; of the'
+        ' {"note": "TEXT"}, {"compress": "TEXT"}, {"revise": STEP, "lesson": "TEXT"}, {"look": STEP}, {"finish": "ANSWER"}; of the'
         ' judge {"judge": "passed"} or {"judge": "failed", "feedback": "TEXT"}; of the summarizer {"summary": "TEXT"}.',
     ),
 ]

@@ -219,6 +219,7 @@ def test_a_script_is_read_as_the_values_of_python() -> None:
     """Each line is what a scripted model, judge or summarizer of `mage.testing` would be given."""
     file = script(
         {"act": ["look", {"note": {"text": "Milk."}}], "thought": "Hm."},
+        {"note": "Eggs."},
         {"compress": "Seen."},
         {"revise": 3, "lesson": "No."},
         {"finish": ""},
@@ -234,6 +235,7 @@ def test_a_script_is_read_as_the_values_of_python() -> None:
         file,
         (
             Decision(acts, None, "Hm."),
+            Decision.note("Eggs."),
             Decision((), Compress("Seen.")),
             Decision((), Revise(3, "No.")),
             Decision((), Finish("")),
