@@ -553,7 +553,7 @@ def _shown_line(line: Line) -> str:
 
 
 def check_session(session: Version, as_json: AsJson = False) -> None:
-    """Check the invariants I1 to I12 of every version of a session."""
+    """Check that every version of a session is a sound tree: the twelve invariants of the engine."""
     commands = load_commands(session.session, session.version)
     state = apply(None, commands[0]).unwrap()  # reading the commands has shown that they can be carried out
     at = "version 1"
@@ -569,4 +569,4 @@ def check_session(session: Version, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"versions": len(commands), "steps": state.tree.next_step - 1, "sound": True})
     else:
-        print_text(f"{printable(str(session))}: {len(commands)} versions, all hold I1 to I12\n")
+        print_text(f"{printable(str(session))}: {len(commands)} versions, all sound: I1 to I12 hold\n")
