@@ -1,5 +1,6 @@
 # What the README names: `make demo` and `make test`. Each sets up all it needs in .venv, with plain pip.
 PYTHON ?= python3
+PYTHON312 ?= python3.12
 BIN := .venv/bin
 # A trace to replay after the bundled story; ours, where the real traces are at hand.
 TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
@@ -11,7 +12,7 @@ FIRST := "not slow and not formal and not postgres and not worlds"
 COVERED := tests/engine tests/codec tests/session tests/effects tests/chat/test_tools.py tests/chat/test_schemas.py tests/testing/test_scripted.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full postgres slow oldest worlds coverage bench bench-stores long-run arena package clean
+.PHONY: demo test check explore specs specs-full postgres slow oldest validators worlds coverage bench bench-stores long-run arena package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -65,6 +66,15 @@ postgres: .venv/dev         ## Stores and sessions on a private PostgreSQL, and 
 
 oldest: .venv/oldest/made   ## What stands on other people's packages, at the oldest versions that are admitted.
 	.venv/oldest/bin/python -m pytest -n $(WORKERS) -m $(FIRST) -W default::DeprecationWarning tests/integrations tests/memory/test_clients.py tests/llm/test_clients.py tests/cli/test_run.py
+
+.venv/validators/made: pyproject.toml
+	$(PYTHON312) -m venv --clear .venv/validators
+	.venv/validators/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	.venv/validators/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[agent,testing]' pytest --group validators
+	@touch $@
+
+validators: .venv/validators/made  ## ATIF documents before the validator of its makers, which needs Python 3.12 (PYTHON312=...).
+	.venv/validators/bin/python -m pytest tests/trajectories/test_atif.py -k validator
 
 .venv/worlds: .venv/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --group worlds
