@@ -9,6 +9,7 @@ has everything, and may be given again or left out; what is sent is S.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, final
 
 try:
@@ -67,9 +68,13 @@ class MageCapability(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """Follow the history, and put S in its place for this request."""
         history, asked = request_context.messages, request_context.model_request_parameters
-        parts = list(_parts(history, _outputs(asked)))
+        answers = [tool.name for tool in asked.output_tools]  # by which it gives its answer: no actions
+        parts = list(_parts(history, answers))
         memory = await self._memory(ctx, parts)
         memory.give_way([tool.name for tool in _theirs(asked)])
+        offered = [tool["function"]["name"] for tool in memory.tools("chat")]  # as the policy lets it
+        kept = [tool for tool in asked.function_tools if tool.metadata != _OWN or tool.name in offered]
+        request_context.model_request_parameters = replace(asked, function_tools=kept)
         await memory.follow(parts)
         shown = await memory.messages("chat", beside=_beside(history, asked))
         request_context.messages = _sent(history, "".join(message["content"] for message in shown))
@@ -143,11 +148,6 @@ class _Beside(WrapperToolset[Any]):
     ) -> Any:
         is_ours = tool.tool_def.metadata == _OWN
         return "noted" if is_ours else await self.wrapped.call_tool(name, tool_args, ctx, tool)
-
-
-def _outputs(asked: ModelRequestParameters) -> tuple[str, ...]:
-    """Return the names of the tools by which a model gives its answer: a call of one is no action."""
-    return tuple(tool.name for tool in asked.output_tools)
 
 
 def _parts(

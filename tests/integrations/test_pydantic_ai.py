@@ -14,6 +14,7 @@ pytest.importorskip("pydantic_ai")
 
 from openai import AsyncOpenAI
 from pydantic_ai import Agent, capture_run_messages
+from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -209,6 +210,18 @@ def test_the_frame_counts_against_the_mark() -> None:
         asyncio.run(agent.run(READ, usage_limits=UsageLimits(request_limit=None)))
     require_under_the_mark(server)
     assert server.refused == []
+
+
+def test_what_the_policy_rules_out_is_offered_by_no_tool() -> None:
+    """In the ablation without Revise the model has no `revise`; the host's tools and the others stay."""
+    with ProviderServer(turner, most=3) as server:
+        agent = agent_at(server, MageCapability(opens(MemoryStore(), policy=Policy(revise=False))))
+        agent.tool_plain(read)
+        with contextlib.suppress(UsageLimitExceeded):
+            asyncio.run(agent.run(READ, usage_limits=UsageLimits(request_limit=2)))
+    offered = [[tool["function"]["name"] for tool in body["tools"]] for body in asked_of_model(server)]
+    assert offered
+    assert all(sorted(names) == ["compress", "look", "note", "read"] for names in offered)
 
 
 def test_a_model_may_not_end_on_what_has_failed() -> None:
