@@ -286,7 +286,8 @@ class Options:
         self.require_said()
         for option in self.models.options:
             if self.asks_no_model:
-                raise typer.BadParameter("an offline run asks no model", param_hint=option)
+                beside = "; --by-hand shows prompts without one" * (option == "--prompts")
+                raise typer.BadParameter(f"an offline run asks no model{beside}", param_hint=option)
             if self.is_by_hand and option in ("--model", "--mode"):
                 raise typer.BadParameter("you decide, by hand, and in words", param_hint=option)
         if self.is_by_hand and self.asks_no_model:
