@@ -112,6 +112,7 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 	@touch $@
 
 arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER).
+	$(BIN)/python -m pytest tests/arena/test_coverage.py
 	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
 
 package: .venv/dev          ## Build, install into a new environment, run.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any, TypeAlias
 
 import pytest
@@ -63,10 +64,11 @@ def test_session_is_valid_and_comes_back_as_it_was(
     assert list(found.metas) == [kept] * len(journal)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Harbor needs Python 3.12: `make validators` has it")
 @given(journals())
 @settings(max_examples=25)
 def test_official_validator_takes_it(journal: tuple[Command, ...]) -> None:
-    """Harbor's own validator finds no error; it needs Python 3.12."""
+    """Harbor's own validator finds no error."""
     harbor = pytest.importorskip("harbor.utils.trajectory_validator")
     validator = harbor.TrajectoryValidator()
     document = atif_document("study", _entries(journal, 1), __version__)
