@@ -47,7 +47,7 @@ from mage.engine import (
 from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
-from mage.memory.due import cut_step
+from mage.memory.due import SHARE, cut_step
 from mage.memory.events import Asked, AskFailed, Noticed
 from mage.memory.notices import told_once
 from mage.memory.outcomes import KindOfCall, RunStopped, Totals
@@ -57,8 +57,6 @@ from mage.render import Meter
 from mage.render.blocks import step_of
 
 Answer = TypeVar("Answer")
-_SHARE: Final = 4
-"""The newest steps of an interim account are shown beside it as long as they take less than this part of the mark."""
 ENDS: Final = "The whole task ends here. Answer: "
 """How the text of a task's last subgoal begins, so that its judge knows what is claimed."""
 
@@ -249,7 +247,7 @@ class Run:
         """Return S in which the newest steps of an interim account stand beside its text, as many as are kept."""
         head, room = (
             self.state.tree.head_summary,
-            (self.policy.high_water or self.policy.window or 0) // _SHARE,
+            (self.policy.high_water or self.policy.window or 0) // SHARE,
         )
         if not self.policy.keep_raw or not shown.compressed or head.kind != "fallback":
             return shown

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final, final
+from typing import Any, Final, final  # Any: each domain has a state of its own
 
 import attrs
 

@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, final  # Any: argparse keeps the type of its parsers to itself
 
 import attrs
 

@@ -145,15 +145,15 @@ class Worth:
         return {
             **said,
             "recall": self.recall,
-            "recall_half_width": half_width(self.found, self.wrong),
+            "recall_half_width": wilson(self.found, self.wrong),
             "precision": self.precision,
-            "precision_half_width": half_width(self.found, self.found + self.alarms),
+            "precision_half_width": wilson(self.found, self.found + self.alarms),
             "alarm_rate": self.alarms / self.right if self.right else 0.0,
             "tokens": self.usage.total,
         }
 
 
-def half_width(hits: int, count: int) -> float:
+def wilson(hits: int, count: int) -> float:
     """Return half the width of Wilson's 95 % interval of a share; 0.5, which says nothing, where there is no case."""
     if not count:
         return 0.5
@@ -195,8 +195,8 @@ def as_table(found: Sequence[Worth]) -> str:
     head = f"{'judge':<24}{'recall':>14}{'precision':>14}{'alarms':>10}{'text':>6}{'none':>6}{'tokens':>12}"
     lines = [head]
     for each in found:
-        recall = f"{each.recall:.2f} ±{half_width(each.found, each.wrong):.2f}"
-        precision = f"{each.precision:.2f} ±{half_width(each.found, each.found + each.alarms):.2f}"
+        recall = f"{each.recall:.2f} ±{wilson(each.found, each.wrong):.2f}"
+        precision = f"{each.precision:.2f} ±{wilson(each.found, each.found + each.alarms):.2f}"
         alarms = f"{each.alarms}/{each.right}"
         lines.append(
             f"{each.name:<24}{recall:>14}{precision:>14}{alarms:>10}{each.blamed_text:>6}{each.unanswered:>6}"

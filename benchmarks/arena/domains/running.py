@@ -70,7 +70,7 @@ def _agent(settings: Settings, task: Task, counter: TokenCounter, steps: int, st
     if settings.agent == "plan":
         return Agent(model=PlanModel(task, counter), environment=world, policy=policy, counter=counter)
     # a plan needs no client
-    from mage.llm import ChatJudge, ChatModel, ChatSummarizer, Sampling, client  # noqa: PLC0415
+    from mage.llm import ChatJudge, ChatModel, ChatSummarizer, Sampling, client  # noqa: PLC0415  # a plan needs no client
 
     ours = stack.enter_context(client(base_url=settings.base_url))
     sampling: Sampling = {} if settings.temperature is None else {"temperature": settings.temperature}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.arena.__main__ import main
-from benchmarks.arena.domains.measured import cases, coin, half_width, measured, passes_all
+from benchmarks.arena.domains.measured import cases, coin, measured, passes_all, wilson
 from mage.effects import EffectError, FoldRequest, JudgeRequest, Metered, Usage, Verdict
 from mage.engine import Failed, Passed
 from tests.llm.server import Answer, Request, ScriptedServer, Status, says
@@ -65,9 +65,9 @@ def test_a_judge_without_a_verdict_has_passed_and_is_counted() -> None:
 def test_an_interval_is_wider_with_fewer_cases(hits: int, more: int) -> None:
     """Half a width is between 0 and a half, and shrinks as there are more cases of the same share."""
     count = hits + more
-    assert 0 < half_width(hits, count) <= 0.5
+    assert 0 < wilson(hits, count) <= 0.5
     if count:
-        assert half_width(4 * hits, 4 * count) < half_width(hits, count)
+        assert wilson(4 * hits, 4 * count) < wilson(hits, count)
 
 
 def test_models_are_asked_as_an_agent_asks_them(

@@ -7,7 +7,7 @@ Every operation is bounded: what grows beyond `TERMS`, `DEGREE` or `BITS` is ref
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, final
+from typing import Any, Final, final  # Any: SymPy says nothing of its types
 
 import attrs
 from sympy import QQ

@@ -1,4 +1,4 @@
-"""The arena's domains are built as a user could build them: of public names of `mage` alone."""
+"""The arena is built as a user could build it: of public names of `mage` alone."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import benchmarks.arena.domains
+import benchmarks.arena
 from tests.test_architecture import none_of, place
 
-FOLDER = Path(benchmarks.arena.domains.__file__ or "").parent
+FOLDER = Path(benchmarks.arena.__file__ or "").parent
 
 
 def taken() -> Iterator[tuple[Path, int, str, str]]:
@@ -46,7 +46,7 @@ def test_no_test_and_no_other_benchmark_is_used() -> None:
         f"{place(path, line)}: {module}"
         for path, line, module, _ in taken()
         if module.split(".")[0] == "tests"
-        or (module.startswith("benchmarks") and not module.startswith("benchmarks.arena.domains"))
+        or (module.startswith("benchmarks") and not module.startswith("benchmarks.arena"))
     )
 
 
