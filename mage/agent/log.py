@@ -53,7 +53,7 @@ from mage.memory.policy import BadPolicy, Policy
 from mage.memory.requests import Uncertain
 from mage.render import Meter
 from mage.session import Entry, Noted
-from mage.tokens import ENCODINGS, EstimateCounter, ExactCounter, TokenCounter
+from mage.tokens import BadCounter, TokenCounter, counter_named
 
 try:
     from cattrs import Converter
@@ -587,7 +587,7 @@ def _found(
         )
     said: Began = decode(BEGAN, note.data)
     if counter is None or counter.name != said.counter:
-        counter = counter_named(said.counter)
+        counter = _counter_of(said.counter)
     tally = Tally()
     try:
         state = tally.add_all([each for each in before if isinstance(each, Entry)], None)
@@ -630,20 +630,19 @@ def _interrupted(before: Sequence[Entry | Noted]) -> str:
     return ""
 
 
-def counter_named(name: str) -> TokenCounter:
-    """Return the counter of this name. A run keeps its counter, so that its prompts stay the same.
+def _counter_of(name: str) -> TokenCounter:
+    """Return the counter of a run, which keeps it so that its prompts stay the same.
 
     Raises:
         MissingTokenizer: the counter needs a package that is not installed.
         BadRunLog: there is no such counter.
     """
-    if name in ENCODINGS:
-        return ExactCounter(name)
-    if name == EstimateCounter().name:
-        return EstimateCounter()
-    raise BadRunLog(
-        f"the run counts tokens as {name!r}: give the agent that counter, as when the run was begun"
-    )
+    try:
+        return counter_named(name)
+    except BadCounter:
+        raise BadRunLog(
+            f"the run counts tokens as {name!r}: give the agent that counter, as when the run was begun"
+        ) from None
 
 
 def began_note(
