@@ -48,6 +48,7 @@ _ACCOUNT: Final = 1_100
 """Tokens of an account without names: what is handed back must stay short."""
 _NAMES: Final = 1_500
 """Characters of the names in an account."""
+_TRIES: Final = 8
 _RECENT: Final = 256
 """Records of which it is looked whether the user went back behind them, before the session is read."""
 _LARGEST: Final = 200_000_000
@@ -81,7 +82,9 @@ def compact(store: JournalStore, name: str, event: Mapping[str, object]) -> None
     except UnknownJournal:
         return
     with session:
-        while isinstance(session.phase, Active) and view(session.phase).raw:
+        for _ in range(_TRIES):  # beside a writer who never pauses it is left to the next compaction
+            if not isinstance(session.phase, Active) or not view(session.phase).raw:
+                return
             text = _account(view(session.phase).raw)
             try:
                 session.apply(Compress(text, "fallback"), Accept(), meta=meta)
