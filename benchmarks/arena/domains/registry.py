@@ -15,7 +15,7 @@ from benchmarks.arena.domains.task import Domain
 from benchmarks.arena.domains.travel.rows import Row, read_rows
 from benchmarks.arena.domains.travel.tasks import Travelling
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the tasks: it rises whenever the same seed makes another task, in its contents or its words."""
 
 SizeName: TypeAlias = Literal["full", "small"]

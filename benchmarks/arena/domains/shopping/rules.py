@@ -43,7 +43,7 @@ brand, line, keyword, kind and size are all the same. Very similar products stan
   the two titles, it fits. Notes are not to be applied within one product.
 - Of the options that fit and can be paid, buy the one that the preference names. What was bought counts against the
   budget, and what an instruction says is to be left must be left.
-- Buy exactly one product in each subtask: open its page, then buy. What is bought stays bought.
+- Buy exactly one product in each subtask: open its page, then buy. No action gives a purchase back.
 Once you have bought, write down what you bought, with its title and price: nothing here will tell you again."""
 
 
