@@ -63,7 +63,7 @@ from mage.memory.outcomes import KindOfCall, Outcome, RunStopped
 from mage.memory.policy import Policy
 from mage.memory.requests import Request
 from mage.memory.revise import differing, lasting_of
-from mage.render.diff import Difference, compare_states
+from mage.render.values import Difference, compare_states
 from mage.session import Session
 from mage.stores import NOTHING, JournalStore, verify
 

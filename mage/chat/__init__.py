@@ -3,20 +3,22 @@
 No client of any interface is imported here, and nothing is sent: `mage.llm` and the hosts do that.
 """
 
-from mage.chat.beside import BESIDE, Form, thoughts_beside
-from mage.chat.finishes import finish_of, is_cut
-from mage.chat.grounding import unfounded
 from mage.chat.messages import (
+    BESIDE,
     Assistant,
     AssistantReply,
     ChatMessage,
+    Form,
     NoReply,
     System,
     ToolCall,
     ToolResult,
     User,
+    finish_of,
+    is_cut,
     read_reply,
     sendable,
+    thoughts_beside,
     written,
 )
 from mage.chat.parts import PARTS, THOUGHT, Content, content_of, is_content
@@ -29,12 +31,12 @@ from mage.chat.prompts import (
     made_as,
     named_of,
     sent_as,
+    shorter,
     state_messages,
     summary_messages,
     summary_prompt,
     system_prompt,
 )
-from mage.chat.shortening import shorter
 from mage.chat.tools import (
     ACT,
     COMPRESS,
@@ -62,9 +64,10 @@ from mage.chat.tools import (
     verdict_schema_of,
 )
 from mage.chat.words import ALL_PROMPTS, OURS, REPLACEABLE, Prompt, Prompts, memory_words
-from mage.codec.spelling import action_text, canonical
+from mage.codec.strict_json import action_text, canonical
 from mage.effects import Mode
 from mage.effects.environment import is_strict
+from mage.render.literals import unfounded
 
 __all__ = [
     "ACT",

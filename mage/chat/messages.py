@@ -2,34 +2,180 @@
 
 The interfaces are OpenAI's chat completions (the completion or its message) and Responses, and Anthropic's Messages. A
 reply may be the client's object, or the same as JSON.
+
+What a provider puts beside a call goes back with the call while its step is shown as one. Some refuse a call without it: DeepSeek and Kimi want their `reasoning_content`, Gemini its signature in
+`extra_content`, Anthropic its thinking blocks, OpenAI's Responses their reasoning items. It is kept as JSON text, in
+`ToolCall.beside`, `Action.beside`, and the meta of the step, and is never read for its words.
+
+    {"form": "chat", "message": {...}, "call": {...}}     fields of the message, and of the call
+    {"form": "anthropic", "before": [...], "call": {...}}  blocks or items right before the call, and its other fields
+    {"form": "chat", "follows": true, ...}                 a call behind the first of its reply
+
+Calls of one reply go back in one message, as a provider may sign the first of them alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, TypeAlias, assert_never, final
+from typing import Any, Final, Literal, TypeAlias, assert_never, final
 
 import attrs
 
-from mage.chat.beside import (
-    Form,
-    call_beside,
-    fields_of_call,
-    fields_of_message,
-    follows,
-    items_before,
-    kept_beside,
-    message_beside,
-    thoughts_beside,
-    without_nulls,
-)
-from mage.chat.finishes import is_cut
 from mage.chat.parts import content_of, list_of, mapping_of, string_of, thought_of, transcript_of
-from mage.codec.spelling import canonical
+from mage.codec.strict_json import canonical
 from mage.engine.errors import MageError
+
+# -- how a reply ended: the words of all servers, in one table ----------------------------------------------
+#
+# A word that is not in the table means that the reply was cut: a part of a reply must not become a summary or an action.
+# So a server with a new word for a whole reply is noticed at its first reply, and a new word for a broken one does no harm.
+
+
+Ending: TypeAlias = Literal["whole", "truncated", "refusal", "overflow"]
+"""How a reply ended: whole; cut or broken off; refused by the model or a filter; at the end of the model's context."""
+
+_NO_LETTER: Final = re.compile(r"[^a-z]+")
+_FINISHES: Final[Mapping[Ending, str]] = {
+    "whole": """
+        stop  tool_calls  tool_call  tool_use  function_call  end_turn  stop_sequence  stop_string_found  stop_token
+        eos  eos_token  eos_found  end_of_sequence  end_of_text  end  normal  complete  completed  finished""",
+    "refusal": """
+        refusal  refused  content_filter  content_filtered  content_moderation  sensitive  safety  spii  recitation
+        blocklist  prohibited_content  guardrail_intervened  error_toxic  image_safety  image_recitation
+        image_prohibited_content""",
+    "overflow": """
+        model_context_window_exceeded  context_window_exceeded  context_length_exceeded  context_length_reached
+        model_length  error_limit""",
+}
+
+
+def _letters(word: str) -> str:
+    """Return the letters of a word: servers differ in case and in what stands between the parts of a word."""
+    return _NO_LETTER.sub("", word.casefold()).removeprefix("finishreason")
+
+
+_BY_LETTERS: Final[Mapping[str, Ending]] = {
+    _letters(word): finish for finish, words in _FINISHES.items() for word in words.split()
+}
+
+
+def is_cut(word: object) -> bool:
+    """Tell whether a reply says that it is not whole. A host that writes one itself may leave the word out."""
+    return word is not None and finish_of(str(word)) != "whole"
+
+
+def finish_of(word: str | None) -> Ending:
+    """Return how a reply ended, by its server's word for it; None where the server gave none. Any text."""
+    return "truncated" if word is None else _BY_LETTERS.get(_letters(word[:100]), "truncated")
+
+
+# -- what a provider puts beside a call ---------------------------------------------------------------------
+
+
+Form: TypeAlias = Literal["chat", "responses", "anthropic"]
+"""An interface to a model: OpenAI's chat completions and Responses, Anthropic's Messages."""
+BESIDE: Final = "beside"
+"""The key in the meta of a step under which stands what its provider put beside its call."""
+ASIDE: Final = re.compile(r"reasoning|thinking|thought|signature|extra_content")
+"""How the fields of a message begin that a provider wants back."""
+_REASONING: Final = ("reasoning_content", "reasoning")  # some servers give both, with the same text
+_OF_A_CALL: Final = frozenset(
+    {"id", "call_id", "type", "index", "function", "custom", "name", "arguments", "input", "action", "status"}
+)
+_OF_A_FUNCTION: Final = frozenset({"name", "arguments"})
+Beside: TypeAlias = Mapping[str, object]
+
+
+def thoughts_beside(message: Mapping[str, object]) -> str:
+    """Return what a model thought, from the fields beside the content of its message; empty where there is nothing."""
+    details = [thought_of(item) or "" for item in list_of(message.get("reasoning_details"))]
+    fields = [string_of(message.get(name)) for name in _REASONING]
+    return max([*fields, "\n".join(filter(None, details))], key=len)
+
+
+def message_beside(message: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a chat message that go back with its calls: reasoning, signatures, thinking in the content."""
+    found = {name: value for name, value in message.items() if value and ASIDE.match(name)}
+    thinking = [part for part in list_of(message.get("content")) if thought_of(part) is not None]
+    return {**found, "content": thinking} if thinking else found
+
+
+def call_beside(call: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a call that say more than id, name and arguments, and those of its `function`."""
+    found = {name: value for name, value in call.items() if value is not None and name not in _OF_A_CALL}
+    function = mapping_of(call.get("function"))
+    more = {
+        name: value for name, value in function.items() if value is not None and name not in _OF_A_FUNCTION
+    }
+    return {**found, "function": more} if more else found
+
+
+def kept_beside(form: Form, beside: Sequence[Beside]) -> list[str]:
+    """Return as texts what stands beside the calls of one reply, in order; empty texts where nothing does."""
+    if not any(each for found in beside for each in found.values()):
+        return [""] * len(beside)
+    texts = []
+    for place, found in enumerate(beside):
+        kept = {name: value for name, value in found.items() if value}
+        texts.append(_text({"form": form, **({"follows": True} if place else {}), **kept}))
+    return texts
+
+
+def _text(value: Beside) -> str:
+    try:
+        return canonical(value)
+    except (
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # a client's object, a number without end, nested too deeply
+        return ""
+
+
+def _read(beside: str) -> Beside:
+    """Return what stands beside a call. Any text: it may come from a journal that others have written."""
+    try:
+        return mapping_of(json.loads(beside)) if beside else {}
+    except (ValueError, RecursionError):
+        return {}
+
+
+def follows(beside: str) -> bool:
+    """Tell whether a call stands behind another one in its reply."""
+    return _read(beside).get("follows") is True
+
+
+def fields_of_message(beside: str, form: Form) -> dict[str, object]:
+    """Return the fields that go back into the message of a call, in the form that they came in."""
+    found = _read(beside)
+    message = mapping_of(found.get("message")) if found.get("form") == form else {}
+    return {name: value for name, value in message.items() if ASIDE.match(name) or name == "content"}
+
+
+def fields_of_call(beside: str, form: Form) -> dict[str, object]:
+    """Return the fields that go back into a call; under `function` those that go into its function."""
+    found = _read(beside)
+    call = mapping_of(found.get("call")) if found.get("form") == form else {}
+    return {name: value for name, value in call.items() if name not in _OF_A_CALL or name == "function"}
+
+
+def items_before(beside: str, form: Form) -> list[dict[str, object]]:
+    """Return the blocks or items that go back right before a call: thoughts, and nothing else."""
+    found = _read(beside)
+    before = list_of(found.get("before")) if found.get("form") == form else []
+    return [dict(mapping_of(item)) for item in before if thought_of(item) is not None]
+
+
+def without_nulls(item: Mapping[str, object]) -> dict[str, object]:
+    """Return an item without its null fields: a client's SDK writes them, and its server takes no null."""
+    return {name: value for name, value in item.items() if value is not None}
+
+
+# -- messages -----------------------------------------------------------------------------------------------
 
 
 @final
@@ -57,7 +203,7 @@ class ToolCall:
         id: the id by which a result names the call.
         name: the tool's.
         arguments: JSON.
-        beside: what the provider put beside the call and wants back with it (`mage.chat.beside`); empty for nothing.
+        beside: what the provider put beside the call and wants back with it (`mage.chat.messages`); empty for nothing.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The content of a message in parts: what is text, what is thought, and a short mark for each image, sound or file.
+"""The content of a message in parts: what is text, what is thought, a short mark for each image, sound or file; and how long it may be.
 
 The bytes of an image are no text: they would be counted as tokens, judged and summarized, and be another text for each
 spelling of the same bytes. So the text has a mark with type, size and digest, and the part itself is kept beside the
@@ -21,7 +21,52 @@ from typing import Final, TypeAlias, cast, final
 
 import attrs
 
-from mage.codec.spelling import canonical
+from mage.codec.strict_json import canonical
+from mage.tokens import TokenCounter
+
+# -- how long a text may be ---------------------------------------------------------------------------------
+
+
+SMALL: Final = 100
+"""Tokens that every text may have: a sentence or two, however little it replaces."""
+
+
+def cut(text: str, longest: int) -> str:
+    """Return a text of at most `longest` characters and the words that say how many are left out of its middle."""
+    if len(text) <= longest:
+        return text
+    kept = longest // 2
+    return f"{text[:kept]} [... {len(text) - 2 * kept:,} characters left out ...] {text[len(text) - kept :]}"
+
+
+def cut_to(text: str, tokens: int, counter: TokenCounter) -> str:
+    """Return a text of at most `tokens` tokens, cut in its middle where it is longer; see `cut`.
+
+    Cost: O(length), a few times.
+    """
+    counted = counter.count(text)
+    shorter, kept = text, len(text)
+    while counted > tokens and kept > 0:
+        kept = min(kept * tokens // counted, kept - 1) if kept > 1 else 0
+        shorter = cut(text, kept)
+        counted = counter.count(shorter)
+    return shorter
+
+
+def too_long(text: str, tokens: int, counter: TokenCounter) -> str:
+    """Return in words that a text has more tokens than it may have; empty where it has not, or is blank: that is worse."""
+    if not text.strip():
+        return ""
+    counted = counter.count(text)
+    return (
+        ""
+        if counted <= tokens
+        else f"It has about {counted} tokens, and may have {tokens}: write a shorter one."
+    )
+
+
+# -- parts --------------------------------------------------------------------------------------------------
+
 
 PARTS: Final = "parts"
 """The key in the meta of a command under which its parts that are no text stand, by their digests."""

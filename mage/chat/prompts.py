@@ -5,6 +5,15 @@
     assistant, user or tool      each step of R, in the form in which the model is to reply
     user                         hints, notices, where Revise may go, "Your turn."
 
+The last message, of which a line that does not apply is left out, as each is paid for with every call:
+
+    Notice: ...                          what has happened since the last turn
+    You may revise to ...                where there is something to undo
+    Open: 3 steps; room: 900 tokens.     how much is open, and how much more may be
+    Compress ...                         only where it is due
+    Now: ...                             the current instruction once more, far from where it was given
+    Your turn.
+
 A grow that adds a step only adds before the last message, so a provider's prefix cache keeps hitting. The
 forms are `Mode`: real tool calls, the plain-text moves, or JSON moves. Observations keep the form of
 `mage.render`: a line at the left margin is ours.
@@ -29,15 +38,20 @@ A `FoldRequest` and a `ChapterRequest` show the lines of C in place of all of th
 Content is in blocks as in `mage.render`: nothing in a step can be mistaken for words of ours.
 
 The fixed words are in `mage.chat.words`.
+
+once           earlier parts of the subgoal stand by their interim accounts, in place of their steps
+each time      the longest contents of steps are halved, their middles left out openly
+in the end     nothing is left to be made shorter
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
-from mage.chat.grounding import unfounded
+import attrs
+
 from mage.chat.messages import (
     Assistant,
     ChatMessage,
@@ -49,7 +63,7 @@ from mage.chat.messages import (
     together,
     written,
 )
-from mage.chat.now import labels_of, now_of
+from mage.chat.parts import cut
 from mage.chat.tools import ACT, LOOK, NOTE, BadAction, note_in, offered, parse_action
 from mage.chat.words import (
     AS_JSON,
@@ -70,7 +84,7 @@ from mage.chat.words import (
     system_words,
     text_moves,
 )
-from mage.codec.spelling import canonical
+from mage.codec.strict_json import canonical
 from mage.effects import (
     ChapterRequest,
     Decide,
@@ -99,6 +113,75 @@ from mage.render.blocks import (
     thought_of,
     under,
 )
+from mage.render.literals import unfounded
+
+# -- the last lines of a prompt -----------------------------------------------------------------------------
+
+
+_REPEATED: Final = 400
+"""Characters of the current instruction that are repeated of a long one, its two ends; all of it stands further up."""
+_NUDGES: Final = {
+    "instruction": "Compress first: a new instruction has come while steps are open.",
+    "room": "The room is nearly used: compress if a subgoal is finished, such as when what you looked for is found; else "
+    "an interim account replaces the steps.",
+}
+
+
+def now_of(request: Decide) -> Iterator[Block]:
+    """Yield the blocks of this turn only."""
+    for notice in request.notices:
+        yield Block("Notice: ", f"{notice.text}\n{notice.said}" if notice.said else notice.text)
+    if request.boundaries:
+        yield _where_to(request)
+    yield _open(request)
+    if request.nudge:
+        yield Block(_NUDGES[request.nudge])
+    if request.current:
+        yield _repeated(request.current)
+    yield Block("Your turn.")
+
+
+def _open(request: Decide) -> Block:
+    if request.opened:
+        words = f"Open: {request.opened} step{'s' * (request.opened > 1)}"
+    elif request.may_compress:  # an interim account, or a text that has failed
+        words = "Open: no new step"
+    else:
+        words = "Nothing is open: there is nothing to compress"
+    return Block(f"{words}." if request.room is None else f"{words}; room: {max(0, request.room)} tokens.")
+
+
+def _repeated(instruction: str) -> Block:
+    is_short = (
+        len(instruction) <= _REPEATED + _REPEATED // 4
+    )  # what is gained is more than the words that say so
+    return Block("Now: ", instruction if is_short else cut(instruction, _REPEATED))
+
+
+def _where_to(request: Decide) -> Block:
+    """Say where Revise may go, without a list of labels that the prompt shows anyway."""
+    allowed = set(request.boundaries)
+    labels = {line.label for line in request.shown.compressed}
+    more = f"; and to {request.more} more inside these: look into one to see them" if request.more else ""
+    for shown, words in (
+        (labels | {request.shown.boundary}, "any [Step N] that is shown"),
+        # the last has failed, or nothing is open
+        (labels if len(labels) > 1 else set[StepId](), "any [Step N] that has a summary"),
+    ):
+        if shown and shown <= allowed:
+            others = [boundary for boundary in request.boundaries if boundary not in shown]
+            also = f", and to {labels_of(others)}" if others else ""
+            return Block(f"You may revise to {words}{also}{more}.")
+    return Block(f"You may revise to: {labels_of(request.boundaries)}{more}")
+
+
+def labels_of(boundaries: Iterable[StepId]) -> str:
+    """Return boundaries as a prompt names them."""
+    return ", ".join([f"[Step {boundary}]" for boundary in boundaries])
+
+
+# -- the questions ------------------------------------------------------------------------------------------
+
 
 # -- the chats -----------------------------------------------------------------------------------------
 
@@ -515,3 +598,41 @@ def _again(told: str) -> Iterator[Block]:
 
 def _chat(prompt: Prompt, blocks: Sequence[Block]) -> tuple[System, User]:
     return (System(prompt.text), User("".join([block.text for block in blocks])))
+
+
+# -- made shorter, where a question does not fit ------------------------------------------------------------
+
+
+Asked = TypeVar("Asked", JudgeRequest | FoldRequest, SummaryRequest | ChapterRequest)
+SHORT: Final = 200
+"""Characters of a content that is not cut any more."""
+
+
+def shorter(request: Asked) -> Asked | None:
+    """Return a question that takes less room; None where it cannot be made shorter. Cost: O(size)."""
+    if isinstance(request, FoldRequest | ChapterRequest):
+        return None
+    steps = _since_the_accounts(request)
+    if len(steps) == len(request.steps):
+        longest = max([len(text) for step in steps for text in step.content], default=0)
+        steps = tuple([_cut(step, max(SHORT, longest // 2)) for step in steps])
+        if _length(steps) >= _length(request.steps):
+            return None
+    return attrs.evolve(request, steps=steps)
+
+
+def _length(steps: Sequence[Step]) -> int:
+    return sum(len(text) for step in steps for text in step.content)
+
+
+def _since_the_accounts(request: JudgeRequest | SummaryRequest) -> tuple[Step, ...]:
+    """Return the steps that no interim account covers; all of them where the accounts cover all."""
+    covered = max([part.boundary for part in request.earlier], default=-1)
+    places = [place for place, step in enumerate(request.steps) if step.id == covered]
+    return request.steps[places[0] + 1 :] or request.steps if places else request.steps
+
+
+def _cut(step: Step, longest: int) -> Step:
+    if max(map(len, step.content)) <= longest:
+        return step
+    return attrs.evolve(step, action=cut(step.action, longest), observation=cut(step.observation, longest))

@@ -1,7 +1,7 @@
 """Replies read into decisions and verdicts: any reply is one of these, or an `EffectError` with its fault.
 
 refusal         the model refuses, or a filter has cut it off
-truncated       it stopped for length, or broke off, or for a reason that is not known (`mage.chat.finishes`)
+truncated       it stopped for length, or broke off, or for a reason that is not known (`messages.finish_of`)
 overflow        the model's context is at its end
 empty           the reply holds nothing but white space
 not_json        JSON was asked for
@@ -25,8 +25,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.chat.finishes import finish_of
-from mage.chat.messages import ToolCall
+from mage.chat.messages import ToolCall, finish_of
 from mage.chat.tools import (
     ACT,
     COMPRESS,
@@ -40,7 +39,7 @@ from mage.chat.tools import (
     misfit,
     read_arguments,
 )
-from mage.codec.spelling import action_text
+from mage.codec.strict_json import action_text
 from mage.effects import (
     Action,
     Decision,

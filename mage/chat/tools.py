@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.codec.spelling import action_text
+from mage.codec.strict_json import action_text
 from mage.effects import BadTool, Decide, JsonValue, LookInto, Rules, Schema, Tool
 from mage.effects.environment import TOOL_NAME
 from mage.engine import FoldRequest, JudgeRequest

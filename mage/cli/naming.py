@@ -24,7 +24,7 @@ from urllib.parse import unquote_to_bytes
 import attrs
 
 from mage.cli.output import Refused, exists, refusing
-from mage.render.text import printable
+from mage.render.blocks import printable
 from mage.stores import protocol
 from mage.stores.errors import BadName
 from mage.stores.opening import without_password

@@ -26,7 +26,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from mage.render.text import is_seen, printable
+from mage.render.blocks import is_seen, printable
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 AT_MOST: Final = 8

@@ -61,7 +61,7 @@ from mage.render import (
 )
 from mage.render.blocks import Block, inside_of, named_line_of
 from mage.render.drawing import Style, verdict_of
-from mage.render.to_json import Json, line_as_json, step_as_json
+from mage.render.values import Json, line_as_json, step_as_json
 from mage.stores import (
     NOTE,
     JournalInfo,

@@ -4,8 +4,7 @@ Decoding is strict and total: any bytes give a value or a `DecodeError` that say
 Nothing is imported or run by name, no class is restored that the format does not list.
 """
 
-from mage.codec.commands import decode_command, encode_command
-from mage.codec.journals import decode_journal, encode_journal
+from mage.codec.commands import decode_command, decode_journal, encode_command, encode_journal
 from mage.codec.strict_json import DecodeError
 from mage.codec.trees import decode_tree, encode_tree
 

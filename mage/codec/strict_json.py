@@ -1,4 +1,4 @@
-"""JSON as this format has it: UTF-8, no key twice, no number but integers; how it is written, and what is wrong with it.
+"""JSON as this format has it: UTF-8, no key twice, no number but integers; one spelling of it, and of a call as an action.
 
 What the standard library lets pass (NaN, a key that stands twice) is kept as a value of its own, an
 `OddNumber` or a `Repeated`, so that the shape that meets it can say where it stands. A `Problem` says in words on one
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final, TypeAlias, cast, final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias, cast, final
 
 import attrs
 
@@ -197,3 +198,25 @@ _DECODER: Final = json.JSONDecoder(
     parse_constant=OddNumber,
 )
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+
+
+# -- one spelling of JSON, and of a call as an action -------------------------------------------------------
+
+
+if TYPE_CHECKING:
+    from mage.effects import JsonValue
+
+
+def canonical(value: object) -> str:
+    """Return JSON with sorted keys and no spaces, and no escape that JSON does not need. Cost: O(size).
+
+    Raises:
+        ValueError: a number is not finite.
+        TypeError: a value is not JSON.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def action_text(name: str, arguments: Mapping[str, JsonValue]) -> str:
+    """Return the canonical action of a call. Equal arguments give equal text. Cost: O(size)."""
+    return f"{name} {canonical(arguments)}"

@@ -332,7 +332,7 @@ class Action:
         text: the action of the step; of a note, the note.
         call: the id of this call in the model's interface; kept beside the step (D15).
         beside: what the provider put beside the call, as JSON; it goes back while the step is shown as a call. Kept
-            beside the step, too (`mage.chat.beside`).
+            beside the step, too (`mage.chat.messages`).
         is_note: whether it is a note of the model for itself, for which nothing is done in the environment.
     """
 

@@ -20,8 +20,7 @@ from typing import Final, final
 import attrs
 
 from mage.chat import ChatMessage, ToolCall
-from mage.chat.beside import ASIDE, thoughts_beside
-from mage.chat.messages import chat_beside
+from mage.chat.messages import ASIDE, chat_beside, thoughts_beside
 from mage.chat.parts import content_of, list_of, mapping_of, string_of, transcript_of
 from mage.chat.replies import Reply
 from mage.effects import EffectError, Schema, Tool, Usage

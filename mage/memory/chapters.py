@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from returns.result import Success
 
-from mage.chat.lengths import too_long
+from mage.chat.parts import too_long
 from mage.effects import ChapterRequest, EffectError, Metered, Verdict
 from mage.engine import (
     Active,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mage.chat import named_of
-from mage.chat.lengths import cut_to, too_long
+from mage.chat.parts import cut_to, too_long
 from mage.effects import Decide, EffectError, SummaryRequest
 from mage.engine import Active, Compress, ExecutionState, Retext, Unverified, view
 from mage.engine.tree import trace

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import attrs
 
-from mage.chat.lengths import SMALL, cut_to
+from mage.chat.parts import SMALL, cut_to
 from mage.effects import RESET
 from mage.engine import Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP

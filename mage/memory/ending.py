@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mage.chat.lengths import cut_to
+from mage.chat.parts import cut_to
 from mage.engine import Active, Failed, view
 from mage.memory.compact import compress, own_limit
 from mage.memory.maintain import insists_on_text, settle

@@ -13,7 +13,7 @@ from typing import Final, final
 import attrs
 
 from mage.chat import BESIDE, NOTED, PARTS, THOUGHT, note_in
-from mage.chat.lengths import cut
+from mage.chat.parts import cut
 from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Observed, Reversible
 from mage.engine import Command, Grow, Instruct, Retext, Revise, State, Step, StepId, SummaryId, apply
 from mage.engine.errors import MageError
@@ -122,7 +122,7 @@ class Tally:
     Attributes:
         counts: how often it went back to each boundary, and wrote each summary's text anew (D13).
         effects: what the action of each step has done, where that was said.
-        beside: what the provider put beside the call of each step (`mage.chat.beside`), where it put anything.
+        beside: what the provider put beside the call of each step (`mage.chat.messages`), where it put anything.
         thoughts: what the model thought before each step, where it said so; at most 1,000 characters of it.
         reply: the digest of the reply of which a command was recorded last; empty where there is none.
         calls: how many commands were recorded of the calls of that reply, by the calls' ids.

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 from returns.result import Success
 
-from mage.chat.lengths import cut
+from mage.chat.parts import cut
 from mage.effects import Looked, LookInto
 from mage.engine import Inside, State, Step, StepId, inside, view
 from mage.engine.tree import trace

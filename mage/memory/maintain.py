@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from mage.chat import unfounded
-from mage.chat.lengths import cut, cut_to, too_long
+from mage.chat.parts import cut, cut_to, too_long
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
 from mage.effects.program import Program
 from mage.engine import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from mage.chat.lengths import cut
+from mage.chat.parts import cut
 from mage.effects import Notice, NoticeKind
 
 LINES: Final = 20

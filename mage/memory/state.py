@@ -12,7 +12,7 @@ from typing import Final, TypeVar, final
 
 import attrs
 
-from mage.chat.lengths import SMALL
+from mage.chat.parts import SMALL
 from mage.effects import (
     ActionEffect,
     EffectError,

@@ -29,12 +29,28 @@ instruction was placed brings that in force too.)
 from __future__ import annotations
 
 from mage.engine import ExecutionState
-from mage.render.blocks import DEFAULT_CAPS, NO_CAPS, BadCap, Caps, body_of, hints_of
-from mage.render.diff import Difference, Sides, compare_states
+from mage.render.blocks import (
+    DEFAULT_CAPS,
+    NO_CAPS,
+    BadCap,
+    Caps,
+    Meter,
+    body_of,
+    hints_of,
+    one_line,
+    printable,
+)
 from mage.render.drawing import DrawnLine, as_dot, as_mermaid, bars, draw
-from mage.render.meter import Meter
-from mage.render.text import one_line, printable
-from mage.render.to_json import difference_as_json, line_as_json, state_as_json, step_as_json, tree_as_json
+from mage.render.values import (
+    Difference,
+    Sides,
+    compare_states,
+    difference_as_json,
+    line_as_json,
+    state_as_json,
+    step_as_json,
+    tree_as_json,
+)
 
 __all__ = [
     "DEFAULT_CAPS",

@@ -1,4 +1,10 @@
-"""The execution state as a sequence of blocks: words of ours, then content, then a line feed.
+"""The execution state as a sequence of blocks: words of ours, then content, then a line feed; and their tokens.
+
+Why nothing in content can be mistaken for words of ours: only they stand at the left margin.
+
+Every line break in content is followed by an indent, so a line that is not indented is ours. "Line break"
+is whatever `str.splitlines` breaks at, so that no reader sees a left margin where we see none. The indent
+can be taken out again: what is rendered is exactly what was meant.
 
     Task: ...
     [Step 24] ...                                 for each summary of C: its label and text
@@ -21,7 +27,8 @@ provider's cache of prefixes has most of each prompt: the task, C, which only gr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar, assert_never, final
 
 import attrs
@@ -43,7 +50,51 @@ from mage.engine import (
 )
 from mage.engine.errors import MageError
 from mage.engine.nodes import SummaryVerdict
-from mage.render.text import indented
+from mage.tokens import TokenCounter
+
+# -- content as part of our text ----------------------------------------------------------------------------
+
+
+INDENT: Final = " "
+
+
+def indented(content: str) -> str:
+    r"""Return `content` with an indent after every line break; `"\r\n"` is one. Cost: O(length)."""
+    # The guard makes a break at the very end count too: splitlines gives no empty last line.
+    lines = f"{content}|".splitlines(keepends=True)
+    return content if len(lines) == 1 else INDENT.join(lines)[:-1]
+
+
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""What Python takes for printable, and no terminal shows: fillers, blanks, and what only varies others."""
+
+
+def printable(text: str) -> str:
+    """Return a text on one line, in which a terminal obeys nothing and shows everything; a line break is one mark.
+
+    Cost: O(length).
+    """
+    if is_seen(text):
+        return text
+    return "".join(char if is_seen(char) else _mark(char) for char in text)
+
+
+def is_seen(text: str) -> bool:
+    """Tell whether a terminal shows every character of a text and obeys none. Cost: O(length)."""
+    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
+
+
+def _mark(char: str) -> str:
+    return "⏎" if char == "\n" else char.encode("unicode_escape").decode("ascii")
+
+
+def one_line(text: str, width: int) -> str:
+    """Return the start of a text on one line of at most `width` characters, as `printable` gives it. Cost: O(width)."""
+    safe = printable(text[: 4 * width])
+    return safe if len(safe) <= width and len(text) <= 4 * width else safe[: width - 1] + "…"
+
 
 _T = TypeVar("_T")
 
@@ -321,3 +372,65 @@ def _cut(block: Block, limit: int | None) -> Iterator[Block]:
         return
     yield Block(block.words, block.content[:limit])
     yield Block(f"[... {more} character{'s' * (more > 1)} more]")
+
+
+# -- tokens, counted block by block and each block once -----------------------------------------------------
+
+
+@final
+@attrs.frozen(eq=False)
+class Meter:
+    """Counts what a prompt takes, with a memory of blocks.
+
+    The sum is exactly the count of the whole text: every block ends in a line feed and begins with a letter
+    or `[`, and over such pieces a counter is additive (see `mage.tokens`). A block is known by its raw
+    content, whose hash Python keeps, so an old block costs a look-up and not its length. The memory grows
+    with the blocks seen; it holds the strings that the tree holds.
+
+    Attributes:
+        counter: what counts a block.
+        sent: the blocks as which a step is sent, where that is not the text of R: as a call of a tool and its result,
+            for example.
+    """
+
+    counter: TokenCounter
+    sent: Callable[[str, str], Iterable[Block]] = step_of
+    _steps: dict[tuple[str, str], int] = attrs.field(init=False, factory=dict, repr=False)
+    _counted: dict[Block, int] = attrs.field(init=False, factory=dict, repr=False)
+
+    def count(self, shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> int:
+        """Return `counter.count(render(shown, caps=caps))`. Cost: O(blocks + length of new blocks)."""
+        return self._sum(body_of(shown)) + self.hints(shown.hints, caps=caps)
+
+    def frame(self, task: str, instructions: Sequence[str], boundary: StepId) -> int:
+        """Return what the task, the instructions in force and the line where R begins take."""
+        return self._sum([*task_of(task), *instructions_of(instructions), opening_of(boundary)])
+
+    def line(self, line: Line) -> int:
+        """Return what a line of C takes. Cost: O(length), O(1) when it was counted before."""
+        return self._sum(line_of(line))
+
+    def hints(self, hints: Hints, *, caps: Caps = DEFAULT_CAPS) -> int:
+        """Return what the hints take. Cost: O(number of hints + length of new blocks)."""
+        return self._sum(hints_of(hints, caps))
+
+    def step(self, action: str, observation: str) -> int:
+        """Return what a step takes as it is sent. Cost: O(length), O(1) when it was counted before."""
+        known = self._steps.get((action, observation))
+        if known is None:
+            known = self._steps[action, observation] = self._sum(self.sent(action, observation))
+        return known
+
+    def thought(self, text: str) -> int:
+        """Return what a thought takes before its step. Cost: O(length), O(1) when it was counted before."""
+        return self._sum([thought_of(text)])
+
+    def _sum(self, blocks: Iterable[Block]) -> int:
+        counted = self._counted
+        total = 0
+        for block in blocks:
+            tokens = counted.get(block)
+            if tokens is None:
+                tokens = counted[block] = self.counter.count(block.text)
+            total += tokens
+        return total

@@ -20,7 +20,7 @@ from mage.engine import (
     SummaryVerdict,
     Tree,
 )
-from mage.render.text import one_line
+from mage.render.blocks import one_line
 
 Style: TypeAlias = Literal["active", "left", "note", "lesson", "passed", "failed", "accepted", "unverified"]
 """What a line is: a step on the active path or beside it, a remark, a lesson, or a summary with its verdict."""

@@ -79,9 +79,6 @@ def _within(size: int, lines: Iterable[str], told: Sequence[str], values: Sequen
         yield shown
 
 
-# -- values ---------------------------------------------------------------------------------------------
-
-
 def _values_of(steps: Sequence[Step]) -> list[Literal]:
     """Return each value once, where it stood last: names, then plain numbers, then words, of each the newest first.
 
@@ -112,9 +109,6 @@ def _grouped(values: Iterable[Literal], room: int) -> str:
 
 def _spelled(groups: dict[str, list[str]]) -> str:
     return "Values: " + "; ".join([f"{label}: {' '.join(values)}" for label, values in groups.items()])
-
-
-# -- lines ----------------------------------------------------------------------------------------------
 
 
 def _lines_of(steps: Sequence[Step]) -> tuple[list[str], list[str]]:

@@ -1,14 +1,17 @@
 """The literal values of a text: ids, numbers, names with digits, e-mail addresses, codes.
 
-A later action can only copy them: nobody can think them up again. So they are what an extract keeps, and what the
-coverage of a memory is measured by (`mage.trajectories`).
+A later action can only copy them: nobody can think them up again. So they are what an extract keeps, what the coverage
+of a memory is measured by (`mage.trajectories`), and what is pointed out to a judge where a summary has made one up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Final, NamedTuple, final
+
+from mage.engine import JudgeRequest
 
 _LONGEST: Final = 100  # characters: nobody copies longer ones by hand, they are contents
 _SHORTEST: Final = 3  # below that it is a count
@@ -79,3 +82,54 @@ def _label(between: str, last: str) -> str:
         return ""
     word, behind = found.groups()
     return word if behind.strip() or len(word) >= _PLAIN else ""
+
+
+# -- in a summary ---------------------------------------------------------------------------------------
+
+MOST: Final = 10
+"""How many of them are named."""
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_JOINED = re.compile(r"[/@#:+-]")
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,6})?")
+
+
+def unfounded(request: JudgeRequest) -> tuple[str, ...]:
+    """Return the ids and numbers of a summary that stand in nothing that it may rely on: a check that costs no model.
+
+    They are its literal values with a digit that occur in no step, task, instruction, finished part or hint, and that
+    are no number of what came before plus or less one of the steps, as what is left of a budget is. A summary may
+    count and add up further, so such a value is no proof of a mistake: it is pointed out. At most ten.
+
+    Cost: O(size of the request), and for each of them O(numbers of what came before).
+    """
+    hints = request.hints
+    lines = [line.text for line in (*request.before, *request.earlier)]
+    before = _values_in([request.task, *request.instructions, *lines])
+    steps = _values_in(text for step in request.steps for text in step.content)
+    tried = [text for step in hints.continuations for text in step.content]
+    others = _values_in([*tried, *[line.text for line in (*hints.subgoals, *hints.lessons)]])
+    known = before | steps | others
+    said = dict.fromkeys(value for value in _with_digit(request.text) if value not in known)
+    numbers = _numbers(before), _numbers(steps)
+    return tuple([value for value in said if not _is_left(value, *numbers)])[:MOST]
+
+
+def _values_in(texts: Iterable[str]) -> set[str]:
+    """Return the values of texts, and the parts of those that are joined, as one of a date may be named alone."""
+    values = [value for text in texts for value in _with_digit(text)]
+    return {part for value in values for part in (value, *_JOINED.split(value))}
+
+
+def _with_digit(text: str) -> Iterator[str]:
+    for value, _ in literals(text):
+        if any(map(str.isdigit, value)):
+            yield _THOUSANDS.sub("", value).casefold()
+
+
+def _numbers(values: Iterable[str]) -> frozenset[Decimal]:
+    return frozenset(Decimal(value) for value in values if _NUMBER.fullmatch(value))
+
+
+def _is_left(value: str, before: frozenset[Decimal], steps: frozenset[Decimal]) -> bool:
+    """Tell whether a value is a number from before, plus or less one of the steps."""
+    return any(abs(number - each) in steps for number in _numbers([value]) for each in before)

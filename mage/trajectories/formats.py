@@ -18,7 +18,7 @@ from returns.result import Failure, Result, Success
 from mage.bundle import BUNDLE_FORMAT, Bundled, decode_bundle
 from mage.chat import Content, canonical
 from mage.codec import DecodeError, decode_journal
-from mage.codec.journals import JOURNAL_FORMAT
+from mage.codec.commands import JOURNAL_FORMAT
 from mage.engine import (
     Accept,
     Command,

@@ -12,7 +12,7 @@ from typing import TypeAlias, final
 
 import attrs
 
-from mage.chat.lengths import cut_to
+from mage.chat.parts import cut_to
 from mage.engine import (
     Accept,
     Active,
@@ -37,8 +37,8 @@ from mage.engine.tree import trace
 from mage.engine.view import hints, instructions
 from mage.memory.due import cut_step, most_of_text, room_below
 from mage.memory.policy import Policy
+from mage.render.blocks import Meter
 from mage.render.extract import extract, is_extract
-from mage.render.meter import Meter
 
 
 @final

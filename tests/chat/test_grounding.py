@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import attrs
 import pytest
 from hypothesis import given
@@ -18,11 +20,11 @@ from tests.llm.requests import JUDGE
         ("Bought 1 mix for 14.99 USD", ()),
         ("Bought it for $15.99; order A-17", ("15.99", "a-17")),
         ("Three of them, in 2 shops", ()),
-        ("at 12:45, id x9", ("12", "45", "x9")),
+        ("at 12:45, id x9-1, 12 of them", ("12:45", "x9-1")),
     ],
 )
 def test_what_stands_nowhere_is_named(text: str, missing: tuple[str, ...]) -> None:
-    """A word with a digit that is in no step, task, part or hint; a single digit is a count of the text's own."""
+    """A value with a digit that is in no step, task, part or hint; of one or two characters it is a count of the text's own."""
     assert unfounded(attrs.evolve(JUDGE, text=text)) == missing
 
 
@@ -31,6 +33,17 @@ def test_what_stands_in_the_steps_is_never_named(text: str) -> None:
     """Whatever a step says may be said by its summary."""
     step = attrs.evolve(JUDGE.steps[0], observation=f"so {text} it is")
     assert unfounded(attrs.evolve(JUDGE, text=text, steps=(step,))) == ()
+
+
+@given(st.decimals(100, 999, places=2), st.decimals(1, 99, places=2), st.booleans())
+def test_what_is_left_of_a_budget_is_not_named(budget: Decimal, price: Decimal, says_more: bool) -> None:
+    """A number from before, less or plus one of the steps, was reckoned; so it is not pointed out, and others are."""
+    step = attrs.evolve(JUDGE.steps[0], observation=f"Paid: ${price}.")
+    left = budget + price if says_more else budget - price
+    asked = attrs.evolve(
+        JUDGE, task=f"Spend ${budget}.", steps=(step,), text=f"${left} is left, and $4,321.98."
+    )
+    assert unfounded(asked) == ("4321.98",)
 
 
 def test_the_judge_is_told() -> None:

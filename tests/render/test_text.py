@@ -7,7 +7,7 @@ import sys
 import pytest
 from hypothesis import given
 
-from mage.render.text import INDENT, indented
+from mage.render.blocks import INDENT, indented
 from tests.render.states import BREAKS, hostile_texts
 
 

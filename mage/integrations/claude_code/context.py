@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mage.chat.lengths import cut
+from mage.chat.parts import cut
 from mage.engine import State, Step, view
 from mage.engine.tree import trace
 from mage.integrations.claude_code.state import compact, follow, transcript_of

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from mage.codec.spelling import action_text, canonical
+from mage.codec.strict_json import action_text, canonical
 from mage.engine.journal import Grow, Instruct, Start
 from mage.integrations.claude_code.observed import observation_of
 from mage.stores.behind import record_behind

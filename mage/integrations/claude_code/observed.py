@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mage.codec.spelling import canonical
+from mage.codec.strict_json import canonical
 
 _MEDIA: Final = ("image", "pdf", "document", "audio")
 

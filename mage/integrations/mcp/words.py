@@ -8,8 +8,7 @@ import attrs
 
 from mage.chat import judge_messages, judge_prompt
 from mage.engine import Active, Failed, JudgeRequest, Rejected, State, StepId, Unverified, revise
-from mage.render.blocks import Block
-from mage.render.text import INDENT
+from mage.render.blocks import INDENT, Block
 from mage.session import AsyncSession
 
 PAGE_LENGTH: Final = 16_000
