@@ -30,9 +30,8 @@ from mage.codec.shapes import DIGEST, TEXT, WHOLE, Array, Leaf, Nullable, Object
 from mage.codec.strict_json import DecodeError, Json, Problem, read_json, write_json
 from mage.stores.doctor import Finding, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.errors import BadName, DamagedRecord, NameTaken, StoreError, UnknownJournal
-from mage.stores.folding import GROW, fold
 from mage.stores.protocol import JournalInfo, JournalStore, as_name, name_beside
-from mage.stores.records import NOTHING, Head, Record, flat_parts, read_parts, verify
+from mage.stores.records import GROW, NOTHING, Head, Record, flat_parts, fold, read_parts, verify
 
 BUNDLE_FORMAT: Final = "mage-bundle"
 _VERSION: Final = 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mage.cli.script import read_script
+from mage.cli.answerers import read_script
 from mage.codec import encode_journal
 from mage.engine import Accept, Compress, Grow, Start
 from specs.table import table

@@ -14,11 +14,18 @@ from mage.agent.agent import Agent, AsyncAgent
 from mage.agent.log import BadRunLog, RunDiverged
 from mage.agent.reruns import Rerun, remembered, rerun
 from mage.agent.what_ifs import CallCounts, WhatIf, what_if
-from mage.memory.events import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
-from mage.memory.extracted import extracted
-from mage.memory.guards import BadAgent, NotAwaitable
-from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped, Totals, outcome_document
-from mage.memory.policy import BadPolicy, Policy
+from mage.memory.parts import BadAgent, NotAwaitable, extracted
+from mage.memory.policy import (
+    BadPolicy,
+    Outcome,
+    Policy,
+    RunFailed,
+    RunFinished,
+    RunStopped,
+    Totals,
+    outcome_document,
+)
+from mage.memory.requests import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
 
 __all__ = [
     "Agent",

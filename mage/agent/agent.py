@@ -41,15 +41,12 @@ from mage.effects import (
 )
 from mage.effects.program import Ask, Program, drive, drive_awaited
 from mage.engine import Digest
-from mage.memory import guards
-from mage.memory.events import AgentHook, heard_by, tell_hooks
-from mage.memory.extracted import extracted, extracted_awaited
-from mage.memory.guards import answer_of
+from mage.memory import parts
 from mage.memory.journal import RUN
-from mage.memory.outcomes import Outcome, RunFailed, StoreFault
-from mage.memory.policy import Policy, writing
+from mage.memory.parts import answer_of, extracted, extracted_awaited, thought_about
+from mage.memory.policy import Outcome, Policy, RunFailed, StoreFault, writing
+from mage.memory.requests import AgentHook, heard_by, tell_hooks
 from mage.memory.state import Run
-from mage.memory.thinking import thought_about
 from mage.session import AsyncSession, Conflict, Entry, Noted, Session
 from mage.stores import (
     AsyncJournalStore,
@@ -89,12 +86,12 @@ class Agent:
         counter: counts tokens. None: exact, where `toktok-rs` is installed. A resumed run keeps its counter.
     """
 
-    model: Model = attrs.field(validator=guards.asked)
+    model: Model = attrs.field(validator=parts.asked)
     environment: Environment = attrs.field(validator=sound)
-    judge: Judge | None = attrs.field(default=None, validator=guards.asked)
-    summarizer: Summarizer | None = attrs.field(default=None, validator=guards.asked)
-    policy: Policy | None = attrs.field(default=None, validator=guards.policy)
-    counter: TokenCounter | None = attrs.field(default=None, validator=guards.counter)
+    judge: Judge | None = attrs.field(default=None, validator=parts.asked)
+    summarizer: Summarizer | None = attrs.field(default=None, validator=parts.asked)
+    policy: Policy | None = attrs.field(default=None, validator=parts.policy)
+    counter: TokenCounter | None = attrs.field(default=None, validator=parts.counter)
 
     def run(
         self,
@@ -139,7 +136,7 @@ class Agent:
         What a model, judge, summarizer or environment raises, but for `EffectError`, is passed on. Nothing is lost by
         that: the next `run` goes on from there.
         """
-        guards.require_json_object("remember", remember)
+        parts.require_json_object("remember", remember)
         with ExitStack() as stack:
             opened = stack.enter_context(open_store(store)) if isinstance(store, str) else store
             hooks = heard_by(on_event)
@@ -161,12 +158,12 @@ class Agent:
 class AsyncAgent:
     """The twin of `Agent` whose model, environment, judge and summarizer are awaited. See `Agent`."""
 
-    model: AsyncModel = attrs.field(validator=guards.asked)
+    model: AsyncModel = attrs.field(validator=parts.asked)
     environment: AsyncEnvironment = attrs.field(validator=sound)
-    judge: AsyncJudge | None = attrs.field(default=None, validator=guards.asked)
-    summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=guards.asked)
-    policy: Policy | None = attrs.field(default=None, validator=guards.policy)
-    counter: TokenCounter | None = attrs.field(default=None, validator=guards.counter)
+    judge: AsyncJudge | None = attrs.field(default=None, validator=parts.asked)
+    summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=parts.asked)
+    policy: Policy | None = attrs.field(default=None, validator=parts.policy)
+    counter: TokenCounter | None = attrs.field(default=None, validator=parts.counter)
 
     async def run(
         self,
@@ -185,7 +182,7 @@ class AsyncAgent:
         A cancellation arrives at an await of the model, the judge or the environment, or after the store was written;
         the next `run` goes on from there.
         """
-        guards.require_json_object("remember", remember)
+        parts.require_json_object("remember", remember)
         async with AsyncExitStack() as stack:
             opened = stack.enter_context(open_store(store)) if isinstance(store, str) else store
             hooks = heard_by(on_event)

@@ -37,9 +37,8 @@ from mage.engine import Compress, Digest, Failed, Passed, Revise, State
 from mage.engine.errors import MageError
 from mage.engine.journal import Operation
 from mage.engine.nodes import FAULTS
-from mage.memory.events import AgentEvent
 from mage.memory.journal import RUN
-from mage.memory.requests import Request
+from mage.memory.requests import AgentEvent, Request
 from mage.session import Entry
 
 # -- what a replay asks of its driver (mage.agent.agent) -------------------------------------------------------

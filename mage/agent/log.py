@@ -48,8 +48,7 @@ from mage.effects import (
 from mage.engine import State, StepId, Verdict
 from mage.engine.errors import MageError
 from mage.memory.journal import OBSERVED, RUN, BadEffect, Tally
-from mage.memory.outcomes import KindOfCall
-from mage.memory.policy import BadPolicy, Policy
+from mage.memory.policy import BadPolicy, KindOfCall, Policy
 from mage.memory.requests import Uncertain
 from mage.render import Meter
 from mage.session import Entry, Noted
@@ -240,7 +239,7 @@ class Conflicted:
 @final
 @attrs.frozen
 class Ended:
-    """`ended`: as `mage.memory.outcomes.outcome_document` has it."""
+    """`ended`: as `mage.memory.policy.outcome_document` has it."""
 
     outcome: Literal["finished", "stopped", "failed"]
     reason: str

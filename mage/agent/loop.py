@@ -36,13 +36,11 @@ from mage.effects import (
 from mage.engine import Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
-from mage.memory.chapters import fold_lines
-from mage.memory.compact import compress, has_passed, is_due, question, relieve, tell_of_mark
-from mage.memory.ending import may_end
+from mage.memory.chapters import fold_lines, look_as_asked
+from mage.memory.compact import compress, has_passed, is_due, may_end, question, relieve, tell_of_mark
 from mage.memory.journal import NOTED_SO, UNCERTAIN, observed_meta, with_parts
-from mage.memory.looking import look_as_asked
 from mage.memory.maintain import insists_on_text, settle
-from mage.memory.outcomes import Outcome, RunFailed, RunFinished, RunStopped
+from mage.memory.policy import Outcome, RunFailed, RunFinished, RunStopped
 from mage.memory.requests import (
     End,
     IsDue,

@@ -68,12 +68,10 @@ from mage.engine import Digest, Grow, Refusal, State, Step, StepId, apply
 from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
-from mage.memory.events import AgentEvent, RunEnded
 from mage.memory.journal import RUN, BadEffect, Tally
-from mage.memory.notices import told_once
-from mage.memory.outcomes import Outcome, RunFinished, outcome_document
-from mage.memory.policy import Policy
+from mage.memory.policy import Outcome, Policy, RunFinished, outcome_document
 from mage.memory.requests import (
+    AgentEvent,
     AskVerdict,
     BeginJudging,
     Counts,
@@ -85,12 +83,14 @@ from mage.memory.requests import (
     Operate,
     Overtaken,
     Request,
+    RunEnded,
     Seen,
     Tell,
     Twice,
     Uncertain,
 )
 from mage.memory.revise import differing, lasting_of, performed
+from mage.memory.state import told_once
 from mage.session import Conflict, Entry, Refused
 
 # -- the session and the environment of a run -----------------------------------------------------------------------

@@ -37,8 +37,7 @@ from mage.effects.program import Ask, Program, drive
 from mage.engine import State, Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
 from mage.memory.journal import UNCERTAIN
-from mage.memory.outcomes import Outcome, Totals
-from mage.memory.policy import Policy
+from mage.memory.policy import Outcome, Policy, Totals
 from mage.memory.requests import (
     AskVerdict,
     BeginJudging,

@@ -1,26 +1,479 @@
-"""What decides, judges and summarizes in a run: models behind a server, the user, a script, or the demo's story."""
+"""What decides, judges and summarizes in a run: models behind a server, the user, a script, or the demo's story.
+
+By hand, a person plays an environment as an agent's model would see it, and so can a program, through a pipe. A reply is
+written as in the mode without tool calls, such as `Action[look]`, thoughts before it if any. It ends where a move that
+begins on a line of its own is closed, or with an empty line; one that is no move is told what is wrong, and read again.
+
+A script has a reply a line, each a JSON object; empty lines are passed over:
+
+    {"act": "look"}                               the model acts
+    {"act": {"press": {"button": 2}}}             ... by calling a tool
+    {"act": ["look", "go north"]}                 ... several times
+    {"note": "The door is green."}                ... writes something down, behind what it does
+    {"compress": "The kitchen was searched."}     ... marks a subgoal complete
+    {"revise": 3, "lesson": "It is locked."}      ... goes back to [Step 3]
+    {"look": 3}                                   ... reads again what [Step 3] stands for
+    {"look": [0, 57], "words": "key", "page": 2}  ... of [Step 0..57] only what holds these words, the second page
+    {"finish": "There is no lamp."}               ... ends the task
+    {"judge": "passed"}                           the judge, of the next summary or chapter that is judged
+    {"judge": "failed", "feedback": "..."}        ... with "fault": "summary" only its text is wrong
+    {"judge": "failed", "feedback": "...", "boundary": 3}   ... it began at [Step 3]
+    {"summary": "Two rooms were searched."}       the summarizer, of the next summary or chapter
+
+A model may act and do one of the others in one line, and say a `"thought"` beside it. Each of the three answers by its
+own lines, in order. Without lines of the judge there is no judge, without lines of the summarizer no summarizer.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping
+import sys
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
-from typing import Any, Final, final
+from typing import Any, Final, Generic, TypeVar, cast, final
 from urllib.parse import urlsplit
 
 import attrs
 
+from mage.chat import (
+    OURS,
+    Assistant,
+    ChatMessage,
+    Prompts,
+    System,
+    action_text,
+    decide_messages,
+    judge_messages,
+    judge_prompt,
+    offered,
+    system_prompt,
+)
 from mage.chat import Mode as PromptMode
-from mage.cli.by_hand import ByHand
-from mage.cli.output import Refused
+from mage.chat.replies import MOVE_BEGINS, Reply, decide_by_text, verdict_on
+from mage.cli.output import Refused, numbered, print_text, read_bytes
 from mage.cli.prompts import read_prompts
-from mage.cli.script import BadScript, Played, read_script
 from mage.cli.setup import BY_HAND, Mode, Models, RunSetup
 from mage.demo import shop
-from mage.effects import AsyncJudge, Judge, Model, Summarizer
-from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
+from mage.effects import (
+    Action,
+    AsyncJudge,
+    Decide,
+    Decision,
+    EffectError,
+    Finish,
+    Judge,
+    LookInto,
+    Metered,
+    Model,
+    Summarizer,
+    Then,
+    Tool,
+    Verdict,
+)
+from mage.engine import (
+    Compress,
+    Failed,
+    FoldRequest,
+    JudgeRequest,
+    Passed,
+    Revise,
+    StepId,
+)
+from mage.engine.errors import MageError
+from mage.engine.nodes import FAULTS
+from mage.engine.text import is_blank
+from mage.memory.policy import KINDS_OF_CALL, KindOfCall
+
+# -- the user -----------------------------------------------------------------------------------------------
+
+
+Answer = TypeVar("Answer")
+_MODE: Final[PromptMode] = "text"
+_ENDS: Final[dict[KindOfCall, str]] = {
+    "model": "up to a move such as Action[...]",
+    "judge": "up to the end of its JSON",
+}
+
+
+@final
+@attrs.frozen
+class InputEnded(MageError):
+    """Standard input has ended, and a reply is wanted."""
+
+    who: KindOfCall
+
+    def __str__(self) -> str:
+        return f"standard input has ended, and the {self.who} is asked once more"
+
+
+@final
+class ByHand:
+    """The user as the model of a run; `judge` is the user as its judge."""
+
+    mode: PromptMode = _MODE
+
+    def __init__(self, prompts: Prompts = OURS) -> None:
+        self._prompts = prompts
+        self._shown: dict[
+            KindOfCall, str
+        ] = {}  # the fixed words: as long as they are the same, they are shown once
+        self._alone = Lock()  # a judge may be asked while the model is
+
+    def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
+        """Return the fixed text that goes with every prompt."""
+        return system_prompt(_MODE, tools=tools, manual=manual, prompts=self._prompts).text
+
+    def __call__(self, request: Decide, /) -> Metered[Decision]:
+        """Return what the user decides.
+
+        Raises:
+            InputEnded: nothing more can be read.
+        """
+        system = system_prompt(
+            _MODE, tools=request.tools, manual=request.manual, rules=request.rules, prompts=self._prompts
+        )
+        chat = decide_messages(request, system=system, mode=_MODE, tools=request.tools)
+        known = offered(request.tools, request.rules)
+        decided = self._asked("model", chat, _move_ends, lambda reply: decide_by_text(reply, known))
+        return Metered(decided, prompt_hash=system.hash)
+
+    def judge(self, request: JudgeRequest | FoldRequest, /) -> Metered[Verdict]:
+        """Return the user's verdict; see `__call__`."""
+        chat = judge_messages(request, prompts=self._prompts)
+        verdict = self._asked("judge", chat, _object_ends, lambda reply: verdict_on(request, reply))
+        return Metered(verdict, prompt_hash=judge_prompt(request, self._prompts).hash)
+
+    def _asked(
+        self,
+        who: KindOfCall,
+        chat: Sequence[ChatMessage],
+        ends: Callable[[], Callable[[str], bool]],
+        read: Callable[[Reply], Answer],
+    ) -> Answer:
+        with self._alone:
+            self._show(who, chat)
+            while True:
+                _print(f"-- you are the {who}: your reply ({_ENDS[who]}, or an empty line)\n")
+                try:
+                    return read(Reply("".join(_typed(who, ends())), finish="stop"))
+                except EffectError as error:
+                    _print(f"-- that is no reply: {error.detail}\n")
+
+    def _show(self, who: KindOfCall, chat: Sequence[ChatMessage]) -> None:
+        for message in chat:
+            if isinstance(message, System):
+                if message.text == self._shown.get(who):
+                    continue
+                self._shown[who] = message.text
+            begins = "> " if isinstance(message, Assistant) else ""
+            _print(f"{begins}{message.text.rstrip()}\n")
+
+
+def _print(text: str) -> None:
+    print_text(text, sys.stderr)
+    sys.stderr.flush()
+
+
+def _typed(who: KindOfCall, ends: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the lines of one reply: up to one at which it ends, or to an empty line, or to the end. Cost: O(length).
+
+    Raises:
+        InputEnded: there is nothing more.
+        EffectError: a line is not UTF-8.
+    """
+    is_begun = False
+    while line := _line():
+        if line.strip():
+            is_begun = True
+            yield line
+            if ends(line):
+                return
+        elif is_begun:
+            return
+    if not is_begun:
+        raise InputEnded(who)
+
+
+def _move_ends() -> Callable[[str], bool]:
+    """Return what tells, line by line, whether a move that begins on a line of its own is closed: by its last bracket."""
+    opened: list[int] = []
+
+    def ends(line: str) -> bool:
+        if not opened and not MOVE_BEGINS.match(line):
+            return False
+        opened[:] = [sum(opened) + line.count("[") - line.count("]")]
+        return opened[0] <= 0
+
+    return ends
+
+
+def _object_ends() -> Callable[[str], bool]:
+    """Return what tells, line by line, whether a JSON object that begins on a line of its own is there as a whole."""
+    said: list[str] = []
+
+    def ends(line: str) -> bool:
+        if said or line.lstrip().startswith("{"):
+            said.append(line)
+        if not said or not line.rstrip().endswith("}"):
+            return False
+        try:
+            json.loads("".join(said))
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    return ends
+
+
+def _line() -> str:
+    """Return the next line of standard input, empty at its end: UTF-8, whatever the locale says.
+
+    Raises:
+        EffectError: it is not.
+    """
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        return "" if sys.stdin is None else sys.stdin.readline()
+    line: bytes = stream.readline()
+    try:
+        return line.decode()
+    except UnicodeDecodeError as problem:
+        raise EffectError("wrong_schema", f"a reply is UTF-8, but byte {problem.start} is not") from None
+
+
+# -- a script -----------------------------------------------------------------------------------------------
+
+
+Read = TypeVar("Read")
+_MODEL: Final = ("act", "note", "compress", "revise", "lesson", "look", "words", "page", "finish", "thought")
+_KEYS: Final = {"judge": ("judge", "feedback", "fault", "boundary"), "summary": ("summary",)}
+
+
+@final
+@attrs.frozen
+class BadScript(MageError, ValueError):
+    """A line of a script, counted from 1, is no reply."""
+
+    file: str
+    line: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}: {self.problem}"
+
+
+@final
+@attrs.frozen
+class ScriptEnded(MageError):
+    """A script has so many replies to a kind of call, and is asked for one more."""
+
+    file: str
+    who: KindOfCall
+    replies: int
+
+    def __str__(self) -> str:
+        lines = numbered(self.replies, "line")
+        return (
+            f"{self.file} has no more to say: the {self.who} was answered by its {lines}, and is asked again"
+        )
+
+
+@final
+class Played(Generic[Read]):
+    """The replies of a script to one kind of call, in order, whatever the request; so many of them are used."""
+
+    def __init__(self, file: str, who: KindOfCall, replies: Sequence[Read], used: int) -> None:
+        self.who: KindOfCall = who
+        self.used = used
+        self._file = file
+        self._replies = replies
+
+    def __call__(self, request: object, /) -> Read:
+        """Return the next reply.
+
+        Raises:
+            ScriptEnded: there is none left.
+        """
+        if self.used >= len(self._replies):
+            raise ScriptEnded(self._file, self.who, len(self._replies))
+        self.used += 1
+        return self._replies[self.used - 1]
+
+
+@final
+@attrs.frozen
+class Script:
+    """A file, and its replies of the model, the judge and the summarizer, each in order."""
+
+    file: str
+    decisions: tuple[Decision, ...]
+    verdicts: tuple[Verdict, ...]
+    summaries: tuple[str, ...]
+
+
+def read_script(file: str) -> Script:
+    """Return what a script says.
+
+    Raises:
+        BadScript: a line is no reply; says which, and why.
+        Refused: the file cannot be read.
+    """
+    replies: list[Decision | Verdict | str] = []
+    lines = read_bytes(Path(file)).removeprefix(BOM_UTF8).split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                replies.append(_reply_of(line))
+            except ValueError as problem:
+                raise BadScript(file, number, str(problem)) from None
+    return Script(
+        file,
+        tuple([each for each in replies if isinstance(each, Decision)]),
+        tuple([each for each in replies if isinstance(each, Passed | Failed)]),
+        tuple([each for each in replies if isinstance(each, str)]),
+    )
+
+
+# -- one line ------------------------------------------------------------------------------------------
+
+
+def _reply_of(line: bytes) -> Decision | Verdict | str:
+    """Return the reply of a line; a `ValueError` says why it is none."""
+    said = _object_of(line)
+    kind = next((kind for kind in _KEYS if kind in said), None)
+    known = _MODEL if kind is None else _KEYS[kind]
+    unknown = [key for key in said if key not in known]
+    if unknown:
+        there = (
+            "act, note, compress, revise, look, finish, judge or summary"
+            if kind is None
+            else ", ".join(known)
+        )
+        raise ValueError(f"{unknown[0]!r} is no part of such a reply; there is {there}")
+    if kind == "judge":
+        return _verdict_of(said)
+    return _text(said, "summary") if kind == "summary" else _decision_of(said)
+
+
+def _object_of(line: bytes) -> Mapping[str, object]:
+    try:
+        said: object = json.loads(line.decode(), parse_constant=_no_number)
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"it is not UTF-8 at byte {problem.start}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError as problem:
+        raise ValueError(f"it is not JSON at column {problem.colno}: {problem.msg}") from None
+    if not isinstance(said, dict):
+        raise ValueError('a reply is a JSON object, such as {"act": "look"}')
+    return cast("Mapping[str, object]", said)
+
+
+def _no_number(written: str) -> object:
+    raise ValueError(f"{written} is no number of JSON")
+
+
+def _decision_of(said: Mapping[str, object]) -> Decision:
+    own = [key for key in _OWN if key in said]
+    if len(own) > 1:
+        raise ValueError(f"it does both {own[0]} and {own[1]}: that is two replies")
+    acts = said.get("act", [])
+    actions = [Action(_action_of(each)) for each in (acts if isinstance(acts, list) else [acts])]
+    actions += [Action(_text(said, "note"), is_note=True)] if "note" in said else []
+    if not own and not actions:
+        raise ValueError('it does nothing: {"act": "look"} acts, {"finish": "Done."} ends the task')
+    if "lesson" in said and own != ["revise"]:
+        raise ValueError("a lesson belongs to a revise")
+    if {"words", "page"} & said.keys() and own != ["look"]:
+        raise ValueError("words and a page belong to a look")
+    return Decision(
+        tuple(actions),
+        _OWN[own[0]](said) if own else None,
+        _text(said, "thought") if "thought" in said else "",
+    )
+
+
+def _action_of(given: object) -> str:
+    """Return the action of a text, or of a call: an object with the tool's name and its arguments."""
+    match given:
+        case str():
+            return given
+        case dict() if len(given) == 1 and isinstance(arguments := next(iter(given.values())), dict):
+            return action_text(next(iter(given)), arguments)
+        case _:
+            raise ValueError('an action is a text, or a call of a tool: {"act": {"press": {"button": 2}}}')
+
+
+def _revise_of(said: Mapping[str, object]) -> Revise:
+    step = said["revise"]
+    if type(step) is not int or step < 0:
+        raise ValueError("revise is the number of a step")
+    return Revise(step, _text(said, "lesson"))
+
+
+def _look_of(said: Mapping[str, object]) -> LookInto:
+    place, page = said["look"], said.get("page", 1)
+    numbers: list[Any] = place if isinstance(place, list) else [place, None]  # Any: JSON, looked at below
+    if len(numbers) != 2 or not _is_count(numbers[0]) or not (numbers[1] is None or _is_count(numbers[1])):
+        raise ValueError("look is the N of a [Step N], or [A, B] of a [Step A..B]")
+    if not _is_count(page):
+        raise ValueError("page is a number")
+    label, boundary = cast("tuple[int, int | None]", numbers)
+    return LookInto(label, boundary, _text(said, "words") if "words" in said else "", cast("int", page))
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+_OWN: Final[Mapping[str, Callable[[Mapping[str, object]], Then]]] = {
+    "compress": lambda said: Compress(_text(said, "compress")),
+    "revise": _revise_of,
+    "look": _look_of,
+    "finish": lambda said: Finish(_text(said, "finish")),
+}
+"""What a model does to its own state, by its key."""
+
+
+def _verdict_of(said: Mapping[str, object]) -> Verdict:
+    fault = said.get("fault", "execution")
+    match said["judge"]:
+        case "passed" if len(said) == 1:
+            return Passed()
+        case "failed" if fault in FAULTS:
+            feedback = _text(said, "feedback")
+            if is_blank(feedback):
+                raise ValueError("a judge that does not let a summary pass says why: its feedback is blank")
+            return Failed(feedback, fault, _boundary_of(said))
+        case "failed":
+            raise ValueError(f"the fault of a failed summary is one of {', '.join(FAULTS)}")
+        case _:
+            raise ValueError('a judge says {"judge": "passed"} or {"judge": "failed", "feedback": "why"}')
+
+
+def _boundary_of(said: Mapping[str, object]) -> StepId | None:
+    boundary = said.get("boundary")
+    if boundary is None:
+        return None
+    if not _is_count(boundary):
+        raise ValueError("boundary is the number of a step")
+    return StepId(cast("int", boundary))
+
+
+def _text(said: Mapping[str, object], key: str) -> str:
+    text = said.get(key)
+    if not isinstance(text, str):
+        raise ValueError(f"{key} is a text" if key in said else f"it lacks its {key}, a text")
+    return text
+
+
+# -- whom a run asks ----------------------------------------------------------------------------------------
+
 
 _PROMPT_MODES: Final[dict[Mode, PromptMode]] = {Mode.TOOLS: "tools", Mode.TEXT: "text", Mode.SCHEMA: "json"}
 

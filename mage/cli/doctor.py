@@ -48,7 +48,7 @@ from mage.codec import decode_journal, encode_journal
 from mage.engine import Command, Start, replay
 from mage.render import one_line, printable
 from mage.render.values import Json
-from mage.session.snapshots import read_packed
+from mage.session.loading import read_packed
 from mage.stores import (
     NOTHING,
     Conflict,

@@ -66,8 +66,7 @@ from mage.trajectories import (
     needs,
     placed,
 )
-from mage.trajectories.coverage import Covering, together
-from mage.trajectories.measure import ContextSizes, Measured, is_our_extract, measure
+from mage.trajectories.measure import ContextSizes, Covering, Measured, is_our_extract, measure, together
 
 
 class Notation(StrEnum):

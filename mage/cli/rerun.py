@@ -25,19 +25,18 @@ from mage.agent import (
     what_if,
 )
 from mage.agent.reruns import remember, run_of
-from mage.cli.answerers import Answerers, answerers_of, judge_of
-from mage.cli.by_hand import InputEnded
-from mage.cli.environments import SHOP, EnvironmentName, EnvironmentRaised, environment_named, require_shop
-from mage.cli.live import told_outcome, told_totals
+from mage.cli.answerers import Answerers, InputEnded, Played, ScriptEnded, answerers_of, judge_of
+from mage.cli.live import Price, PricesFile, cost_document, read_prices, told_outcome, told_totals
 from mage.cli.naming import InStore
 from mage.cli.output import AsJson, Refused, complain, numbered, print_json, print_text, some_of
-from mage.cli.prices import Price, PricesFile, cost_document, read_prices
 from mage.cli.run import Changes, changed, leave_interrupted, new_session, policy_changes
-from mage.cli.script import Played, ScriptEnded
 from mage.cli.sessions import Session as Named
 from mage.cli.sessions import complete_session, opened
 from mage.cli.setup import (
+    SHOP,
     BaseUrl,
+    EnvironmentName,
+    EnvironmentRaised,
     Extra,
     IsByHand,
     IsOffline,
@@ -50,11 +49,13 @@ from mage.cli.setup import (
     ScriptFile,
     Seed,
     Temperature,
+    environment_named,
+    require_shop,
     sampling_of,
 )
 from mage.cli.show import told_difference
 from mage.effects import BadEnvironment, Judge
-from mage.memory.outcomes import KindOfCall
+from mage.memory.policy import KindOfCall
 from mage.render import difference_as_json, printable
 from mage.stores import JournalStore, MemoryStore, UnknownJournal
 from mage.tokens import MissingTokenizer

@@ -32,18 +32,25 @@ from mage.agent import (
     rerun,
 )
 from mage.agent.reruns import run_of
-from mage.cli.answerers import answerers_of
-from mage.cli.by_hand import InputEnded
-from mage.cli.environments import EnvironmentName, EnvironmentRaised, environment_named, traceback_of
-from mage.cli.live import BESIDE, told_outcome, told_totals, view_for
+from mage.cli.answerers import InputEnded, ScriptEnded, answerers_of
+from mage.cli.live import (
+    BESIDE,
+    Price,
+    PricesFile,
+    cost_document,
+    read_prices,
+    told_outcome,
+    told_totals,
+    view_for,
+)
 from mage.cli.naming import STORE_VARIABLE, InFile, InStore, StoreName, default_store, parse_reference
 from mage.cli.output import AsJson, Refused, exists, print_json, read_bytes, say
-from mage.cli.prices import Price, PricesFile, cost_document, read_prices
-from mage.cli.script import ScriptEnded
 from mage.cli.sessions import complete_session, is_made, message_of, only_session, opened
 from mage.cli.setup import (
     BY_HAND,
     BaseUrl,
+    EnvironmentName,
+    EnvironmentRaised,
     Extra,
     IsByHand,
     IsOffline,
@@ -58,13 +65,15 @@ from mage.cli.setup import (
     ScriptFile,
     Seed,
     Temperature,
+    environment_named,
     sampling_of,
+    traceback_of,
 )
 from mage.cli.show import print_tree
 from mage.demo import shop
 from mage.effects import BadEnvironment
 from mage.engine.text import is_blank
-from mage.memory.outcomes import KindOfCall
+from mage.memory.policy import KindOfCall
 from mage.render import printable
 from mage.session import OtherTask, Session
 from mage.stores import Conflict, JournalStore, MemoryStore, NameTaken, UnknownJournal

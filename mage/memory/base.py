@@ -25,7 +25,6 @@ from mage.effects import Decide, Observed, Rules, Tool
 from mage.effects.program import Program
 from mage.engine import Accept, Rejected, State
 from mage.engine.journal import Operation
-from mage.memory.events import AgentHook
 from mage.memory.exchange import (
     OWN,
     Results,
@@ -38,14 +37,13 @@ from mage.memory.exchange import (
     results_of,
     why_barred,
 )
-from mage.memory.follow import Transcript, begins, goes_on, marked, turns
-from mage.memory.guards import (
+from mage.memory.journal import Tally, Transcript, begins, ends_going_back, goes_on, marked, turns
+from mage.memory.parts import (
     BadAgent,
     require_one_of,
 )
-from mage.memory.journal import Tally, ends_going_back
 from mage.memory.policy import Policy
-from mage.memory.requests import Operate, Seen
+from mage.memory.requests import AgentHook, Operate, Seen
 from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Entry

@@ -41,17 +41,14 @@ from mage.effects import ActionEffect, BadTool, Decide, LookInto, Observed, Tool
 from mage.effects.program import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
-from mage.memory.chapters import fold_lines
-from mage.memory.compact import compress, is_due, question, relieve, tell_of_mark
-from mage.memory.ending import may_end
+from mage.memory.chapters import fold_lines, look_as_asked, look_into
+from mage.memory.compact import compress, is_due, may_end, question, relieve, tell_of_mark
 from mage.memory.journal import CALL, NOTED_SO, REPLY, Tally, observed_meta, with_parts
-from mage.memory.looking import look_as_asked, look_into
 from mage.memory.maintain import settle
-from mage.memory.notices import told_once
-from mage.memory.outcomes import Outcome, RunFailed, RunFinished
+from mage.memory.policy import Outcome, RunFailed, RunFinished
 from mage.memory.requests import Look, Overtaken
 from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_leaving, tell_of_resuming
-from mage.memory.state import Run
+from mage.memory.state import Run, told_once
 
 Answer = TypeVar("Answer")
 _TRIES: Final = 64

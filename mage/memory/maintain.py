@@ -27,8 +27,7 @@ from mage.engine import (
     judge_request,
 )
 from mage.engine.judging import boundaries_below, request_for
-from mage.memory.due import most_of_text
-from mage.memory.outcomes import Outcome, RunStopped
+from mage.memory.policy import Outcome, RunStopped, most_of_text
 from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
 from mage.memory.revise import go_back, may_go_back
 from mage.memory.state import Run, operated

@@ -42,7 +42,6 @@ from mage.effects import (
 from mage.effects.program import Ask, Program, drive, drive_awaited
 from mage.engine import Digest, Refusal, State
 from mage.memory.base import MemoryBase
-from mage.memory.events import AgentHook, tell_hooks
 from mage.memory.exchange import (
     Call,
     MemoryBusy,
@@ -58,26 +57,38 @@ from mage.memory.exchange import (
     show,
     undisturbed,
 )
-from mage.memory.extracted import extracted, extracted_awaited
-from mage.memory.follow import Transcript, departs, turns
-from mage.memory.guards import (
+from mage.memory.journal import NOTED_SO, Transcript, departs, turns
+from mage.memory.parts import (
     answer_of,
     dropped,
+    extracted,
+    extracted_awaited,
     in_background,
     require_parts,
     restored_of,
     text_of,
+    thought_about,
     verdict_of,
 )
-from mage.memory.journal import NOTED_SO
 from mage.memory.policy import Policy, writing
-from mage.memory.requests import AskVerdict, BeginJudging, Effect, IsDue, Look, Operate, Overtaken, Seen, Tell
+from mage.memory.requests import (
+    AgentHook,
+    AskVerdict,
+    BeginJudging,
+    Effect,
+    IsDue,
+    Look,
+    Operate,
+    Overtaken,
+    Seen,
+    Tell,
+    tell_hooks,
+)
 from mage.memory.revise import unaided
 from mage.memory.state import Run
-from mage.memory.thinking import thought_about
 from mage.session import AsyncSession, Conflict, OtherTask, Refused, Session
 from mage.stores import AsyncJournalStore, Clock, JournalStore, Salts, UnknownJournal, now, random_salt
-from mage.tokens import TokenCounter, default_counter
+from mage.tokens import TokenCounter
 
 Answer = TypeVar("Answer")
 Came: TypeAlias = str | Observed | None
@@ -166,8 +177,8 @@ class Memory(MemoryBase[Session]):
             TypeError: a hook is none, or an `async def`.
         """
         asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
-        hooks, chosen = require_parts(asked, policy, counter, on_event)
-        begin = partial(Session.open, store, name, wait=False, on_event=hooks, clock=clock, salts=salts)
+        chosen = require_parts(asked, policy, counter, on_event)
+        begin = partial(Session.open, store, name, wait=False, on_event=chosen[-1], clock=clock, salts=salts)
         try:
             session = begin(task=task)
         except UnknownJournal:
@@ -177,8 +188,7 @@ class Memory(MemoryBase[Session]):
                 session = begin(task=or_task)
             except OtherTask:  # somebody else was faster
                 session = begin()
-        counting = counter or default_counter()
-        return cls(session, chosen, counting, hooks, judge, summarizer, restore)
+        return cls(session, *chosen, judge, summarizer, restore)
 
     def messages(
         self, form: Form = "chat", *, steps: Steps = "text", beside: object = ()
@@ -426,9 +436,8 @@ class Memory(MemoryBase[Session]):
         session.refresh()
         if session.head == known:
             return self._seen((), anew=False, followed=False)
-        behind = (
-            known is not None and session.version > known.version and session.at(known.version).head == known
-        )
+        behind = known is not None and session.version > known.version
+        behind = behind and known is not None and session.at(known.version).head == known
         after = known.version if known is not None and behind else 0
         return self._seen(session.history(after=after), anew=not behind, followed=known is not None)
 
@@ -500,8 +509,10 @@ class AsyncMemory(MemoryBase[AsyncSession]):
     ) -> AsyncMemory:
         """See `Memory.open`; judge, summarizer and `restore` are awaited."""
         asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
-        hooks, chosen = require_parts(asked, policy, counter, on_event)
-        begin = partial(AsyncSession.open, store, name, wait=False, on_event=hooks, clock=clock, salts=salts)
+        chosen = require_parts(asked, policy, counter, on_event)
+        begin = partial(
+            AsyncSession.open, store, name, wait=False, on_event=chosen[-1], clock=clock, salts=salts
+        )
         try:
             session = await begin(task=task)
         except UnknownJournal:
@@ -511,8 +522,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
                 session = await begin(task=or_task)
             except OtherTask:  # somebody else was faster
                 session = await begin()
-        counting = counter or default_counter()
-        return cls(session, chosen, counting, hooks, judge, summarizer, restore)
+        return cls(session, *chosen, judge, summarizer, restore)
 
     async def messages(
         self, form: Form = "chat", *, steps: Steps = "text", beside: object = ()
@@ -612,7 +622,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             raise MemoryBusy
         if (
             self._loop.is_closed()
-        ):  # nobody waits for its lock there; of two that run, the session refuses one
+        ):  # nobody waits for its lock; of two loops that run, the session refuses one
             self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
         async with self._lock:
             self._busy = task

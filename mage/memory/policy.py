@@ -1,13 +1,23 @@
-"""What an agent does where the paper leaves a choice: when to wait, when to give up, what to leave out."""
+"""What an agent does where the paper leaves a choice: when to wait, when to give up, what to leave out; and how a run ends.
+
+When the open segment is due is pure, so that what is measured on a trace that others recorded (`mage.trajectories`)
+is what a memory does.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal, final
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias, assert_never, final
 
 import attrs
 
-from mage.effects import Rules
+from mage.chat.parts import SMALL, cut_to
+from mage.effects import RESET, EffectFault, Rules, Usage
+from mage.engine import Step, StepId, Tree
 from mage.engine.errors import MageError
+from mage.engine.ids import ROOT_STEP
+from mage.engine.tree import trace
+from mage.render import Meter
 
 
 @final
@@ -141,3 +151,209 @@ def _problem(kind: str, value: object) -> str:
 
 
 _DEFAULTS: dict[str, object] = {field.name: field.default for field in attrs.fields(Policy)}
+
+
+# -- how a run ends -----------------------------------------------------------------------------------------
+
+
+KindOfCall: TypeAlias = Literal["model", "judge", "summarizer"]
+KINDS_OF_CALL: Final[tuple[KindOfCall, ...]] = ("model", "judge", "summarizer")
+
+
+@final
+@attrs.frozen
+class Totals:
+    """What a run did and took, from its beginning; what was repeated when it was resumed counts once.
+
+    Attributes:
+        steps: actions that were grown, those that walked into a known step included.
+        summaries: compresses.
+        revisions: revises.
+        tokens: by kind of call, as the providers counted them; `Usage.estimated` says where they did not.
+        models: the same by the name of the model, `""` for one without.
+    """
+
+    steps: int = 0
+    summaries: int = 0
+    revisions: int = 0
+    tokens: Mapping[KindOfCall, Usage] = attrs.field(
+        factory=lambda: dict.fromkeys(KINDS_OF_CALL, Usage(calls=0))
+    )
+    models: Mapping[str, Usage] = attrs.field(factory=dict)
+
+    @property
+    def usage(self) -> Usage:
+        """What all calls took."""
+        return sum(self.tokens.values(), Usage(calls=0))
+
+    def spent(self, kind: KindOfCall, usage: Usage, model: str = "") -> Totals:
+        """Return the totals with one more call."""
+        return attrs.evolve(
+            self,
+            tokens={**self.tokens, kind: self.tokens[kind] + usage},
+            models={**self.models, model: self.models.get(model, Usage(calls=0)) + usage},
+        )
+
+
+@final
+@attrs.frozen
+class RunFinished:
+    """The model said that the task is over.
+
+    Attributes:
+        answer: what it said.
+        totals: what the run did and took.
+    """
+
+    answer: str
+    totals: Totals
+
+
+StopReason: TypeAlias = Literal[
+    "max_steps",
+    "max_total_tokens",
+    "idle",
+    "failed_verdict",
+    "exhausted",
+    "judge_down",
+    "diverged",
+    "unanswered",
+    "script_ended",
+    "input_ended",
+    "interrupted",
+]
+"""Why a run was stopped: a limit of the policy (the first five), a judge that gives no verdict, an environment that is
+not as it was, a what-if, a script or a user who has no answer, Ctrl-C."""
+
+
+@final
+@attrs.frozen
+class RunStopped:
+    """The policy, or somebody, has stopped the run. It can be resumed.
+
+    Attributes:
+        reason: see `StopReason`.
+        detail: one line for people.
+        totals: what the run did and took.
+    """
+
+    reason: StopReason
+    detail: str
+    totals: Totals
+
+
+FailedPart: TypeAlias = Literal["model", "environment", "store"]
+StoreFault: TypeAlias = Literal["conflict", "unavailable", "full", "damaged", "other"]
+"""How a store failed: another process runs the session; the database cannot be reached, or it is unknown what was
+written; there is no room; a record cannot be read; or something else that `detail` says."""
+
+
+@final
+@attrs.frozen
+class RunFailed:
+    """Something that the run needs does not answer. It can be resumed when it does; nothing is lost.
+
+    Attributes:
+        part: what has failed.
+        fault: how: what its `EffectError` says; `"raised"` for an environment that has raised something else, `"bad"`
+            for one that answers with what it must not; a `StoreFault` of a store.
+        detail: one line for people.
+        totals: what the run did and took.
+    """
+
+    part: FailedPart
+    fault: EffectFault | StoreFault | Literal["raised", "bad"]
+    detail: str
+    totals: Totals
+
+    @property
+    def reason(self) -> str:
+        """Both in one text, such as `"model: timeout"`."""
+        return f"{self.part}: {self.fault}"
+
+
+Outcome: TypeAlias = RunFinished | RunStopped | RunFailed
+
+
+def outcome_document(outcome: Outcome) -> dict[str, object]:
+    """Return an outcome as `mage run --json` prints it."""
+    match outcome:
+        case RunFinished(answer):
+            said: dict[str, object] = {"outcome": "finished", "reason": "finished", "answer": answer}
+        case RunStopped(reason, detail):
+            said = {"outcome": "stopped", "reason": reason, "detail": detail}
+        case RunFailed(detail=detail):
+            said = {"outcome": "failed", "reason": outcome.reason, "detail": detail}
+        case _:
+            assert_never(outcome)
+    totals = outcome.totals
+    tokens = {kind: usage.document for kind, usage in totals.tokens.items()}
+    models = {model: usage.document for model, usage in totals.models.items()}
+    counts = {"steps": totals.steps, "summaries": totals.summaries, "revisions": totals.revisions}
+    return {**said, **counts, "tokens": tokens, "models": models}
+
+
+# -- when the open segment is due ---------------------------------------------------------------------------
+
+
+_SHARE: Final = 5
+"""The room is nearly used where less than this part of it is left."""
+SHARE: Final = 4
+"""A segment that takes less than this part of the mark is not worth the calls of a summarizer and a judge: where
+system prompt, task and instructions alone come near the mark, each single action would be summarized."""
+
+
+def room_below(mark: int, fixed: int, opened: int) -> int:
+    """Return the tokens that the open segment may still take below a mark; it is due where no more is left than comes.
+
+    Args:
+        mark: the policy's `high_water`.
+        fixed: the tokens that count against it and that no summary wins back.
+        opened: the tokens of the open segment.
+    """
+    return max(mark - fixed - opened, -(-mark // SHARE) - opened)
+
+
+def most_of_text(most: int, replaced: int) -> int:
+    """Return the tokens that a text may have in place of so many: what the policy says, and never more than it replaces."""
+    return min(most, max(SMALL, replaced))
+
+
+def cut_step(step: Step, longest: int, meter: Meter) -> Step:
+    """Return a step as it is shown where a step may take so many tokens: one that is longer is cut in its middle, openly."""
+    if meter.step(*step.content) <= longest:
+        return step
+    action = cut_to(step.action, max(SMALL, longest // 2), meter.counter)
+    return attrs.evolve(step, action=action, observation=cut_to(step.observation, longest, meter.counter))
+
+
+def current(tree: Tree) -> str:
+    """Return the newest instruction in force that is not standing; empty where there is none. Cost: O(1)."""
+    step = tree.asked_at
+    if step is None:
+        return ""
+    return [each.text for each in tree.instructions_at(step) if not each.standing][-1]
+
+
+def nudge(tree: Tree, opened: int, room: int | None) -> Literal["instruction", "room", ""]:
+    """Return why compressing is due now; empty where it is not.
+
+    Args:
+        tree: the agent's history.
+        opened: the tokens of the open segment.
+        room: the tokens that it may still take; None where nothing limits it.
+
+    Cost: O(steps of the subgoal before the newest instruction).
+    """
+    base = tree.summary(tree.head_summary.base).boundary
+    asked = tree.asked_at
+    if asked is not None and asked > base and _is_work_before(tree, base, asked):
+        return "instruction"
+    is_short = room is not None and opened > 0 and room * (_SHARE - 1) <= opened
+    return "room" if is_short else ""
+
+
+def _is_work_before(tree: Tree, base: StepId, asked: StepId) -> bool:
+    """Tell whether something was done in this subgoal before the instruction came; a reset is nothing done."""
+    steps = trace(tree, base, asked)
+    return any(step.action != RESET or step.parent != ROOT_STEP for step in steps)

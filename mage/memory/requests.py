@@ -1,14 +1,16 @@
-"""What the programs of a memory and of an agent ask, and the typed ways to ask it.
+"""What the programs of a memory and of an agent ask, the typed ways to ask it; and what they tell their hooks.
 
 The programs await these and perform nothing. `Memory` answers them over its session. `mage.agent.replay` answers
 each from the log of an earlier run or passes it on, and records the answer; so an agent's program need not know
 whether it runs for the first time, is resumed, or is run again offline.
+
+Hooks hear of both: by `mage.session.events` what was recorded, by the events here what was asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, TypeAlias, TypeVar, final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias, TypeVar, cast, final
 
 import attrs
 
@@ -19,10 +21,12 @@ from mage.effects import (
     ChapterRequest,
     Decide,
     Decision,
+    EffectFault,
     FoldRequest,
     JudgeRequest,
     Metered,
     Notice,
+    NoticeKind,
     NotRestored,
     Observed,
     Restore,
@@ -34,10 +38,84 @@ from mage.effects.program import Ask
 from mage.engine import Digest, Refusal, State, StepId, SummaryId
 from mage.engine.errors import MageError
 from mage.engine.journal import Operation
-from mage.memory.events import AgentEvent
-from mage.memory.outcomes import Outcome
-from mage.memory.policy import Policy
+from mage.memory.policy import Outcome, Policy
 from mage.render import Meter
+from mage.session import Event
+from mage.session.events import as_hooks, tell
+
+# -- what hooks are told ------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Asked:
+    """Somebody was asked and has answered; tokens as the provider counted them, 0 where it did not.
+
+    Attributes:
+        who: `"model"`, `"judge"` or `"summarizer"`.
+        shown: tokens of what the model was shown, by our own count; 0 for the others.
+    """
+
+    who: str
+    prompt: int
+    completion: int
+    shown: int = 0
+
+
+@final
+@attrs.frozen
+class AskFailed:
+    """Somebody was asked, and there is no answer that can be used."""
+
+    who: str
+    fault: EffectFault
+
+
+@final
+@attrs.frozen
+class Noticed:
+    """The model will be told something of this kind."""
+
+    kind: NoticeKind
+
+
+@final
+@attrs.frozen
+class RunEnded:
+    """The run has ended: `outcome` is `"finished"`, `"stopped"` or `"failed"`."""
+
+    outcome: str
+    reason: str
+
+
+AgentEvent: TypeAlias = Asked | AskFailed | Noticed | RunEnded
+
+
+AgentHook: TypeAlias = Callable[[Event | AgentEvent], object]
+"""A plain function that hears everything, when it is over. What it raises is logged and harms nothing."""
+
+
+def heard_by(hooks: AgentHook | Iterable[AgentHook]) -> tuple[AgentHook, ...]:
+    """Return one hook or several as a tuple.
+
+    Raises:
+        TypeError: one cannot be called, or is an `async def`, which nobody would await.
+    """
+    given: object = hooks  # it may be anything, whatever its annotation says
+    found = (given,) if not isinstance(given, Iterable) or callable(given) else tuple(given)
+    for hook in found:
+        if not callable(hook):
+            raise TypeError(f"a hook is called with each event: give a function, not a {type(hook).__name__}")
+    return as_hooks(cast("Sequence[AgentHook]", found))
+
+
+def tell_hooks(hooks: Sequence[AgentHook], event: AgentEvent) -> None:
+    """Log an event, and hand it to each hook."""
+    tell(hooks, (event,))
+
+
+# -- what is asked ------------------------------------------------------------------------------------------
+
 
 Answer = TypeVar("Answer")
 

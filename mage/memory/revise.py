@@ -25,10 +25,9 @@ from mage.engine import Instruct, Instruction, Revise, Revised, State, Step, Ste
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.journal import is_note
-from mage.memory.notices import few, quoted, told_once
-from mage.memory.outcomes import Outcome, RunStopped
+from mage.memory.policy import Outcome, RunStopped
 from mage.memory.requests import restore
-from mage.memory.state import Owed, Run
+from mage.memory.state import Owed, Run, few, quoted, told_once
 
 
 def may_go_back(run: Run, boundary: StepId | int) -> str | None:

@@ -2,6 +2,9 @@
 
 Nothing here is stored. A memory that is opened again reads it from the journal (`mage.memory.journal`); an agent's
 program is run again over the answers that were recorded, and so comes to the same run state.
+
+A notice stands beside S in the prompt, and nothing summarizes it: one that grew with the run would end the run.
+What an environment says of a failure is as foreign as an observation, and may try to pass for words of ours.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import Final, TypeVar, final
 
 import attrs
 
-from mage.chat.parts import SMALL
+from mage.chat.parts import SMALL, cut
 from mage.effects import (
     ActionEffect,
     EffectError,
@@ -47,14 +50,55 @@ from mage.engine import (
 from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
-from mage.memory.due import SHARE, cut_step
-from mage.memory.events import Asked, AskFailed, Noticed
-from mage.memory.notices import told_once
-from mage.memory.outcomes import KindOfCall, RunStopped, Totals
-from mage.memory.policy import Policy
-from mage.memory.requests import Counts, Operate, Seen, Tell
+from mage.memory.policy import SHARE, KindOfCall, Policy, RunStopped, Totals, cut_step
+from mage.memory.requests import Asked, AskFailed, Counts, Noticed, Operate, Seen, Tell
 from mage.render import Meter
 from mage.render.blocks import step_of
+
+# -- notices ------------------------------------------------------------------------------------------------
+
+
+LINES: Final = 20
+"""Lines of one list."""
+QUOTED: Final = 400
+"""Characters of one quoted action or reason."""
+LONGEST: Final = 1_000
+"""Characters of our own words: they name numbers, and a number may be long."""
+
+_BLANK: Final = "\t\xa0\u3000"
+"""White space of a line that is not `printable` and does no harm."""
+
+
+def told_once(kind: NoticeKind, text: str, *said: str) -> Notice:
+    """Return a notice in our words, with what others have said below them. Cost: O(length of what is kept)."""
+    return Notice(kind, cut(text, LONGEST), few([quoted(each) for each in said], "\n"))
+
+
+def quoted(text: str) -> str:
+    """Return foreign words as they are shown: at most 400 characters, the middle left out openly.
+
+    What a terminal would obey or a reader could not see, such as a mark that turns the direction of a line, is
+    spelled out; line breaks stay, as the block that shows them indents each line.
+    """
+    brief = cut(text.replace("\r\n", "\n"), QUOTED)
+    if brief.isprintable():
+        return brief
+    return "".join(char if char == "\n" or char.isprintable() else _spelled(char) for char in brief)
+
+
+def _spelled(char: str) -> str:
+    return " " if char in _BLANK else f"<U+{ord(char):04X}>"
+
+
+def few(lines: Sequence[str], separator: str) -> str:
+    """Return the first 20 lines of a list as one text, and how many there are more."""
+    shown = separator.join(lines[:LINES])
+    more = len(lines) - LINES
+    return shown if more <= 0 else f"{shown}{separator}and {more} more"
+
+
+# -- the run state ------------------------------------------------------------------------------------------
+
 
 Answer = TypeVar("Answer")
 ENDS: Final = "The whole task ends here. Answer: "

@@ -107,7 +107,8 @@ def unfounded(request: JudgeRequest) -> tuple[str, ...]:
     before = _values_in([request.task, *request.instructions, *lines])
     steps = _values_in(text for step in request.steps for text in step.content)
     tried = [text for step in hints.continuations for text in step.content]
-    others = _values_in([*tried, *[line.text for line in (*hints.subgoals, *hints.lessons)]])
+    told = [*[line.text for line in hints.subgoals], *[lesson.text for lesson in hints.lessons]]
+    others = _values_in([*tried, *told])
     known = before | steps | others
     said = dict.fromkeys(value for value in _with_digit(request.text) if value not in known)
     numbers = _numbers(before), _numbers(steps)

@@ -13,12 +13,11 @@ on exactly the summary and the text that it was asked about, behind what was gro
 """
 
 from mage.session import events
-from mage.session.errors import NotAVerdict, OtherTask, Refused, SessionClosed, WrongLoop
-from mage.session.events import Event
+from mage.session.drivers import NotAVerdict, OtherTask, Refused, SessionClosed, WrongLoop
+from mage.session.events import Event, Hook
 from mage.session.loading import SNAPSHOT_EVERY, Entry, Noted
 from mage.session.reading import Moment
 from mage.session.session import AsyncSession, Session
-from mage.session.telling import Hook
 from mage.stores import Conflict
 
 __all__ = [

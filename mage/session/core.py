@@ -34,8 +34,21 @@ from mage.engine import (
 )
 from mage.engine.journal import Operation
 from mage.session import events
-from mage.session.drivers import Append, AskJudge, Delete, Fork, HeadOf, KeepSnapshot, Redactions, Tell, Turn
-from mage.session.errors import NotAVerdict, Refused, SessionClosed
+from mage.session.drivers import (
+    Append,
+    AskJudge,
+    Delete,
+    Fork,
+    HeadOf,
+    KeepSnapshot,
+    NotAVerdict,
+    Redactions,
+    Refused,
+    SessionClosed,
+    Tell,
+    Turn,
+)
+from mage.session.events import event_of
 from mage.session.loading import (
     Entry,
     Loaded,
@@ -45,13 +58,12 @@ from mage.session.loading import (
     Slot,
     fold_on,
     load,
+    pack,
     read_entries,
     record_at,
     require_end,
     stamped,
 )
-from mage.session.snapshots import pack
-from mage.session.telling import event_of
 from mage.stores import (
     Conflict,
     Head,

@@ -1,5 +1,7 @@
 """What a session tells its hooks: ids, versions and sizes, never a text.
 
+    from mage.session import events
+
     def seen(event: events.Event) -> None:
         match event:
             case events.Judged(passed=False, summary=summary):
@@ -12,9 +14,29 @@ Each event names its journal and the version that it made, or was met at. Sizes 
 
 from __future__ import annotations
 
-from typing import TypeAlias, final
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from inspect import iscoroutinefunction
+from traceback import walk_tb
+from typing import Final, TypeAlias, TypeVar, assert_never, final
 
 import attrs
+
+from mage.engine import (
+    Accept,
+    ApplyVerdict,
+    Compress,
+    Failed,
+    Fold,
+    Grow,
+    Instruct,
+    Rejected,
+    Retext,
+    Revise,
+    State,
+)
+from mage.engine.journal import Operation
+from mage.engine.tree import trace
 
 
 @attrs.frozen
@@ -185,3 +207,70 @@ Event: TypeAlias = (
     | SnapshotFailed
 )
 """Everything that a session tells."""
+
+
+# -- the event of each command, and who gets it -------------------------------------------------------------
+
+
+Hook: TypeAlias = Callable[[Event], object]
+"""A plain function that gets each event when the turn is over: it may use the session. What it raises is logged and
+harms nothing. Of two threads' events the later may come first; each has its version."""
+
+Told = TypeVar("Told")
+_LOG: Final = logging.getLogger("mage")
+_LOG.addHandler(logging.NullHandler())
+
+
+def as_hooks(
+    hooks: Callable[[Told], object] | Iterable[Callable[[Told], object]],
+) -> tuple[Callable[[Told], object], ...]:
+    """Return one hook or several as a tuple; raise `TypeError` where one is an `async def`, which no code here would await."""
+    found = (hooks,) if callable(hooks) else tuple(hooks)
+    for hook in found:
+        if iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__):
+            raise TypeError("a hook is called, not awaited: give a plain function, not an `async def`")
+    return found
+
+
+def tell(hooks: Sequence[Callable[[Told], object]], told: Iterable[Told]) -> None:
+    """Log events, and hand each to each hook."""
+    for event in told:
+        level = logging.WARNING if isinstance(event, SnapshotFailed) else logging.DEBUG
+        _LOG.log(level, "%r", event)
+        for hook in hooks:
+            try:
+                hook(event)
+            except Exception as error:  # somebody else's code: nothing that it raises goes further
+                *_, (frame, line) = walk_tb(error.__traceback__)
+                kind, place = type(error).__name__, f"{frame.f_code.co_filename}:{line}"
+                # not its message, which may hold what the hook knows
+                _LOG.error("a hook raised %s at %s, told of %r", kind, place, event)
+
+
+def event_of(name: str, version: int, before: State, after: State, command: Operation) -> Event:
+    """Return the event of the command that made `version`. Cost: O(1), for a revise O(steps left behind)."""
+    tree = after.tree
+    head = tree.head_summary
+    match command:
+        case Grow(action, observation):
+            if tree.next_step == before.tree.next_step:
+                return Merged(name, version, tree.step_head)
+            return Grown(name, version, tree.step_head, len(action) + len(observation))
+        case Instruct(text, standing):
+            return Instructed(name, version, tree.step_head, len(text), standing=bool(standing))
+        case Compress(text):
+            return Compressed(name, version, head.id, len(head.covers), len(text), head.kind)
+        case Retext(text):
+            return Retexted(name, version, head.id, len(text), head.kind)
+        case ApplyVerdict(verdict):
+            fault = verdict.fault if isinstance(verdict, Failed) else None
+            return Judged(name, version, head.id, passed=fault is None, fault=fault)
+        case Accept():
+            return Accepted(name, version, head.id, despite=isinstance(before, Rejected))
+        case Revise(_, lesson):
+            abandoned = len(trace(before.tree, tree.step_head, before.tree.step_head))
+            return Revised(name, version, tree.step_head, abandoned, len(lesson))
+        case Fold(first, last, text):
+            return Folded(name, version, int(first), int(last), len(text))
+        case _:
+            assert_never(command)

@@ -22,7 +22,7 @@ from mage.engine import (
 )
 from mage.engine.machine import illegal
 from mage.session.core import Core
-from mage.session.errors import Refused
+from mage.session.drivers import Refused
 from mage.session.loading import Slot
 from mage.stores import Head
 

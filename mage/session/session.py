@@ -32,12 +32,10 @@ from mage.engine import (
 )
 from mage.engine.journal import Operation
 from mage.session.core import Core
-from mage.session.drivers import AskJudge, Tell, Turn, answer, answer_awaited, collector_paused
-from mage.session.errors import WrongLoop
-from mage.session.events import Event
+from mage.session.drivers import AskJudge, Tell, Turn, WrongLoop, answer, answer_awaited, collector_paused
+from mage.session.events import Event, Hook, as_hooks, tell
 from mage.session.loading import SNAPSHOT_EVERY, Entry, Loaded, Meta, Noted, Settings, beginning
 from mage.session.reading import Moment, Readable
-from mage.session.telling import Hook, as_hooks, tell
 from mage.stores import (
     AsyncJournalStore,
     Clock,

@@ -34,7 +34,6 @@ from mage.stores.errors import (
     UnknownVersion,
     WrongProcess,
 )
-from mage.stores.folding import NOTE, Note, command_of, draft, fold, meta_of, operation_of, text_names
 from mage.stores.memory import MemoryStore
 from mage.stores.opening import InThread, in_thread, open_store
 from mage.stores.protocol import (
@@ -47,18 +46,26 @@ from mage.stores.protocol import (
     snapshot_digest,
 )
 from mage.stores.records import (
+    NOTE,
     NOTHING,
     Draft,
     Head,
+    Note,
     Part,
     Plain,
     Record,
     Redacted,
     Salts,
+    command_of,
+    draft,
+    fold,
+    meta_of,
+    operation_of,
     random_salt,
     read_parts,
     redacted,
     seal,
+    text_names,
     verify,
     write_parts,
 )

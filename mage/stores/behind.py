@@ -13,9 +13,8 @@ from typing import Final
 from mage.engine.journal import Grow, Instruct
 from mage.engine.text import is_blank
 from mage.stores.errors import Conflict
-from mage.stores.folding import draft, operation_of
 from mage.stores.protocol import JournalStore
-from mage.stores.records import Head, Record, Salts, random_salt, seal
+from mage.stores.records import Head, Record, Salts, draft, operation_of, random_salt, seal
 
 _LOOKED_AT: Final = 32
 """Records at the end of a journal that are read."""

@@ -18,7 +18,6 @@ from mage.stores.errors import (
     UnknownJournal,
     UnknownVersion,
 )
-from mage.stores.folding import GROW
 from mage.stores.protocol import (
     Clock,
     Home,
@@ -33,7 +32,7 @@ from mage.stores.protocol import (
     require_range,
     require_same,
 )
-from mage.stores.records import Head, Record, write_parts
+from mage.stores.records import GROW, Head, Record, write_parts
 
 
 @final

@@ -25,7 +25,6 @@ from mage.stores.errors import (
     UnknownJournal,
     UnknownVersion,
 )
-from mage.stores.folding import GROW
 from mage.stores.protocol import (
     Clock,
     JournalInfo,
@@ -37,7 +36,7 @@ from mage.stores.protocol import (
     require_range,
     require_same,
 )
-from mage.stores.records import Head, Record, read_parts, write_parts
+from mage.stores.records import GROW, Head, Record, read_parts, write_parts
 from mage.stores.transactions import Connection, Database, Transactions, migrate
 
 # -- statements ------------------------------------------------------------------------------------------

@@ -34,7 +34,6 @@ except ModuleNotFoundError as _missing:
     ) from None
 
 from mage.testing.canonical import canonical, differences
-from mage.testing.edges import Edge, carry_out, state_after
 from mage.testing.machine import Version, Versioned, VersionMachine
 from mage.testing.scripted import (
     AwaitedEnvironment,
@@ -49,12 +48,15 @@ from mage.testing.scripted import (
 )
 from mage.testing.strategies import (
     HOSTILE,
+    Edge,
     History,
+    carry_out,
     commands,
     contents,
     histories,
     journals,
     kinds,
+    state_after,
     states,
     texts,
     verdicts,

@@ -40,8 +40,18 @@ from mage.engine import (
 from mage.engine.journal import Operation
 from mage.engine.tree import CHUNK
 from mage.testing.canonical import canonical_json
-from mage.testing.edges import Edge, carry_out, state_script
-from mage.testing.strategies import OPERATIONS, OperationName, commands, kinds, runs, texts, verdicts
+from mage.testing.strategies import (
+    OPERATIONS,
+    Edge,
+    OperationName,
+    carry_out,
+    commands,
+    kinds,
+    runs,
+    state_script,
+    texts,
+    verdicts,
+)
 
 
 @final

@@ -36,9 +36,8 @@ from mage.engine import (
 )
 from mage.render import render
 from mage.session import Entry as Recorded
+from mage.trajectories.coding import LOG, Cut, Place, Reply, beside, history, micros, told
 from mage.trajectories.messages import Call
-from mage.trajectories.paths import LOG, Cut, Place, beside, history, micros, told
-from mage.trajectories.replies import Reply
 from mage.trajectories.trajectory import (
     Made,
     Malformed,

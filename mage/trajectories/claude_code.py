@@ -18,9 +18,8 @@ import attrs
 from mage.chat import canonical, content_of
 from mage.chat.parts import list_of, mapping_of, string_of
 from mage.engine import Start
+from mage.trajectories.coding import Cut, Place, Reply, Walk, beside, history, micros, told
 from mage.trajectories.messages import Call, Said
-from mage.trajectories.paths import Cut, Place, Walk, beside, history, micros, told
-from mage.trajectories.replies import Reply
 from mage.trajectories.trajectory import (
     Entry,
     Json,
@@ -51,7 +50,7 @@ def load_claude_code(document: Spot, stem: str, steps: Steps) -> tuple[Trajector
 
     The user's first words are the task, and all others a step without an action. With `steps="messages"` each reply is
     a step, and what came back is its observation; with `"tools"` each call with its result is. Where the user went
-    back, the tree does (`mage.trajectories.paths`). A compaction is a fallback summary with the client's own text,
+    back, the tree does (`mage.trajectories.coding`). A compaction is a fallback summary with the client's own text,
     accepted without a verdict. Ids, times, the model and usage go into the meta of the steps.
     """
     records = document.records or [document]

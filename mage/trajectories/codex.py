@@ -13,9 +13,8 @@ from typing import Final, final
 from mage.chat import canonical, content_of
 from mage.chat.parts import list_of, mapping_of, string_of
 from mage.engine import Start
+from mage.trajectories.coding import Cut, Place, Reply, Walk, beside, history, micros, told
 from mage.trajectories.messages import Call
-from mage.trajectories.paths import Cut, Place, Walk, beside, history, micros, told
-from mage.trajectories.replies import Reply
 from mage.trajectories.trajectory import (
     Entry,
     Made,
@@ -53,7 +52,7 @@ def load_codex(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory, ...
     A step is a reply, and what came back is its observation: all that the model said and called until a result comes,
     or a person speaks; with `steps="tools"` each call with its result. The user's first words are the task, all others
     a step without an action; what the client says in the user's name is left out. Where the user went back, the tree
-    does (`mage.trajectories.paths`). A compaction is a fallback summary, accepted without a verdict.
+    does (`mage.trajectories.coding`). A compaction is a fallback summary, accepted without a verdict.
     """
     log = _Log(steps)
     for spot in document.records or [document]:

@@ -34,9 +34,8 @@ from mage.engine import (
 )
 from mage.engine.ids import ROOT_STEP
 from mage.stores.errors import DamagedRecord
-from mage.stores.folding import Note, command_of, fold
-from mage.stores.folding import meta_of as meta_of_record
-from mage.stores.records import Record
+from mage.stores.records import Note, Record, command_of, fold
+from mage.stores.records import meta_of as meta_of_record
 from mage.trajectories.messages import (
     Conversation,
     Said,

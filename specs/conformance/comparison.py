@@ -21,8 +21,7 @@ from mage.engine import (
     view,
 )
 from mage.testing.canonical import Canonical, canonical_json, differences
-from mage.testing.edges import script
-from mage.testing.strategies import legal_boundaries
+from mage.testing.strategies import legal_boundaries, script
 from specs.conformance.implementation import (
     Answer,
     Implementation,

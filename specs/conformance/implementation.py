@@ -30,7 +30,7 @@ from mage.engine import (
     apply,
 )
 from mage.testing.canonical import canonical_json
-from mage.testing.edges import Edge, Refusing, carry_out
+from mage.testing.strategies import Edge, Refusing, carry_out
 
 BEFORE_START: Final = 0
 """The number of what is there before the start: a `Start` goes on from it, and nothing else."""

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from mage.engine import Accept, Command, Grow, Rejected, Revise, Start, State, start
 from mage.engine.journal import Operation
-from mage.testing.edges import carry_out
-from mage.testing.strategies import draw_command, texts
+from mage.testing.strategies import carry_out, draw_command, texts
 
 LENGTHS: Final[st.SearchStrategy[int]] = st.sampled_from((0, 4, 12, 30, 101, 101, 101))
 """How many commands of a sequence are accepted at least, the start not counted: over a hundred in two of five."""

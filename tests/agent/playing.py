@@ -40,9 +40,8 @@ from mage.effects import (
 from mage.effects.program import Ask, drive
 from mage.engine import Command, ExecutionState, State, Summary, SummaryVerdict, apply, start
 from mage.engine.journal import Operation
-from mage.memory.events import AgentEvent
 from mage.memory.journal import Tally
-from mage.memory.requests import Counts
+from mage.memory.requests import AgentEvent, Counts
 from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Conflict, Entry

@@ -10,7 +10,7 @@ import pytest
 from mage import Failed, JudgeRequest, Passed, Session, Verdict
 from mage.agent import Agent, Policy, RunFailed, RunFinished, RunStopped, what_if
 from mage.agent.restore import Restorable, foreseen
-from mage.cli.environments import EnvironmentRaised, GuardedEnvironment
+from mage.cli.setup import EnvironmentRaised, GuardedEnvironment
 from mage.effects import (
     ActionEffect,
     BadEnvironment,

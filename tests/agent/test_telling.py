@@ -22,7 +22,7 @@ from mage.effects import (
     Observed,
 )
 from mage.engine import start
-from mage.memory.notices import LINES, QUOTED, quoted, told_once
+from mage.memory.state import LINES, QUOTED, quoted, told_once
 from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, revise
 

@@ -21,7 +21,7 @@ from mage.effects import (
     Usage,
 )
 from mage.engine import Compress, Grow, Instruct, Revise, StepId
-from mage.memory.notices import LINES, LONGEST, QUOTED
+from mage.memory.state import LINES, LONGEST, QUOTED
 from mage.testing import ScriptedEnvironment
 from tests.agent.playing import DONE, Played, acts, compress, revise
 

@@ -19,7 +19,7 @@ from mage.agent import Agent, AsyncAgent, RunFinished
 from mage.agent.reruns import Record
 from mage.agent.restore import AsyncRestorable, Restorable
 from mage.agent.what_ifs import Answering, RecordedEnvironment
-from mage.cli.environments import GuardedEnvironment
+from mage.cli.setup import GuardedEnvironment
 from mage.effects import (
     ActionEffect,
     AsyncEnvironment,

@@ -14,7 +14,7 @@ from mage import Session
 from mage.agent import remembered
 from mage.agent.reruns import policy_of
 from mage.chat import OURS
-from mage.cli.by_hand import ByHand, InputEnded
+from mage.cli.answerers import ByHand, InputEnded
 from mage.effects import Decide
 from mage.engine import Compress, start, view
 from mage.stores import open_store

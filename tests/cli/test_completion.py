@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mage.cli.environments import complete_environment
 from mage.cli.sessions import complete_session, complete_store
+from mage.cli.setup import complete_environment
 from mage.codec import encode_journal
 from mage.stores import open_store
 from tests.cli.children import ROOT, place

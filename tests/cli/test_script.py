@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mage import Session
 from mage.chat import action_text
+from mage.cli.answerers import BadScript, Script, read_script
 from mage.cli.output import Refused
-from mage.cli.script import BadScript, Script, read_script
 from mage.effects import Action, Decision, Finish, LookInto
 from mage.engine import Compress, Failed, Passed, Revise, StepId
 from tests.cli.children import PLAYED, exported, gate, in_one_line, interrupted, place

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.cli.prices import Cost, Price
+from mage.cli.live import Cost, Price
 from mage.effects import Usage
-from mage.memory.outcomes import Totals
+from mage.memory.policy import Totals
 from tests.cli.children import in_one_line, place
 from tests.cli.runner import mage
 from tests.llm.server import ScriptedServer, calls, says

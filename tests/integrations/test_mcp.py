@@ -17,8 +17,7 @@ from mage.chat import is_strict, misfit
 from mage.effects import EffectError
 from mage.engine import Failed, FoldRequest, JudgeRequest, Passed, Verdict
 from mage.integrations.mcp import state_server
-from mage.integrations.mcp.tools import ANSWER, CYCLE, TOOLS
-from mage.integrations.mcp.words import PAGE_LENGTH
+from mage.integrations.mcp.operations import ANSWER, CYCLE, PAGE_LENGTH, TOOLS
 from mage.session import Session
 from mage.stores import Head, MemoryStore, Record
 from tests.cli.runner import mage
@@ -492,7 +491,7 @@ def test_half_of_a_surrogate_pair_can_be_told() -> None:
 
 def test_many_sessions_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than are held open: each is as it was left."""
-    monkeypatch.setattr("mage.integrations.mcp.sessions._MOST", 3)
+    monkeypatch.setattr("mage.integrations.mcp.server._MOST", 3)
 
     async def many(hand: Hand) -> list[int]:
         for number in range(9):

@@ -24,7 +24,7 @@ from mage.engine import (
     revise,
     start,
 )
-from mage.memory.looking import look_into
+from mage.memory.chapters import look_into
 from mage.tokens import EstimateCounter
 from tests.memory.replies import reply
 

@@ -14,7 +14,7 @@ import pytest
 from mage import Session
 from mage.engine import grow, start
 from mage.session.drivers import collector_paused
-from mage.session.snapshots import pack, unpack
+from mage.session.loading import pack, unpack
 from mage.stores import MemoryStore
 
 

@@ -26,7 +26,7 @@ from mage.engine import (
     revise,
     start,
 )
-from mage.session.snapshots import pack, read_packed, unpack
+from mage.session.loading import pack, read_packed, unpack
 from mage.stores import open_store, snapshot_digest
 from mage.testing import journals
 from mage.testing.stores import chain

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mage import Passed, Session
 from mage.engine import State, start
 from mage.session import events
-from mage.session.snapshots import pack, unpack
+from mage.session.loading import pack, unpack
 from mage.stores import JournalStore, MemoryStore, Snapshot, StoreUnavailable, redacted, snapshot_digest
 from mage.testing import states
 from mage.testing.canonical import canonical_json

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mage.engine import Command, Grow, Start
-from mage.session.snapshots import pack
+from mage.session.loading import pack
 from mage.stores import NOTHING, Draft, Head, MemoryStore, fold, open_store, seal, snapshot_digest, verify
 from mage.stores.doctor import examine, kept_at, reading, repair
 from mage.testing import journals

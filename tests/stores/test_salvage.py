@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.codec import decode_tree
-from mage.session.snapshots import pack, read_packed
+from mage.session.loading import pack, read_packed
 from mage.stores import (
     NOTHING,
     Head,

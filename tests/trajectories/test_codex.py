@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mage.engine import Compress, Grow, Revise, Start
 from mage.render.extract import is_extract
 from mage.trajectories import Trajectory
-from mage.trajectories.paths import UNTOLD
+from mage.trajectories.coding import UNTOLD
 from tests.trajectories.coding_logs import (
     CODEX,
     Row,

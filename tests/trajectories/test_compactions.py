@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mage.engine import Accept, Command, Compress, Grow, Revise, Start, StepId
 from mage.trajectories import Compaction, compactions
-from mage.trajectories.compactions import missing, names_in
+from mage.trajectories.coding import missing, names_in
 from mage.trajectories.trajectory import Made, made_of
 from tests.trajectories.coding_logs import CLAUDE_CODE, read
 

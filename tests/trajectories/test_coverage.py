@@ -18,8 +18,7 @@ from mage.render import Meter
 from mage.stores import MemoryStore
 from mage.tokens import EstimateCounter
 from mage.trajectories import Coverage, Need, Share, Trajectory, load, needs, use_of, values_in
-from mage.trajectories.coverage import Covering, together
-from mage.trajectories.measure import measure
+from mage.trajectories.measure import Covering, measure, together
 
 NOTHING: Final[frozenset[str]] = frozenset()
 PAD: Final = "and so it goes on for a while, as such pages do. " * 8

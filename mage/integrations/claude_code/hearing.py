@@ -10,13 +10,51 @@ from typing import Any, Final, TypeAlias
 
 from mage.codec.strict_json import action_text, canonical
 from mage.engine.journal import Grow, Instruct, Start
-from mage.integrations.claude_code.observed import observation_of
 from mage.stores.behind import record_behind
 from mage.stores.errors import NameTaken, UnknownJournal
-from mage.stores.folding import draft
 from mage.stores.opening import open_store
 from mage.stores.protocol import JournalStore, now
-from mage.stores.records import NOTHING, random_salt, seal
+from mage.stores.records import NOTHING, draft, random_salt, seal
+
+# -- what came back from a tool -----------------------------------------------------------------------------
+
+
+_MEDIA: Final = ("image", "pdf", "document", "audio")
+
+
+def observation_of(came: object) -> str:
+    """Return what came back as text: a shell's output as it stands, parts as their texts, any other value as canonical JSON."""
+    if isinstance(came, str):
+        return came
+    if came is None:
+        return ""
+    if isinstance(came, dict) and isinstance(came.get("stdout"), str):
+        parts = [
+            came["stdout"],
+            came.get("stderr"),
+            "(interrupted)" if came.get("interrupted") is True else "",
+        ]
+        return "\n".join([part for part in parts if isinstance(part, str) and part])
+    found = _content_of(came)
+    if not isinstance(found, list) or not any(isinstance(part, dict) and "type" in part for part in found):
+        return canonical(came)
+    from mage.chat.parts import content_of  # noqa: PLC0415  # slow to load, and most tools return no parts
+
+    return content_of(found).text
+
+
+def _content_of(came: object) -> object:
+    """Return the content of a tool of MCP, or an image or a document as one; any other object has none."""
+    if not isinstance(came, dict):
+        return came
+    inner = came.get("content")
+    if isinstance(inner, list):
+        return inner
+    return [came] if came.get("type") in _MEDIA else None
+
+
+# -- events -------------------------------------------------------------------------------------------------
+
 
 Event: TypeAlias = Mapping[str, Any]
 """An event as the client spells it. It may have anything in it: other people's programs write it."""
@@ -105,7 +143,7 @@ def heard(event: Event, url: str) -> str:
 
                 compact(store, session_of(event), event)
             case "SessionStart":
-                from mage.integrations.claude_code.context import handed_back  # noqa: PLC0415  # as above
+                from mage.integrations.claude_code.state import handed_back  # noqa: PLC0415  # as above
 
                 return _as_context(handed_back(store, session_of(event), event, url))
             case _:  # an event that needs no record, or one of a newer client

@@ -1,4 +1,7 @@
-"""What needs the whole session: an account before a compaction, going back where the user has, and the rare record."""
+"""What needs the whole session: an account before a compaction, going back where the user has, and what is handed back.
+
+The client takes some 10,000 characters of additional context; more it puts into a file.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from mage.chat.parts import cut
 from mage.engine import (
     Accept,
     Active,
@@ -26,6 +30,7 @@ from mage.engine import (
 )
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.render import render
 from mage.render.extract import extract
 from mage.session import Session
 from mage.stores import (
@@ -39,14 +44,93 @@ from mage.stores import (
     random_salt,
     seal,
 )
-from mage.trajectories.claude_code import Way, way_of
-from mage.trajectories.compactions import in_short, missing, names_of
-from mage.trajectories.paths import left_behind
+from mage.trajectories.claude_code import Way, summary_text, way_of
+from mage.trajectories.coding import in_short, left_behind, missing, names_of
 from mage.trajectories.trajectory import Json, Made
+
+# -- what is handed back ------------------------------------------------------------------------------------
+
+
+_STATE: Final = 5_000
+"""Characters of S."""
+_STEPS: Final = 2_400
+"""Characters of the last steps."""
+_STEP: Final = 600
+"""Characters of an action or an observation among them."""
+_NAMES: Final = 1_600
+"""Characters of the names."""
+
+
+def handed_back(store: JournalStore, name: str, event: Mapping[str, object], url: str) -> str:
+    """Return what the model is to read when its session begins, is resumed or was compacted; nothing where nothing is known."""
+    transcript = event.get("transcript_path")
+    path = transcript if isinstance(transcript, str) else ""
+    source = event.get("source")
+    if source == "compact":
+        compact(store, name, event)
+    elif source == "resume":
+        follow(store, name, path)
+    else:
+        return _recording(name)
+    try:
+        with Session.open(store, name, wait=False) as session:
+            state = session.phase
+    except UnknownJournal:
+        return _recording(name)
+    summary = summary_text(transcript_of(path)) if source == "compact" else ""
+    return context_of(state, name, summary)
+
+
+def _recording(name: str) -> str:
+    return (
+        f"mage records this session as {name!r}. Where the tools of its MCP server are here, `compress` a finished"
+        " subgoal, and `look` into what was compressed: each takes that name as `session`."
+    )
+
+
+def context_of(state: State, name: str, summary: str) -> str:
+    """Return S and what a summary has lost, in at most 10,000 characters. Cost: O(size of S and of the last segment).
+
+    Args:
+        state: where the session stands.
+        name: the session's name, for the tools that look into it.
+        summary: the client's own summary, which the model has anyway.
+    """
+    shown = cut(render(view(state)), _STATE)
+    last = state.tree.head_summary
+    steps = trace(state.tree, last.label, state.tree.step_head)
+    told = f"This is where the session stands, as mage has recorded it under the name {name!r}. What was tried and left"
+    parts = [
+        f"{told} is not to be tried again. The tools `state`, `look` and `revise` of the MCP server mage take that name.",
+        shown,
+    ]
+    tail = _tail(steps, _STEPS)
+    if tail:
+        parts.append(f"The last steps, word for word:\n{tail}")
+    names = in_short(missing(names_of(steps), f"{summary}\n{shown}\n{tail}"), _NAMES)
+    if names:
+        parts.append(f"Names in these steps that stand nowhere above, the newest first: {names}")
+    return "\n\n".join(parts)
+
+
+def _tail(steps: Sequence[Step], room: int) -> str:
+    """Return the last of the steps, in order, as many as there is room for."""
+    found: list[str] = []
+    for step in reversed(steps):
+        text = f"Action: {cut(step.action, _STEP)}\nObservation: {cut(step.observation, _STEP)}"
+        room -= len(text)
+        if room < 0:
+            break
+        found.append(text)
+    return "\n".join(found[::-1])
+
+
+# -- what needs the whole session ---------------------------------------------------------------------------
+
 
 _ACCOUNT: Final = 1_100
 """Tokens of an account without names: what is handed back must stay short."""
-_NAMES: Final = 1_500
+_NAMES_OF_ACCOUNT: Final = 1_500
 """Characters of the names in an account."""
 _TRIES: Final = 8
 _RECENT: Final = 256
@@ -95,7 +179,7 @@ def compact(store: JournalStore, name: str, event: Mapping[str, object]) -> None
 def _account(steps: Sequence[Step]) -> str:
     """Return an extract of steps, and the names in them that it does not have, the newest first, as many as fit."""
     text = extract(steps, _ACCOUNT)
-    names = in_short(missing(names_of(steps), text), _NAMES)
+    names = in_short(missing(names_of(steps), text), _NAMES_OF_ACCOUNT)
     return f"{text}\nNames: {names}" if names else text
 
 

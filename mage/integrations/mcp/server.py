@@ -1,10 +1,13 @@
-"""The server: what each request of the protocol is answered by."""
+"""The server: the sessions that it has open, and what each request of the protocol is answered by."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+import asyncio
+from collections.abc import AsyncIterator, Container
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias, final
 from urllib.parse import quote, unquote
+from weakref import WeakValueDictionary
 
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
@@ -15,13 +18,64 @@ import mage
 from mage.chat import misfit, sendable
 from mage.effects import AsyncJudge, Tool
 from mage.engine import MageError
-from mage.integrations.mcp.operations import ask, carry_out
-from mage.integrations.mcp.sessions import OpenSessions
-from mage.integrations.mcp.tools import ANSWER, CYCLE, LOOKING, TOOLS, Given
-from mage.integrations.mcp.words import Answer, refused, standing
+from mage.integrations.mcp.operations import (
+    ANSWER,
+    CYCLE,
+    LOOKING,
+    TOOLS,
+    Answer,
+    Given,
+    ask,
+    carry_out,
+    refused,
+    standing,
+)
 from mage.render import draw, render
 from mage.session import AsyncSession, Conflict, OtherTask
-from mage.stores import DamagedJournals, JournalStore, UnknownJournal
+from mage.stores import DamagedJournals, InThread, JournalStore, UnknownJournal, in_thread
+
+# -- the sessions that it has open --------------------------------------------------------------------------
+
+
+_MOST: Final = 64
+"""Sessions that are held open; another one is opened when it is called again."""
+
+
+@final
+class OpenSessions:
+    """The sessions of a store, each opened once and for one call at a time; other processes may write to them, too."""
+
+    def __init__(self, store: JournalStore) -> None:
+        self._store = in_thread(store)
+        self._open: dict[str, AsyncSession] = {}
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+
+    @property
+    def store(self) -> InThread:
+        """The store."""
+        return self._store
+
+    def get(self, name: str) -> AsyncSession | None:
+        """Return a session that is open, as it was last seen."""
+        return self._open.get(name)
+
+    @asynccontextmanager
+    async def alone(self, name: str, task: str | None = None) -> AsyncIterator[AsyncSession]:
+        """Give a session as others have left it; no other call here changes it meanwhile."""
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        async with lock:
+            session = self._open.pop(name, None)
+            if session is None or task is not None:  # to open it is to ask whether it is for that task
+                session = await AsyncSession.open(self._store, name, task=task)
+            await session.refresh()
+            self._open[name] = session
+            if len(self._open) > _MOST:
+                del self._open[next(iter(self._open))]
+            yield session
+
+
+# -- requests -----------------------------------------------------------------------------------------------
+
 
 _LISTED: Final = 50
 """Sessions on a page of the resources."""

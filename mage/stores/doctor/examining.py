@@ -43,9 +43,19 @@ from mage.stores.doctor.kept import (
     digest_in,
 )
 from mage.stores.errors import BadName, DamagedRecord
-from mage.stores.folding import GROW, draft, fold, meta_of
 from mage.stores.protocol import JournalStore, as_name, is_time, snapshot_digest
-from mage.stores.records import NOTHING, Head, Record, flat_parts, random_salt, seal
+from mage.stores.records import (
+    GROW,
+    NOTHING,
+    Head,
+    Record,
+    draft,
+    flat_parts,
+    fold,
+    meta_of,
+    random_salt,
+    seal,
+)
 
 UNFINISHED: Final = "mage doctor: unfinished repair"
 """The name of the journal that stands in a database while a repair is written into it."""

@@ -27,7 +27,7 @@ from mage.stores import (
     seal,
     verify,
 )
-from mage.testing.edges import state_script
+from mage.testing.strategies import state_script
 
 P = ParamSpec("P")
 Raised = TypeVar("Raised", bound=Exception)

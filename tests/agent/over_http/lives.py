@@ -28,7 +28,7 @@ from mage.llm import (
     async_client,
     client,
 )
-from mage.memory.outcomes import KindOfCall
+from mage.memory.policy import KindOfCall
 from mage.stores import JournalStore, MemoryStore
 from mage.testing import AwaitedEnvironment
 from mage.tokens import EstimateCounter

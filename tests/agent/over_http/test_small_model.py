@@ -19,7 +19,7 @@ from mage.agent import Agent, Outcome, Policy, RunFailed, RunStopped
 from mage.chat import MODES, Mode, note_in, parse_action
 from mage.effects import EFFECT_FAULTS, Capabilities, Tool, Usage
 from mage.llm import ChatJudge, ChatModel, ChatSummarizer
-from mage.memory.outcomes import KINDS_OF_CALL, KindOfCall
+from mage.memory.policy import KINDS_OF_CALL, KindOfCall
 from mage.stores import JournalStore, MemoryStore
 from mage.tokens import EstimateCounter
 from tests.agent.twins import left_by, rerun

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mage
 import mage.engine
 from mage.engine import Command, Compress, Grow, Revise, Start, replay
-from mage.testing.edges import script
+from mage.testing.strategies import script
 from specs.conformance import Disagreement, Engine, JsonLines, Reached, compare, sequences
 from tests.specs.conformance.faulty import FAULTS, Fault, Faulty
 

@@ -1,4 +1,7 @@
-"""`mage mcp`: the sessions of a store for any client that speaks the Model Context Protocol."""
+"""What other programs start: `mage mcp`, a server; `mage hook`, which records what a coding agent does.
+
+The hook itself is carried out without this module, which loads more than a call may cost: `mage.__main__` sees to that.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,19 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from mage.cli.naming import StoreName
+from mage.cli.naming import STORE_VARIABLE, StoreName
 from mage.cli.output import Refused
-from mage.cli.sessions import LOOKS, Store, opened
+from mage.cli.sessions import LOOKS, Store, complete_store, opened
 from mage.effects import AsyncJudge
+from mage.integrations.claude_code import main
+
+# -- mage mcp -----------------------------------------------------------------------------------------------
+
 
 TOKEN_VARIABLE: Final = "MAGE_MCP_TOKEN"  # noqa: S105  # the name of a variable
 """The environment variable with the token that every request over HTTP must bear."""
@@ -119,3 +127,32 @@ def guarded(app: App, token: str) -> App:
         await send({"type": "http.response.body", "body": b"the token is missing, or is another one"})
 
     return answer
+
+
+# -- mage hook ----------------------------------------------------------------------------------------------
+
+
+class Client(StrEnum):
+    """A client whose hooks are understood."""
+
+    CLAUDE_CODE = "claude-code"
+
+
+def hook(
+    client: Annotated[Client, typer.Argument(help="Whose hook it is.", show_default=False)],
+    store: Annotated[
+        str,
+        typer.Argument(
+            metavar="STORE",
+            envvar=STORE_VARIABLE,
+            autocompletion=complete_store,
+            help="The path of a SQLite file, made where there is none, or a URL.",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Record an event of a coding agent's client, given on standard input, and hand its state back after a compaction.
+
+    The client calls it; README has the settings. Whatever goes wrong is said in one line on standard error, with status 0: the client goes on.
+    """
+    raise typer.Exit(main([client.value, store]))

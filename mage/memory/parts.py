@@ -1,21 +1,61 @@
-"""What an agent or a memory is given is checked when it is made; what it awaits, when that answers."""
+"""What an agent or a memory is given: checked when it is made; what it awaits, when that answers."""
 
 from __future__ import annotations
 
 import json
 from asyncio import CancelledError, Task, create_task, current_task
-from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from inspect import isawaitable
-from typing import Any, Never, TypeVar, final
+from threading import Thread
+from types import TracebackType
+from typing import Any, Final, Generic, Never, TypeVar, final
 
 import attrs
 
-from mage.effects import EffectError, Metered, NotRestored, Restored, Verdict, metered
+from mage.effects import (
+    ChapterRequest,
+    EffectError,
+    Metered,
+    NotRestored,
+    Restored,
+    SummaryRequest,
+    Verdict,
+    metered,
+)
 from mage.engine import Failed, Passed
 from mage.engine.errors import MageError
-from mage.memory.events import AgentHook, heard_by
 from mage.memory.policy import Policy
+from mage.memory.requests import AgentHook, heard_by
+from mage.render.extract import extract
 from mage.session import NotAVerdict
+from mage.tokens import TokenCounter, default_counter
+
+# -- in place of what was not given -------------------------------------------------------------------------
+
+
+_NO_CHAPTERS: Final = "an extract is no chapter: a summarizer writes those"
+
+
+def extracted(request: SummaryRequest | ChapterRequest, /) -> str:
+    """Return the values and the most telling lines of the steps (`mage.render.extract`); the text says that it is an extract.
+
+    It stays within the request's limit as `mage.tokens.EstimateCounter` counts.
+
+    Raises:
+        EffectError: a chapter is asked for. What later work needs of finished subgoals no extract can tell.
+    """
+    if isinstance(request, ChapterRequest):
+        raise EffectError("unreachable", _NO_CHAPTERS)
+    return extract(request.steps, request.limit)
+
+
+async def extracted_awaited(request: SummaryRequest | ChapterRequest, /) -> str:
+    """Return what `extracted` does, where a summarizer is awaited."""
+    return extracted(request)
+
+
+# -- checks -------------------------------------------------------------------------------------------------
 
 
 @final
@@ -116,10 +156,10 @@ def require_json_object(what: str, given: Mapping[str, object] | None) -> None:
 def require_parts(
     asked: Mapping[str, object],
     policy: Policy | None,
-    counter: object,
+    counter: TokenCounter | None,
     on_event: AgentHook | Iterable[AgentHook],
-) -> tuple[tuple[AgentHook, ...], Policy]:
-    """Return the hooks, and the policy in force: without a judge each summary is accepted openly.
+) -> tuple[Policy, TokenCounter, tuple[AgentHook, ...]]:
+    """Return policy, counter and hooks as they are in force: without a judge each summary is accepted openly.
 
     Raises:
         BadAgent: one of them is none.
@@ -131,7 +171,9 @@ def require_parts(
     require_policy(policy)
     require_counter(counter)
     chosen = policy or Policy()
-    return heard_by(on_event), chosen if asked["judge"] is not None else attrs.evolve(chosen, maintain=False)
+    if asked["judge"] is None:
+        chosen = attrs.evolve(chosen, maintain=False)
+    return chosen, counter or default_counter(), heard_by(on_event)
 
 
 Answer = TypeVar("Answer")
@@ -236,3 +278,42 @@ def in_background(question: Coroutine[Any, Any, Answer]) -> Task[Answer]:
     task = create_task(question)
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return task
+
+
+# -- a judge in a thread of its own -------------------------------------------------------------------------
+
+
+Request = TypeVar("Request")
+
+
+def thought_about(request: Request, judge: Callable[[Request], Answer]) -> Future[Answer]:
+    """Ask a judge in a thread, and return where its answer will be, or what it raises.
+
+    The thread is a daemon: a program that ends does not wait for it, as it would for one of a pool.
+    """
+    future: Future[Answer] = Future()
+
+    def think() -> None:
+        with _Kept(future):
+            future.set_result(judge(request))
+
+    Thread(target=think, name="mage-judge", daemon=True).start()
+    return future
+
+
+@final
+class _Kept(Generic[Answer]):
+    """Keeps what is raised, for whoever asks for the result."""
+
+    def __init__(self, future: Future[Answer]) -> None:
+        self._future = future
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> bool:
+        if error is not None:
+            self._future.set_exception(error)
+        return True
