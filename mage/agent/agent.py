@@ -14,7 +14,7 @@ from mage.agent.cursor import AppendNote, Commit, Found, JudgeLater, Perform, Re
 from mage.agent.log import BEGAN, Counting, RecordedRun, began_note, encoded, find_run
 from mage.agent.loop import program
 from mage.agent.replay import Replay
-from mage.agent.restore import AsyncRestorable, Restorable, introduced, sound
+from mage.agent.restore import AsyncRestorable, Restorable, introduced, sound, with_manual
 from mage.effects import (
     Act,
     AsyncEnvironment,
@@ -364,7 +364,7 @@ class _Driver:
     def _judge(self, request: JudgeRequest | FoldRequest) -> _Judged:
         if self._agent.judge is None:
             raise _no_judge()
-        return self._agent.judge(request)
+        return self._agent.judge(with_manual(request, self.environment.capabilities))
 
     def _refresh(self, after: int) -> Found:
         session, before = self._session, self._session.head
@@ -455,7 +455,9 @@ class _AsyncDriver:
     async def _judge(self, request: JudgeRequest | FoldRequest) -> _Judged:
         if self._agent.judge is None:
             raise _no_judge()
-        return await answer_of("judge", self._agent.judge(request))
+        return await answer_of(
+            "judge", self._agent.judge(with_manual(request, self.environment.capabilities))
+        )
 
     def _judge_later(self, request: JudgeRequest) -> None:
         for thinking in self._asked:

@@ -416,7 +416,7 @@ async def tell_if_over(run: Run, observed: Observed) -> None:
     """Take in whether the world takes no more actions, and tell the model."""
     run.over = observed.over
     if observed.over:
-        await run.notice("environment", "The world says that it is over.")
+        await run.notice("environment", "The world says that it is over, and takes no more actions: finish.")
 
 
 async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | None:

@@ -43,7 +43,7 @@ from mage.effects import (
     lasts,
 )
 from mage.effects.program import Ask, drive, drive_awaited
-from mage.engine import Step
+from mage.engine import FoldRequest, JudgeRequest, Step
 from mage.engine.ids import ROOT_STEP, StepId
 from mage.engine.text import as_text, is_blank
 from mage.memory.parts import awaitable
@@ -521,6 +521,13 @@ def _restoring_itself(
 def introduced(request: Decide, capabilities: Capabilities) -> Decide:
     """Return a question to the model that says which tools and which manual the environment has."""
     return attrs.evolve(request, tools=capabilities.tools, manual=capabilities.manual)
+
+
+def with_manual(
+    request: JudgeRequest | FoldRequest, capabilities: Capabilities
+) -> JudgeRequest | FoldRequest:
+    """Return a question to the judge that says which manual the environment has, so that steps are read by its rules."""
+    return request if isinstance(request, FoldRequest) else attrs.evolve(request, manual=capabilities.manual)
 
 
 def sound(_agent: object, _field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field

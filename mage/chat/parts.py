@@ -27,16 +27,24 @@ from mage.tokens import TokenCounter
 # -- how long a text may be ---------------------------------------------------------------------------------
 
 
+_BETWEEN: Final = re.compile(r"\s+\S*\Z")
+_NEXT: Final = re.compile(r"\s+")
 SMALL: Final = 100
 """Tokens that every text may have: a sentence or two, however little it replaces."""
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of at most `longest` characters and the words that say how many are left out of its middle."""
+    """Return a text of at most `longest` characters and the words that say how many are left out of its middle.
+
+    It is cut between words, where there is white space in the quarter of what is kept that lies next to the middle.
+    """
     if len(text) <= longest:
         return text
     kept = longest // 2
-    return f"{text[:kept]} [... {len(text) - 2 * kept:,} characters left out ...] {text[len(text) - kept :]}"
+    first, last = text[:kept], text[len(text) - kept :]
+    head, tail = _BETWEEN.search(first, kept - kept // 4), _NEXT.search(last, 0, kept // 4)
+    first, last = first[: head.start()] if head else first, last[tail.end() :] if tail else last
+    return f"{first} [... {len(text) - len(first) - len(last):,} characters left out ...] {last}"
 
 
 def cut_to(text: str, tokens: int, counter: TokenCounter) -> str:

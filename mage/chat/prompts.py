@@ -28,7 +28,7 @@ A `JudgeRequest` and a `SummaryRequest` are asked so:
     Tried and undone: / Tried ...        a judge's: what else was tried on this way, and the lessons
     Summary to judge: ...                a judge's
     Found in none of the above: ...      a judge's: numbers and ids of the text
-    The mistake may have begun at: ...   a judge's
+    If there is a mistake, it may ...    a judge's: the boundaries at which it may have begun
     Rejected text: ... / Verdict: ...    a summarizer's, where it is to write again
     At most 300 tokens.
     Write the text.
@@ -136,7 +136,8 @@ def now_of(request: Decide) -> Iterator[Block]:
     yield _open(request)
     if request.nudge:
         yield Block(_NUDGES[request.nudge])
-    if request.current:
+    is_above = not request.opened and request.shown.instructions[-1:] == (request.current,)  # a few lines
+    if request.current and not is_above:
         yield _repeated(request.current)
     yield Block("Your turn.")
 
@@ -488,14 +489,15 @@ def judge_messages(
         request: the question.
         told: what was wrong with the last reply; empty when the question is put for the first time.
         criteria: what is to be judged besides, in the words of the host; empty for nothing.
-        manual: the environment's words on itself; empty where it has none.
+        manual: the environment's words on itself, where the request has none of them.
         prompts: texts in place of ours.
     """
     shown = _judged_lines(request) if isinstance(request, FoldRequest) else _judged_steps(request)
     system, asked = _chat(judge_prompt(request, prompts), [*task_of(request.task), *shown, *_again(told)])
-    besides = [Block("Environment: ", manual)] * bool(manual) + [Block("Criteria: ", criteria)] * bool(
-        criteria
-    )
+    known = manual if isinstance(request, FoldRequest) else request.manual or manual
+    besides = [
+        Block(name, text) for name, text in (("Environment: ", known), ("Criteria: ", criteria)) if text
+    ]
     words = "".join([f"\n{block.text}" for block in besides])
     return (System(f"{system.text}{words}"), asked)
 
@@ -534,7 +536,7 @@ def _origins(request: JudgeRequest) -> Block:
     named = named_of(request.boundaries, request.before, request.hints.boundary)
     more = len(request.boundaries) - len(named)
     rest = f", and {more} more that are not shown" if more else ""
-    return Block(f"The mistake may have begun at: {labels_of(named)}{rest}")
+    return Block(f"If there is a mistake, it may have begun at: {labels_of(named)}{rest}")
 
 
 def summary_prompt(request: SummaryRequest | ChapterRequest, prompts: Prompts = OURS) -> Prompt:

@@ -73,6 +73,7 @@ from mage.effects import (
     Summarizer,
     Then,
     Tool,
+    Usage,
     Verdict,
 )
 from mage.engine import (
@@ -88,6 +89,7 @@ from mage.engine.errors import MageError
 from mage.engine.nodes import FAULTS
 from mage.engine.text import is_blank
 from mage.memory.policy import KINDS_OF_CALL, KindOfCall
+from mage.tokens import default_counter
 
 # -- the user -----------------------------------------------------------------------------------------------
 
@@ -122,6 +124,7 @@ class ByHand:
         self._shown: dict[
             KindOfCall, str
         ] = {}  # the fixed words: as long as they are the same, they are shown once
+        self._count = default_counter().count
         self._alone = Lock()  # a judge may be asked while the model is
 
     def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
@@ -139,14 +142,14 @@ class ByHand:
         )
         chat = decide_messages(request, system=system, mode=_MODE, tools=request.tools)
         known = offered(request.tools, request.rules)
-        decided = self._asked("model", chat, _move_ends, lambda reply: decide_by_text(reply, known))
-        return Metered(decided, prompt_hash=system.hash)
+        decided, usage = self._asked("model", chat, _move_ends, lambda reply: decide_by_text(reply, known))
+        return Metered(decided, usage, prompt_hash=system.hash)
 
     def judge(self, request: JudgeRequest | FoldRequest, /) -> Metered[Verdict]:
         """Return the user's verdict; see `__call__`."""
         chat = judge_messages(request, prompts=self._prompts)
-        verdict = self._asked("judge", chat, _object_ends, lambda reply: verdict_on(request, reply))
-        return Metered(verdict, prompt_hash=judge_prompt(request, self._prompts).hash)
+        verdict, usage = self._asked("judge", chat, _object_ends, lambda reply: verdict_on(request, reply))
+        return Metered(verdict, usage, prompt_hash=judge_prompt(request, self._prompts).hash)
 
     def _asked(
         self,
@@ -154,15 +157,19 @@ class ByHand:
         chat: Sequence[ChatMessage],
         ends: Callable[[], Callable[[str], bool]],
         read: Callable[[Reply], Answer],
-    ) -> Answer:
+    ) -> tuple[Answer, Usage]:
         with self._alone:
             self._show(who, chat)
             while True:
                 _print(f"-- you are the {who}: your reply ({_ENDS[who]}, or an empty line)\n")
                 try:
-                    return read(Reply("".join(_typed(who, ends())), finish="stop"))
+                    typed = "".join(_typed(who, ends()))
+                    answer = read(Reply(typed, finish="stop"))
                 except EffectError as error:
                     _print(f"-- that is no reply: {error.detail}\n")
+                    continue
+                prompt = sum(self._count(message.text) for message in chat)
+                return answer, Usage(prompt, self._count(typed), estimated=1)
 
     def _show(self, who: KindOfCall, chat: Sequence[ChatMessage]) -> None:
         for message in chat:

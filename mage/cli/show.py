@@ -553,20 +553,20 @@ def _shown_line(line: Line) -> str:
 
 
 def check_session(session: Version, as_json: AsJson = False) -> None:
-    """Check that every version of a session is a sound tree: the twelve invariants of the engine."""
+    """Check that a session is a sound tree after each of its commands: the twelve invariants of the engine."""
     commands = load_commands(session.session, session.version)
     state = apply(None, commands[0]).unwrap()  # reading the commands has shown that they can be carried out
-    at = "version 1"
+    at = "command 1"
     try:
-        for version, command in enumerate(commands[1:], start=2):
-            at = f"version {version}"
+        for number, command in enumerate(commands[1:], start=2):
+            at = f"command {number}"
             before, state = state, apply(state, command).unwrap()
             check_change(before, state)
-        at = "the last version"
+        at = "the last state"
         check(state)
     except InvariantError as broken:
         raise Refused(f"{session}: {at} breaks {broken}") from None
     if as_json:
-        print_json({"versions": len(commands), "steps": state.tree.next_step - 1, "sound": True})
+        print_json({"commands": len(commands), "steps": state.tree.next_step - 1, "sound": True})
     else:
-        print_text(f"{printable(str(session))}: {len(commands)} versions, all sound: I1 to I12 hold\n")
+        print_text(f"{printable(str(session))}: {len(commands)} commands, sound after each: I1 to I12 hold\n")

@@ -51,7 +51,8 @@ class JudgeRequest:
         steps: what was done, in execution order.
         text: the text to be judged.
         boundaries: where a mistake may be said to have begun (`Failed.boundary`), in path order.
-        digest: give it back with the answer. `hints` and `boundaries` do not enter it.
+        digest: give it back with the answer. `hints`, `boundaries` and `manual` do not enter it.
+        manual: what the environment says of itself, which the engine does not know: an agent adds it.
     """
 
     task: str
@@ -64,6 +65,7 @@ class JudgeRequest:
     text: str
     boundaries: tuple[StepId, ...]
     digest: Digest
+    manual: str = ""
 
 
 def in_force(tree: Tree, base: StepId, end: StepId) -> tuple[str, ...]:

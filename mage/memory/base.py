@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar, cast, get_args
+from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args
 
 import attrs
 
@@ -21,7 +21,7 @@ from mage.chat import (
     state_messages,
     written,
 )
-from mage.effects import Decide, Observed, Rules, Tool
+from mage.effects import Decide, NotRestored, Observed, Restore, Restored, Rules, Tool
 from mage.effects.program import Program
 from mage.engine import Accept, Rejected, State
 from mage.engine.journal import Operation
@@ -53,6 +53,10 @@ from mage.stores.protocol import Home
 from mage.tokens import TokenCounter
 
 S = TypeVar("S", bound=Readable)
+Came: TypeAlias = str | Observed | None
+"""What comes back from a call: a text, the same with what else the environment says, or None where it was not done."""
+Restorer: TypeAlias = Callable[[Restore], Restored | NotRestored]
+AsyncRestorer: TypeAlias = Callable[[Restore], Awaitable[Restored | NotRestored]]
 
 
 def _given_way(own: Iterable[Tool]) -> frozenset[str]:

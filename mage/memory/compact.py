@@ -97,7 +97,8 @@ def question(run: Run, shown: ExecutionState) -> Decide:
     named = named_of(legal, whole.compressed, whole.boundary)
     last = run.state.tree.head_summary
     fallback = last.kind == "fallback"
-    left = room(run, shown)
+    left, policy = room(run, shown), run.policy
+    is_told = policy.compress or policy.maintain or policy.revise  # else a boundary is of no use
     return Decide(
         shown,
         named,
@@ -108,10 +109,10 @@ def question(run: Run, shown: ExecutionState) -> Decide:
         looked=run.looked,
         beside={step.id: run.beside[step.id] for step in shown.raw if step.id in run.beside},
         rules=run.policy.rules,
-        current=current(run.state.tree),
+        current="" if run.over else current(run.state.tree),
         opened=len(whole.raw),
         thoughts=run.thoughts_of(shown),
-        nudge=nudge(run.state.tree, run.opened(shown), left),
+        nudge=nudge(run.state.tree, run.opened(shown), left) if is_told else "",
     )
 
 

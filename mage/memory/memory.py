@@ -18,7 +18,7 @@ from functools import partial
 from inspect import isawaitable
 from threading import RLock, get_ident
 from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar, cast, final
+from typing import Any, Self, TypeVar, cast, final
 
 from mage.chat import Form, Steps, note_action, read_reply
 from mage.effects import (
@@ -31,17 +31,15 @@ from mage.effects import (
     JudgeRequest,
     LookInto,
     Metered,
-    NotRestored,
     Observed,
     Restore,
-    Restored,
     Summarizer,
     SummaryRequest,
     Verdict,
 )
 from mage.effects.program import Ask, Program, drive, drive_awaited
 from mage.engine import Digest, Refusal, State
-from mage.memory.base import MemoryBase
+from mage.memory.base import AsyncRestorer, Came, MemoryBase, Restorer
 from mage.memory.exchange import (
     Call,
     MemoryBusy,
@@ -91,10 +89,6 @@ from mage.stores import AsyncJournalStore, Clock, JournalStore, Salts, UnknownJo
 from mage.tokens import TokenCounter
 
 Answer = TypeVar("Answer")
-Came: TypeAlias = str | Observed | None
-"""What comes back from a call: a text, the same with what else the environment says, or None where it was not done."""
-Restorer: TypeAlias = Callable[[Restore], Restored | NotRestored]
-AsyncRestorer: TypeAlias = Callable[[Restore], Awaitable[Restored | NotRestored]]
 
 
 @final
@@ -690,8 +684,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             return dropped() if thinking.cancelled() else thinking.result()
 
     async def _judged(self, request: JudgeRequest | FoldRequest) -> Metered[Verdict]:
-        judge = cast("AsyncJudge", self._judge)
-        return verdict_of(await answer_of("judge", judge(request)))
+        return verdict_of(await answer_of("judge", cast("AsyncJudge", self._judge)(request)))
 
     async def _effect(self, request: object) -> object:
         match request:

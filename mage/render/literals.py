@@ -7,7 +7,7 @@ of a memory is measured by (`mage.trajectories`), and what is pointed out to a j
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from decimal import Decimal
 from typing import Final, NamedTuple, final
 
@@ -97,8 +97,9 @@ def unfounded(request: JudgeRequest) -> tuple[str, ...]:
     """Return the ids and numbers of a summary that stand in nothing that it may rely on: a check that costs no model.
 
     They are its literal values with a digit that occur in no step, task, instruction, finished part or hint, and that
-    are no number of what came before plus or less one of the steps, as what is left of a budget is. A summary may
-    count and add up further, so such a value is no proof of a mistake: it is pointed out. At most ten.
+    do not come of two numbers there, as what is left of a budget does: one of what came before, or of the summary's
+    own of which this was said already, plus or less another or one of the steps. A summary may count and add up
+    further, so such a value is no proof of a mistake: it is pointed out. At most ten.
 
     Cost: O(size of the request), and for each of them O(numbers of what came before).
     """
@@ -111,8 +112,14 @@ def unfounded(request: JudgeRequest) -> tuple[str, ...]:
     others = _values_in([*tried, *told])
     known = before | steps | others
     said = dict.fromkeys(value for value in _with_digit(request.text) if value not in known)
-    numbers = _numbers(before), _numbers(steps)
-    return tuple([value for value in said if not _is_left(value, *numbers)])[:MOST]
+    reckoned, numbers = set(_numbers(before)), _numbers(steps)
+    for _ in range(2):  # the second time with what was found behind it in the text
+        for value in list(said):
+            made = next(iter(_numbers([value])), None)
+            if made is not None and _comes_of(made, reckoned, numbers):
+                reckoned.add(made)
+                del said[value]
+    return tuple(said)[:MOST]
 
 
 def _values_in(texts: Iterable[str]) -> set[str]:
@@ -131,6 +138,6 @@ def _numbers(values: Iterable[str]) -> frozenset[Decimal]:
     return frozenset(Decimal(value) for value in values if _NUMBER.fullmatch(value))
 
 
-def _is_left(value: str, before: frozenset[Decimal], steps: frozenset[Decimal]) -> bool:
-    """Tell whether a value is a number from before, plus or less one of the steps."""
-    return any(abs(number - each) in steps for number in _numbers([value]) for each in before)
+def _comes_of(made: Decimal, reckoned: Set[Decimal], others: Set[Decimal]) -> bool:
+    """Tell whether a number is one that was reckoned or known before, plus or less another one."""
+    return any(abs(each - made) in part for each in reckoned for part in (reckoned, others))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mage.chat import MODES, Mode, decide_messages, state_messages, system_prompt
+from mage.chat.parts import cut
 from mage.effects import Decide
 from mage.engine import Accept, Command, Compress, Grow, Start, StepId, replay, view
 
@@ -77,3 +80,21 @@ def test_a_long_instruction_is_repeated_in_part() -> None:
     assert line == f"Now: {'x' * 200} [... 600 characters left out ...] {'y' * 200}"
     (line, _) = _last(_asked(Grow("a", "1"), current="x" * 450), "tools")[1:]
     assert line == f"Now: {'x' * 450}"
+
+
+@given(st.text(st.sampled_from("ab  \n")), st.integers(2, 40))
+def test_what_is_cut_is_cut_between_words(text: str, longest: int) -> None:
+    """Where white space is near; its two ends are kept, and as many characters are said to be left out as are."""
+    short = cut(text, longest)
+    if len(text) <= longest:
+        assert short == text
+        return
+    first, _, rest = short.partition(" [... ")
+    number, _, last = rest.partition(" characters left out ...] ")
+    assert text.startswith(first)
+    assert text.endswith(last)
+    assert len(first) + len(last) <= longest
+    assert int(number) == len(text) - len(first) - len(last)
+    kept = longest // 2
+    near = text[kept - kept // 4 : kept]
+    assert len(first) == kept or text[len(first)].isspace() or not any(map(str.isspace, near))

@@ -71,7 +71,7 @@ OURS: Final = (
     "You may revise to: ", "You may revise to any [Step N] that ", "Nothing is open: ", "Open: ", "Now: ", "Compress first: ", "The room is nearly used: ", "Your turn.", "Earlier part [Step ",
     "Summary to judge: ", "Rejected text: ", "Verdict: ", "At most ", "Your last reply could not be used: ",
     "Its subgoal is not over.", "Write the text.", "Looked into [Step ", "Finished before:", "Done since [Step ",
-    "Tried and undone:", "The mistake may have begun at: ", "Chapter to judge: ", "Found in none of the above: ",
+    "Tried and undone:", "If there is a mistake, it may have begun at: ", "Chapter to judge: ", "Found in none of the above: ",
 )  # fmt: skip
 SEARCH: Final = Tool.of("search", "Search.", query={"type": "string"})
 modes = st.sampled_from(MODES)
@@ -335,7 +335,7 @@ def test_a_judge_sees_the_steps_before_the_summary(request: JudgeRequest) -> Non
     assert lines.count("\nEarlier part [Step ") == len(request.earlier)
     assert ("\nFinished before:\n" in lines) == bool(request.before)
     assert lines.rindex("\nSummary to judge: ") > lines.rfind("\nObservation: ")
-    assert ("\nThe mistake may have begun at: " in lines) == (request.kind == "subgoal")
+    assert ("\nIf there is a mistake, it may have begun at: " in lines) == (request.kind == "subgoal")
 
 
 def test_a_judge_is_told_where_a_mistake_may_have_begun() -> None:
@@ -347,7 +347,7 @@ def test_a_judge_is_told_where_a_mistake_may_have_begun() -> None:
     (_, user) = judge_messages(request)
     last = user.text.splitlines()[-1] if isinstance(user, User) else ""
     named = ", ".join(f"[Step {step}]" for step in (0, 150, *range(160, 200, 2)))
-    assert last == f"The mistake may have begun at: {named}, and 78 more that are not shown"
+    assert last == f"If there is a mistake, it may have begun at: {named}, and 78 more that are not shown"
 
 
 def test_each_part_of_a_long_subgoal_begins_where_it_is_named() -> None:

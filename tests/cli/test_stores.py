@@ -150,7 +150,7 @@ def test_tree_show_and_check_read_from_a_store(url: str, tmp_path: Path, version
     for command in (["tree"], ["tree", "--json"], ["show", "--json"]):
         stored = mage(*command, f"{url}#main{at}")
         assert (stored.status, stored.out) == (0, mage(*command, f"{tmp_path}/story.jsonl{at}").out)
-    assert mage("check", f"{url}#main").out.endswith("13 versions, all sound: I1 to I12 hold\n")
+    assert mage("check", f"{url}#main").out.endswith("13 commands, sound after each: I1 to I12 hold\n")
 
 
 def test_fork_and_revise_go_on_from_an_earlier_version(url: str) -> None:
