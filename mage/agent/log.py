@@ -66,7 +66,7 @@ except ModuleNotFoundError as missing:
     ) from None
 
 BEGAN: Final = "began"
-PROGRAM: Final = 5
+PROGRAM: Final = 6
 """The version of the program: it rises when a log of before would no longer be followed."""
 
 

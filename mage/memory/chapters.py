@@ -119,7 +119,7 @@ async def _written(run: Run, lines: tuple[Line, ...]) -> tuple[FoldRequest, Mete
     Raises:
         EffectError: summarizer or judge gives no answer.
     """
-    limit = min(run.policy.summary_limit, sum(map(run.meter.line, lines)))
+    limit = min(run.policy.longest_text, sum(map(run.meter.line, lines)))
     shown = run.shown()
     rejected, feedback = None, ""
     for _ in range(_TRIES):

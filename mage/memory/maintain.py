@@ -259,7 +259,7 @@ def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
 
 def limit_of(run: Run, replaced: int) -> int:
     """Return the tokens that a text may have in place of so many: what the policy says, and never more than it replaces."""
-    return most_of_text(run.policy.summary_limit, replaced)
+    return most_of_text(run.policy.longest_text, replaced)
 
 
 def parts_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], tuple[Summary, ...]]:

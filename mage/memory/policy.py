@@ -20,6 +20,9 @@ from mage.engine.tree import trace
 from mage.render import Meter
 
 
+_SHORTEST_LIMIT: Final = 400
+
+
 @final
 class BadPolicy(MageError, ValueError):
     """A policy says something that cannot be; the message says what."""
@@ -43,7 +46,8 @@ class Policy:
             the summarizer writes and the judge passes (D19); without either it grows. None for never.
         keep_raw: how many of the newest steps that a fallback covers are still shown word for word, beside its text:
             those of the newest fallback only, as many as take a quarter of the mark together.
-        summary_limit: tokens that a summarizer is asked to stay within.
+        summary_limit: tokens that a text in place of steps may have, whoever writes it. None: an eighth of the mark, but at
+            least 400; a long segment has more to be kept.
         cool_down: steps after a fallback that failed, before it is tried again.
         judge_finish: whether steps that are open when the model gives its answer are compressed as the last subgoal,
             with the answer as its text, and judged; a fail sends the agent back. Without a judge it is accepted openly.
@@ -77,7 +81,7 @@ class Policy:
     window: int | None = None
     fold_at: int | None = 4_000
     keep_raw: int = 0
-    summary_limit: int = 400
+    summary_limit: int | None = None
     cool_down: int = 10
     judge_finish: bool = True
     on_fail: Literal["revise", "accept", "stop"] = "revise"
@@ -110,6 +114,13 @@ class Policy:
         """What a model is told of it."""
         fills = self.compress and self.high_water is not None
         return Rules(self.maintain, self.compress, self.revise, fills, self.maintain and self.judge_finish)
+
+    @property
+    def longest_text(self) -> int:
+        """The tokens that a text in place of steps may have."""
+        if self.summary_limit is not None:
+            return self.summary_limit
+        return max(_SHORTEST_LIMIT, (self.high_water or 0) // 8)
 
     def document(self) -> dict[str, object]:
         """Return it as a JSON object: what differs from the defaults."""

@@ -593,7 +593,7 @@ class _Run:
             return ()
         if room_below(budget, fixed, self.opened) > tokens:
             return ()
-        limit = most_of_text(Policy().summary_limit, self.opened)
+        limit = most_of_text(Policy(high_water=budget).longest_text, self.opened)
         text = extract(trace(tree, tree.boundary, tree.step_head), limit)
         return (Compress(cut_to(text, limit, self.meter.counter), "fallback"), Accept())
 

@@ -147,7 +147,7 @@ def test_a_long_answer_is_cut_in_the_summary_alone() -> None:
     assert len(outcome.answer) == 12_000
     (line,) = view(played.state).compressed
     assert isinstance(line, Summary)
-    assert EstimateCounter().count(line.text) <= Policy().summary_limit
+    assert EstimateCounter().count(line.text) <= Policy().longest_text
     assert "characters left out ...]" in line.text
 
 
