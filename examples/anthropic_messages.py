@@ -18,7 +18,7 @@ PRICES = {"oak desk": 310, "chrome chair": 129, "linen chair": 145}
 TOOLS = declared([Tool.of("buy", f"Buy one of: {', '.join(PRICES)}.", item={"type": "string"})], "anthropic")
 
 
-def main(store: str = "messages.db", **more: Any) -> str | None:  # such as thinking={"type": "adaptive"}
+def main(store: str = "messages.db", **more: Any) -> str:  # such as thinking={"type": "adaptive"}
     ask: Any = partial(anthropic.Anthropic().messages.create, model=MODEL, max_tokens=8000)
 
     def judge(request: mage.JudgeRequest | mage.FoldRequest) -> mage.Verdict:
@@ -29,12 +29,11 @@ def main(store: str = "messages.db", **more: Any) -> str | None:  # such as thin
         return mage.Passed() if said("passed") else mage.Failed(*map(said, ("feedback", "fault", "boundary")))
 
     with mage.Memory.open(store, "shop", task=TASK, judge=judge) as memory:
-        while True:
+        while (answer := memory.answer()) is None:
             messages, tools = memory.messages("anthropic", beside=TOOLS), [*TOOLS, *memory.tools("anthropic")]
             reply = ask(messages=messages, tools=tools, **more)
-            taken = memory.take(reply, perform=lambda call: f"Bought for ${PRICES[call.arguments['item']]}.")
-            if taken.finished:
-                return taken.text
+            memory.take(reply, perform=lambda call: f"Bought for ${PRICES[call.arguments['item']]}.")
+        return answer
 
 
 if __name__ == "__main__":

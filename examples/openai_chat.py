@@ -17,15 +17,14 @@ PRICES = {"oak desk": 310, "chrome chair": 129, "linen chair": 145}
 TOOLS = declared([Tool.of("buy", f"Buy one of: {', '.join(PRICES)}.", item={"type": "string"})], "chat")
 
 
-def main(store: str = "chat.db", **more: Any) -> str | None:  # such as reasoning_effort="high"
+def main(store: str = "chat.db", **more: Any) -> str:  # such as reasoning_effort="high"
     client: Any = openai.OpenAI()  # its types ask for its own classes where it takes plain dicts
     with mage.Memory.open(store, "shop", task=TASK, judge=ChatJudge(client, MODEL)) as memory:
-        while True:
+        while (answer := memory.answer()) is None:
             messages, tools = memory.messages("chat", beside=TOOLS), [*TOOLS, *memory.tools("chat")]
             reply = client.chat.completions.create(model=MODEL, messages=messages, tools=tools, **more)
-            taken = memory.take(reply, perform=lambda call: f"Bought for ${PRICES[call.arguments['item']]}.")
-            if taken.finished:
-                return taken.text
+            memory.take(reply, perform=lambda call: f"Bought for ${PRICES[call.arguments['item']]}.")
+        return answer
 
 
 if __name__ == "__main__":

@@ -17,15 +17,14 @@ PRICES = {"oak desk": 310, "chrome chair": 129, "linen chair": 145}
 TOOLS = declared([Tool.of("buy", f"Buy one of: {', '.join(PRICES)}.", item={"type": "string"})], "responses")
 
 
-def main(store: str = "responses.db", **more: Any) -> str | None:  # such as reasoning={"effort": "high"}
+def main(store: str = "responses.db", **more: Any) -> str:  # such as reasoning={"effort": "high"}
     client: Any = openai.OpenAI()  # its types ask for its own classes where it takes plain dicts
     with mage.Memory.open(store, "shop", task=TASK, judge=ChatJudge(client, MODEL)) as memory:
-        while True:
+        while (answer := memory.answer()) is None:
             shown, tools = memory.messages("responses", beside=TOOLS), [*TOOLS, *memory.tools("responses")]
             reply = client.responses.create(model=MODEL, input=shown, tools=tools, store=False, **more)
-            taken = memory.take(reply, perform=lambda call: f"Bought for ${PRICES[call.arguments['item']]}.")
-            if taken.finished:
-                return taken.text
+            memory.take(reply, perform=lambda call: f"Bought for ${PRICES[call.arguments['item']]}.")
+        return answer
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from mage.chat import (
     written,
 )
 from mage.effects import Decide, NotRestored, Observed, Restore, Restored, Rules, Tool
-from mage.effects.program import Program
+from mage.effects.program import Ask, Program
 from mage.engine import Accept, Rejected, State
 from mage.engine.journal import Operation
 from mage.memory.exchange import (
@@ -37,16 +37,16 @@ from mage.memory.exchange import (
     results_of,
     why_barred,
 )
-from mage.memory.journal import Tally, Transcript, begins, ends_going_back, goes_on, marked, turns
+from mage.memory.journal import ANSWERED, Tally, Transcript, begins, ends_going_back, goes_on, marked, turns
 from mage.memory.parts import (
     BadAgent,
     require_one_of,
 )
 from mage.memory.policy import Policy
-from mage.memory.requests import AgentHook, Operate, Seen
+from mage.memory.requests import AgentHook, IsDue, Operate, Overtaken, Seen, Tell, WriteNote, tell_hooks
 from mage.memory.state import Run
 from mage.render import Meter
-from mage.session import Entry
+from mage.session import Entry, Noted
 from mage.session.reading import Readable
 from mage.stores import Head
 from mage.stores.protocol import Home
@@ -159,8 +159,9 @@ class MemoryBase(Generic[S]):
         theirs = _given_way(self._own)
         return written(state_messages(request, steps=steps, theirs=theirs), form)
 
-    def _seen(self, entries: Sequence[Entry], *, anew: bool, followed: bool) -> Seen:
-        """Take in the commands that others have written; `anew` where they are all of the journal."""
+    def _seen(self, log: Sequence[Entry | Noted], *, anew: bool, followed: bool) -> Seen:
+        """Take in what others have written; `anew` where it is all of the journal."""
+        entries = [each for each in log if isinstance(each, Entry)]
         begins = 0
         before = self._state
         if anew:
@@ -169,13 +170,16 @@ class MemoryBase(Generic[S]):
             before = self._tally.add_all(entries[:begins], None)
             self._run.resumed_from = None if begins == len(entries) else before
         self._tally.add_all(entries[begins:], before)
+        self._tally.add_notes(log)
+        if anew and not followed and self._tally.calling is not None:
+            self._run.interrupted_at = self._tally.calling[-1]
         self._head, self._state = self._session.head, self._session.phase
         return Seen(
             self._state,
             self._policy,
             self._tally.counts,
             (),
-            followed,
+            followed and (anew or bool(entries)),  # notes alone change nothing
             self._tally.effects,
             self._tally.beside,
             self._tally.thoughts,
@@ -184,6 +188,29 @@ class MemoryBase(Generic[S]):
     def _commands(self, asked: Operate) -> tuple[Operation, ...]:
         accept = asked.despite and isinstance(self._session.phase, Rejected)
         return (Accept(), asked.command) if accept else (asked.command,)
+
+    def _answered_by_none(self, asked: Ask[Any]) -> object:  # Any: each ask has its own type of answer
+        """Answer what neither store nor host is needed for."""
+        match asked:
+            case IsDue(due):
+                return due
+            case Tell(event):
+                tell_hooks(self._hooks, event)
+                return None
+            case _:
+                raise TypeError(f"nobody answers a {type(asked).__name__}")
+
+    def _noted(self, asked: WriteNote, head: Head) -> None:
+        """Take in that a note of this memory is written.
+
+        Raises:
+            Overtaken: others have written before it.
+        """
+        if self._head is None or head.version != self._head.version + 1:
+            raise Overtaken
+        self._head = head
+        if asked.kind == ANSWERED:
+            self._tally.answer = str(asked.document["answer"])
 
     def _recorded(self, asked: Operate, state: State) -> State:
         """Count a command that this memory has written."""
@@ -201,6 +228,9 @@ class MemoryBase(Generic[S]):
         except Exception:  # whatever a judge raises: it is passed on
             self._run.judging = None
             raise
+
+    async def _answered(self, _run: Run) -> str | None:
+        return self._tally.answer
 
     def _recording(
         self, action: str, observed: Observed, meta: Mapping[str, object]
@@ -220,7 +250,9 @@ class MemoryBase(Generic[S]):
         given = None if results is None else results_of(reply, results, self._own_names)
         take = Take(reply, given, self._tally, self._told, self._own)
         if self._begun is not None and self._begun.reply == reply:
-            take = attrs.evolve(take, recorded=self._begun.recorded, came=self._begun.came)
+            take = attrs.evolve(
+                take, recorded=self._begun.recorded, came=self._begun.came, begun=self._begun.begun
+            )
         self._begun = take
         return take
 

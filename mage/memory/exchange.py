@@ -37,18 +37,29 @@ from mage.chat import (
     misfit,
     read_arguments,
 )
+from mage.chat.parts import cut
 from mage.effects import ActionEffect, BadTool, Decide, LookInto, Observed, Tool
 from mage.effects.program import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
 from mage.memory.chapters import fold_lines, look_as_asked, look_into
 from mage.memory.compact import compress, is_due, may_end, question, relieve, tell_of_mark
-from mage.memory.journal import CALL, NOTED_SO, REPLY, Tally, observed_meta, with_parts
+from mage.memory.journal import (
+    CALL,
+    LONGEST_NOTED,
+    NOTED_SO,
+    REPLY,
+    UNCERTAIN,
+    Tally,
+    observed_meta,
+    with_parts,
+)
 from mage.memory.maintain import settle
 from mage.memory.policy import Outcome, RunFailed, RunFinished
-from mage.memory.requests import Look, Overtaken
+from mage.memory.requests import Look, Overtaken, WriteNote
 from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_leaving, tell_of_resuming
 from mage.memory.state import Run, told_once
+from mage.session import Conflict
 
 Answer = TypeVar("Answer")
 _TRIES: Final = 64
@@ -188,7 +199,7 @@ async def undisturbed(run: Run, turn: Callable[[Run], Program[Answer]]) -> Answe
         await look(run)
         try:
             return await turn(run)
-        except Overtaken:
+        except (Overtaken, Conflict):  # another one's note is met as a conflict
             continue
     raise Overtaken
 
@@ -199,6 +210,10 @@ async def look(run: Run) -> None:
     before = run.state if seen.followed else None
     run.see(seen)
     await tell_of_resuming(run)
+    if run.interrupted_at:
+        told = "The program ended while this call of yours was made, so nobody knows whether it was done: look before you repeat it."
+        await run.notice("uncertain", told, run.interrupted_at)
+        run.interrupted_at = ""
     if before is not None:
         run.head_changed()
         await run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
@@ -244,6 +259,7 @@ class Take:
         own: the tools that are about the agent's own state; all others are the host's.
         recorded: the places of the calls that this turn has recorded, where it begins again.
         came: by place, what came back from the calls that the host has carried out for this turn.
+        begun: the places of the calls that this turn has begun to have carried out.
     """
 
     reply: AssistantReply
@@ -253,6 +269,7 @@ class Take:
     own: tuple[Tool, ...]
     recorded: set[int] = attrs.field(factory=set)
     came: dict[int, Observed] = attrs.field(factory=dict)
+    begun: set[int] = attrs.field(factory=set)
 
     async def __call__(self, run: Run) -> Taken:
         """Make steps of what was done, then do what the model does to its own state (D11)."""
@@ -322,10 +339,11 @@ class Take:
             await run.notice("unusable", f"Your last reply {wrong}.")
             return False
         over = await may_end(run, self.reply.text, {})
-        if isinstance(over, bool):
-            return over
-        _require_going_on(over)
-        return False
+        if over is True:
+            await WriteNote("answered", {"answer": self.reply.text})
+        elif not isinstance(over, bool):
+            _require_going_on(over)
+        return over is True
 
     async def _step(
         self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
@@ -357,7 +375,16 @@ class Take:
         return []
 
     async def _performed(self, run: Run, place: int, call: Call) -> Observed | None:
-        """Have a call carried out; where the host fails at it, the model is told that nobody knows whether it was done."""
+        """Have a call carried out; where the host fails at it, the model is told that nobody knows whether it was done.
+
+        A note says before that it is about to be. Where an earlier process ended meanwhile, it is not made once more: its
+        step says that nobody knows.
+        """
+        calling = {"reply": self.reply.digest, "call": call.id, "action": cut(call.action, LONGEST_NOTED)}
+        if place not in self.begun and self.tally.calling == tuple(calling.values()):
+            return Observed(UNCERTAIN)
+        self.begun.add(place)
+        await WriteNote("calling", calling)
         try:
             came = await Perform(call)
             if came is None:

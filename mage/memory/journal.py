@@ -8,6 +8,7 @@ taken of it is known in this process by its place; in another one, by the replie
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,7 @@ from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Obse
 from mage.engine import Command, Grow, Instruct, Retext, Revise, State, Step, StepId, SummaryId, apply, view
 from mage.engine.errors import MageError
 from mage.memory.requests import Counts
-from mage.session import Entry
+from mage.session import Entry, Noted
 
 UNCERTAIN: Final = (
     "(Nobody knows: the run was interrupted while this action was performed. It may have happened, or not.)"
@@ -35,6 +36,13 @@ CALL: Final = "call"
 """The key in a command's meta under which stands the id of the call that it came of."""
 REPLY: Final = "reply"
 """The key in a command's meta under which stands the digest of the reply that it came of."""
+
+CALLING: Final = "calling"
+"""The kind of the note that a memory writes before it has a call carried out."""
+ANSWERED: Final = "answered"
+"""The kind of the note with the answer of the model, behind which nothing is asked."""
+LONGEST_NOTED: Final = 500
+"""Characters of an action that such a note names."""
 
 _DIGEST: Final = re.compile("[0-9a-f]{16}")
 
@@ -108,6 +116,15 @@ def effect_of(command: Command, meta: Mapping[str, object]) -> ActionEffect | No
         raise BadEffect(f"{document!r:.80}") from None
 
 
+def _document(text: str) -> dict[str, str]:
+    """Return the texts of a note; those of somebody else's, which may be anything, are none."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return {}
+    return {str(key): str(value) for key, value in said.items()} if isinstance(said, dict) else {}
+
+
 def ends_going_back(entries: Sequence[Entry]) -> int:
     """Return where the revise begins with which a journal ends; its length where it ends otherwise. Cost: O(what follows)."""
     place = len(entries)
@@ -131,6 +148,9 @@ class Tally:
         calls: how many commands were recorded of the calls of that reply, by the calls' ids.
         replies: the digests of all replies of which a command was recorded.
         commands: how many commands this memory itself has recorded.
+        calling: the call that was to be made when a process ended: the digest of its reply, its id and its action. None
+            where a command came behind it.
+        answer: the answer that the model gave last, None where a command came behind it.
 
     Args:
         counts: what is counted on from.
@@ -159,6 +179,8 @@ class Tally:
         self.calls = Counter[str]()
         self.replies = set[str]()
         self.commands = 0
+        self.calling: tuple[str, str, str] | None = None
+        self.answer: str | None = None
 
     def clear(self) -> None:
         """Forget everything: another journal has the name by now."""
@@ -170,6 +192,7 @@ class Tally:
         self.calls.clear()
         self.replies.clear()
         self.reply = ""
+        self.calling = self.answer = None
 
     def add(self, command: Command, meta: Mapping[str, object], after: State) -> None:
         """Count a command that has led to the state `after`. Cost: O(1).
@@ -177,6 +200,7 @@ class Tally:
         Raises:
             BadEffect: its meta names an effect that is none.
         """
+        self.calling = self.answer = None
         if isinstance(command, Revise):
             boundary = StepId(command.boundary)
             self._revisions[boundary] = self._revisions.get(boundary, 0) + 1
@@ -204,6 +228,18 @@ class Tally:
                 self.replies.add(reply)
                 self.calls.clear()
             self.calls[str(meta.get(CALL, ""))] += 1
+
+    def add_notes(self, log: Iterable[Entry | Noted]) -> None:
+        """Take in what a memory has written down behind the last command of a journal. Cost: O(what stands there)."""
+        for each in log:
+            if isinstance(each, Entry):
+                self.calling = self.answer = None
+                continue
+            said = _document(each.note.text)
+            if each.note.kind == CALLING:
+                self.calling = (said.get("reply", ""), said.get("call", ""), said.get("action", ""))
+            elif each.note.kind == ANSWERED:
+                self.answer = said.get("answer", "")
 
     def add_all(self, entries: Iterable[Entry], before: State | None) -> State | None:
         """Count the commands of a journal behind the state `before`; return the state behind them. Cost: O(replaying them)."""

@@ -20,7 +20,7 @@ from threading import RLock, get_ident
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast, final
 
-from mage.chat import Form, Steps, note_action, read_reply
+from mage.chat import Form, Steps, canonical, note_action, read_reply
 from mage.effects import (
     ActionEffect,
     AsyncJudge,
@@ -74,13 +74,11 @@ from mage.memory.requests import (
     AskVerdict,
     BeginJudging,
     Effect,
-    IsDue,
     Look,
     Operate,
     Overtaken,
     Seen,
-    Tell,
-    tell_hooks,
+    WriteNote,
 )
 from mage.memory.revise import unaided
 from mage.memory.state import Run
@@ -151,17 +149,14 @@ class Memory(MemoryBase[Session]):
             summarizer: writes the text where the open steps grow too long, where a judge wants another, and of
                 chapters. None: an extract of the open steps, without a model; the model itself is asked for another
                 text; and C grows with the subgoals.
-            restore: brings the environment back after a revise. None: nothing is undone, and the model is told
-                what stands.
+            restore: brings the environment back after a revise. None: nothing is undone, and the model is told so.
             policy: the choices that the paper leaves open; `max_steps`, `max_total_tokens`, `max_unusable` and
                 `max_idle` are for the loop, which is yours. None: the defaults.
             counter: counts tokens. None: exact, where `toktok-rs` is installed, else an estimate.
             on_event: hears the events of the session and of the memory; no text is in them.
-            clock: gives the time of each record.
-            salts: gives the salt of each text.
+            clock, salts: give the time of each record, and the salt of each text.
 
-        Returns:
-            The memory. Cost: O(size of the newest snapshot); its first call then O(commands in its journal).
+        Cost: O(size of the newest snapshot); its first call then O(commands in its journal).
 
         Raises:
             UnknownJournal: it is not there, and there is no task to create it for.
@@ -189,8 +184,8 @@ class Memory(MemoryBase[Session]):
     ) -> list[dict[str, Any]]:
         """Return where the agent stands, for the model to read now, with what it is told once.
 
-        Before that, a summary that waits for its verdict is looked after, and open steps that have passed the
-        policy's mark are compacted. What the model is told once is told until the next `take` or `record`.
+        Before that, a verdict that has come is taken in, and open steps that have passed the policy's mark are
+        compacted. What the model is told once is told until the next `take` or `record`.
 
         Args:
             form: OpenAI's chat completions (`"chat"`) or `"responses"`, or `"anthropic"`.
@@ -230,8 +225,9 @@ class Memory(MemoryBase[Session]):
             results: what came back from the calls that you have carried out, by call id; or one for each call to a
                 tool of yours, in order.
             perform: in place of results: is called with each call to a tool of yours, in order, and returns what came
-                back, or None where you do not carry it out. Each step is durable before the next call is made. It
-                is not asked while a summary has failed, nor for what follows a call that was not carried out.
+                back, or None where you do not carry it out. Each step is durable before the next call is made. Of a
+                call during which the process ended, the model is told; it is not made again. It is not asked while
+                a summary has failed, nor for what follows a call that was not carried out.
 
         Returns:
             What became of it. `finished` where the model made no call and nothing that it claimed has failed.
@@ -247,6 +243,14 @@ class Memory(MemoryBase[Session]):
             self._perform = perform
             given = given_of(read, results, perform, self._own_names)
             return self._taken(self._drive(self._taking(read, given)))
+
+    def answer(self) -> str | None:
+        """Return the answer that the model gave; None where it gave none, or anything was recorded since.
+
+        So a program that is run again once the model has answered asks nobody. Raises as `messages`.
+        """
+        with self._alone():
+            return self._drive(self._answered)
 
     def follow(self, transcript: Transcript) -> None:
         """Take what is new in a transcript that a host keeps, in order: for frameworks, which hand it over whole.
@@ -275,8 +279,7 @@ class Memory(MemoryBase[Session]):
         a memory on a fork of the session at the version that belonged to that state. Nothing is recorded.
 
         Raises:
-            UnknownVersion: the session has no such version.
-            TypeError, SessionClosed, WrongProcess, StoreError: as from `follow`.
+            UnknownVersion: the session has no such version. Else as `follow`.
         """
         parts = turns(transcript)
         with self._alone():
@@ -326,13 +329,10 @@ class Memory(MemoryBase[Session]):
     def look(self, label: int, boundary: int | None = None, *, words: str = "", page: int = 1) -> str:
         """Return what a line of C stands for, verbatim: the steps of a summary, the lines of a chapter (D19).
 
-        It changes nothing and records nothing; the model's tool `look` shows the same.
-
         Args:
             label: the N of [Step N], or the A of [Step A..B].
             boundary: the B, for a line inside a chapter; None for the line that is shown.
-            words: show only what holds all of these.
-            page: which page, of about 1,500 tokens each.
+            words, page: only what holds all of these; which page, of about 1,500 tokens each.
 
         Raises:
             ValueError: there is no such line, or no such page; it says which there are.
@@ -345,8 +345,7 @@ class Memory(MemoryBase[Session]):
     def instruct(self, text: str, *, standing: bool = False) -> None:
         """Place an instruction, such as the user's next words (D17); see `mage.engine.instruct`.
 
-        Raises:
-            ValueError: it is blank.
+        A blank one is a `ValueError`.
         """
         with self._alone():
             self._drive(lambda run: instruct(run, text, standing=standing))
@@ -394,6 +393,9 @@ class Memory(MemoryBase[Session]):
                 return self._look()
             case Operate():
                 return self._operate(asked)
+            case WriteNote(kind, document):
+                self._noted(asked, self._session.note(kind, canonical(document)))
+                return None
             case Effect(request):
                 return self._effect(request)
             case Perform(call):
@@ -403,13 +405,8 @@ class Memory(MemoryBase[Session]):
                 return None
             case AskVerdict(digest, wait):
                 return self._verdict(digest, wait=wait)
-            case IsDue(due):
-                return due
-            case Tell(event):
-                tell_hooks(self._hooks, event)
-                return None
             case _:
-                raise TypeError(f"nobody answers a {type(asked).__name__}")
+                return self._answered_by_none(asked)
 
     def _verdict(self, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
         thinking = self._thinking[digest]
@@ -433,7 +430,7 @@ class Memory(MemoryBase[Session]):
         behind = known is not None and session.version > known.version
         behind = behind and known is not None and session.at(known.version).head == known
         after = known.version if known is not None and behind else 0
-        return self._seen(session.history(after=after), anew=not behind, followed=known is not None)
+        return self._seen(session.log(after=after), anew=not behind, followed=known is not None)
 
     def _operate(self, asked: Operate) -> State | Refusal:
         try:
@@ -540,6 +537,11 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             given = given_of(read, results, perform, self._own_names)
             return self._taken(await self._drive(self._taking(read, given)))
 
+    async def answer(self) -> str | None:
+        """See `Memory.answer`."""
+        async with self._alone():
+            return await self._drive(self._answered)
+
     async def follow(self, transcript: Transcript) -> None:
         """See `Memory.follow`."""
         async with self._alone():
@@ -634,6 +636,9 @@ class AsyncMemory(MemoryBase[AsyncSession]):
                 return await self._look()
             case Operate():
                 return await self._operate(asked)
+            case WriteNote(kind, document):
+                self._noted(asked, await self._session.note(kind, canonical(document)))
+                return None
             case Effect(request):
                 return await self._effect(request)
             case Perform(call):
@@ -644,13 +649,8 @@ class AsyncMemory(MemoryBase[AsyncSession]):
                 return None
             case AskVerdict(digest, wait):
                 return await self._verdict(digest, wait=wait)
-            case IsDue(due):
-                return due
-            case Tell(event):
-                tell_hooks(self._hooks, event)
-                return None
             case _:
-                raise TypeError(f"nobody answers a {type(asked).__name__}")
+                return self._answered_by_none(asked)
 
     async def _look(self) -> Seen:
         session, known = self._session, self._head
@@ -660,7 +660,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         behind = known is not None and session.version > known.version
         behind = behind and known is not None and (await session.at(known.version)).head == known
         after = known.version if known is not None and behind else 0
-        return self._seen(await session.history(after=after), anew=not behind, followed=known is not None)
+        return self._seen(await session.log(after=after), anew=not behind, followed=known is not None)
 
     async def _operate(self, asked: Operate) -> State | Refusal:
         try:

@@ -19,7 +19,6 @@ from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.render import Meter
 
-
 _SHORTEST_LIMIT: Final = 400
 
 

@@ -176,6 +176,15 @@ class Look(Ask[Seen]):
 
 @final
 @attrs.frozen
+class WriteNote(Ask[None]):
+    """Write down between the commands what no command says. It lands on the head as it was seen; else `Overtaken`."""
+
+    kind: Literal["calling", "answered"]
+    document: Mapping[str, object]
+
+
+@final
+@attrs.frozen
 class Operate(Ask[State | Refusal]):
     """Carry out a command, durably. Answered by the new state, or by why not. Raises `Overtaken`.
 

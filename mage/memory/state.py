@@ -161,6 +161,7 @@ class Run:
         given: by step, the instructions that the environment gave there.
         awaiting: the failed summary for which the model was asked to write a better text.
         insisted: the failed summary for which it was asked once more.
+        interrupted_at: the action of the call during which an earlier process ended; empty once the model was told.
         resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown what
             of that was undone in the environment, and whether the model was told.
         found: the next step's id when the run began: earlier steps were made by other runs.
@@ -202,6 +203,7 @@ class Run:
         self.awaiting: SummaryId | None = None
         self.insisted: SummaryId | None = None
         self.resumed_from: State | None = None
+        self.interrupted_at = ""
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None
         self._shown: tuple[State, tuple[bool, int | None], ExecutionState] | None = (

