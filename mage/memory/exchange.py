@@ -348,7 +348,7 @@ class Take:
     async def _step(
         self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
     ) -> Sequence[str]:
-        """Record a call as a step; return its name or action where it was not done, add to `unread` why it is unreadable."""
+        """Record a call as a step; return its action where it was not done, and add to `unread` why not readable."""
         made = _readable_note(call) if self._is_note(call) else readable(call)
         action = _action(call)
         observed = self.came.get(place) if self.results is None else self.results[place]

@@ -319,7 +319,7 @@ class Memory(MemoryBase[Session]):
             self._drive(lambda run: complete(run, text))
 
     def note(self, text: str) -> None:
-        """Record a note: a step without an action, whose text stays in view until the next compress."""
+        """Record a note: a step without an action, shown until the next compress. Raises as `compress`."""
         self.record(note_action(text), NOTED_SO)
 
     def revise(self, step: int, lesson: str = "") -> None:
