@@ -358,7 +358,7 @@ class Run:
         return self.marked(shown) + sum(map(self.meter.line, shown.compressed))
 
     def marked(self, shown: ExecutionState) -> int:
-        """Return the tokens that count against the high-water mark: all but C, which has a limit of its own (D12, D19)."""
+        """Return the tokens that count against the high-water mark: all but C, which has its own limit (D12, D19)."""
         return self.fixed(shown) + self.opened(shown)
 
     def fixed(self, shown: ExecutionState) -> int:
