@@ -1,4 +1,4 @@
-"""`Policy`: the choices that the paper leaves open (when to wait, when to give up, what to leave out); and how a run ends.
+"""`Policy`: the choices that the paper leaves open (when to wait, to give up, to leave out); and how a run ends.
 
 The functions that decide when the open segment is due are pure: a memory and the measurement of recorded traces
 (`mage.trajectories`) use the same ones.
@@ -57,7 +57,7 @@ class Policy:
         max_retexts: how often to write the text of one summary anew (D13).
         rewrite: whether the summarizer rewrites a text of the model that the judge found wrong; if not, or where
             there is no summarizer, the model is asked for a better text (D16).
-        exhausted: when one of these three numbers is reached: accept the summary openly, or stop.
+        exhausted: where one of these `max_` numbers is reached: accept the summary openly, or stop.
         cross_irreversible: whether a revise may abandon an action that the environment declared irreversible.
         point_out: whether the model is told once, before an action is performed, that the action was tried at this
             very place and abandoned.
@@ -143,7 +143,7 @@ class Policy:
 
 
 def writing(policy: Policy, summarizer: object | None) -> Policy:
-    """Return the policy for a summarizer: without one, `rewrite` is False, as no extract may replace the model's text."""
+    """Return the policy, with `rewrite` off where there is no summarizer: no extract replaces a text of the model."""
     return policy if summarizer is not None else attrs.evolve(policy, rewrite=False)
 
 
