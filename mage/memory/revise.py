@@ -50,7 +50,7 @@ async def go_back(
     """Revise to a legal boundary, have the environment restored, and tell the model what is undone.
 
     Args:
-        why: why the agent goes back, a clause for the notice. The notice does not repeat the lesson: it is in the hints.
+        why: why the agent goes back, a clause for the notice. The lesson stands in the hints, not in the notice.
 
     Returns:
         How the run ends, None where it goes on.
