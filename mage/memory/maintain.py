@@ -310,7 +310,7 @@ async def _accept_despite(run: Run) -> Outcome | None:
 
 
 async def insists_on_text(run: Run) -> bool:
-    """Tell whether the model must still rewrite a failed text: ask once more; the second time accept the text openly."""
+    """Tell whether the model must still rewrite a failed text: ask once more; next time accept the text openly."""
     if not run.is_awaiting:
         return False
     summary = run.state.tree.head_summary
