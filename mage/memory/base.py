@@ -222,7 +222,7 @@ class MemoryBase(Generic[S]):
 
     @contextmanager
     def _asked_anew(self) -> Iterator[None]:
-        """Forget a background question whose judge raised, so that the judge is asked anew instead of raising for ever."""
+        """Forget a background question whose judge raised, so that the next turn asks the judge anew."""
         try:
             yield
         except Exception:  # anything that a judge raises is raised again
