@@ -89,7 +89,7 @@ async def tell_of_mark(run: Run, shown: ExecutionState) -> None:
 
 
 def question(run: Run, shown: ExecutionState) -> Decide:
-    """Return the question for the model. An ablation (D18) does not change its boundaries and its open segment."""
+    """Return the question for the model. Without Compress (D18) boundaries and open segment are the usual ones."""
     whole = shown if run.policy.compress else view(run.state)
     legal = run.legal_boundaries() if run.policy.revise else ()
     if not whole.raw:  # the current boundary has no step behind it to undo
