@@ -562,10 +562,9 @@ class Replay:
         return attrs.evolve(seen, news=(*seen.news, *self._session.news()))
 
     def _was_due(self, what: Literal["segment", "chapter", "rest"]) -> bool:
-        """Tell what was due at this place of the log, from the note that follows.
+        """Tell whether a chapter was due (its text follows), or the segment (no decision, action or chapter follows).
 
-        A chapter was due where its text follows; the segment, where no decision, action or chapter's text follows; the
-        rest of a reply was held back where no action follows. A note of the model has no `acting` before it.
+        The rest of a reply was held back where no action follows; a note of the model has no `acting` before it.
         """
         each = self._cursor.peek()
         if what == "chapter":
