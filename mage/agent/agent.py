@@ -309,7 +309,7 @@ class _Driver:
         self._thinking: dict[Digest, Future[_Judged]] = {}
 
     def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:  # passed on
-        """Return the run of the session; a new one is begun."""
+        """Return the run of the session; begin one where there is none, or `anew` is True."""
         session, counter = self._session, self._agent.counter
         found = None if anew else find_run(session.log(), counter)
         if found is None:
@@ -399,7 +399,7 @@ class _AsyncDriver:
         await asyncio.gather(*self._asked, return_exceptions=True)
 
     async def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:  # passed on
-        """Return the run of the session; a new one is begun."""
+        """Return the run of the session; begin one where there is none, or `anew` is True."""
         session, counter = self._session, self._agent.counter
         found = None if anew else find_run(await session.log(), counter)
         if found is None:
