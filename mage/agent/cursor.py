@@ -81,7 +81,7 @@ class AppendNote(Ask[bool]):
 @final
 @attrs.frozen
 class Commit(Ask[int]):
-    """Give a command to the session, durably. Answered by its version. Raises `Conflict` if another writer came first."""
+    """Give a command to the session, durably. Answered by its version. Raises `Conflict` if others came first."""
 
     command: Operation
     meta: Mapping[str, object]
@@ -303,11 +303,7 @@ class Cursor:
         return each
 
     def next_command(self, kind: type[Operation]) -> Entry | None:
-        """Take the next record, if it is a command of this kind; else None.
-
-        Raises:
-            RunDiverged: the command stands behind other writers' commands that the program has not read.
-        """
+        """Take the next record if it is a command of this kind; else None. Raises `RunDiverged` behind unread commands."""
         each = self.peek()
         if not isinstance(each, Entry) or type(each.command) is not kind:
             return None
