@@ -294,7 +294,7 @@ async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
 
 
 async def _hold_back(run: Run, decision: Decision, place: int) -> None:
-    """List the rest of a decision, from `place` on, in a notice that it was not done: no prompt shows the reply again."""
+    """List the undone rest of a decision, from `place` on, in a notice, because no prompt shows the reply again."""
     held = [action.text for action in decision.actions[place:]]
     if decision.then is not None:
         held.append(type(decision.then).__name__.lower())
