@@ -73,8 +73,8 @@ class WhatIf:
     """The result of a run with changed parts.
 
     Attributes:
-        outcome: how the new run ended; `RunStopped("unanswered", ...)` where the record had no answer to a question, and
-            no part was given to ask.
+        outcome: how the new run ended; `RunStopped("unanswered", ...)` where the record had no answer to a question,
+            and no part was given to ask.
         before: the last state of the old run.
         after: the last state of the new run.
         difference: between the execution states of both, `before` on the left.
