@@ -303,7 +303,7 @@ class Cursor:
         return each
 
     def next_command(self, kind: type[Operation]) -> Entry | None:
-        """Take the next record if it is a command of this kind; else None. Raises `RunDiverged` behind unread commands."""
+        """Take the next record if it is a command of this kind, else None. `RunDiverged` behind unread commands."""
         each = self.peek()
         if not isinstance(each, Entry) or type(each.command) is not kind:
             return None
