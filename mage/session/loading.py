@@ -433,7 +433,7 @@ async def _fold_to(name: str, state: State | None, head: Head, version: int) -> 
 
 
 async def fold_on(name: str, slot: Slot, found: Head) -> Slot:
-    """Fold the records from a slot to a later head of its journal; raise `DamagedRecord` where they do not lead there."""
+    """Fold the records from a slot to a later head of its journal; raise `DamagedRecord` if they do not lead there."""
     after = await _fold_to(name, slot.state, slot.head, found.version)
     require_end(after, found)
     return after
