@@ -507,7 +507,7 @@ class Tool:
 
 
 def is_strict(schema: object) -> bool:
-    """Tell whether every object in a schema allows only required properties, as `strict: true` demands. Cost: O(size)."""
+    """Tell whether each object in a schema allows only required properties, as `strict: true` asks. Cost: O(size)."""
     if not isinstance(schema, Mapping):
         return True
     known = cast("Mapping[str, object]", schema)

@@ -2,7 +2,7 @@
 
 A *program* performs nothing. It awaits asks, which are frozen values, and the driver sends it their answers; so one
 program serves a class and its awaitable twin, and a test reads as a script of asks and answers. A program may await
-nothing else. A forgotten `await` is an error of mypy (`unused-awaitable`, `unused-coroutine`).
+only asks. A forgotten `await` is an error of mypy (`unused-awaitable`, `unused-coroutine`).
 """
 
 from __future__ import annotations

@@ -200,9 +200,8 @@ NoticeKind: TypeAlias = Literal[
 ]
 """The subject of a notice: a refused command, an unusable reply, a step that was merged (D10), an action that
 was tried and left at this very place, a summary that has failed, an action that may or may not have been
-performed, an environment that was not restored, an action that cannot be undone, instructions that a revise left behind,
-the steps that a revise has undone, a segment that grows too long, a judge that gives no verdict, an environment that takes
-no more actions, a change by another writer."""
+performed, an environment that was not restored, an action that cannot be undone, instructions left behind, steps
+that a revise has undone, a long segment, a judge without a verdict, a finished environment, another writer's change."""
 
 
 @final

@@ -200,7 +200,7 @@ class Core:
         return entries
 
     async def _require_same(self, head: Head) -> None:
-        """Require that the name still belongs to the journal of `head`: then records read since the last check do too."""
+        """Require that the name still belongs to the journal of `head`; records read between two checks do as well."""
         name = self.settings.name
         found = await HeadOf(name)
         if found == head:
