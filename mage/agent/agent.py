@@ -308,7 +308,7 @@ class _Driver:
         self._redactions = session.redactions
         self._thinking: dict[Digest, Future[_Judged]] = {}
 
-    def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:  # passed on
+    def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:
         """Return the run of the session; begin one where there is none, or `anew` is True."""
         session, counter = self._session, self._agent.counter
         found = None if anew else find_run(session.log(), counter)
@@ -398,7 +398,7 @@ class _AsyncDriver:
             thinking.cancel()
         await asyncio.gather(*self._asked, return_exceptions=True)
 
-    async def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:  # passed on
+    async def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:
         """Return the run of the session; begin one where there is none, or `anew` is True."""
         session, counter = self._session, self._agent.counter
         found = None if anew else find_run(await session.log(), counter)

@@ -350,7 +350,7 @@ class Cursor:
         """Append an answer and return it as decoded from the log, so that a resumed run sees exactly the same value.
 
         Raises:
-            BadAnswer: the answer is of a wrong type, or does not survive encoding; nothing is appended.
+            BadAnswer: the answer is of a wrong type, or cannot be encoded and decoded again; nothing is appended.
         """
         expected(kind, answer.value)
         document = encode_answer(kind, answer)

@@ -167,7 +167,7 @@ def look_into(state: State, asked: LookInto, counter: TokenCounter, *, page: int
     A summary stands for its steps, a chapter for the lines it replaced, the label of the open segment for the open
     steps. Behind these stand the abandoned steps that began at the label, where the hints have any, because hints show
     only the first step of each abandoned branch. With words, only steps and lines that contain all of them are
-    shown, in any case; of a chapter, every line and step under it.
+    shown, whatever their case; for a chapter, also the lines and steps under its lines.
 
     Cost: O(steps and lines under the line, and abandoned steps).
     """

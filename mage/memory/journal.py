@@ -27,7 +27,7 @@ from mage.session import Entry, Noted
 UNCERTAIN: Final = (
     "(Nobody knows: the run was interrupted while this action was performed. It may have happened, or not.)"
 )
-"""The observation of a step that a resumed run reports as uncertain."""
+"""The observation of an action whose outcome is unknown, because a process ended while it was performed."""
 OBSERVED: Final = "observed"
 """The key in a step's meta for what the environment said beside the text of the observation."""
 RUN: Final = "run"
@@ -154,7 +154,7 @@ class Tally:
 
     Args:
         counts: the counts to begin with.
-        effects, beside, thoughts: likewise.
+        effects, beside, thoughts: the values to begin with.
         is_lenient: ignore an effect that cannot be read, because other writers may put anything into the meta of
             a step; else `add` refuses it.
     """

@@ -31,14 +31,14 @@ from mage.render.extract import extract
 from mage.session import NotAVerdict
 from mage.tokens import TokenCounter, default_counter
 
-# -- in place of what was not given -------------------------------------------------------------------------
+# -- defaults -----------------------------------------------------------------------------------------------
 
 
 _NO_CHAPTERS: Final = "an extract is no chapter: a summarizer writes those"
 
 
 def extracted(request: SummaryRequest | ChapterRequest, /) -> str:
-    """Return an extract of the steps: values and the most telling lines (`mage.render.extract`). It says so itself.
+    """Return an extract of the steps: values and the most telling lines (`mage.render.extract`), marked as an extract.
 
     The extract stays within the request's limit, counted in tokens by `mage.tokens.EstimateCounter`.
 
@@ -274,7 +274,7 @@ def dropped() -> Never:
 
 
 def in_background(question: Coroutine[Any, Any, Answer]) -> Task[Answer]:
-    """Ask in a task of its own. The task keeps an exception for its awaiter; without one asyncio must not log it."""
+    """Ask in a task of its own, which keeps an exception for code that awaits it; asyncio does not log it."""
     task = create_task(question)
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return task

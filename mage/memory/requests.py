@@ -43,7 +43,7 @@ from mage.render import Meter
 from mage.session import Event
 from mage.session.events import as_hooks, tell
 
-# -- what hooks are told ------------------------------------------------------------------------------------
+# -- events for hooks ---------------------------------------------------------------------------------------
 
 
 @final
@@ -114,7 +114,7 @@ def tell_hooks(hooks: Sequence[AgentHook], event: AgentEvent) -> None:
     tell(hooks, (event,))
 
 
-# -- what is asked ------------------------------------------------------------------------------------------
+# -- asks ---------------------------------------------------------------------------------------------------
 
 
 Answer = TypeVar("Answer")
@@ -209,7 +209,7 @@ Request: TypeAlias = (
 @final
 @attrs.frozen
 class Uncertain:
-    """The run died while an action was performed: it is unknown whether it was, and it is not performed again.
+    """The run died during an action: it is unknown whether the action was performed, and it is not performed again.
 
     Attributes:
         effect: `Irreversible` where the effect lasts, so that no later replay performs the action; else None.
@@ -221,7 +221,7 @@ class Uncertain:
 @final
 @attrs.frozen
 class Twice:
-    """The run died while an action was performed, and performed it again: it may be done twice, and its effect lasts.
+    """The run died during an action and performed it again: the action may be done twice, and its effect lasts.
 
     The environment had not foreseen that the effect lasts; it declared so with the result.
 

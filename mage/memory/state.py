@@ -102,7 +102,7 @@ def few(lines: Sequence[str], separator: str) -> str:
 
 Answer = TypeVar("Answer")
 ENDS: Final = "The whole task ends here. Answer: "
-"""How the text of a task's last subgoal begins, so that its judge knows what is claimed."""
+"""The beginning of the text of a task's last subgoal: it tells the judge that the whole task is claimed to be done."""
 
 
 @final
@@ -113,7 +113,7 @@ class Owed:
     Attributes:
         step: the step that it belongs to; once that step is left, the instruction is dropped.
         instruction: the instruction.
-        by_world: whether the environment gave it, and gives it again when it is reset and comes to this step.
+        by_world: whether the environment gave it, and gives it again when it reaches this step after a reset.
     """
 
     step: StepId

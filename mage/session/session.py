@@ -99,7 +99,7 @@ class _Twin(Readable, Generic[_Store, _Judge]):
 
 @final
 class Session(_Twin[JournalStore, Judge]):
-    """The state of one agent, kept in a store: the one mutable class of mage.
+    """The state of one agent, kept in a store and changed by one operation at a time.
 
     Every operation is durable before it returns; an operation that raises has changed nothing, unless its text says
     otherwise. A refusal is raised as `Refused`; where another writer has moved the head, `Conflict` is raised, and
