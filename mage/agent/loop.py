@@ -73,7 +73,7 @@ async def _until_the_end(run: Run) -> Outcome:
     while True:
         try:
             ended = await _turn(run)
-        except Overtaken:  # counts as an idle turn unless a step was done: a writer may come first in every turn
+        except Overtaken:  # an idle turn unless a step was done: others may write in every turn
             ended = None
         if ended is not None:
             return ended

@@ -231,7 +231,7 @@ class Restorer:
         self._kept = KeptSnapshots(self._restoring.keep if isinstance(self._restoring, Snapshots) else 0)
         self._where: _Where = Lost("it was not begun here, and nobody knows what was done to it before")
         self._opening = ""  # the observation of the last reset; empty where it was blank
-        self._silent = False  # whether the first observation of the task was blank, as far as this process knows
+        self._silent = False  # whether the opening was blank, as far as this process knows
 
     async def reset(self) -> Observed:
         """Reset the environment to the start of the task."""

@@ -82,7 +82,7 @@ class MemoryBase(Generic[S]):
         self, session: S, policy: Policy, counter: TokenCounter, hooks: tuple[AgentHook, ...]
     ) -> None:
         self._session = session
-        self._home = Home(f"session {session.name!r}")  # a forked process must not use the memory's lock either
+        self._home = Home(f"session {session.name!r}")  # a forked process must not use the lock either
         self._hooks = hooks
         self._counter = counter
         self._own: tuple[Tool, ...] = OWN

@@ -285,7 +285,7 @@ class Take:
         stopped, failure = (None, None) if not steps else await relieved(run, self._coming(run, steps))
         if self.results is None:  # nothing is performed yet
             require_relieved(stopped, failure)
-            if run.state.tree.step_head != head:  # the agent has gone back: the calls were meant for elsewhere
+            if run.state.tree.step_head != head:  # the agent has gone back since the model decided
                 held = [_action(call) for _, call in steps]
                 steps = []
         for place, call in steps:

@@ -155,7 +155,7 @@ async def _restore(
     path = performed(trace(tree, ROOT_STEP, tree.step_head), run.effects)
     try:
         answer = await _restored(Restore(path, undoing))
-    except BaseException:  # the restore raised or was cancelled, but the revise is durable: the model must know
+    except BaseException:  # the revise is durable although the restore failed: tell the model
         why = "bringing it back was interrupted"
         run.notices.append(told_once("diverged", _told_of(told, undoing), why, *standing_lines(undoing)))
         run.owed.extend(Owed(tree.step_head, instruction, by_world=False) for instruction in all_left)

@@ -206,13 +206,10 @@ class Run:
         self.interrupted_at = ""
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None
-        self._shown: tuple[State, tuple[bool, int | None], ExecutionState] | None = (
-            None  # a cache: state and setting, and S as shown for them
-        )
-        self._cut: dict[tuple[StepId, int], tuple[str, str]] = {}  # shortened steps, by id and limit in tokens
-        self._legal: tuple[Summary, bool, tuple[StepId, ...]] | None = (
-            None  # a cache: head, whether it failed, and its legal boundaries
-        )
+        # two caches: S as shown for a state and a setting; the legal boundaries for a head that has failed or not
+        self._shown: tuple[State, tuple[bool, int | None], ExecutionState] | None = None
+        self._cut: dict[tuple[StepId, int], tuple[str, str]] = {}  # shortened steps, by id and limit
+        self._legal: tuple[Summary, bool, tuple[StepId, ...]] | None = None
 
     def see(self, seen: Seen) -> None:
         """Take over what the journal says (the answer to `Look`)."""
@@ -258,7 +255,7 @@ class Run:
 
     def longest_step(self) -> int | None:
         """Return the tokens that one step may take in a prompt before it is cut; None where there is no limit."""
-        mark = self.policy.high_water if self.policy.compress else None  # without summaries `look` finds nothing
+        mark = self.policy.high_water if self.policy.compress else None  # no summaries, no `look`
         known = [limit for limit in (mark, self.policy.window) if limit is not None]
         if self.longest is not None and self.longest[0] == self.state.tree.boundary:
             known.append(self.longest[1])
