@@ -7,7 +7,7 @@
     registry               the domains by name and size
     planning, memories     who plays: a plan, or a model, under one of the policies of `mage.agent`
     running, series        a task as a row; tasks as a file of rows, by any number of workers
-    results, reporting     the file, and what it says
+    results                the file of rows
     addresses              a task by its address, for `mage run` and for playing by hand
     reader, judging        a scripted model that knows its prompt alone, and a judge that knows the truth
     laboratory, lab_report what decides how that reader does, and its table

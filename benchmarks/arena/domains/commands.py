@@ -1,7 +1,6 @@
 """The commands of the arena's domains, to be added to any parser.
 
 run      runs tasks into a file of rows, and goes on where it was interrupted
-report   says what a file of rows comes to
 lab      runs the shop as a laboratory, and prints its table
 judges   asks judges about purchases of which it is known whether they are right
 """
@@ -22,8 +21,7 @@ from benchmarks.arena.domains.laboratory import jobs, run_conditions, sweep
 from benchmarks.arena.domains.measured import as_table, cases, coin, measured, passes_all
 from benchmarks.arena.domains.memories import MEMORIES, policy_of
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
-from benchmarks.arena.domains.reporting import report, table
-from benchmarks.arena.domains.results import BadResults, Row, read_results
+from benchmarks.arena.domains.results import BadResults, Row
 from benchmarks.arena.domains.running import path_of
 from benchmarks.arena.domains.scoring import mean
 from benchmarks.arena.domains.series import run_jobs, run_series
@@ -79,10 +77,6 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--retry", action="store_true", help="run again what has failed")
     running.add_argument("--out", type=Path, required=True, help="the file of rows, JSON Lines")
     running.set_defaults(command=run)
-    reporting = commands.add_parser("report", help="say what a file of rows comes to")
-    reporting.add_argument("results", type=Path, help="a file of rows")
-    reporting.add_argument("--json", action="store_true", dest="as_json", help="one object with `rows`")
-    reporting.set_defaults(command=say)
     _add_playing(commands)
     _add_laboratory(commands)
     _add_judges(commands)
@@ -244,19 +238,6 @@ def _tell_tenth(row: Row, done: int, count: int) -> None:
     """Tell of a failure at once, and else of every tenth part: rows come several in a second."""
     if row.get("outcome") == "failed" or done * 10 // count != (done - 1) * 10 // count:
         _tell(row, done, count)
-
-
-def say(chosen: argparse.Namespace) -> int:
-    """Say what a file of rows comes to, and return the exit status."""
-    try:
-        rows = read_results(chosen.results)
-    except BadResults as error:
-        return _refuse(str(error))
-    if not rows:
-        return _refuse(f"{chosen.results} has no rows")
-    found = report(rows)
-    print(json.dumps({"rows": found}, indent=2, sort_keys=True) if chosen.as_json else table(found))
-    return 0
 
 
 def show(chosen: argparse.Namespace) -> int:
