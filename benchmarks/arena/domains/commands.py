@@ -21,6 +21,7 @@ from benchmarks.arena.domains.laboratory import jobs, run_conditions, sweep
 from benchmarks.arena.domains.measured import as_table, cases, coin, measured, passes_all
 from benchmarks.arena.domains.memories import MEMORIES, policy_of
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
+from benchmarks.arena.domains.remote import NoRay
 from benchmarks.arena.domains.results import BadResults, Row
 from benchmarks.arena.domains.running import path_of
 from benchmarks.arena.domains.scoring import mean
@@ -39,7 +40,16 @@ class BadRequest(Exception):
     """Options do not go together; the message says which."""
 
 
-_REFUSED: Final = (BadRequest, BadResults, BadRow, MageError, MissingPackage, ModuleNotFoundError, OSError)
+_REFUSED: Final = (
+    BadRequest,
+    BadResults,
+    BadRow,
+    MageError,
+    MissingPackage,
+    ModuleNotFoundError,
+    NoRay,
+    OSError,
+)
 
 
 # Any: argparse keeps the type of its own parsers to itself
@@ -71,6 +81,11 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--size", default="full", choices=SIZES, help="full is about the paper's")
     running.add_argument("--data", type=Path, help="travel: TravelPlanner's train_ref_info.jsonl")
     running.add_argument("--workers", type=_count, default=1, help="processes")
+    running.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="run over the Ray at this address in place of workers; `local` begins one",
+    )
     running.add_argument(
         "--sessions", type=Path, help="keep each run here, and go on inside an interrupted one"
     )
@@ -149,6 +164,7 @@ def run(chosen: argparse.Namespace) -> int:
                 chosen.tasks,
                 chosen.out,
                 workers=chosen.workers,
+                ray=chosen.ray,
                 again=chosen.retry,
                 progress=_tell,
             )

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final, TypeAlias, final
 
 import attrs
-
 
 from mage.chat import note_in
 from mage.effects import RESET
@@ -84,18 +84,20 @@ def context_of(asked: Iterable[Asked], tree: Tree) -> Context:
 
     Of several questions at one step the longest counts; what was asked on a way that was left behind does not.
     """
-    places = {each: 1 for each in tree.active_path()}
+    places = dict.fromkeys(tree.active_path(), 1)
     for place, made in enumerate(steps_on(tree), 2):
         places[made.id] = place
     last = 1
-    for each in tree.active_path():  # a note and a reset are no steps: the next step is that of the step before
+    for (
+        each
+    ) in tree.active_path():  # a note and a reset are no steps: the next step is that of the step before
         last = places[each] = max(places[each], last)
     longest: dict[int, int] = {}
-    for each in asked:
-        place = places.get(each.head)
-        if place is not None and each.tokens:
-            longest[place] = max(each.tokens, longest.get(place, 0))
-    return _thinned([[place, longest[place]] for place in sorted(longest)])
+    for question in asked:
+        at = places.get(question.head)
+        if at is not None and question.tokens:
+            longest[at] = max(question.tokens, longest.get(at, 0))
+    return _thinned([[at, longest[at]] for at in sorted(longest)])
 
 
 def _thinned(pairs: Context) -> Context:
@@ -103,5 +105,5 @@ def _thinned(pairs: Context) -> Context:
     if len(pairs) <= POINTS:
         return pairs
     bounds = [len(pairs) * part // POINTS for part in range(POINTS + 1)]
-    stretches = [pairs[low:high] for low, high in zip(bounds, bounds[1:], strict=False)]
+    stretches = [pairs[low:high] for low, high in pairwise(bounds)]
     return [max(stretch, key=lambda pair: (pair[1], pair[0])) for stretch in stretches]

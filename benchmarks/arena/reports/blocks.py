@@ -76,7 +76,10 @@ def _block(series: Sequence[Series]) -> Block:
         told = ", ".join(f"{name}={value}" for name, value in extra.items() if name not in shared)
         memory = each.of("memory")
         label = f"{NAMED.get(memory, memory)}{f' ({told})' if told else ''}"
-        while (label, each.of("domain")) in labelled:  # two that differ in what has no name here, such as data
+        while (
+            label,
+            each.of("domain"),
+        ) in labelled:  # two that differ in what has no name here, such as data
             label = f"{label}, other data"
         labelled[label, each.of("domain")] = each
         memories[label] = memory

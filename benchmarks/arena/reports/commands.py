@@ -60,7 +60,9 @@ def say(chosen: argparse.Namespace) -> int:
         return _refuse(f"this cannot be read or written: {error}")
     except ModuleNotFoundError as missing:
         return _refuse(f"--figures needs {missing.name}: pip install --group figures")
-    print(json.dumps(document(results), indent=2, sort_keys=True) if chosen.as_json else _text(results, drawn))
+    print(
+        json.dumps(document(results), indent=2, sort_keys=True) if chosen.as_json else _text(results, drawn)
+    )
     return 0
 
 

@@ -65,7 +65,9 @@ class Figure:
     def most(self) -> Point:
         """The largest step and the most tokens, neither of them 0."""
         points = [point for curve in self.curves for point in curve.points]
-        return max([step for step, _ in points], default=1), max([tokens for _, tokens in points], default=1.0)
+        return max([step for step, _ in points], default=1), max(
+            [tokens for _, tokens in points], default=1.0
+        )
 
 
 def figures(block: Block) -> list[Figure]:
@@ -79,7 +81,9 @@ def figures(block: Block) -> list[Figure]:
         ]
         known = tuple([curve for curve in curves if curve.points])
         if known:
-            name = "-".join([domain, *(str(block.settings.get(each, "")) for each in ("agent", "size", "seed"))])
+            name = "-".join(
+                [domain, *(str(block.settings.get(each, "")) for each in ("agent", "size", "seed"))]
+            )
             title = f"Context against steps, {domain}: {who_acted(block.settings)}"
             found.append(Figure("".join(char if char.isalnum() else "-" for char in name), title, known))
     return found
@@ -167,9 +171,13 @@ def as_svg(figure: Figure) -> str:
     for part in range(5):
         y = _TOP + inner[1] * (4 - part) / 4
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{tokens * part / 4:,.0f}</text>')
+        parts.append(
+            f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{tokens * part / 4:,.0f}</text>'
+        )
         x = _LEFT + inner[0] * part / 4
-        parts.append(f'<text x="{x:.1f}" y="{_HIGH - _BOTTOM + 16}" text-anchor="middle">{steps * part // 4}</text>')
+        parts.append(
+            f'<text x="{x:.1f}" y="{_HIGH - _BOTTOM + 16}" text-anchor="middle">{steps * part // 4}</text>'
+        )
     parts.append(f'<text x="{_LEFT + inner[0] / 2:.1f}" y="{_HIGH - 6}" text-anchor="middle">step</text>')
     for place, curve in enumerate(figure.curves):
         at = [

@@ -26,7 +26,9 @@ def draw(figures: Iterable[Figure], folder: Path) -> list[Path]:
             drawn, axes = plt.subplots(figsize=(7, 4), layout="constrained")
             for place, curve in enumerate(each.curves):
                 colour = COLOURS[place % len(COLOURS)]
-                drawn_as = ("-", "-", "--", ":", "-.")[place % 5]  # those that lie on each other can both be seen
+                drawn_as = ("-", "-", "--", ":", "-.")[
+                    place % 5
+                ]  # those that lie on each other can both be seen
                 label = f"{curve.label} (n={curve.tasks})"
                 axes.plot(*zip(*curve.points, strict=True), drawn_as, color=colour, label=label)
             axes.set_xlabel("step")

@@ -26,7 +26,18 @@ LABORATORY: Final = "context-reader"
 """The agent of the laboratory's rows."""
 _Z: Final = 1.959964  # 95 %
 _SEED: Final = 1
-_ALIKE: Final = ("agent", "domain", "seed", "size", "tasks", "model", "mode", "temperature", "mistakes", "curve")
+_ALIKE: Final = (
+    "agent",
+    "domain",
+    "seed",
+    "size",
+    "tasks",
+    "model",
+    "mode",
+    "temperature",
+    "mistakes",
+    "curve",
+)
 """What two series must share to be put beside each other: the same tasks, by the same agent."""
 _NO_MODEL: Final = "no model acted"
 
@@ -219,5 +230,7 @@ def _paired(series: Series, other: Series | None) -> Said:
     for name in ("sr", "ps", "tokens"):
         said[f"{name}_more"], said[f"{name}_more_interval"] = difference(pairs, name)
     theirs = mean(number_of(row.get("tokens")) for _, row in pairs)
-    said["tokens_of_full_history"] = mean(number_of(row.get("tokens")) for row, _ in pairs) / theirs if theirs else None
+    said["tokens_of_full_history"] = (
+        mean(number_of(row.get("tokens")) for row, _ in pairs) / theirs if theirs else None
+    )
     return said

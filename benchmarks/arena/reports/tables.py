@@ -96,7 +96,8 @@ def _main(block: Block, labels: Sequence[str], title: str) -> Table:
         groups += [("Average over domains", 3), ("Average over tasks", 3)]
         columns += ["SR", "PS", "#tokens"] * 2
     lines = [
-        (label, *_scores(block, label, plain, formal), *_means(means.get(label), bool(means))) for label in labels
+        (label, *_scores(block, label, plain, formal), *_means(means.get(label), bool(means)))
+        for label in labels
     ]
     notes = [_about(block), "#tokens: mean of a task, prompts and replies of all calls."]
     marked = _marked(columns, lines) if has_a_model(block.settings) and len(lines) > 1 else {}
@@ -108,7 +109,9 @@ def _main(block: Block, labels: Sequence[str], title: str) -> Table:
 def _scores(block: Block, label: str, plain: Sequence[str], formal: Sequence[str]) -> Iterator[str]:
     for name in (*plain, *formal):
         series = block.series.get((label, name))
-        yield from (_NOTHING, _NOTHING) if series is None else (_share(series.mean("sr")), _share(series.mean("ps")))
+        yield from (
+            (_NOTHING, _NOTHING) if series is None else (_share(series.mean("sr")), _share(series.mean("ps")))
+        )
         if name in plain:
             yield _NOTHING if series is None else _thousands(series.mean("tokens"))
     if formal:
@@ -130,7 +133,9 @@ def _marked(columns: Sequence[str], lines: Sequence[Line]) -> dict[Place, str]:
     found: dict[Place, str] = {}
     for place, name in enumerate(columns):
         cells = [line[place] for line in lines]
-        ranked = sorted({cell for cell in cells if cell != _NOTHING}, reverse=True) if name in ("SR", "PS") else []
+        ranked = (
+            sorted({cell for cell in cells if cell != _NOTHING}, reverse=True) if name in ("SR", "PS") else []
+        )
         for at, cell in enumerate(cells):
             for rank, mark in enumerate(["best", "second"]):
                 if cell in ranked[rank : rank + 1] and len(ranked) > 1:
@@ -178,28 +183,45 @@ def _origins(block: Block) -> Iterator[str]:
     found: dict[str, None] = {}
     for series in block.series.values():
         origin = next((row["origin"] for row in series.rows if isinstance(row.get("origin"), dict)), {})
-        found.update({f"{name}: {told}.": None for name, told in cast("Mapping[str, object]", origin).items()})
+        found.update(
+            {f"{name}: {told}.": None for name, told in cast("Mapping[str, object]", origin).items()}
+        )
     yield from sorted(found)
 
 
 def _in_order(block: Block) -> list[tuple[str, str]]:
     return [
-        (label, domain) for domain in block.domains for label in block.labels if (label, domain) in block.series
+        (label, domain)
+        for domain in block.domains
+        for label in block.labels
+        if (label, domain) in block.series
     ]
 
 
 def _each_cells(said: Said) -> Iterator[str]:
     yield str(said["tasks"])
-    yield from (_share(said["sr"]), _ends(said["sr_interval"]), _share(said["ps"]), _ends(said["ps_interval"]))
+    yield from (
+        _share(said["sr"]),
+        _ends(said["sr_interval"]),
+        _share(said["ps"]),
+        _ends(said["ps_interval"]),
+    )
     yield _share(said["soft_ps"]) if "soft_ps" in said else _NOTHING
-    yield from (_share(said["answered"]), _share(said["stopped_by_cap"]), str(said["stopped"]), str(said["failed"]))
+    yield from (
+        _share(said["answered"]),
+        _share(said["stopped_by_cap"]),
+        str(said["stopped"]),
+        str(said["failed"]),
+    )
     yield from (f"{said['steps']:.0f}", f"{said['tokens']:,.0f}", _ends(said["tokens_interval"], ",.0f"))
 
 
 def _differences(block: Block, title: str) -> Table:
     base = next((label for label in block.labels if block.memories[label] == BASELINE), None)
     if base is None:
-        return Table(title, _PAIRED, (), notes=(f"There is no row of {BASELINE}, so nothing to put beside it.",))
+        return Table(
+            title, _PAIRED, (), notes=(f"There is no row of {BASELINE}, so nothing to put beside it.",)
+        )
     lines = []
     for label in block.labels:
         pairs = []
@@ -284,7 +306,11 @@ def _coverage(rows: Iterable[Numbers]) -> Iterator[Table]:
 
 def _coverage_cells(row: Numbers) -> Iterator[str]:
     yield str(row.get("system"))
-    yield from (_share(row.get("values_part")), _share(row.get("far_part")), _share(row.get("far_half_width")))
+    yield from (
+        _share(row.get("values_part")),
+        _share(row.get("far_part")),
+        _share(row.get("far_half_width")),
+    )
     yield from (_share(row.get(f"{name}_part")) for name in ("actions", "writes", "runs", "far_words"))
     yield from (_whole(row.get("tokens_each")), _whole(row.get("tokens_half_width")))
     yield from (_share(row.get("of_full_history")), _whole(row.get("sent_each")))

@@ -18,7 +18,7 @@ import attrs
 from benchmarks.arena.domains.addresses import BadTask
 from benchmarks.arena.domains.decisions import decisions, steps_on
 from benchmarks.arena.domains.memories import MEMORIES
-from benchmarks.arena.domains.registry import NAMES, MissingPackage, SizeName, domain
+from benchmarks.arena.domains.registry import NAMES, MissingPackage, domain
 from benchmarks.arena.domains.results import Row
 from benchmarks.arena.domains.settings import session_in
 from benchmarks.arena.domains.shopping.catalogue import dollars
@@ -182,13 +182,18 @@ def _thread(row: Row, name: str, folder: Path) -> Thread:
 
 
 def _task(settings: Mapping[str, object], row: Row) -> Task:
-    name, seed, number, size = (settings.get("domain"), settings.get("seed"), row["number"], settings.get("size"))
+    name, seed, number, size = (
+        settings.get("domain"),
+        settings.get("seed"),
+        row["number"],
+        settings.get("size"),
+    )
     if settings.get("data") is not None:
         raise NoThread("this task was made from data of yours, which a row does not hold")
     if name not in NAMES or type(seed) is not int or type(number) is not int or size not in ("full", "small"):
         raise NoThread("the settings of this row make no task that is known here")
     try:
-        return domain(str(name), cast("SizeName", size)).task(seed, number)
+        return domain(str(name), size).task(seed, number)
     except (BadTask, MissingPackage) as error:
         raise NoThread(str(error)) from None
 
@@ -227,7 +232,9 @@ def needs_of(task: Task, closed: Sequence[Closed], place: int) -> Iterator[tuple
     for number in dict.fromkeys(map(int, _RESULT.findall(text))):
         if number <= place:
             yield f"the result of subtask {number}", next(iter(_at(answers, number).values()), "")
-    members = {name: int(number) for each in task.rules.instructions for number, name in _MEMBER.findall(each)}
+    members = {
+        name: int(number) for each in task.rules.instructions for number, name in _MEMBER.findall(each)
+    }
     for name, slot in dict.fromkeys(_CHOICE.findall(text)):
         if members.get(name, place + 1) <= place:
             yield f"{name}'s {slot}", _at(answers, members[name]).get(slot, "")
@@ -237,7 +244,9 @@ def _at(answers: Sequence[Mapping[str, str]], number: int) -> Mapping[str, str]:
     return answers[number - 1] if number <= len(answers) else {}
 
 
-def _of_purchases(rules: ShopRules, answers: Sequence[Mapping[str, str]], text: str) -> Iterator[tuple[str, str]]:
+def _of_purchases(
+    rules: ShopRules, answers: Sequence[Mapping[str, str]], text: str
+) -> Iterator[tuple[str, str]]:
     shelf = {product.code: product for product in rules.shop.shelf}
     bought = [shelf.get(answer.get("code", "")) for answer in answers]
     for number in dict.fromkeys(map(int, _NOTES.findall(text))):
@@ -272,7 +281,11 @@ def as_lines(thread: Thread) -> Iterator[str]:
 def _told(needed: Needed, part: Part) -> str:
     if not needed.value:
         return f"{needed.what}: there is none, as that subtask was not answered"
-    steps = f"steps {needed.missing[0]} to {needed.missing[-1]}" if len(needed.missing) > 1 else f"step {needed.missing[0]}"
+    steps = (
+        f"steps {needed.missing[0]} to {needed.missing[-1]}"
+        if len(needed.missing) > 1
+        else f"step {needed.missing[0]}"
+    )
     if len(needed.missing) == part.prompts:
         return f"{needed.what}, {_short(needed.value)}: in none of the prompts ({steps})"
     again = "missing when the answer was asked for" if needed.last else "there when the answer was asked for"
