@@ -16,9 +16,9 @@ from typing import Any, Final, final  # Any: argparse keeps the type of its pars
 import attrs
 
 from benchmarks.arena.domains.addresses import BadTask, script, task_at
+from benchmarks.arena.domains.judges import add_judges
 from benchmarks.arena.domains.lab_report import lab_report, lab_table
 from benchmarks.arena.domains.laboratory import jobs, run_conditions, sweep
-from benchmarks.arena.domains.measured import as_table, cases, coin, measured, passes_all
 from benchmarks.arena.domains.memories import MEMORIES, policy_of
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
 from benchmarks.arena.domains.remote import NoRay
@@ -94,22 +94,7 @@ def add_commands(commands: Any) -> None:
     running.set_defaults(command=run)
     _add_playing(commands)
     _add_laboratory(commands)
-    _add_judges(commands)
-
-
-def _add_judges(commands: Any) -> None:
-    judging = commands.add_parser(
-        "judges", help="ask judges about purchases of which it is known whether they are right"
-    )
-    judging.add_argument("--tasks", type=_count, default=10, help="how many, from number 0 on")
-    judging.add_argument("--seed", type=int, default=0, help="of the tasks and of all draws")
-    judging.add_argument("--size", default="full", choices=SIZES, help="full is about the paper's")
-    judging.add_argument("--model", action="append", default=[], help="a model as a judge; repeatable")
-    judging.add_argument("--base-url", help="the server; else OPENAI_BASE_URL, else OpenAI's")
-    judging.add_argument("--temperature", type=float, default=0.0, help="of every call")
-    judging.add_argument("--criteria", default="", help="what a model is asked to judge besides")
-    judging.add_argument("--json", action="store_true", dest="as_json", help="one object with `rows`")
-    judging.set_defaults(command=measure)
+    add_judges(commands)
 
 
 def _add_laboratory(commands: Any) -> None:
@@ -284,25 +269,3 @@ def mark(chosen: argparse.Namespace) -> int:
 def _refuse(why: str) -> int:
     print(f"Error: {why}", file=sys.stderr)
     return 2
-
-
-def measure(chosen: argparse.Namespace) -> int:
-    """Ask judges about labelled purchases, and return the exit status."""
-    asked = cases(chosen.seed, chosen.tasks, chosen.size)
-    found = [
-        measured("passes everything", passes_all, asked),
-        measured("coin", coin(chosen.seed), asked),
-    ]
-    try:
-        if chosen.model:
-            from mage.llm import ChatJudge, client  # noqa: PLC0415  # the others need no client
-
-            with client(base_url=chosen.base_url) as ours:
-                for name in chosen.model:
-                    judge = ChatJudge(ours, name, criteria=chosen.criteria, temperature=chosen.temperature)
-                    found.append(measured(name, judge, asked))
-    except _REFUSED as error:
-        return _refuse(str(error))
-    rows = [each.document() for each in found]
-    print(json.dumps({"rows": rows}, indent=2, sort_keys=True) if chosen.as_json else as_table(found))
-    return 0
