@@ -5,21 +5,31 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, final  # Any: argparse keeps the type of its parsers to itself
+from typing import Any, Final, cast, final  # Any: argparse keeps the type of its parsers to itself
 
 import attrs
 
 from benchmarks.arena.domains.by_hand import ByHand, InputEnded
 from benchmarks.arena.domains.measured import Case, as_table, ask, cases, coin, passes_all, worth_of
-from benchmarks.arena.domains.registry import SIZES
-from benchmarks.arena.domains.results import BadResults
-from benchmarks.arena.domains.revisions import Making, as_lines, knowing, mended
+from benchmarks.arena.domains.registry import SIZES, domain
+from benchmarks.arena.domains.results import BadResults, Row, read_results
+from benchmarks.arena.domains.revisions import (
+    Making,
+    Undone,
+    as_lines,
+    counts_of,
+    knowing,
+    mended,
+    undone_in,
+)
+from benchmarks.arena.domains.settings import session_in
+from benchmarks.arena.domains.shopping.rules import ShopRules
 from benchmarks.arena.domains.who_and_when import ROOM, Firsts, firsts, labelled
-from mage import MageError
+from mage import MageError, Session
 from mage.effects import Judge
 
 _NAME: Final = "by hand"
@@ -71,6 +81,15 @@ def add_judges(commands: Any) -> None:
         "--room", type=_count, default=ROOM, help="tokens of a segment of such a run (default: %(default)s)"
     )
     judging.add_argument(
+        "--runs",
+        type=Path,
+        metavar="RESULTS",
+        help="of runs of the shop, whatever judged them: is a wrong purchase that was undone made again?",
+    )
+    judging.add_argument(
+        "--sessions", type=Path, metavar="DIR", help="where `run --sessions` kept those runs"
+    )
+    judging.add_argument(
         "--revisions",
         action="store_true",
         help="also play the shop with each judge: what is mended, at what cost",
@@ -92,7 +111,11 @@ def measure(chosen: argparse.Namespace) -> int:
         return _refuse("--answers is for --by-hand")
     if chosen.revisions and chosen.who_and_when is not None:
         return _refuse("--revisions plays the shop: leave --who-and-when out")
+    if (chosen.runs is None) != (chosen.sessions is None):
+        return _refuse("--runs RESULTS and --sessions DIR go together")
     try:
+        if chosen.runs is not None:
+            return _print(chosen, *_on_runs(read_results(chosen.runs), chosen.sessions))
         with ExitStack() as stack:
             judges = dict(_judges(chosen, stack))
             found = (
@@ -103,9 +126,46 @@ def measure(chosen: argparse.Namespace) -> int:
         return _refuse(f"the answers have ended before the questions{kept}")
     except _REFUSED as error:
         return _refuse(str(error))
-    said, texts = found
+    return _print(chosen, *found)
+
+
+def _print(chosen: argparse.Namespace, said: dict[str, object], texts: list[str]) -> int:
     print(json.dumps(said, indent=2, sort_keys=True) if chosen.as_json else "\n\n".join(texts))
     return 0
+
+
+def _on_runs(rows: list[Row], folder: Path) -> tuple[dict[str, object], list[str]]:
+    """Return of each series of the shop how often a purchase that was undone was made again."""
+    found: dict[str, list[Undone]] = {}
+    for row in rows:
+        settings = cast("Mapping[str, object]", row["settings"])
+        if settings.get("domain") == "shopping" and isinstance(row.get("task"), str):
+            name = f"{settings.get('memory')}, {settings.get('model') or settings.get('agent')}"
+            found.setdefault(name, []).extend(_undone(settings, str(row["task"]), row["number"], folder))
+    if not found:
+        raise _Refused("there is no row of a run of the shop: only there is it known which purchase is wrong")
+    said = [{"name": name, **counts_of(each)} for name, each in found.items()]
+    lines = [
+        f"{'memory, who acted':<40}{'undone wrong':>14}{'right':>8}{'bought anew':>13}{'the same again':>16}"
+    ]
+    lines += [
+        f"{each['name']:<40}{each['undone_wrong']:>14}{each['undone_right']:>8}{each['bought_anew']:>13}"
+        f"{each['same_again']:>16}"
+        for each in said
+    ]
+    return {"rows": said}, ["\n".join(lines)]
+
+
+def _undone(settings: Mapping[str, object], task: str, number: object, folder: Path) -> list[Undone]:
+    path, seed, size = session_in(folder, task, settings), settings.get("seed"), settings.get("size")
+    if not path.is_file():
+        raise _Refused(f"{path} is not there: the run of {task} was not kept in this folder (run --sessions)")
+    if type(seed) is not int or type(number) is not int or size not in SIZES:
+        raise _Refused(f"the settings of {task} make no task that is known here")
+    rules = domain("shopping", size).task(seed, number).rules
+    assert isinstance(rules, ShopRules)  # it is a shop
+    with Session.open(str(path), task, wait=False) as session:
+        return list(undone_in(rules, session.log()))
 
 
 def _judges(chosen: argparse.Namespace, stack: ExitStack) -> Iterator[tuple[str, Callable[[], Judge]]]:
@@ -174,9 +234,10 @@ def _on_labels(
         worths.append(worth_of(name, answers))
         first[name] = firsts(answers)
     rows = [{**each.document(), "first": attrs.asdict(first[each.name])} for each in worths]
-    lines = [f"{'the first that fails is':<24}{'the mistake':>14}{'one before':>14}{'none':>10}"]
+    wide = max([24, *[len(name) + 2 for name in first]])
+    lines = [f"{'the first that fails is':<{wide}}{'the mistake':>14}{'one before':>14}{'none':>10}"]
     lines += [
-        f"{name:<24}{f'{each.right}/{each.runs}':>14}{each.early:>14}{each.never:>10}"
+        f"{name:<{wide}}{f'{each.right}/{each.runs}':>14}{each.early:>14}{each.never:>10}"
         for name, each in first.items()
     ]
     return {"rows": rows}, [_head("labelled runs", asked), as_table(worths), "\n".join(lines)]

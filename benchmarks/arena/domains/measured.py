@@ -250,8 +250,9 @@ def _with(worth: Worth, answer: Answer) -> Worth:
 
 def as_table(found: Sequence[Worth]) -> str:
     """Return a line for each judge."""
+    wide = max([24, *[len(each.name) + 2 for each in found]])
     head = (
-        f"{'judge':<24}{'recall':>14}{'precision':>14}{'alarms':>10}{'placed':>10}{'too far':>9}{'text':>6}{'none':>6}"
+        f"{'judge':<{wide}}{'recall':>14}{'precision':>14}{'alarms':>10}{'placed':>10}{'too far':>9}{'text':>6}{'none':>6}"
         f"{'tokens':>12}"
     )
     lines = [head]
@@ -260,7 +261,7 @@ def as_table(found: Sequence[Worth]) -> str:
         precision = f"{each.precision:.2f} ±{wilson(each.found, each.found + each.alarms):.2f}"
         alarms, placed = f"{each.alarms}/{each.right}", f"{each.placed}/{each.found}"
         lines.append(
-            f"{each.name:<24}{recall:>14}{precision:>14}{alarms:>10}{placed:>10}{each.too_far:>9}{each.blamed_text:>6}"
+            f"{each.name:<{wide}}{recall:>14}{precision:>14}{alarms:>10}{placed:>10}{each.too_far:>9}{each.blamed_text:>6}"
             f"{each.unanswered:>6}{each.usage.total:>12,}"
         )
     return "\n".join(lines)

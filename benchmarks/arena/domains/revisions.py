@@ -167,11 +167,6 @@ class Mending:
     trials: tuple[Trial, ...]
     without: tuple[Trial, ...]
 
-    @property
-    def undone(self) -> list[Undone]:
-        """All purchases that were undone."""
-        return [one for trial in self.trials for one in trial.undone]
-
     def document(self) -> dict[str, object]:
         """Return it as JSON: means of a task, and what each differs by from no judge, with 95 % intervals by pairs."""
         said: dict[str, object] = {"name": self.name, "tasks": len(self.trials)}
@@ -183,16 +178,22 @@ class Mending:
             more = [one - other for one, other in pairs]
             said |= {name: mean(one for one, _ in pairs), f"{name}_more": mean(more)}
             said[f"{name}_more_interval"] = _interval(more)
-        wrong = [one for one in self.undone if one.wrong]
-        known = [one for one in wrong if one.again is not None]
         return {
             **said,
             "revisions": mean(float(trial.revisions) for trial in self.trials),
-            "undone_wrong": len(wrong),
-            "undone_right": len(self.undone) - len(wrong),
-            "bought_anew": len(known),
-            "same_again": sum(one.again is True for one in known),
+            **counts_of([one for trial in self.trials for one in trial.undone]),
         }
+
+
+def counts_of(undone: Sequence[Undone]) -> dict[str, int]:
+    """Return how many purchases were undone, wrong and right, and how many of the wrong ones were made again."""
+    wrong = [one for one in undone if one.wrong]
+    return {
+        "undone_wrong": len(wrong),
+        "undone_right": len(undone) - len(wrong),
+        "bought_anew": sum(one.again is not None for one in wrong),
+        "same_again": sum(one.again is True for one in wrong),
+    }
 
 
 @final
@@ -224,8 +225,9 @@ def mended(
 
 def as_lines(found: Sequence[Mending]) -> Iterator[str]:
     """Yield a table, a line for each judge."""
+    wide = max([24, *[len(each.name) + 2 for each in found]])
     yield (
-        f"{'judge':<24}{'SR':>6}{'more than none':>24}{'PS':>7}{'more':>8}{'steps more':>12}{'tokens more':>13}"
+        f"{'judge':<{wide}}{'SR':>6}{'more than none':>24}{'PS':>7}{'more':>8}{'steps more':>12}{'tokens more':>13}"
         f"{'back':>6}{'undone wrong, right':>21}{'same again':>12}"
     )
     for each in found:
@@ -234,7 +236,7 @@ def as_lines(found: Sequence[Mending]) -> Iterator[str]:
         more = f"{said['sr_more']:+.2f} [{low:+.2f}, {high:+.2f}]"
         undone = f"{said['undone_wrong']}, {said['undone_right']}"
         yield (
-            f"{each.name:<24}{said['sr']:>6.2f}{more:>24}{said['ps']:>7.2f}{said['ps_more']:>+8.2f}"
+            f"{each.name:<{wide}}{said['sr']:>6.2f}{more:>24}{said['ps']:>7.2f}{said['ps_more']:>+8.2f}"
             f"{said['steps_more']:>+12.1f}{said['tokens_more']:>+13,.0f}{said['revisions']:>6.1f}{undone:>21}"
             f"{said['same_again']:>6}/{said['bought_anew']:<5}"
         )
