@@ -32,11 +32,13 @@ class Block:
         settings: that all of them share.
         series: by the label of the memory and the domain.
         memories: the memory behind each label.
+        notes: what each memory has besides, in all of its series.
     """
 
     settings: Mapping[str, object]
     series: Mapping[tuple[str, str], Series]
     memories: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
     @property
     def labels(self) -> list[str]:
@@ -69,12 +71,19 @@ def _block(series: Sequence[Series]) -> Block:
     shared = {
         name: value for name, value in extras[0].items() if all(each.get(name) == value for each in extras)
     }
+    apart = _told_apart(series, extras)
     settings = _shared_by_a_block(series[0].settings)
     labelled: dict[tuple[str, str], Series] = {}
     memories: dict[str, str] = {}
+    notes: dict[str, None] = {}
     for each, extra in sorted(zip(series, extras, strict=True), key=lambda pair: _rank(pair[0], pair[1])):
-        told = ", ".join(f"{name}={value}" for name, value in extra.items() if name not in shared)
         memory = each.of("memory")
+        told = ", ".join(f"{name}={_plain(value)}" for name, value in extra.items() if name in apart[memory])
+        held = {name: _plain(value) for name, value in extra.items() if name not in {*apart[memory], *shared}}
+        if held:
+            notes[
+                f"{NAMED.get(memory, memory)}: {', '.join(f'{name} {value}' for name, value in held.items())}."
+            ] = None
         label = f"{NAMED.get(memory, memory)}{f' ({told})' if told else ''}"
         while (
             label,
@@ -83,7 +92,32 @@ def _block(series: Sequence[Series]) -> Block:
             label = f"{label}, other data"
         labelled[label, each.of("domain")] = each
         memories[label] = memory
-    return Block({**settings, **shared}, labelled, memories)
+    return Block({**settings, **shared}, labelled, memories, tuple(notes))
+
+
+def _told_apart(
+    series: Sequence[Series], extras: Sequence[Mapping[str, object]]
+) -> dict[str, frozenset[str]]:
+    """Return for each memory the settings in which its own series differ: they belong in its labels."""
+    by_memory: dict[str, list[Mapping[str, object]]] = {}
+    for each, extra in zip(series, extras, strict=True):
+        by_memory.setdefault(each.of("memory"), []).append(extra)
+    return {
+        memory: frozenset(
+            [
+                name
+                for name in {name for each in found for name in each}
+                if len({str(each.get(name)) for each in found}) > 1
+            ]
+        )
+        for memory, found in by_memory.items()
+    }
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_plain(each)}" for name, each in value.items())
+    return str(value)
 
 
 def _shared_by_a_block(settings: Mapping[str, object]) -> dict[str, object]:

@@ -36,7 +36,9 @@ _ALIKE: Final = (
     "mode",
     "temperature",
     "mistakes",
-    "curve",
+    "recall",
+    "strength",
+    "cart",
 )
 """What two series must share to be put beside each other: the same tasks, by the same agent."""
 _NO_MODEL: Final = "no model acted"

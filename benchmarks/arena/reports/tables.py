@@ -43,6 +43,9 @@ _LABORATORY: Final = several(
 _COVERAGE: Final = several(
     "system; values; far; ±; actions; writes; runs; far words; tokens; ±; of full; all that is sent"
 )
+_FOLLOWED: Final = several(
+    "memory; runs; SR; 95 %; score; steps; lost; looked up; tokens; of full; 95 %; sent; of full"
+)
 _INTERVALS: Final = (
     "95 % intervals: of SR by Wilson's score, of the others by tasks drawn anew, which is a point where all tasks agree:"
     " then more tasks are needed. A missing answer and a failed task count as 0."
@@ -53,9 +56,10 @@ def tables(results: Results) -> list[Table]:
     """Return the tables of a report, in their order."""
     found = [table for block in blocks(results.tasks) for table in _of_block(block)]
     found += [_laboratory(block) for block in blocks(results.tasks, laboratory=True)]
-    coverage, paired = (results.tables.get(name, ()) for name in ("coverage", "paired"))
-    found += [*_coverage(coverage), *_coverage_paired(paired)]
-    others = [name for name in results.tables if name not in ("coverage", "paired")]
+    coverage, followed, paired = (results.tables.get(name, ()) for name in ("coverage", "follow", "paired"))
+    found += [*_coverage(coverage), *_coverage_paired([row for row in paired if "traces" in row])]
+    found += [*_followed(followed), *_followed_paired([row for row in paired if "environment" in row])]
+    others = [name for name in results.tables if name not in ("coverage", "follow", "paired", "run")]
     found += [_as_they_are(name, results.tables[name]) for name in others]
     return found
 
@@ -99,7 +103,7 @@ def _main(block: Block, labels: Sequence[str], title: str) -> Table:
         (label, *_scores(block, label, plain, formal), *_means(means.get(label), bool(means)))
         for label in labels
     ]
-    notes = [_about(block), "#tokens: mean of a task, prompts and replies of all calls."]
+    notes = [_about(block), *block.notes, "#tokens: mean of a task, prompts and replies of all calls."]
     marked = _marked(columns, lines) if has_a_model(block.settings) and len(lines) > 1 else {}
     if marked:
         notes.append("* is the best of a column, ' the second; intervals stand below.")
@@ -273,6 +277,7 @@ def _laboratory(block: Block) -> Table:
         lines.append((label, *_laboratory_cells(said)))
     notes = (
         f"{_about(block)} No result for a model: which numbers hold by construction, the domains' README says.",
+        *block.notes,
         _INTERVALS,
     )
     return Table(f"Laboratory: {who_acted(block.settings)}", _LABORATORY, tuple(lines), notes=notes)
@@ -330,6 +335,58 @@ def _coverage_paired(rows: Iterable[Numbers]) -> Iterator[Table]:
         ]
         columns = several("systems; far values; 95 %; tokens; 95 %")
         yield Table(f"Coverage of {traces}, paired differences: no model acted", columns, tuple(lines))
+
+
+def _followed(rows: Iterable[Numbers]) -> Iterator[Table]:
+    for title, found in _by_environment(rows):
+        lines = [
+            (
+                str(row.get("memory")),
+                str(row.get("runs")),
+                _share(row.get("sr")),
+                _ends(row.get("sr_interval"), ".3f"),
+                _share(row.get("score")),
+                *(_plain(row.get(name)) for name in ("steps", "lost", "looked_up")),
+                _whole(row.get("tokens")),
+                _share(row.get("of_full_history")),
+                _ends(row.get("of_full_interval"), ".3f"),
+                _whole(row.get("sent")),
+                _share(row.get("sent_of_full_history")),
+            )
+            for row in found
+        ]
+        named = ("version", "before", "seed", "reading", "room")
+        told = ", ".join(f"{name} {found[0][name]}" for name in named if name in found[0])
+        notes = (f"{told}. A value may be used only where it is shown; environment and scorer are others'.",)
+        yield Table(
+            f"{title}: no model acted: recorded plans are followed", _FOLLOWED, tuple(lines), notes=notes
+        )
+
+
+def _followed_paired(rows: Iterable[Numbers]) -> Iterator[Table]:
+    for title, found in _by_environment(rows):
+        lines = [
+            (
+                f"{row.get('memory')} - {row.get('beside')}",
+                _signed(row.get("sr_difference"), "+.3f"),
+                _ends(row.get("sr_interval"), "+.3f"),
+                _signed(row.get("of_full_difference"), "+.3f"),
+                _ends(row.get("of_full_interval"), "+.3f"),
+            )
+            for row in found
+        ]
+        columns = several("systems; SR; 95 %; tokens of full; 95 %")
+        yield Table(f"{title}, paired differences: no model acted", columns, tuple(lines))
+
+
+def _by_environment(rows: Iterable[Numbers]) -> Iterator[tuple[str, list[Numbers]]]:
+    """Yield rows of the plan follower by where they were played and how, with a title."""
+    found: dict[str, list[Numbers]] = {}
+    for row in rows:
+        ups = f", look-ups {'on' if row['look_ups'] else 'off'}" if "look_ups" in row else ""
+        before = f", {row['before']} runs of others before" if row.get("before") else ""
+        found.setdefault(f"Plans followed in {row.get('environment')}{ups}{before}", []).append(row)
+    yield from found.items()
 
 
 def _by(rows: Iterable[Numbers], name: str) -> dict[str, list[Numbers]]:
