@@ -24,6 +24,7 @@ BASELINE: Final = "full-history"
 """The memory beside which every other is put: the paper's long context."""
 LABORATORY: Final = "context-reader"
 """The agent of the laboratory's rows."""
+_LARGEST: Final = 1e15
 _Z: Final = 1.959964  # 95 %
 _SEED: Final = 1
 _ALIKE: Final = (
@@ -71,8 +72,8 @@ class Series:
 
 
 def number_of(value: object) -> float:
-    """Return a value as a number; 0 where it is none."""
-    is_one = isinstance(value, int | float) and not isinstance(value, bool)
+    """Return a value as a number; 0 where it is none, or one that no measure here can have."""
+    is_one = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
     return float(cast("float", value)) if is_one else 0.0
 
 
@@ -129,7 +130,7 @@ def _summary(series: Series) -> Said:
         "acted": who_acted(series.settings),
         "tasks": count,
         "sr": sr,
-        "sr_interval": list(wilson(round(sr * count), count)),
+        "sr_interval": list(wilson(min(count, max(0, round(sr * count))), count)),
         "ps": series.mean("ps"),
         "ps_interval": interval_of(series.values("ps")),
         "answered": series.mean("answered"),
