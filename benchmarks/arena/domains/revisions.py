@@ -25,7 +25,7 @@ from mage import Session
 from mage.agent import Agent, Policy
 from mage.chat import note_in
 from mage.effects import RESET, Judge
-from mage.engine import Revise, Start, State, StepId, apply
+from mage.engine import Grow, Revise, Start, State, StepId, apply
 from mage.session import Entry, Noted
 from mage.stores import MemoryStore
 from mage.tokens import default_counter
@@ -129,7 +129,7 @@ def undone_in(rules: ShopRules, log: Iterable[Entry | Noted]) -> Iterator[Undone
         elif isinstance(each.command, Revise) and before is not None:
             yield from [one for one in waiting.values() if one.subtask >= len(known[head].closed)]
             waiting = {one.subtask: one for one in _lost(rules, known[before], known[head])}
-        elif head not in known:
+        elif isinstance(each.command, Grow):
             made = state.tree.step(head)
             old = known[made.parent]
             acts = made.action != RESET and note_in(made.action, made.observation) is None

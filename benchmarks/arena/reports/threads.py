@@ -3,13 +3,14 @@
 The instruction of a subtask says which earlier results it needs: the title of a product, a member's choice, an answer.
 What these were in this run follows from its path; what each prompt showed, from its session, that `run --sessions`
 keeps. It is a necessary condition and no more: a value that is shown need not be used, and one may stand in a list by
-chance. A step that was shown with its middle left out counts as shown whole.
+chance. What the agent itself wrote in the subtask does not count: it may have guessed. A step that was shown with its
+middle left out counts as shown whole.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast, final  # Any: each domain has a state of its own
 
@@ -27,7 +28,7 @@ from benchmarks.arena.domains.task import Task
 from benchmarks.arena.domains.world import Closed, Standing, stand, step
 from benchmarks.arena.reports.series import who_acted
 from mage import Session
-from mage.engine import StepId, Tree, view
+from mage.engine import ExecutionState, StepId, Tree, view
 from mage.render import NO_CAPS, render
 
 _NOTES: Final = re.compile(r"product (\d+) with this one")
@@ -169,8 +170,10 @@ def _thread(row: Row, name: str, folder: Path) -> Thread:
     shown: dict[int, list[tuple[int, str]]] = {}
     for each in asked:
         if each.head in places:
-            prompt = _plain(render(view(each.state), caps=NO_CAPS))
-            shown.setdefault(len(standings[each.head].closed), []).append((places[each.head] + 1, prompt))
+            place = len(standings[each.head].closed)
+            mine = {made.id for made in steps_on(tree) if len(standings[made.parent].closed) == place}
+            prompt = _plain(render(_without_words_of(view(each.state), mine), caps=NO_CAPS))
+            shown.setdefault(place, []).append((places[each.head] + 1, prompt))
     right = cast("Sequence[bool | None]", row.get("right") or ())
     count = len(task.rules.instructions)
     parts = [
@@ -179,6 +182,12 @@ def _thread(row: Row, name: str, folder: Path) -> Thread:
         if place in shown
     ]
     return Thread(name, settings, tuple(parts))
+
+
+def _without_words_of(shown: ExecutionState, steps: Collection[StepId]) -> ExecutionState:
+    """Return S without the actions of these steps: what an agent writes in a subtask it may have guessed."""
+    raw = [attrs.evolve(made, action="") if made.id in steps else made for made in shown.raw]
+    return attrs.evolve(shown, raw=tuple(raw))
 
 
 def _task(settings: Mapping[str, object], row: Row) -> Task:

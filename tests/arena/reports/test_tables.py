@@ -158,7 +158,14 @@ def test_the_page_has_every_number_of_the_tables_and_obeys_no_text(rows: list[di
 
 def test_text_and_page_are_of_one_table() -> None:
     """Numbers stand right, groups over their columns; a text is shown and never obeyed."""
-    table = Table("a\x1b[2J <b>", ("name", "SR", "PS"), (("x & y", "1", "22"),), (("long group", 2),), ("n",), {(0, 1): "best"})
+    table = Table(
+        "a\x1b[2J <b>",
+        ("name", "SR", "PS"),
+        (("x & y", "1", "22"),),
+        (("long group", 2),),
+        ("n",),
+        {(0, 1): "best"},
+    )
     text, markup = as_text(table), as_html(table)
     assert "\x1b" not in text
     assert "x & y" in text
