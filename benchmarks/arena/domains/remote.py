@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeVar, final  # Any: Ray is loaded by name, for those who ask for it
 
 import attrs
 
-import benchmarks
-import mage
 from benchmarks.arena.domains.registry import MissingPackage
 from benchmarks.arena.domains.results import Row
 from benchmarks.arena.domains.running import failed
@@ -90,7 +89,7 @@ def _begun(address: str) -> Any:
         if missing.name != "ray":
             raise
         raise MissingPackage("Ray", "--ray", "ray") from None
-    code = [str(Path(str(module.__file__)).parent) for module in (benchmarks, mage)]
+    code = [str(Path(str(find_spec(name).origin)).parent) for name in ("benchmarks", "mage")]  # type: ignore[union-attr]  # both run
     given: dict[str, object] = {"include_dashboard": False, "address": LOCAL}
     if address == LOCAL:
         found = os.pathsep.join(

@@ -37,7 +37,9 @@ def usage(prompt: int) -> dict[str, Any]:
     }
 
 
-_BROKEN: Final = st.sampled_from([None, "x", [], {}, True, -1, 10**400, 1e300, [[1, "a"]], [[2, 3], [1]]])
+_BROKEN: Final[st.SearchStrategy[Any]] = st.sampled_from(
+    [None, "x", [], {}, True, -1, 10**400, 1e300, [[1, "a"]], [[2, 3], [1]]]
+)
 
 
 def any_rows() -> st.SearchStrategy[list[dict[str, Any]]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
 import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given, settings
@@ -50,7 +51,7 @@ def test_full_history_grows_and_mage_stays_bounded() -> None:
     full, mage = ([tokens for _, tokens in context[name]] for name in ("full-history", "mage"))
     assert full == sorted(full)
     assert max(mage) < 0.35 * full[-1]
-    assert any(later < 0.7 * sooner for sooner, later in zip(mage, mage[1:], strict=False))
+    assert any(later < 0.7 * sooner for sooner, later in itertools.pairwise(mage))
 
 
 def test_what_was_left_behind_is_no_part_of_the_path() -> None:
@@ -79,8 +80,8 @@ def test_a_curve_of_one_task_goes_through_what_its_row_has(pairs: list[tuple[int
     known = sorted(dict(pairs).items())
     (figure,) = drawn([row(0, 1.0, context=[list(pair) for pair in known])])
     (curve,) = figure.curves
-    assert curve.points[0] == known[0]
-    assert curve.points[-1] == known[-1]
+    ends = [(step, float(tokens)) for step, tokens in (known[0], known[-1])]
+    assert [curve.points[0], curve.points[-1]] == ends
     assert all(min(dict(known).values()) <= tokens <= max(dict(known).values()) for _, tokens in curve.points)
 
 
@@ -106,7 +107,7 @@ def test_the_same_rows_give_the_same_figures(rows: list[dict[str, Any]], seed: i
     assert drawn(mixed) == found
     for figure in found:
         assert len(as_plot(figure).splitlines()) == 16 + 3 + len(figure.curves)
-        ElementTree.fromstring(as_svg(figure))  # it is well formed
+        ET.fromstring(as_svg(figure))  # it is well formed
         assert len(re.findall("<li>", legend(figure))) == len(figure.curves)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -48,10 +49,10 @@ def test_differences_are_over_the_tasks_that_both_have_played() -> None:
     """A task that one of them lacks takes no part; what differs in each task by the same has an interval of a point."""
     full = [row(number, 0.0, memory="full-history", tokens=100 + number) for number in range(4)]
     mine = [row(number, float(number < 2), tokens=50 + number) for number in range(1, 6)]
-    said = {each["memory"]: each for each in report([*full, *mine])}["mage"]
+    said: dict[str, Any] = {each["memory"]: each for each in report([*full, *mine])}["mage"]
     assert said["paired_tasks"] == 3
     assert said["sr_more"] == pytest.approx(1 / 3)
-    low, high = said["sr_more_interval"]  # type: ignore[misc]  # a list of two, in an object of JSON
+    low, high = said["sr_more_interval"]
     assert low <= 1 / 3 <= high
     assert (said["tokens_more"], said["tokens_more_interval"]) == (-50, [-50, -50])
     assert said["tokens_of_full_history"] == pytest.approx(52 / 102)
