@@ -2,7 +2,7 @@
 
 run      runs tasks into a file of rows, and goes on where it was interrupted
 lab      runs the shop as a laboratory, and prints its table
-judges   asks judges about purchases of which it is known whether they are right
+judges   asks judges about work of which it is known whether it is right (`judges`)
 """
 
 from __future__ import annotations
