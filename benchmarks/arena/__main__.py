@@ -111,5 +111,18 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _to_whoever_reads() -> int:
+    """Carry out a command; one whose reader has seen enough, such as `head`, ends quietly."""
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else the interpreter says it at its end
+        return 1
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_to_whoever_reads())

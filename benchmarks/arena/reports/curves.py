@@ -24,6 +24,7 @@ COLOURS: Final = ("#c47820", "#228b57", "#2962a8", "#9c3d97", "#777777", "#b3332
 DASHES: Final = ("none", "none", "8 5", "3 4", "12 3 3 3")
 """Of curves: those that lie on each other can both be seen."""
 _MARKS: Final = "ox+*#%@abcdefgh"
+_NAMING: Final = ("agent", "model", "judge", "size", "seed")
 _STEPS: Final = 96
 """Points of a curve at most."""
 _WIDE, _HIGH = 640, 320
@@ -81,9 +82,8 @@ def figures(block: Block) -> list[Figure]:
         ]
         known = tuple([curve for curve in curves if curve.points])
         if known:
-            name = "-".join(
-                [domain, *(str(block.settings.get(each, "")) for each in ("agent", "size", "seed"))]
-            )
+            told = [str(block.settings[each]) for each in _NAMING if each in block.settings]
+            name = "-".join([domain, *told])
             title = f"Context against steps, {domain}: {who_acted(block.settings)}"
             found.append(Figure("".join(char if char.isalnum() else "-" for char in name), title, known))
     return found

@@ -39,6 +39,8 @@ def draw(figures: Iterable[Figure], folder: Path) -> list[Path]:
             axes.set_title(each.title, fontsize=8, wrap=True)
             for ending, metadata in (("png", {}), ("svg", {"Date": None})):
                 path = folder / f"context-{each.name}.{ending}"
+                if path in written:  # of series that differ in what names no file
+                    path = folder / f"context-{each.name}-{len(written)}.{ending}"
                 drawn.savefig(path, dpi=120, metadata=metadata)
                 written.append(path)
             plt.close(drawn)

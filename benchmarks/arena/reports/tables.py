@@ -106,7 +106,9 @@ def _main(block: Block, labels: Sequence[str], title: str) -> Table:
     notes = [_about(block), *block.notes, "#tokens: mean of a task, prompts and replies of all calls."]
     marked = _marked(columns, lines) if has_a_model(block.settings) and len(lines) > 1 else {}
     if marked:
-        notes.append("The best of a column is bold (in a terminal *), the second underlined ('); intervals stand below.")
+        notes.append(
+            "The best of a column is bold (in a terminal *), the second underlined ('); intervals stand below."
+        )
     return Table(title, tuple(columns), tuple(lines), tuple(groups), tuple(notes), marked)
 
 

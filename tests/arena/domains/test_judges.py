@@ -23,6 +23,7 @@ from mage.engine import Failed, Passed, StepId
 from mage.stores import MemoryStore
 from mage.tokens import default_counter
 from mage.trajectories import Need
+from tests.llm.server import ScriptedServer, says
 from tests.shared_data import SHARED, needs_shared
 
 ASKED = cases(1, 3, "small")
@@ -147,6 +148,24 @@ def test_what_is_no_labelled_run_is_refused_in_a_line(
     ):
         assert main([*asked, *more]) == 2
         assert why in capsys.readouterr().err
+
+
+def test_a_model_is_asked_about_labelled_runs_and_plays_the_shop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over HTTP: one that fails everything is early on a labelled run, and undoes right purchases in the shop."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1b7e55d0")
+    said = {"reasoning": "", "passed": False, "fault": "execution", "boundary": None, "feedback": "No."}
+    with ScriptedServer(answering=lambda _request: says(json.dumps(said))) as server:
+        model = ["--model", "m", "--base-url", server.url, "--json"]
+        folder = str(written(tmp_path / "w"))
+        assert main(["judges", "--who-and-when", folder, "--room", "700", *model]) == 0
+        row = json.loads(capsys.readouterr().out)["rows"][2]
+        assert main(["judges", "--size", "small", "--tasks", "1", "--revisions", *model]) == 0
+        mending = json.loads(capsys.readouterr().out)["revisions"][3]
+    assert (row["name"], row["recall"], row["first"]["early"]) == ("m", 1, 1)
+    assert row["tokens"] == 110 * (row["wrong"] + row["right"])
+    assert (mending["name"], mending["undone_right"] > 0, mending["tokens_more"] > 0) == ("m", True, True)
 
 
 @needs_shared
