@@ -8,11 +8,11 @@ TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 TRACES ?= $(wildcard ../shared/data)
 WORKERS ?= 2
 # What a first run leaves out: it is slow, or needs what pip alone does not bring.
-FIRST := "not slow and not formal and not postgres and not worlds"
+FIRST := "not slow and not formal and not postgres and not worlds and not ray and not figures"
 COVERED := tests/engine tests/codec tests/session tests/effects tests/chat/test_tools.py tests/chat/test_schemas.py tests/testing/test_scripted.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full postgres slow oldest validators worlds coverage bench bench-stores long-run arena package clean
+.PHONY: demo test check explore specs specs-full postgres slow oldest validators worlds coverage bench bench-stores long-run arena ray package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -106,6 +106,7 @@ bench-stores: .venv/peers   ## Stores and sessions beside a bare row, a plain li
 
 long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what it is shown bounded? Draws the paper's figure.
 	$(BIN)/python -m benchmarks.agent --aisles $(or $(AISLES),5000) --png .venv/context-growth.png
+	$(BIN)/python -m pytest -m figures
 
 .venv/arena: .venv/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group arena
@@ -114,6 +115,15 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER).
 	$(BIN)/python -m pytest tests/arena/test_coverage.py
 	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
+
+.venv/ray/made: pyproject.toml
+	$(PYTHON) -m venv --clear .venv/ray
+	.venv/ray/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	.venv/ray/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' pytest --group ray --group arena
+	@touch $@
+
+ray: .venv/ray/made         ## The arena over a Ray of this machine.
+	.venv/ray/bin/python -m pytest -m ray tests/arena/domains/test_remote.py
 
 package: .venv/dev          ## Build, install into a new environment, run.
 	rm -rf dist .venv/fresh

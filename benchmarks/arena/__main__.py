@@ -2,7 +2,7 @@
 
     python -m benchmarks.arena coverage [--traces FOLDER] [--only NAME] [--out ROWS.jsonl]
     python -m benchmarks.arena run --domain shopping --agent plan --tasks 150 --out ROWS.jsonl
-    python -m benchmarks.arena report ROWS.jsonl --json
+    python -m benchmarks.arena report ROWS.jsonl [ROWS.jsonl...] [--json] [--html FILE] [--figures DIR]
     python -m benchmarks.arena lab --tasks 20 --seed 1
 
 Coverage: of the values that the actions of recorded runs need, how many would each memory system still show, and at
@@ -21,6 +21,7 @@ from typing import Final
 
 from benchmarks.arena.coverage import cover_all
 from benchmarks.arena.domains.commands import add_commands
+from benchmarks.arena.reports.commands import add_report
 from benchmarks.arena.systems import has_bm25
 from benchmarks.arena.tables import Row, Setting, as_text, rows
 from benchmarks.arena.traces import TRACES, NoTraces, read_runs
@@ -100,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     coverage.add_argument("--out", type=Path, help="write every row here, as JSON Lines")
     coverage.set_defaults(command=_coverage)
     add_commands(commands)
+    add_report(commands)
     return parser
 
 
@@ -109,5 +111,18 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _to_whoever_reads() -> int:
+    """Carry out a command; one whose reader has seen enough, such as `head`, ends quietly."""
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else the interpreter says it at its end
+        return 1
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_to_whoever_reads())
