@@ -9,11 +9,12 @@ lost, and what stands in its place is `UNKNOWN`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, Literal, Protocol, TypeAlias, final
 
 import attrs
 
-from benchmarks.arena.systems import Kept, Product, System
+from benchmarks.arena.systems import FullHistory, Kept, Nothing, Product, System, Window
 from benchmarks.arena.traces import Act, Run
 from mage.tokens import TokenCounter
 from mage.trajectories import Need
@@ -24,6 +25,25 @@ _NOTHING: Final = Need(frozenset())
 Kind: TypeAlias = Literal["call", "said", "heard"]
 """Of an act: a call that the environment answers; words of the agent, and what the user said to them; or what the user
 said before the agent did anything, for which nothing is decided."""
+
+
+@lru_cache(maxsize=100_000)
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def has_words(value: str, text: str) -> bool:
+    """Tell whether words, in small letters, stand in a text, in whatever letters and however spaced."""
+    return value in _folded(text)
+
+
+class BadFile(Exception):
+    """A file is not what the follower needs; the message says which, and why."""
+
+    def __init__(self, reason: str) -> None:
+        """Say why."""
+        super().__init__(reason)
+        self.reason = reason
 
 
 class World(Protocol):
@@ -106,16 +126,17 @@ class Remembering:
             room: tokens of open steps that the product's mark leaves room for.
             counter: counts tokens.
         """
-        self._marked = Product(run, room, counter)
+        has_open = not isinstance(system, FullHistory | Window | Nothing)  # what no system asks for is not made
+        self._marked = Product(run, room, counter) if has_open else None
         self._open: list[int] = []
         self._now: Sequence[str] = ()
         self._steps = 0
         self._counter = counter
         self._counted: dict[str, int] = {}
-        self._kept: Kept = self._marked if system is None else system.begin(run, self._open)
-        self._beside = 0 if system is not None else sum(map(self._count, self._marked.show()))
-        self._frame = counter.count(run.task) if system is not None else self._marked.frame
-        self._task = run.task
+        self._task, self._frame, self._beside = run.task, counter.count(run.task), 0
+        self._kept: Kept | None = None if system is None else system.begin(run, self._open)
+        if self._kept is None and self._marked is not None:
+            self._frame, self._beside = self._marked.frame, sum(map(self._count, self._marked.show()))
         self.prompts = 0
         self.tokens = 0
 
@@ -127,7 +148,7 @@ class Remembering:
     def show(self) -> Sequence[str]:
         """Return the texts of a prompt, the task among them, and count it."""
         self._mark()
-        texts = self._now if self._kept is self._marked else self._kept.show()
+        texts = self._now if self._kept is None else self._kept.show()
         self.prompts += 1
         self.tokens += sum(map(self._count, texts)) - self._beside
         return [self._task, *texts]
@@ -135,14 +156,14 @@ class Remembering:
     def take(self, action: str, observation: str) -> None:
         """Tell the memory of a step."""
         self._mark()
-        self._kept.take(action, observation)
-        if self._kept is not self._marked:
-            self._marked.take(action, observation)
+        for each in (self._kept, self._marked):
+            if each is not None:
+                each.take(action, observation)
         self._steps += 1
 
     def _mark(self) -> None:
         """Let the product close its steps where it is time, once before each step."""
-        if len(self._open) == self._steps:
+        if self._marked is not None and len(self._open) == self._steps:
             self._now = self._marked.show()
             self._open.append(len(self._marked.state.raw))
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias, final  # Any: the checkout's own value
 
 import attrs
 
-from benchmarks.arena.following.follower import UNKNOWN, Kind, Plan, World
+from benchmarks.arena.following.follower import UNKNOWN, BadFile, Kind, Plan, has_words
 from benchmarks.arena.systems import has_literal, literals_of
 from benchmarks.arena.traces import Act, Run, runs_of
 from mage.chat import BadAction, canonical, parse_action
@@ -31,17 +31,6 @@ READINGS: Final = ("literals", "arguments")
 """What counts as a value: what `mage.trajectories.values_in` finds in an argument, or an argument of a call as a whole."""
 _HEARD: Final = "wait for the customer"
 _Json: TypeAlias = "dict[str, Any]"
-
-
-@final
-@attrs.frozen
-class BadFile(Exception):
-    """A file is not what the follower needs; the message says which, and why."""
-
-    reason: str
-
-    def __str__(self) -> str:
-        return self.reason
 
 
 # -- the checkout ---------------------------------------------------------------------------------------
@@ -103,7 +92,7 @@ class StateBench:
             world.act(run.acts[act].action)
         if world.score() < 1.0:
             return "does not pass"
-        holds = has_literal if self.reading == READINGS[0] else has_argument
+        holds = has_literal if self.reading == READINGS[0] else has_words
         again = _again(run, kinds, reads, holds)
         spoiled = spoiled_literals if self.reading == READINGS[0] else spoiled_arguments
         return Plan(run, kinds, again, lambda: _World(config, task), spoiled, holds)
@@ -235,13 +224,31 @@ def recorded(folder: Path, name: str, reading: str) -> tuple[Run, tuple[Kind, ..
     plain = [Grow(action, observation) for _, action, observation in steps]
     (run,) = runs_of(Trajectory(name, (Start(task), *plain), summarized=False))
     kinds = tuple([kind for kind, _, _ in steps])
-    acts = [attrs.evolve(act, words=act.words if kind == "call" else frozenset()) for act, kind in zip(run.acts, kinds, strict=True)]
+    told = _choices(_config(folder, name).tool_schemas)
+    acts = [
+        attrs.evolve(act, words=act.words - told if kind == "call" else frozenset())
+        for act, kind in zip(run.acts, kinds, strict=True)
+    ]
     needed = _literals(task, steps) if reading == READINGS[0] else _arguments(acts, kinds)
     acts = [
         attrs.evolve(act, need=attrs.evolve(act.need, values=values))
         for act, values in zip(acts, needed, strict=True)
     ]
     return attrs.evolve(run, name=name, group=name, acts=tuple(acts)), kinds
+
+
+def _choices(schemas: Any) -> set[str]:
+    """Return the texts that the tools say may stand in an argument: a model is always told them."""
+    found, waiting = set[str](), [schemas]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            choices = each.get("enum")
+            found.update(str(one).casefold() for one in (choices if isinstance(choices, list) else ()))
+            waiting.extend(each.values())
+        elif isinstance(each, list):
+            waiting.extend(each)
+    return found
 
 
 def _literals(task: str, steps: Sequence[tuple[Kind, str, str]]) -> list[frozenset[str]]:
@@ -259,8 +266,8 @@ def _arguments(acts: Sequence[Act], kinds: Sequence[Kind]) -> list[frozenset[str
     found, seen = list[frozenset[str]](), list[str]()
     for act, kind in zip(acts, kinds, strict=True):
         if kind == "said":
-            said = [word for word in everything if has_argument(word, act.action)]
-            found.append(frozenset([word for word in said if any(has_argument(word, text) for text in seen)]))
+            said = [word for word in everything if has_words(word, act.action)]
+            found.append(frozenset([word for word in said if any(has_words(word, text) for text in seen)]))
         else:
             found.append(act.words)
         seen.append(act.observation)
@@ -354,16 +361,6 @@ def _again(
 
 
 # -- values ---------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=100_000)
-def _folded(text: str) -> str:
-    return text.casefold()
-
-
-def has_argument(value: str, text: str) -> bool:
-    """Tell whether an argument, in small letters, stands in a text, in whatever letters."""
-    return value in _folded(text)
 
 
 def spoiled_literals(action: str, lost: Collection[str]) -> str:
