@@ -88,8 +88,9 @@ class StateBench:
         reads = {act: _tool(run, act) not in config.write_tool_names for act in _calls(kinds)}
         world = _World(config, task)
         _check_tools(run, kinds, world.tools, _file(self.folder, name))
-        for act in _calls(kinds):
-            world.act(run.acts[act].action)
+        came = [world.act(run.acts[act].action) for act in _calls(kinds)]
+        if came != [run.acts[act].observation for act in _calls(kinds)]:
+            return "does not come out as it was recorded"
         if world.score() < 1.0:
             return "does not pass"
         holds = has_literal if self.reading == READINGS[0] else has_words
