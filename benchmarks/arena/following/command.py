@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, final  # Any: argparse keeps the type of its parsers to itself
+from typing import Any, Final, Protocol, TypeAlias, final
 
 import attrs
 
@@ -38,7 +38,7 @@ from benchmarks.arena.traces import Run
 from mage import Policy
 from mage.tokens import default_counter
 
-Row: TypeAlias = "dict[str, Any]"  # of JSON
+Row: TypeAlias = "dict[str, Any]"  # Any: values of JSON
 FULL: Final = FullHistory().name
 LOOK_UPS: Final = {"on": (True,), "off": (False,), "both": (False, True)}
 _LINE: Final = "{:<18} {:>12} {:>6} {:>8} {:>12} {:>8} {:>8} {:>6} {:>6} {:>8}"
@@ -110,9 +110,7 @@ def follow_one(
         found: Followed | None = None
         for may in look_ups:
             if found is None or found.lost:  # where nothing was lost, nothing is looked up
-                found = follow(
-                    plan, system, look_ups=may, room=setting.room, counter=counter, before=before
-                )
+                found = follow(plan, system, look_ups=may, room=setting.room, counter=counter, before=before)
             rows.append({"table": "run", "run": name, "memory": memory, "look_ups": may, **_numbers(found)})
     return rows
 
@@ -223,7 +221,7 @@ def _draws(
 
 
 def _mean(rows: Sequence[Row], name: str, digits: int = 4) -> float:
-    return round(sum(row[name] for row in rows) / len(rows), digits)
+    return round(float(sum(row[name] for row in rows)) / len(rows), digits)
 
 
 def _ratio(rows: Sequence[Row], full: Sequence[Row], name: str) -> float | None:

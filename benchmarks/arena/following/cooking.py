@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Collection, Sequence
 from functools import lru_cache, partial
 from importlib import import_module, metadata
-from typing import Any, Final, final  # Any: the game's package says nothing of its types
+from typing import Any, Final, final
 
 import attrs
 
@@ -77,7 +77,7 @@ class CookingWorld:
         places = {act.action: place for place, act in reversed(list(enumerate(run.acts)))}
         found = {value for act in run.acts for value in act.need.values}
         again = {value: places[_READ if " the " in value else _LOOK] for value in found}
-        kinds: tuple[Kind, ...] = ("heard", *["call"] * (len(run.acts) - 1))
+        kinds = tuple([_kind(act) for act in run.acts])
         return Plan(run, kinds, again, partial(_Game, name), spoiled, has_words)
 
     def others(self, name: str, many: int, seed: int) -> list[Run]:
@@ -90,6 +90,10 @@ class CookingWorld:
         if len(pool) < many:
             raise BadFile(f"{name}: there are {len(pool)} other games, and {many} are asked for")
         return [_recorded(other)[0] for other in random.Random(f"{seed} before {name}").sample(pool, many)]
+
+
+def _kind(act: Act) -> Kind:
+    return "heard" if act.action == _BEGUN else "call"
 
 
 @final
@@ -118,7 +122,7 @@ class _Game:
 
 
 @lru_cache(maxsize=1)
-def _engine(process: int) -> Any:
+def _engine(process: int) -> Any:  # its package says nothing of its types
     """Return the game's engine: a Java program of this very process."""
     module = import_module(PACKAGE.replace("-", "_"))
     engine = module.TextWorldExpressEnv(envStepLimit=_STEPS)
@@ -167,5 +171,3 @@ def spoiled(action: str, lost: Collection[str]) -> str:
     for value in lost:
         action = action.replace(value, UNKNOWN)
     return action
-
-

@@ -19,6 +19,7 @@ from benchmarks.arena.traces import Act, Run
 from mage.tokens import TokenCounter
 from mage.trajectories import Need
 
+_WITHOUT_OPEN: Final = (FullHistory, Window, Nothing)
 UNKNOWN: Final = "UNKNOWN"
 """What stands in an action in place of a value that was lost."""
 _NOTHING: Final = Need(frozenset())
@@ -126,7 +127,7 @@ class Remembering:
             room: tokens of open steps that the product's mark leaves room for.
             counter: counts tokens.
         """
-        has_open = not isinstance(system, FullHistory | Window | Nothing)  # what no system asks for is not made
+        has_open = not isinstance(system, _WITHOUT_OPEN)
         self._marked = Product(run, room, counter) if has_open else None
         self._open: list[int] = []
         self._now: Sequence[str] = ()
@@ -255,9 +256,7 @@ class _Following:
             missing = self._missing(act, prompt)
         return missing
 
-    def _next(
-        self, place: int, missing: Iterable[str], tried: set[int], prompt: Sequence[str]
-    ) -> int | None:
+    def _next(self, place: int, missing: Iterable[str], tried: set[int], prompt: Sequence[str]) -> int | None:
         """Return the first call, not tried yet, all of whose own values are known, on the way to what is missing."""
         waiting, seen = sorted(missing, reverse=True), set(tried)
         while waiting:

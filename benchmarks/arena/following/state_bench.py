@@ -11,11 +11,11 @@ import random
 import re
 import sys
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final  # Any: the checkout's own values, of which nothing is promised
+from typing import Any, Final, TypeAlias, final
 
 import attrs
 
@@ -30,7 +30,9 @@ RUNS: Final = Path("datasets", "train_task_trajectories")
 READINGS: Final = ("literals", "arguments")
 """What counts as a value: what `mage.trajectories.values_in` finds in an argument, or an argument of a call as a whole."""
 _HEARD: Final = "wait for the customer"
-_Json: TypeAlias = "dict[str, Any]"
+_Json: TypeAlias = (
+    "dict[str, Any]"  # Any, here and below: the checkout's own values, of which nothing is promised
+)
 
 
 # -- the checkout ---------------------------------------------------------------------------------------
@@ -106,14 +108,16 @@ class StateBench:
         """
         if not many:
             return []
-        domain, user = name.split("/")[0], _task(self.folder, name).user_id
+        domain, user = _domain(name), _task(self.folder, name).user_id
         pool = [
             other
             for other in self.names()
-            if other.split("/")[0] == domain and _task(self.folder, other).user_id != user
+            if _domain(other) == domain and _task(self.folder, other).user_id != user
         ]
         if len(pool) < many:
-            raise BadFile(f"{name}: there are {len(pool)} runs with other customers, and {many} are asked for")
+            raise BadFile(
+                f"{name}: there are {len(pool)} runs with other customers, and {many} are asked for"
+            )
         drawn = random.Random(f"{seed} before {name}").sample(pool, many)
         return [recorded(self.folder, other, self.reading)[0] for other in drawn]
 
@@ -143,9 +147,13 @@ def _module(folder: Path, name: str) -> Any:
         raise BadFile(f"{folder}: state_bench.{name} cannot be imported: {error}") from error
 
 
-@lru_cache(maxsize=None)
+def _domain(name: str) -> str:
+    return name.partition("/")[0]
+
+
+@cache
 def _config(folder: Path, name: str) -> Any:
-    domain = name.split("/")[0]
+    domain = _domain(name)
     try:
         return _module(folder, "domain").get_domain_config(domain)
     except BadFile:
@@ -154,7 +162,7 @@ def _config(folder: Path, name: str) -> Any:
         raise BadFile(f"{folder}: its domain {domain} cannot be loaded: {error}") from error
 
 
-@lru_cache(maxsize=None)
+@cache
 def _task(folder: Path, name: str) -> Any:
     domain, task = name.split("/")
     file = folder / "state_bench" / "domains" / domain / "tasks" / f"{task}.json"
@@ -183,7 +191,7 @@ class _World:
 
     @property
     def tools(self) -> Collection[str]:
-        return self._environment.tool_handlers.keys()
+        return set(self._environment.tool_handlers)
 
     def act(self, action: str) -> str:
         name, arguments = parse_action(action)
@@ -288,7 +296,7 @@ def _messages(file: Path) -> list[_Json]:
             raise BadFile(
                 f"{file}, message {place}: the first is the system's, all others are the user's or the assistant's"
             )
-        if not isinstance(each.get("content"), str | None) or not place and not each.get("content"):
+        if not isinstance(each.get("content"), str | None) or not (place or each.get("content")):
             raise BadFile(f"{file}, message {place}: its `content` is no text")
     if not messages:
         raise BadFile(f"{file}: nothing was said in it")
@@ -345,7 +353,7 @@ def _tool(run: Run, place: int) -> str:
 
 
 def _again(
-    run: Run, kinds: Sequence[Kind], reads: Mapping[int, bool], holds: Any
+    run: Run, kinds: Sequence[Kind], reads: Mapping[int, bool], holds: Callable[[str, str], bool]
 ) -> dict[str, int]:
     """Return by value the read-only call that gave it first; not those that the customer said before any call gave them."""
     found, needed = dict[str, int](), {value for act in run.acts for value in act.need.values}
@@ -378,7 +386,7 @@ def spoiled_arguments(action: str, lost: Collection[str]) -> str:
     return _spoiled(action, lambda leaf: leaf.casefold() in lost) or _unsaid(action, lost)
 
 
-def _spoiled(action: str, is_lost: Any) -> str | None:
+def _spoiled(action: str, is_lost: Callable[[str], bool]) -> str | None:
     """Return a call without some of its texts and numbers; None where the action is no call."""
     try:
         name, arguments = parse_action(action)
