@@ -12,9 +12,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, TypeAlias, final
 
 import attrs
@@ -29,6 +30,8 @@ from mage.trajectories import Trajectory, needs
 RUNS: Final = Path("datasets", "train_task_trajectories")
 READINGS: Final = ("literals", "arguments")
 """What counts as a value: what `mage.trajectories.values_in` finds in an argument, or an argument of a call as a whole."""
+_ASIDE: Final[dict[Path, dict[str, ModuleType]]] = {}
+"""The modules of checkouts that were loaded before another one: Python knows one package of a name at a time."""
 _HEARD: Final = "wait for the customer"
 _Json: TypeAlias = (
     "dict[str, Any]"  # Any, here and below: the checkout's own values, of which nothing is promised
@@ -86,9 +89,9 @@ class StateBench:
         run, kinds = recorded(self.folder, name, self.reading)
         if not task.state_requirements:
             return "asks for no change"
-        config = _config(self.folder, name)
-        reads = {act: _tool(run, act) not in config.write_tool_names for act in _calls(kinds)}
-        world = _World(config, task)
+        writes = _config(self.folder, name).write_tool_names
+        reads = {act: _tool(run, act) not in writes for act in _calls(kinds)}
+        world = _World(self.folder, name)
         _check_tools(run, kinds, world.tools, _file(self.folder, name))
         came = [world.act(run.acts[act].action) for act in _calls(kinds)]
         if came != [run.acts[act].observation for act in _calls(kinds)]:
@@ -98,7 +101,7 @@ class StateBench:
         holds = has_literal if self.reading == READINGS[0] else has_words
         again = _again(run, kinds, reads, holds)
         spoiled = spoiled_literals if self.reading == READINGS[0] else spoiled_arguments
-        return Plan(run, kinds, again, lambda: _World(config, task), spoiled, holds)
+        return Plan(run, kinds, again, partial(_World, self.folder, name), spoiled, holds)
 
     def others(self, name: str, many: int, seed: int) -> list[Run]:
         """Return so many runs with other customers in the same domain, drawn by the seed and the name.
@@ -132,11 +135,17 @@ def _imported(folder: Path) -> None:
     if not (folder / "state_bench" / "domain.py").is_file():
         raise BadFile(f"{folder} is no checkout of STATE-Bench: there is no state_bench/domain.py in it")
     loaded = sys.modules.get("state_bench")
-    if loaded is not None and Path(loaded.__file__ or "").parent != folder / "state_bench":
-        for name in [name for name in sys.modules if name.split(".")[0] == "state_bench"]:
-            del sys.modules[name]
-    if sys.path[0] != str(folder):
-        sys.path.insert(0, str(folder))
+    known = None if loaded is None else Path(loaded.__file__ or "").parent.parent
+    if known == folder:
+        return
+    if known is not None:
+        _ASIDE[known] = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_its(name)}
+    sys.modules.update(_ASIDE.pop(folder, {}))
+    sys.path[:] = [str(folder), *[each for each in sys.path if each != str(folder)]]
+
+
+def _is_its(module: str) -> bool:
+    return module.partition(".")[0] == "state_bench"
 
 
 def _module(folder: Path, name: str) -> Any:
@@ -178,15 +187,16 @@ def _task(folder: Path, name: str) -> Any:
 class _World:
     """The environment of a task."""
 
-    def __init__(self, config: Any, task: Any) -> None:
-        self._task = task
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._task = folder, _task(folder, name)
+        config, loader = _config(folder, name), _module(folder, "env_loader")
         try:
-            data, _ = import_module("state_bench.env_loader").load_task_environment(config, task)
-            self._environment = config.environment_class(data, task.now)
+            data, _ = loader.load_task_environment(config, self._task)
+            self._environment = config.environment_class(data, self._task.now)
             self._before = self._environment.get_full_snapshot()
         except Exception as error:  # its own reader raises what it likes
             raise BadFile(
-                f"{task.task_id}: its environment cannot be set up: {type(error).__name__}: {error}"
+                f"{name}: its environment cannot be set up: {type(error).__name__}: {error}"
             ) from error
 
     @property
@@ -202,8 +212,7 @@ class _World:
         return json.dumps(result, default=str)
 
     def score(self) -> float:
-        schemas = import_module("state_bench.schemas")
-        scoring = import_module("state_bench.scoring")
+        schemas, scoring = (_module(self._folder, name) for name in ("schemas", "scoring"))
         changes = schemas.StateDiff.compute(self._before, self._environment.get_full_snapshot())
         scored = scoring.evaluate_state_requirements(self._task, changes)
         return float(scored.score) if scored is not None else 0.0
