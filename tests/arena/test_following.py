@@ -347,7 +347,7 @@ def test_workers_change_no_byte(checkout: Path, tmp_path: Path, capsys: pytest.C
     """Each row holds its setting; the tables are sums of the rows before them."""
     outs = [tmp_path / f"{workers}.jsonl" for workers in (1, 2)]
     for workers, out in enumerate(outs, start=1):
-        arguments = ["--limit", "5", "--before", "1", "--workers", str(workers), "--out", str(out)]
+        arguments = ["--limit", "4", "--before", "1", "--workers", str(workers), "--out", str(out)]
         assert main(["follow", "--state-bench", str(checkout), *arguments]) == 0
     assert outs[0].read_bytes() == outs[1].read_bytes()
     rows = [json.loads(line) for line in outs[0].read_text(encoding="utf-8").splitlines()]
@@ -423,10 +423,10 @@ def test_gold_paths_are_followed_in_the_real_game() -> None:
     """With the full history to the win; without the recipe not, unless the cookbook is read again, which is a step."""
     need_the_game()
     world = CookingWorld(4)
-    plans = [world.plan(name) for name in world.names()]
+    plans = [plan for name in world.names() if isinstance(plan := world.plan(name), Plan)]
+    assert len(plans) == 4
     won = 0
     for plan in plans:
-        assert isinstance(plan, Plan)
         for name, system in systems(plan, 1).items():
             if name in (FULL, Oracle().name):
                 found = followed(plan, system, look_ups=False)
@@ -438,6 +438,6 @@ def test_gold_paths_are_followed_in_the_real_game() -> None:
         won += off.passed
         assert followed(plan, None, look_ups=True).passed
     assert won < 4
-    assert followed(plan, FullHistory(), look_ups=False, before=world.others("game 3", 2, 1)).passed
+    assert followed(plans[3], FullHistory(), look_ups=False, before=world.others("game 3", 2, 1)).passed
     with pytest.raises(BadFile, match="there are 3 other games"):
         world.others("game 3", 9, 1)

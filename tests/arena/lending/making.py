@@ -43,9 +43,9 @@ def shelves(number: int) -> Shelves:
 def _lend(number: int) -> list[dict[str, Any]]:
     """Return what is said and called: each topic is searched, then the first book of three is lent."""
     member = f"member_{number % MEMBERS}"
-    calls = [("get_member", {"member_id": member})]
+    calls: list[tuple[str, dict[str, Any]]] = [("get_member", {"member_id": member})]
     calls.extend(("search_books", {"topic": topic}) for topic in _TOPICS)
-    said = [
+    said: list[dict[str, Any]] = [
         {"role": "user", "content": f"Three books, please. My card is {CARD.format(number % MEMBERS)}."},
         {"role": "assistant", "content": f"There is BK-{number}105, and more.", "calls": calls},
         {"role": "user", "content": "Whales, stars and birds it is."},
