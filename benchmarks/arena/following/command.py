@@ -190,11 +190,18 @@ def _tables(by_memory: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
             "sent_of_full_interval": _interval(_draws(drawn, rows, "sent", full)),
             **{name: sum(row[name] for row in rows) for name in ("lost", "unsaid", "looked_up")},
         }
-    for memory in by_memory:
-        if memory != PRODUCT and PRODUCT in by_memory:
-            yield {"table": "paired", "memory": PRODUCT, "beside": memory, "runs": many, **common} | _paired(
-                drawn, by_memory[PRODUCT], by_memory[memory], full
-            )
+    for one, other in _pairs(by_memory):
+        paired = _paired(drawn, by_memory[one], by_memory[other], full)
+        yield {"table": "paired", "memory": one, "beside": other, "runs": many, **common, **paired}
+
+
+def _pairs(memories: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the product beside each other memory, then BM25 beside as many steps that were drawn by a die."""
+    names = list(memories)
+    if PRODUCT in names:
+        yield from [(PRODUCT, name) for name in names if name != PRODUCT]
+    drawn = {name: name.replace("BM25", "random") for name in names}
+    yield from [(name, other) for name, other in drawn.items() if name != other and other in names]
 
 
 _FIELDS: Final = tuple(field.name for field in attrs.fields(Setting))
