@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         "--summary-limit",
         type=_positive,
         default=Policy().summary_limit,
-        help="tokens that a text of the product's may have (default: the policy's %(default)s)",
+        help="tokens that a text of the product's may have (default: the policy's, an eighth of the mark, at least 400)",
     )
     coverage.add_argument("--seed", type=int, default=1, help="of what is drawn (default: %(default)s)")
     coverage.add_argument(

@@ -126,7 +126,7 @@ def covered(
     room: int,
     systems: Sequence[System],
     counter: TokenCounter,
-    limit: int = Policy().summary_limit,
+    limit: int | None = Policy().summary_limit,
 ) -> dict[str, Tally]:
     """Return the counts of each system over a run, the product's among them.
 
@@ -159,12 +159,12 @@ def covered(
     return {name: row.tally() for name, row in rows.items()}
 
 
-def _covered(room: int, limit: int, seed: int, run: Run) -> dict[str, Tally]:
+def _covered(room: int, limit: int | None, seed: int, run: Run) -> dict[str, Tally]:
     return covered(run, room, other_systems(seed), default_counter(), limit)
 
 
 def cover_all(
-    runs: Sequence[Run], *, room: int, seed: int, workers: int, limit: int = Policy().summary_limit
+    runs: Sequence[Run], *, room: int, seed: int, workers: int, limit: int | None = Policy().summary_limit
 ) -> list[dict[str, Tally]]:
     """Return the counts of each system over each run, in their order, whatever the number of processes."""
     each = partial(_covered, room, limit, seed)

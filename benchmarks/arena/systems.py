@@ -78,7 +78,7 @@ class Product:
     """
 
     def __init__(
-        self, run: Run, room: int, counter: TokenCounter, limit: int = Policy().summary_limit
+        self, run: Run, room: int, counter: TokenCounter, limit: int | None = Policy().summary_limit
     ) -> None:
         """Begin a run, with room for so many tokens of open steps, and so many for each text in place of some."""
         begun = self._opened(run, Policy(high_water=None), counter)

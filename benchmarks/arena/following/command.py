@@ -73,7 +73,7 @@ class Setting:
     reading: str
     room: int
     seed: int
-    summary_limit: int = Policy().summary_limit
+    summary_limit: int | None = Policy().summary_limit
     counter: str = attrs.field(factory=lambda: default_counter().name)
 
 
