@@ -391,6 +391,8 @@ def test_something_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     """Neither environment is part of the project."""
     assert main(["follow"]) == 1
     assert "--state-bench names a checkout" in capsys.readouterr().err
+    assert main(["follow", "--cooking", "1", "--memory", "none"]) == 1
+    assert "no memory is named 'none': there are MAGE, extract, full history" in capsys.readouterr().err
 
 
 # -- CookingWorld ---------------------------------------------------------------------------------------
@@ -427,7 +429,7 @@ def test_gold_paths_are_followed_in_the_real_game() -> None:
     assert len(plans) == 4
     won = 0
     for plan in plans:
-        for name, system in systems(plan, 1).items():
+        for name, system in systems(1, plan.holds).items():
             if name in (FULL, Oracle().name):
                 found = followed(plan, system, look_ups=False)
                 assert (found.passed, found.lost) == (True, ())

@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -33,6 +33,7 @@ from benchmarks.arena.systems import (
     at_random,
     by_bm25,
     has_bm25,
+    has_literal,
 )
 from benchmarks.arena.traces import Run
 from mage import Policy
@@ -77,9 +78,9 @@ class Setting:
     counter: str = attrs.field(factory=lambda: default_counter().name)
 
 
-def systems(plan: Plan, seed: int) -> dict[str, System | None]:
-    """Return the memories by name; None is the product."""
-    found: list[System] = [FullHistory(), Oracle(holds=plan.holds), Window(4), Window(8)]
+def systems(seed: int, holds: Callable[[str, str], bool] = has_literal) -> dict[str, System | None]:
+    """Return the memories by name; None is the product. The oracle has to know what holds a value."""
+    found: list[System] = [FullHistory(), Oracle(holds=holds), Window(4), Window(8)]
     found.append(Retrieval("open steps alone", 0, at_random))
     found.append(Retrieval("random, 3 steps", 3, at_random, seed=seed))
     if has_bm25():
@@ -104,7 +105,7 @@ def follow_one(
     before = plans.others(name, setting.before, setting.seed)
     counter = default_counter()
     rows = list[Row]()
-    for memory, system in systems(plan, setting.seed).items():
+    for memory, system in systems(setting.seed, plan.holds).items():
         if only and memory not in only and memory != FULL:
             continue
         found: Followed | None = None
@@ -317,7 +318,7 @@ def add_command(commands: Any) -> None:
     following.add_argument("--memory", action="append", help="this row alone, beside the full history")
     following.add_argument("--limit", type=_whole, help="so many plans alone, spread over all")
     following.add_argument(
-        "--room", type=_whole, default=700, help="tokens of open steps (default: %(default)s)"
+        "--room", type=_positive, default=700, help="tokens of open steps (default: %(default)s)"
     )
     following.add_argument("--seed", type=int, default=1, help="of what is drawn (default: %(default)s)")
     following.add_argument("--workers", type=_whole, default=2, help="processes; they change no number")
@@ -336,6 +337,9 @@ def run_follow(chosen: argparse.Namespace) -> int:
         environments.append(CookingWorld(chosen.cooking))
     if not environments:
         return _refused("nothing to follow: --state-bench names a checkout, --cooking a number of games")
+    unknown = set(chosen.memory or ()) - systems(chosen.seed).keys()
+    if unknown:
+        return _refused(f"no memory is named {min(unknown)!r}: there are {', '.join(systems(chosen.seed))}")
     if not has_bm25():
         sys.stderr.write(
             "BM25 is left out: bm25s is not installed (the dependency group `arena` brings it)\n"
@@ -376,6 +380,12 @@ def _environment(plans: Plans, chosen: argparse.Namespace) -> list[Row]:
 def _refused(reason: str) -> int:
     sys.stderr.write(f"{reason}\n")
     return 1
+
+
+def _positive(text: str) -> int:
+    if _whole(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
 
 
 def _whole(text: str) -> int:

@@ -123,10 +123,16 @@ class _Game:
 
 @lru_cache(maxsize=1)
 def _engine(process: int) -> Any:  # its package says nothing of its types
-    """Return the game's engine: a Java program of this very process."""
-    module = import_module(PACKAGE.replace("-", "_"))
-    engine = module.TextWorldExpressEnv(envStepLimit=_STEPS)
-    engine.load("cookingworld", GAME)
+    """Return the game's engine: a Java program of this very process.
+
+    Raises:
+        BadFile: it cannot be started.
+    """
+    try:
+        engine = import_module(PACKAGE.replace("-", "_")).TextWorldExpressEnv(envStepLimit=_STEPS)
+        engine.load("cookingworld", GAME)
+    except Exception as error:  # whatever stands between Python and a Java runtime
+        raise BadFile(f"{PACKAGE} cannot be started: {type(error).__name__}: {error}") from error
     return engine
 
 
