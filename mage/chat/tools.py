@@ -237,7 +237,7 @@ def no_number(written: str) -> NoReturn:
     Raises:
         ValueError: always.
     """
-    raise ValueError(f"{written} is not JSON")
+    raise ValueError(f"{written} is no number of JSON")
 
 
 # -- schemas -------------------------------------------------------------------------------------------
