@@ -11,7 +11,7 @@ are kept and resumed as ever, and a system that died with its process is filled 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 import attrs
@@ -164,6 +164,28 @@ class Caps:
     query: Query = "trace"
 
 
+@final
+@attrs.frozen
+class Spent:
+    """What a system has taken by itself.
+
+    Attributes:
+        usage: tokens of the models that it has asked.
+        failed: calls of them that came to nothing. Some systems do not tell.
+        embedded: word pieces that were embedded, here and by no model that is paid for.
+    """
+
+    usage: Usage = attrs.field(factory=lambda: Usage(calls=0))
+    failed: int = 0
+    embedded: int = 0
+
+    def since(self, before: Spent) -> Spent:
+        """Return what was taken after an earlier count."""
+        fields = attrs.asdict(before.usage)
+        usage = {name: max(0, count - fields[name]) for name, count in attrs.asdict(self.usage).items()}
+        return Spent(Usage(**usage), self.failed - before.failed, self.embedded - before.embedded)
+
+
 Moment: TypeAlias = tuple[Literal["write", "ask"], int]
 """A write of a subtask, by its number; or a question, by the number of steps before it."""
 
@@ -177,16 +199,16 @@ class Entry:
         tokens: of the text that a system took in, or of what the model was shown.
         cut: whether there was more than the cap allows.
         refused: why a write was not taken; empty where it was.
-        usage: tokens of the models that the system has asked.
+        spent: what the system has taken for it.
     """
 
     tokens: int
     cut: bool = False
     refused: str = ""
-    usage: Usage = attrs.field(factory=lambda: Usage(calls=0))
+    spent: Spent = Spent()
 
 
-Book: TypeAlias = dict[Moment, Entry]
+Book: TypeAlias = MutableMapping[Moment, Entry]
 """The account of a run: once for each moment, however often a run was interrupted."""
 
 
@@ -203,19 +225,17 @@ def summed(book: Mapping[Moment, Entry]) -> dict[str, object]:
         "retrievals": len(asked),
         "retrievals_cut": sum(entry.cut for entry in asked),
         "retrieved_tokens": sum(entry.tokens for entry in asked),
+        "embedded": sum(entry.spent.embedded for entry in book.values()),
+        "failed_calls": sum(entry.spent.failed for entry in book.values()),
     }
 
 
 def usage_of(book: Mapping[Moment, Entry]) -> Usage:
     """Return what the models have taken that a system has asked."""
-    return sum((entry.usage for entry in book.values()), Usage(calls=0))
+    return sum((entry.spent.usage for entry in book.values()), Usage(calls=0))
 
 
 # -- between agent and model --------------------------------------------------------------------------------
-
-
-def _nothing() -> Usage:
-    return Usage(calls=0)
 
 
 @final
@@ -234,7 +254,7 @@ class Remembering:
         counter: TokenCounter,
         *,
         caps: Caps | None = None,
-        spent: Callable[[], Usage] = _nothing,
+        spent: Callable[[], Spent] = Spent,
         book: Book | None = None,
         name: str = "the memory",
     ) -> None:
@@ -246,7 +266,7 @@ class Remembering:
             parting: divides a path into subtasks.
             counter: counts tokens.
             caps: what is allowed.
-            spent: returns what the system's own models have taken so far.
+            spent: returns what the system has taken by itself so far.
             book: the account of the run so far; a mapping that is kept elsewhere, where the run is.
             name: of the system, in errors.
         """
@@ -285,7 +305,7 @@ class Remembering:
             raise self._failed("a write", error) from error
         self._written += 1
         tokens = 0 if refused else self._counter.count(text)
-        self._enter(moment, Entry(tokens, is_cut, refused, less(self._spent(), before)))
+        self._enter(moment, Entry(tokens, is_cut, refused, self._spent().since(before)))
 
     def _retrieved(self, part: Part, place: int) -> str:
         """Return what is remembered before an action. The same place is not asked twice: the query would be the same."""
@@ -302,7 +322,7 @@ class Remembering:
         except Exception as error:  # as above
             raise self._failed("a question", error) from error
         text, is_cut = self._kept(beside(prompt, question))
-        self._enter(("ask", place), Entry(self._counter.count(text), is_cut, "", less(self._spent(), before)))
+        self._enter(("ask", place), Entry(self._counter.count(text), is_cut, "", self._spent().since(before)))
         return text
 
     def _handed(self, text: str) -> tuple[str, bool]:
@@ -354,12 +374,6 @@ def windowed(model: Model, steps: int) -> Model:
         return model(attrs.evolve(request, shown=shown, nudge=""))
 
     return decide
-
-
-def less(after: Usage, before: Usage) -> Usage:
-    """Return what was taken between two counts."""
-    fields = attrs.asdict(before)
-    return Usage(**{name: max(0, count - fields[name]) for name, count in attrs.asdict(after).items()})
 
 
 def longest(most: int, fits: Callable[[int], bool]) -> int:

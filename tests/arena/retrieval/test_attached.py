@@ -22,6 +22,7 @@ from benchmarks.arena.retrieval.attached import (
     Caps,
     Part,
     Remembering,
+    Spent,
     WriteRefused,
     beside,
     longest,
@@ -192,8 +193,8 @@ def test_what_a_system_spends_is_in_the_account_once() -> None:
             taken += 7
             return question
 
-    def spent() -> Usage:
-        return Usage(taken, calls=taken)
+    def spent() -> Spent:
+        return Spent(Usage(taken, calls=taken))
 
     first = attached(task, Watched(task), Costly(), spent=spent)
     ran(task, first)
