@@ -2,6 +2,7 @@
 
 run      runs tasks into a file of rows, and goes on where it was interrupted
 lab      runs the shop as a laboratory, and prints its table
+serve    serves a memory system by MemoryArena's interface
 judges   asks judges about work of which it is known whether it is right (`judges`)
 """
 
@@ -19,7 +20,7 @@ from benchmarks.arena.domains.addresses import BadTask, script, task_at
 from benchmarks.arena.domains.judges import add_judges
 from benchmarks.arena.domains.lab_report import lab_report, lab_table
 from benchmarks.arena.domains.laboratory import jobs, run_conditions, sweep
-from benchmarks.arena.domains.memories import MEMORIES, policy_of
+from benchmarks.arena.domains.memories import MEMORIES, beside, policy_of
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
 from benchmarks.arena.domains.remote import NoRay
 from benchmarks.arena.domains.results import BadResults, Row
@@ -29,6 +30,8 @@ from benchmarks.arena.domains.series import run_jobs, run_series
 from benchmarks.arena.domains.settings import AGENTS, Settings
 from benchmarks.arena.domains.travel.rows import BadRow
 from benchmarks.arena.domains.world import played
+from benchmarks.arena.retrieval.catalogue import KINDS, WINDOW, BadMemory
+from benchmarks.arena.retrieval.serving import add_memory_options, add_serving, caps_of
 from mage import MageError, Session
 from mage.chat import MODES, canonical
 
@@ -41,6 +44,7 @@ class BadRequest(Exception):
 
 
 _REFUSED: Final = (
+    BadMemory,
     BadRequest,
     BadResults,
     BadRow,
@@ -59,7 +63,13 @@ def add_commands(commands: Any) -> None:
     running.add_argument(
         "--domain", required=True, choices=[*NAMES, *GROUPS], help="formal is math and physics"
     )
-    running.add_argument("--memory", default="mage", choices=list(MEMORIES), help="what the agent is shown")
+    running.add_argument(
+        "--memory",
+        default="mage",
+        help=f"what the agent is shown: {', '.join(MEMORIES)}, or a memory system beside it: "
+        f"{', '.join([WINDOW, *KINDS])}, with parameters such as bm25:k=3,chunk=subtask, or the URL of a memory server",
+    )
+    add_memory_options(running)
     running.add_argument(
         "--agent", default="plan", choices=AGENTS, help="a plan that solves the task, or a model"
     )
@@ -95,6 +105,7 @@ def add_commands(commands: Any) -> None:
     _add_playing(commands)
     _add_laboratory(commands)
     add_judges(commands)
+    add_serving(commands)
 
 
 def _add_laboratory(commands: Any) -> None:
@@ -181,6 +192,11 @@ def _check(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
     if chosen.sessions is not None:
         chosen.sessions.mkdir(parents=True, exist_ok=True)
     policy_of(chosen.memory, canonical(dict(chosen.policy)), 1)
+    other = beside(chosen.memory)
+    if other is not None:
+        other.require()
+        if other.writes and not (chosen.memory_model or chosen.model):
+            raise BadRequest(f"--memory {other.name} needs a model that writes: --memory-model NAME")
     for name in names:
         domain(name, chosen.size, chosen.data)
 
@@ -199,6 +215,9 @@ def _settings(chosen: argparse.Namespace, name: str) -> Settings:
         temperature=chosen.temperature,
         data=chosen.data,
         base_url=chosen.base_url,
+        caps=caps_of(chosen),
+        memory_model=chosen.memory_model,
+        memory_url=chosen.memory_url,
         sessions=chosen.sessions,
     )
 

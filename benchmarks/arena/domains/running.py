@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import attrs
 
 from benchmarks.arena.domains.decisions import POINTS, context_of, decisions, steps_on
-from benchmarks.arena.domains.memories import policy_of
+from benchmarks.arena.domains.memories import beside, policy_of
 from benchmarks.arena.domains.planning import PlanModel
 from benchmarks.arena.domains.registry import domain
 from benchmarks.arena.domains.scoring import NOTHING, Score
 from benchmarks.arena.domains.settings import Documented, Settings
 from benchmarks.arena.domains.task import Marked, Task
 from benchmarks.arena.domains.world import Standing, World, played, stand, step
+from benchmarks.arena.retrieval.joined import Joined, Needs
 from mage import Session, __version__
 from mage.agent import Agent, Outcome, outcome_document
+from mage.effects import Model
 from mage.engine import Tree
 from mage.stores import JournalStore, MemoryStore, open_store
 from mage.tokens import TokenCounter, default_counter
@@ -57,11 +60,47 @@ def _ran(settings: Settings, number: int) -> Row:
         if settings.sessions is not None:
             store = stack.enter_context(open_store(settings.session_file(task.id)))
         agent = _agent(settings, task, counter, steps, stack)
+        joined = _joined(settings, task, agent.model, counter, stack)
+        if joined is not None:
+            agent = attrs.evolve(agent, model=joined.model)
         outcome = agent.run(store, task.id, task=task.text)
         with Session.open(store, task.id) as session:
             actions = tuple(path_of(session.tree))
             context = context_of(decisions(session.log()), session.tree)
-    return {**_row(settings, number, task, outcome, actions, counter), "context": context}
+    row = {**_row(settings, number, task, outcome, actions, counter), "context": context}
+    return row if joined is None else _with_memory(row, joined, acted=settings.agent != "plan")
+
+
+def _joined(
+    settings: Settings, task: Task, model: Model, counter: TokenCounter, stack: ExitStack
+) -> Joined | None:
+    """Return the memory system beside the agent, where one is named that is not its own."""
+    chosen = beside(settings.memory)
+    if chosen is None:
+        return None
+    account = None if settings.sessions is None else Path(f"{settings.session_file(task.id)}.memory.jsonl")
+    needs = Needs(
+        settings.caps,
+        settings.memory_model or settings.model,
+        settings.memory_url or settings.base_url,
+        settings.seed,
+        account,
+    )
+    return Joined(model, chosen, needs, task.rules, counter, stack)
+
+
+def _with_memory(row: Row, joined: Joined, *, acted: bool) -> Row:
+    """Return a row with what the memory system did, whose tokens count as all others do."""
+    taken, kinds, total = joined.usage(), row["tokens_by_call"], row["tokens"]
+    assert isinstance(kinds, dict)  # as `_row` made them
+    assert isinstance(total, int)
+    said = {**kinds, "memory": taken.document} if taken.calls else kinds
+    return {
+        **row,
+        "tokens": total + taken.total,
+        "tokens_by_call": said,
+        "memory_system": joined.document(acted=acted),
+    }
 
 
 def _agent(settings: Settings, task: Task, counter: TokenCounter, steps: int, stack: ExitStack) -> Agent:

@@ -10,7 +10,9 @@ from typing import Final, Literal, Protocol, TypeAlias, final
 
 import attrs
 
+from benchmarks.arena.domains.memories import beside
 from benchmarks.arena.domains.registry import VERSION, SizeName
+from benchmarks.arena.retrieval.attached import Caps
 from mage.chat import Mode, canonical
 
 AgentName: TypeAlias = Literal["plan", "model"]
@@ -32,7 +34,7 @@ class Settings:
 
     Attributes:
         domain: see `registry.NAMES`.
-        memory: see `memories.MEMORIES`.
+        memory: see `memories.MEMORIES` and `retrieval.catalogue`. The URL of a memory server stands in no result.
         agent: a plan that solves every task, or a model.
         seed: of the tasks.
         size: of the tasks.
@@ -43,6 +45,9 @@ class Settings:
         temperature: of every call; None for the server's own.
         data: reference data of travel; None for made-up trips.
         base_url: of the server. It may hold a password, and stands in no result.
+        caps: of what a memory beside the agent is handed and gives back.
+        memory_model: writes what such a memory keeps; empty for `model`.
+        memory_url: of its server; None for that of `model`. It stands in no result.
         sessions: a folder that keeps each run's session, from which an interrupted one goes on; None for none.
     """
 
@@ -58,6 +63,9 @@ class Settings:
     temperature: float | None = 0.0
     data: Path | None = None
     base_url: str | None = attrs.field(default=None, repr=False)
+    caps: Caps = attrs.field(factory=Caps)
+    memory_model: str = ""
+    memory_url: str | None = attrs.field(default=None, repr=False)
     sessions: Path | None = None
 
     def document(self) -> dict[str, object]:
@@ -66,14 +74,18 @@ class Settings:
         Raises:
             OSError: the reference data cannot be read.
         """
+        other = beside(self.memory)
         said: dict[str, object] = {
             "domain": self.domain,
-            "memory": self.memory,
+            "memory": self.memory if other is None else other.label,
             "agent": self.agent,
             "seed": self.seed,
             "size": self.size,
             "tasks": VERSION,
         }
+        if other is not None:
+            said["caps"] = {"handed": self.caps.handed, "shown": self.caps.shown}
+            said |= {"memory_model": self.memory_model or self.model} if other.writes else {}
         if self.policy != "{}":
             said["policy"] = json.loads(self.policy)
         if self.agent == "model":

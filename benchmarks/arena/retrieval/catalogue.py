@@ -15,7 +15,7 @@ import attrs
 from benchmarks.arena.retrieval import others
 from benchmarks.arena.retrieval.attached import QUERIES, Query, Remembers
 from benchmarks.arena.retrieval.chunks import DEFAULT_K, DEFAULT_SIZE, Chunks, Size, bm25, drawn
-from benchmarks.arena.retrieval.minilm import nearest
+from benchmarks.arena.retrieval.minilm import Nearest
 from benchmarks.arena.retrieval.others import Lent, Make, Parameters, Value
 
 
@@ -68,7 +68,7 @@ def _bm25(lent: Lent, parameters: Parameters) -> Remembers:
 
 def _dense(lent: Lent, parameters: Parameters) -> Remembers:
     size, k = _chunks(lent, parameters)
-    return Chunks(lambda query, chunks: nearest(chunks, query), size=size, k=k)
+    return Chunks(Nearest(), size=size, k=k)
 
 
 _OURS: Final[Parameters] = {"chunk": DEFAULT_SIZE, "k": DEFAULT_K}
@@ -81,14 +81,12 @@ KINDS: Final[Mapping[str, Kind]] = {
     "dense": Kind(_dense, _OURS, _MINILM, _ROOM),
     "mem0": Kind(
         others.mem0,
-        {"infer": 1, "k": DEFAULT_K, "threshold": 0},
+        {"infer": 1, "k": DEFAULT_K},
         {"mem0": "mem0ai", **_MINILM},
         _ROOM,
         writes=True,
     ),
-    "mem0-raw": Kind(
-        others.mem0, {"infer": 0, "k": DEFAULT_K, "threshold": 0}, {"mem0": "mem0ai", **_MINILM}, _ROOM
-    ),
+    "mem0-raw": Kind(others.mem0, {"infer": 0, "k": DEFAULT_K}, {"mem0": "mem0ai", **_MINILM}, _ROOM),
     "simplemem": Kind(
         others.simplemem,
         {"k": DEFAULT_K, "planning": 0},
@@ -129,7 +127,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 WINDOW: Final = "window"
 SERVER: Final = "server"
-_WINDOW_STEPS: Final = 20
+_WINDOW: Final[Parameters] = {"steps": 20}
 
 
 @final
@@ -198,16 +196,13 @@ def chosen(memory: str) -> Chosen:
         url, _, name = memory.partition("#")
         return Chosen(SERVER, {"name": name}, "trace", f"{SERVER}:{name}" if name else SERVER, url)
     name, _, said = memory.partition(":")
-    known = {
-        WINDOW: {"steps": _WINDOW_STEPS},
-        **{each: dict(kind.parameters) for each, kind in KINDS.items()},
-    }
+    known = {WINDOW: _WINDOW, **{each: kind.parameters for each, kind in KINDS.items()}}
     if name not in known:
         raise BadMemory(
             f"there is no memory {name!r}: one of {', '.join(known)}, or the URL of a memory server"
         )
-    own: dict[str, Value] = known[name] if name == WINDOW else {**known[name], "query": QUERIES[0]}
-    values = dict(own)
+    own: dict[str, Value] = {**known[name]} if name == WINDOW else {**known[name], "query": QUERIES[0]}
+    values = {**own}
     for pair in filter(None, said.split(",")):
         key, _, text = pair.partition("=")
         if key not in own or not text:
@@ -215,18 +210,21 @@ def chosen(memory: str) -> Chosen:
                 f"--memory {name} has no {pair!r}: it has {', '.join(f'{k}={v}' for k, v in own.items())}"
             )
         values[key] = int(text) if text.isdecimal() else text
-        _check(name, key, values[key], own[key])
+        _check(name, key, values[key])
     differing = ",".join(f"{key}={values[key]}" for key in sorted(own) if values[key] != own[key])
-    query = next((each for each in QUERIES if each == values.pop("query", None)), "trace")
+    query: Query = "instruction" if values.pop("query", "") == "instruction" else "trace"
     return Chosen(name, values, query, f"{name}:{differing}" if differing else name)
 
 
-def _check(name: str, key: str, value: Value, own: Value) -> None:
+_SWITCHES: Final = ("infer", "planning")
+
+
+def _check(name: str, key: str, value: Value) -> None:
     if key == "query":
         fits = value in QUERIES
     elif key == "chunk":
         fits = value in ("step", "subtask") or (isinstance(value, int) and value > 0)
     else:
-        fits = isinstance(value, int) and (value > 0 or own == 0 or key in ("infer", "planning"))
+        fits = isinstance(value, int) and (value > 0 or key in _SWITCHES)
     if not fits:
         raise BadMemory(f"--memory {name}: {key}={value} cannot be")

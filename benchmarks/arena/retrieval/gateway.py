@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import struct
 import threading
-from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Final, final
 
-import openai
-
 from benchmarks.arena.retrieval.attached import Spent
-from benchmarks.arena.retrieval.minilm import NAME, minilm
+from benchmarks.arena.retrieval.minilm import NAME, embedded, minilm
+from benchmarks.arena.retrieval.wire import Address, NoAnswer, post, received, send
 from mage.effects import Usage
 from mage.tokens import TokenCounter
 
-_LARGEST: Final = 16 * 1024 * 1024
-"""Bytes of a request. A trace is cut long before."""
+_OPENAI: Final = "https://api.openai.com/v1"
 
 
 @final
@@ -35,17 +33,18 @@ class Gateway:
         models: the names by which whoever answered has called itself.
     """
 
-    def __init__(self, client: openai.OpenAI | None, counter: TokenCounter) -> None:
+    def __init__(self, models: Address | None, counter: TokenCounter) -> None:
         """Make a server.
 
         Args:
-            client: reaches the models; None where there is none, and whoever asks for one is refused.
+            models: where the models are; None where there is none, and whoever asks for one is refused.
             counter: counts what a server has not.
         """
         self.models: set[str] = set()
-        self._client = client
+        self._upstream = models
         self._counter = counter
-        self._spent = Spent()
+        self._usage = Usage(calls=0)
+        self._failed = 0
         self._lock = threading.Lock()
         self._http = _Http(self)
         self._thread = threading.Thread(
@@ -58,9 +57,9 @@ class Gateway:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def spent(self) -> Spent:
-        """Return what was taken so far; embeddings are counted where they are made."""
+        """Return what was taken so far, what was embedded in this process without the server too."""
         with self._lock:
-            return self._spent
+            return Spent(self._usage, self._failed, embedded())
 
     def __enter__(self) -> Gateway:
         self._thread.start()
@@ -86,30 +85,22 @@ class Gateway:
         return status, answer
 
     def _asked(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        if self._client is None:
+        if self._upstream is None:
             return _refused(400, "no model was named for the memory system: --memory-model NAME")
         try:
-            answer = self._client.post("/chat/completions", cast_to=object, body=body)
-        except openai.APIStatusError as error:
-            return _refused(error.status_code, str(error))
-        except openai.OpenAIError as error:
-            return _refused(502, f"{type(error).__name__}: {error}")
-        return (
-            (200, dict(answer))
-            if isinstance(answer, Mapping)
-            else _refused(502, "the server answered no object")
-        )
+            return 200, post(self._upstream, "/chat/completions", body)
+        except NoAnswer as error:
+            return _refused(error.status or 502, error.reason)
 
     def _count(self, status: int, body: dict[str, Any], answer: dict[str, Any]) -> None:
         with self._lock:
-            before = self._spent
             if status != 200:
-                self._spent = Spent(before.usage, before.failed + 1, before.embedded)
+                self._failed += 1
                 return
             self.models.add(str(answer.get("model") or body.get("model")))
-            self._spent = Spent(before.usage + self._usage(body, answer), before.failed, before.embedded)
+            self._usage += self._taken(body, answer)
 
-    def _usage(self, body: dict[str, Any], answer: dict[str, Any]) -> Usage:
+    def _taken(self, body: dict[str, Any], answer: dict[str, Any]) -> Usage:
         said = answer.get("usage") or {}
         prompt, completion = said.get("prompt_tokens"), said.get("completion_tokens")
         if isinstance(prompt, int) and isinstance(completion, int) and prompt > 0 <= completion:
@@ -117,6 +108,12 @@ class Gateway:
         asked = self._counter.count(json.dumps(body.get("messages"), ensure_ascii=False))
         replied = self._counter.count(json.dumps(answer.get("choices"), ensure_ascii=False))
         return Usage(asked, replied, estimated=1)
+
+
+def models_at(base_url: str | None) -> Address:
+    """Return where models are asked: at a URL, else as `OPENAI_BASE_URL` says; with `OPENAI_API_KEY`, if there is one."""
+    url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+    return Address.of(url, os.environ.get("OPENAI_API_KEY", ""))
 
 
 def _refused(status: int, why: str) -> tuple[int, dict[str, Any]]:
@@ -152,36 +149,11 @@ class _Http(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:  # the name that http.server looks for
         assert isinstance(self.server, _Http)
-        status, body = read_json(self)
-        if status == 200:
-            status, body = self.server.gateway.answer(self.path.partition("?")[0], body)
-        send_json(self, status, body)
+        body = received(self)
+        if isinstance(body, NoAnswer):
+            send(self, *_refused(body.status, body.reason))
+        else:
+            send(self, *self.server.gateway.answer(self.path.partition("?")[0], body))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it
         """Say nothing."""
-
-
-def read_json(handler: BaseHTTPRequestHandler) -> tuple[int, dict[str, Any]]:
-    """Return 200 and the JSON object of a request, or a status and why there is none."""
-    length = handler.headers.get("Content-Length", "")
-    if not length.isdecimal() or int(length) > _LARGEST:
-        handler.close_connection = True
-        return _refused(413, f"a request has a length, of at most {_LARGEST} bytes")
-    try:
-        body = json.loads(handler.rfile.read(int(length)))
-    except ValueError:
-        return _refused(400, "the body is no JSON")
-    return (200, body) if isinstance(body, dict) else _refused(400, "the body is no JSON object")
-
-
-def send_json(handler: BaseHTTPRequestHandler, status: int, body: Mapping[str, object]) -> None:
-    """Send an answer. A client that has gone is let go."""
-    data = json.dumps(body).encode()
-    try:
-        handler.send_response_only(status)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(data)))
-        handler.end_headers()
-        handler.wfile.write(data)
-    except (BrokenPipeError, ConnectionResetError):
-        handler.close_connection = True

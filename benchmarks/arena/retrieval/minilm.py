@@ -53,6 +53,11 @@ def minilm() -> MiniLM:
         raise MissingMiniLM from None
 
 
+def embedded() -> int:
+    """Return the word pieces that were embedded in this process so far; 0 where the model was not read."""
+    return minilm().read if minilm.cache_info().currsize else 0
+
+
 @final
 class MiniLM:
     """The model. Cost of a text: 11 million multiplications a word piece, and as many additions.
@@ -144,9 +149,21 @@ def _erf(np: Any, x: Any) -> Any:
     return np.sign(x) * (1.0 - poly * np.exp(-x * x))
 
 
-def nearest(texts: Sequence[str], query: str) -> list[int]:
-    """Return the places of texts by how near they are to a query, the nearest first, the newest of equal ones."""
-    model = minilm()
-    [asked], vectors = model([query]), model(texts)
-    near = [sum(a * b for a, b in zip(asked, vector, strict=True)) for vector in vectors]
-    return sorted(range(len(texts)), key=lambda place: (-near[place], -place))
+@final
+class Nearest:
+    """Ranks texts by how near their vectors are to that of a query, the newest of equal ones first.
+
+    Each text is embedded once, and so is each query.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[float]] = {}
+
+    def __call__(self, query: str, texts: Sequence[str], /) -> list[int]:
+        """Return the places of texts, the nearest first. Cost: that of embedding the query and what is new."""
+        model = minilm()
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(new, model(new), strict=True))
+        [asked] = model([query])
+        near = [sum(a * b for a, b in zip(asked, self._known[text], strict=True)) for text in texts]
+        return sorted(range(len(texts)), key=lambda place: (-near[place], -place))

@@ -120,9 +120,7 @@ def mem0(lent: Lent, parameters: Parameters) -> Remembers:
             raise _KEPT_NOTHING
 
     def find(question: str) -> list[str]:
-        found = memory.search(
-            question, filters={"user_id": lent.user}, top_k=parameters["k"], threshold=parameters["threshold"]
-        )
+        found = memory.search(question, filters={"user_id": lent.user}, top_k=parameters["k"], threshold=0.0)
         return [str(each["memory"]) for each in found["results"]]
 
     return Asked(write, find)
