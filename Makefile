@@ -10,11 +10,11 @@ TRACES ?= $(wildcard ../shared/data)
 STATE_BENCH ?=
 WORKERS ?= 2
 # What a first run leaves out: it is slow, or needs what pip alone does not bring.
-FIRST := "not slow and not formal and not postgres and not worlds and not ray and not figures"
+FIRST := "not slow and not formal and not postgres and not worlds and not ray and not figures and not memories"
 COVERED := tests/engine tests/codec tests/session tests/effects tests/chat/test_tools.py tests/chat/test_schemas.py tests/testing/test_scripted.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full postgres slow oldest validators worlds coverage bench bench-stores long-run arena ray package clean
+.PHONY: demo test check explore specs specs-full postgres slow oldest validators worlds memories coverage bench bench-stores long-run arena ray package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -127,6 +127,16 @@ arena: .venv/arena          ## Memory systems beside each other on recorded runs
 
 ray: .venv/ray/made         ## The arena over a Ray of this machine.
 	.venv/ray/bin/python -m pytest -m ray tests/arena/domains/test_remote.py
+
+.venv/memories/made: pyproject.toml
+	$(PYTHON) -m venv --clear .venv/memories
+	.venv/memories/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	.venv/memories/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[agent,openai,testing,tokens]' --group memories
+	.venv/memories/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --group memories-bare
+	@touch $@
+
+memories: .venv/memories/made  ## Memory systems of others beside the agent, each over a task and a scripted model.
+	.venv/memories/bin/python -m pytest -m memories -W default tests/arena/retrieval
 
 package: .venv/dev          ## Build, install into a new environment, run.
 	rm -rf dist .venv/fresh

@@ -148,7 +148,7 @@ def made(chosen: Chosen, needs: Needs, gateway: Gateway, user: str, stack: ExitS
     """
     chosen.require()
     folder = stack.enter_context(TemporaryDirectory(prefix="arena-memory-", ignore_cleanup_errors=True))
-    lent = Lent(gateway.url, needs.model, Path(folder), user, needs.seed)
+    lent = Lent(gateway.url, needs.model, Path(folder), user, stack, needs.seed)
     return KINDS[chosen.name].make(lent, chosen.parameters)
 
 

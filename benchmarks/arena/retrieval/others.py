@@ -13,6 +13,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +39,7 @@ class Lent:
         model: the name of the model that writes.
         folder: an empty one for its files.
         user: a name that nobody else has.
+        stack: closes what must be closed, before the folder goes.
         seed: of what is drawn.
     """
 
@@ -45,6 +47,7 @@ class Lent:
     model: str
     folder: Path
     user: str
+    stack: ExitStack
     seed: int = 0
 
 
@@ -113,6 +116,8 @@ def mem0(lent: Lent, parameters: Parameters) -> Remembers:
                 "history_db_path": str(lent.folder / "history.db"),
             }
         )
+
+    lent.stack.callback(memory.close)
 
     def write(text: str) -> None:
         kept = memory.add(text, user_id=lent.user, infer=bool(parameters["infer"]))
@@ -201,7 +206,7 @@ def reasoning_bank(lent: Lent, parameters: Parameters) -> Remembers:
     """Return a third party's ReasoningBank in memory: its judge, what it distils, and what it merges."""
     from openai import OpenAI  # noqa: PLC0415  # a plan without such a system needs no client
 
-    client = OpenAI(api_key=_KEY, base_url=lent.url)
+    client = lent.stack.enter_context(OpenAI(api_key=_KEY, base_url=lent.url))
     with _quiet():
         module: Any = import_module("reasoning_bank")
 
@@ -213,7 +218,7 @@ def reasoning_bank(lent: Lent, parameters: Parameters) -> Remembers:
         return reply.choices[0].message.content or ""
 
     bank = module.ReasoningBank(llm=ask, store=module.InMemoryStore(), embedder=_Embedder())
-    loop = asyncio.Runner()
+    loop = lent.stack.enter_context(asyncio.Runner())
 
     def write(text: str) -> None:
         instruction, _, done = text.partition("\nAction: ")
@@ -274,7 +279,7 @@ def hipporag_lite(lent: Lent, parameters: Parameters) -> Remembers:
             embedding_model_name="Qwen/Qwen3-Embedding-8B",  # it takes no other name
             embedding_base_url=f"{lent.url}/embeddings",
         )
-    loop = asyncio.Runner()
+    loop = lent.stack.enter_context(asyncio.Runner())
     written: list[str] = []
 
     def write(text: str) -> None:
