@@ -34,6 +34,7 @@ from benchmarks.arena.retrieval.attached import (
     wrapped,
 )
 from benchmarks.arena.retrieval.chunks import Chunks, bm25, drawn, pieces
+from benchmarks.arena.systems import has_bm25
 from mage.agent import Agent, Outcome, RunFailed, RunFinished
 from mage.chat import note_action
 from mage.effects import Decide, Decision, Metered, Model, Usage
@@ -291,9 +292,9 @@ def test_chunks_at_random_are_k_of_them_and_the_same_again(chunks: list[str], k:
     assert len("".join(picked)) <= sum(map(len, chunks))
 
 
+@pytest.mark.skipif(not has_bm25(), reason="bm25s is not installed: the dependency group `arena` brings it")
 def test_bm25_finds_the_chunk_that_shares_the_words() -> None:
     """Of three traces the one with the query's words comes back, whole."""
-    pytest.importorskip("bm25s")
     memory = Chunks(bm25, size="subtask", k=1)
     for colour in ("red", "green", "blue"):
         memory.add_chunk(f"Instruction: Buy a chair.\nAction: buy\nObservation: A {colour} one.\n")

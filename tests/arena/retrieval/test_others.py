@@ -6,6 +6,8 @@ system, that what its model makes of them comes back into the prompts, and that 
 
 from __future__ import annotations
 
+import base64
+import struct
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +18,10 @@ import pytest
 from benchmarks.arena.domains.running import run_task
 from benchmarks.arena.domains.series import run_series
 from benchmarks.arena.domains.settings import Settings
+from benchmarks.arena.retrieval.gateway import Gateway
+from benchmarks.arena.retrieval.minilm import minilm
+from benchmarks.arena.retrieval.wire import Address, NoAnswer, post
+from mage.tokens import EstimateCounter
 from tests.arena.domains.cases import SMALL
 from tests.arena.retrieval.player import playing
 from tests.arena.retrieval.writer import writing
@@ -135,3 +141,35 @@ def test_mem0_without_a_model_is_dense_retrieval_of_whole_traces() -> None:
     assert isinstance(first, dict)
     assert isinstance(second, dict)
     assert first["retrieved_tokens"] == second["retrieved_tokens"]
+
+
+def test_minilm_is_what_sentence_transformers_computes() -> None:
+    """The first numbers of vectors that sentence-transformers 6.2.0 gave for these weights, to four places.
+
+    One text is longer than what is read, one is not English. (All numbers were the same within 1.1e-7, by hand.)
+    """
+    texts = {
+        "Buy a desk, then a chair that fits it.": (0.0418, 0.0136, 0.0442, -0.0206),
+        "Observation: Bought as product 1: S65-9157 Dilell Meadow Pink Tent, 12 oz, $27.34.": (
+            *(0.0096, 0.1163, -0.0374, 0.0851),
+        ),
+        "the quick brown fox " * 200: (-0.0345, -0.0338, 0.0002, -0.0255),
+        "Zürich 東京 naïve – ok?": (0.0887, 0.0651, 0.1084, -0.0378),
+    }
+    for vector, expected in zip(minilm()(list(texts)), texts.values(), strict=True):
+        assert vector[:4] == pytest.approx(expected, abs=6e-5)
+        assert sum(number * number for number in vector) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_gateway_embeds_in_both_forms() -> None:
+    """As a list of numbers, and as OpenAI's client asks by default; the word pieces are counted, known texts too."""
+    with Gateway(None, EstimateCounter()) as gateway:
+        before = gateway.spent().embedded
+        body = {"model": "any", "input": ["Buy a desk."]}
+        [plain] = post(Address.of(gateway.url), "/embeddings", body)["data"]
+        reply = post(Address.of(gateway.url), "/embeddings", {**body, "encoding_format": "base64"})
+        packed = struct.unpack("<384f", base64.b64decode(reply["data"][0]["embedding"]))
+        assert packed == pytest.approx(plain["embedding"])
+        assert gateway.spent().embedded - before == 2 * reply["usage"]["prompt_tokens"] > 0
+        with pytest.raises(NoAnswer, match="no list of texts"):
+            post(Address.of(gateway.url), "/embeddings", {"input": [1]})

@@ -43,8 +43,32 @@ def _filtered(_facts: list[str], last: str) -> str:
     return f"[[ ## fact_after_filter ## ]]\n{found[-1] if found else '[]'}\n\n[[ ## completed ## ]]"
 
 
+_PURCHASE: Final = re.compile(r"Bought as product (\d+): (\S+) (.+), (\$[\d.]+)\.")
+
+
 def _triples(facts: list[str], _last: str) -> str:
-    return json.dumps({"triples": [["agent", "bought", fact] for fact in facts]})
+    """Say each purchase in seven ways: HippoRAG fails on the least of few facts, whose weight is 0."""
+    found = [said for fact in facts for said in _PURCHASE.findall(fact)]
+    triples = [
+        triple
+        for place, code, title, price in found
+        for triple in (
+            ("agent", "bought", code),
+            ("agent", "paid", price),
+            (code, "is", title),
+            (code, "costs", price),
+            (title, "costs", price),
+            (f"product {place}", "is", code),
+            (f"product {place}", "is called", title),
+        )
+    ]
+    return json.dumps({"triples": triples})
+
+
+def _entities(facts: list[str], _last: str) -> str:
+    found = [said for fact in facts for said in _PURCHASE.findall(fact)]
+    names = [name for place, *said in found for name in (f"product {place}", *said)]
+    return json.dumps({"named_entities": ["agent", *names]})
 
 
 def _extracted(facts: list[str], _last: str) -> str:
@@ -69,7 +93,7 @@ _QUESTIONS: Final[dict[str, Said]] = {
     # HippoRAG, both of them; the question that names facts holds the other two as examples
     "fact_before_filter": _filtered,
     '"triples"': _triples,
-    '"named_entities"': lambda facts, _: json.dumps({"named_entities": ["agent", *facts]}),
+    '"named_entities"': _entities,
     # Mem0, SimpleMem
     "You are a Memory Extractor": _remembered,
     "professional information extraction assistant": _extracted,
