@@ -218,10 +218,8 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
 
 def test_a_server_gives_what_the_system_itself_gives() -> None:
     """Behind the interface or not, the same system wraps the same question alike."""
-    here, users = Chunks(drawn(1), size="step", k=2), list[str]()
-    server = MemoryServer(
-        lambda user: (users.append(user), Chunks(drawn(1), size="step", k=2))[1], name="random"
-    )
+    here = Chunks(drawn(1), size="step", k=2)
+    server = MemoryServer(lambda user: Chunks(drawn(1), size="step", k=2), name="random")
     thread = threading.Thread(target=server.serve)
     thread.start()
     try:
