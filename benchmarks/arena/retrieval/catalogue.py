@@ -112,14 +112,14 @@ KINDS: Final[Mapping[str, Kind]] = {
         others.hipporag,
         {"k": DEFAULT_K},
         {"hipporag": "hipporag", **_MINILM},
-        "the README of benchmarks/arena/retrieval says how it is installed",
+        "benchmarks/arena/domains/README.md says how it is installed",
         writes=True,
     ),
     "hipporag-lite": Kind(
         others.hipporag_lite,
         {"k": DEFAULT_K},
         {"hipporag_lite": "hipporag-lite", **_MINILM},
-        "the README of benchmarks/arena/retrieval says how it is installed",
+        "benchmarks/arena/domains/README.md says how it is installed",
         writes=True,
     ),
 }

@@ -1,6 +1,6 @@
 """What another's memory system is given in place of a provider: a server on loopback that counts.
 
-Chat completions are passed on to the user's server as they are, and their tokens are counted, whatever the system
+Chat completions are passed on to the user's server and model, and their tokens are counted, whatever the system
 itself makes of them; calls that come to nothing are counted too, as some systems hide them. Embeddings are answered
 here, by MiniLM.
 """
@@ -33,15 +33,17 @@ class Gateway:
         models: the names by which whoever answered has called itself.
     """
 
-    def __init__(self, models: Address | None, counter: TokenCounter) -> None:
+    def __init__(self, models: Address | None, counter: TokenCounter, model: str = "") -> None:
         """Make a server.
 
         Args:
             models: where the models are; None where there is none, and whoever asks for one is refused.
             counter: counts what a server has not.
+            model: is asked, whichever a system names: some name one of their own; empty for what they name.
         """
         self.models: set[str] = set()
         self._upstream = models
+        self._model = model
         self._counter = counter
         self._usage = Usage(calls=0)
         self._failed = 0
@@ -88,7 +90,8 @@ class Gateway:
         if self._upstream is None:
             return _refused(400, "no model was named for the memory system: --memory-model NAME")
         try:
-            return 200, post(self._upstream, "/chat/completions", body)
+            asked = {**body, "model": self._model} if self._model else body
+            return 200, post(self._upstream, "/chat/completions", asked)
         except NoAnswer as error:
             return _refused(error.status or 502, error.reason)
 

@@ -80,7 +80,7 @@ class Joined:
             BadMemory: its packages are missing.
         """
         self._chosen, self._needs = chosen, needs
-        self._gateway: Gateway | None = None
+        self._models: set[str] = set()
         self._book: Book = {} if needs.account is None else Account(needs.account)
         caps = attrs.evolve(needs.caps, query=chosen.query)
         if chosen.name == WINDOW:
@@ -89,11 +89,11 @@ class Joined:
         if chosen.name == SERVER:
             remote = Remote(chosen.url, str(chosen.parameters["name"]), _user())
             memory: Remembers = remote
-            spent = remote.spent
+            spent, self._models = remote.spent, remote.models
         else:
-            self._gateway = opened(needs, counter, stack)
-            memory = made(chosen, needs, self._gateway, _user(), stack)
-            spent = self._gateway.spent
+            gateway = opened(needs, counter, stack)
+            memory = made(chosen, needs, gateway, _user(), stack)
+            spent, self._models = gateway.spent, gateway.models
         self.model = Remembering(
             model, memory, ByRules(rules), counter, caps=caps, spent=spent, book=self._book, name=chosen.label
         )
@@ -121,23 +121,20 @@ class Joined:
 
     def _figures(self, *, acted: bool) -> str:
         """Say what the figures of the row are worth."""
-        if self._chosen.writes and not self._has_written():
+        named = {*self._models, *({self._needs.model} if self._chosen.writes else ())}
+        if any(not name or name.startswith(SCRIPTED) for name in named):
             return "plumbing only: no model wrote what was remembered"
         if not acted:
             return "tokens only: a plan acted, which reads no memory"
+        if self._chosen.name == SERVER and not named:
+            return "measured; whether a model wrote behind the server is not known"
         return "measured"
-
-    def _has_written(self) -> bool:
-        names = set() if self._gateway is None else self._gateway.models
-        return bool(self._needs.model) and not any(
-            name.startswith(SCRIPTED) for name in {self._needs.model, *names}
-        )
 
 
 def opened(needs: Needs, counter: TokenCounter, stack: ExitStack) -> Gateway:
     """Return a gateway to the model that writes, if there is one; it is closed with the stack."""
     upstream = models_at(needs.base_url) if needs.model else None
-    return stack.enter_context(Gateway(upstream, counter))
+    return stack.enter_context(Gateway(upstream, counter, needs.model))
 
 
 def made(chosen: Chosen, needs: Needs, gateway: Gateway, user: str, stack: ExitStack) -> Remembers:

@@ -1,6 +1,6 @@
 """Memory systems of others, each behind MemoryArena's interface: one call that writes, one that retrieves.
 
-Each is a whole configuration, said in the README beside this folder. All of them ask their models through a `Gateway`,
+Each is a whole configuration, said in `domains/README.md`. All of them ask their models through a `Gateway`,
 and embed by MiniLM: over the gateway, or by what stands here for `sentence_transformers`. What they print is not shown.
 Imports are inside, as each of the packages is optional.
 """

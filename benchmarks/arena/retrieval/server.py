@@ -5,13 +5,14 @@
     POST /memory/wrap_user_prompt  {user_id, memory_system_name, question}   {prompt}
 
 A client takes a name that nobody has for each task, so that no memory is met by two. A reply may say what the system
-has taken, `"usage": {"prompt_tokens": ..., "completion_tokens": ...}`, as the server here does; it is counted.
+has taken, `"usage": {"prompt_tokens": ..., "completion_tokens": ...}`, which is counted, and which models have written
+for it so far, `"models": ["..."]`, as the server here does.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, final
 
@@ -25,12 +26,17 @@ _REFUSING: Final = (400, 413, 422)
 
 @final
 class Remote:
-    """A memory behind a server, as one user of it. It is made at the first call."""
+    """A memory behind a server, as one user of it. It is made at the first call.
+
+    Attributes:
+        models: which models have written, where the server says so.
+    """
 
     def __init__(self, url: str, name: str, user: str) -> None:
         """Take the server's URL, the name that it has for the system, and a name that no other task has."""
         self._address = Address.of(url)
         self._named = {"user_id": user, "memory_system_name": name}
+        self.models: set[str] = set()
         self._is_begun = False
         self._spent = Spent()
 
@@ -73,6 +79,8 @@ class Remote:
         usage = reply.get("usage")
         if isinstance(usage, dict):
             self._spent = Spent(self._spent.usage + _usage(usage))
+        models = reply.get("models")
+        self.models.update(map(str, models if isinstance(models, list) else ()))
         return reply
 
 
@@ -99,6 +107,7 @@ class MemoryServer:
         *,
         name: str,
         spent: Callable[[], Spent] = Spent,
+        models: Callable[[], Iterable[str]] = tuple,
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
@@ -108,6 +117,7 @@ class MemoryServer:
             make: makes an empty memory for a user.
             name: of the system.
             spent: returns what the system has taken so far.
+            models: returns the names of the models that have written.
             host: where it listens.
             port: 0 for a free one.
 
@@ -117,6 +127,7 @@ class MemoryServer:
         self._make = make
         self._name = name
         self._spent = spent
+        self._models = models
         self._users: dict[str, Remembers] = {}
         self._lock = threading.Lock()
         self._http = _Http((host, port), self)
@@ -149,6 +160,8 @@ class MemoryServer:
             taken = self._spent().since(before).usage
         if taken.calls:
             said["usage"] = {"prompt_tokens": taken.prompt, "completion_tokens": taken.completion}
+        if models := sorted(self._models()):
+            said["models"] = models
         return status, said
 
     def _carried_out(self, path: str, user: str, body: dict[str, Any]) -> tuple[int, dict[str, object]]:

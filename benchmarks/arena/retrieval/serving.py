@@ -78,6 +78,7 @@ def serve(given: argparse.Namespace) -> int:
                 lambda user: made(named, needs, gateway, user, stack),
                 name=named.label,
                 spent=gateway.spent,
+                models=lambda: gateway.models,
                 host=given.host,
                 port=given.port,
             )

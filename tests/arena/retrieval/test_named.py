@@ -254,6 +254,16 @@ def test_the_gateway_passes_on_and_counts() -> None:
     assert gateway.models == {"scripted-1"}
 
 
+def test_the_named_model_is_asked_whichever_a_system_names() -> None:
+    """MemoryOS names one of its own beside the one that it is given."""
+    with (
+        ScriptedServer(says("Yes.")) as server,
+        Gateway(Address.of(server.url), EstimateCounter(), "mine") as gateway,
+    ):
+        post(Address.of(gateway.url), "/chat/completions", {"model": "theirs", "messages": []})
+        assert [request.body["model"] for request in server.requests] == ["mine"]
+
+
 def test_what_comes_to_nothing_is_counted_too() -> None:
     """A server's error goes through with its status; a call without a server is refused in words."""
     body = {"model": "m", "messages": []}

@@ -48,7 +48,9 @@ class Toy:
 
 
 @contextmanager
-def serving(*, name: str = "toy", spent: Any = Spent) -> Iterator[tuple[str, dict[str, Toy]]]:
+def serving(
+    *, name: str = "toy", spent: Any = Spent, models: Any = tuple
+) -> Iterator[tuple[str, dict[str, Toy]]]:
     """Serve toys, by user."""
     users: dict[str, Toy] = {}
 
@@ -56,7 +58,7 @@ def serving(*, name: str = "toy", spent: Any = Spent) -> Iterator[tuple[str, dic
         users[user] = Toy()
         return users[user]
 
-    server = MemoryServer(make, name=name, spent=spent)
+    server = MemoryServer(make, name=name, spent=spent, models=models)
     thread = threading.Thread(target=server.serve)
     thread.start()
     try:
@@ -100,6 +102,17 @@ def test_what_a_server_says_that_it_has_taken_is_counted(tmp_path: Path) -> None
     kinds: Any = row["tokens_by_call"]
     assert kinds["memory"]["prompt"] > 0
     assert row["tokens"] == sum(each["prompt"] + each["completion"] for each in kinds.values())
+
+
+def test_a_server_may_say_that_no_model_wrote(tmp_path: Path) -> None:
+    """Where it names a scripted one, the row is plumbing; where it names none, that is not known."""
+    worth = []
+    for models in (("scripted-1",), ("gpt-5",), ()):
+        with serving(models=lambda models=models: models) as (url, _):
+            [row] = ran(f"{url}#toy", tmp_path / f"{len(models)}{models}.jsonl")
+        said: Any = row["memory_system"]
+        worth.append(said["figures"].split(":")[0])
+    assert worth == ["plumbing only", "tokens only", "tokens only"]
 
 
 def test_a_server_that_is_not_there_fails_the_row_and_not_the_series(tmp_path: Path) -> None:
