@@ -115,7 +115,7 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 	@touch $@
 
 arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER, STATE_BENCH=CHECKOUT).
-	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/test_following.py -m "not worlds"
+	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/retrieval/test_attached.py tests/arena/test_following.py -m "not worlds"
 	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
 	@if [ -n "$(STATE_BENCH)" ]; then $(BIN)/python -m benchmarks.arena follow --state-bench "$(STATE_BENCH)" --workers $(WORKERS); fi
 
