@@ -242,6 +242,9 @@ def usage_of(book: Mapping[Moment, Entry]) -> Usage:
 class Remembering:
     """A model, to an agent that keeps every step: it lets a memory system choose what another model is shown.
 
+    To the agent its prompts have no fixed text, whatever the other model says of its own: without Compress there is no
+    mark that it would count against.
+
     Attributes:
         book: the account.
     """
