@@ -17,8 +17,8 @@ from typing import Any, Final, final  # Any: argparse keeps the type of its pars
 import attrs
 
 from benchmarks.arena.domains.addresses import BadTask, script, task_at
-from benchmarks.arena.domains.lab_report import lab_report, lab_table
-from benchmarks.arena.domains.laboratory import jobs, run_conditions, sweep
+from benchmarks.arena.domains.lab_report import lab_break_even, lab_report, lab_table
+from benchmarks.arena.domains.laboratory import jobs, run_conditions
 from benchmarks.arena.domains.measured import as_table, cases, coin, measured, passes_all
 from benchmarks.arena.domains.memories import MEMORIES, policy_of
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
@@ -28,8 +28,10 @@ from benchmarks.arena.domains.running import path_of
 from benchmarks.arena.domains.scoring import mean
 from benchmarks.arena.domains.series import run_jobs, run_series
 from benchmarks.arena.domains.settings import AGENTS, Settings
+from benchmarks.arena.domains.sweeps import sweep
 from benchmarks.arena.domains.travel.rows import BadRow
 from benchmarks.arena.domains.world import played
+from benchmarks.arena.systems import has_bm25
 from mage import MageError, Session
 from mage.chat import MODES, canonical
 
@@ -221,7 +223,9 @@ def _sr(rows: list[Row]) -> float:
 
 def experiment(chosen: argparse.Namespace) -> int:
     """Run all series of the laboratory, print what they come to, and return the exit status."""
-    series = sweep(chosen.seed, chosen.size)
+    if not has_bm25():
+        print("BM25 is left out: bm25s is not installed (pip install --group arena)", file=sys.stderr)
+    series = sweep(chosen.seed, chosen.size, has_bm25())
     try:
         rows = run_jobs(
             jobs(series, chosen.tasks),
@@ -235,8 +239,12 @@ def experiment(chosen: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"\ninterrupted: the same command goes on, with what {chosen.out} has", file=sys.stderr)
         return INTERRUPTED
-    found = lab_report(rows, series)
-    print(json.dumps({"rows": found}, indent=2, sort_keys=True) if chosen.as_json else lab_table(found))
+    found, gone = lab_report(rows, series), lab_break_even(rows, series)
+    if chosen.as_json:
+        said = {"rows": found, "break_even": [each.document() for each in gone]}
+        print(json.dumps(said, indent=2, sort_keys=True))
+    else:
+        print(lab_table(found, gone))
     return 0
 
 

@@ -7,23 +7,26 @@ facts a memory shows. All rows of a task share their draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
 from benchmarks.arena.domains.cart import Carted, Shop
+from benchmarks.arena.domains.fetching import shown_by
 from benchmarks.arena.domains.judging import JudgedShop, TruthJudge
 from benchmarks.arena.domains.prompted import ReaderModel, Sight
 from benchmarks.arena.domains.reader import ContextReader, Recall, all_of_it
 from benchmarks.arena.domains.recall import CURVES
 from benchmarks.arena.domains.registry import domain
-from benchmarks.arena.domains.running import AROUND, Row, failed, trace_text
+from benchmarks.arena.domains.running import AROUND, Row, failed
 from benchmarks.arena.domains.shopping.rules import Browsing, ShopRules
 from benchmarks.arena.domains.sweeps import Conditions
 from benchmarks.arena.domains.world import World
-from mage import __version__
+from benchmarks.arena.systems import text_of
+from mage import Session, __version__
 from mage.agent import Agent, Outcome, outcome_document
-from mage.effects import Usage
+from mage.effects import RESET, Usage
+from mage.engine import Tree
 from mage.stores import MemoryStore
 from mage.tokens import TokenCounter, default_counter
 
@@ -57,13 +60,16 @@ def run_reader(conditions: Conditions, number: int, sight: Sight = str) -> Row:
     shop: Shop = watched or world
     steps = rules.cap * len(rules.instructions) * AROUND
     agent = Agent(
-        model=ReaderModel(reader, counter, conditions.showing(number), sight),
+        model=shown_by(conditions, ReaderModel(reader, counter, sight), rules, counter, number),
         environment=Carted(shop, world, rules) if conditions.cart else shop,
         judge=judge if conditions.judge and made.policy.maintain else None,
         policy=attrs.evolve(made.policy, max_steps=steps),
         counter=counter,
     )
-    outcome = agent.run(MemoryStore(), task.id, task=task.text)
+    store = MemoryStore()
+    outcome = agent.run(store, task.id, task=task.text)
+    with Session.open(store, task.id) as session:
+        trace = _trace(session.tree, rules.instructions, counter)
     marked = task.mark(world.standing.closed)
     spent = Usage(calls=0) if watched is None else watched.spent
     return {
@@ -75,11 +81,14 @@ def run_reader(conditions: Conditions, number: int, sight: Sight = str) -> Row:
         "bought": [dict(each.answer).get("code") for each in world.standing.closed],
         "stopped_by_cap": sum(each.ending == "cap" for each in world.standing.closed) / len(marked.right),
         "guessed": reader.guessed,
+        "trace": trace,
         **_totals(outcome, spent),
         "origin": {
             "scores": "where the world stood at the end",
             "tokens": f"no model was asked: what prompts and replies would have taken, counted here ({counter.name})",
+            "trace": f"the path on which the agent stood at the end, counted here ({counter.name})",
             "tasks": f"generated here, seed {conditions.seed}",
+            **_assumed(conditions),
         },
         "version": __version__,
     }
@@ -91,6 +100,23 @@ def _recall(conditions: Conditions, counter: TokenCounter) -> Recall:
         return all_of_it
     curve = CURVES[conditions.recall].weakened(conditions.strength)
     return lambda text: curve.share(counter.count(text))
+
+
+def _assumed(conditions: Conditions) -> Row:
+    """Say where a curve of recall comes from, and what a row with one is."""
+    if not conditions.recall:
+        return {}
+    said = (
+        f"assumed: {conditions.recall} ({CURVES[conditions.recall].source}), strength {conditions.strength}"
+    )
+    return {"recall": f"{said}; a sensitivity analysis, which is evidence of nothing"}
+
+
+def _trace(tree: Tree, instructions: Sequence[str], counter: TokenCounter) -> Row:
+    """Say how long the path is on which the agent stood at the end, with all instructions of the task."""
+    made = [tree.step(each) for each in tree.active_path() if each]
+    texts = [text_of(each.action, each.observation) for each in made if each.action != RESET]
+    return {"steps": len(texts), "tokens": counter.count("\n".join([*instructions, *texts]))}
 
 
 def _totals(outcome: Outcome, beside: Usage) -> Row:

@@ -21,6 +21,7 @@ import attrs
 from benchmarks.arena.domains.calls import action
 from benchmarks.arena.domains.drawing import draws
 from benchmarks.arena.domains.shopping.catalogue import dollars
+from benchmarks.arena.retrieval.attached import RETRIEVED
 from mage.chat import BadAction, parse_action
 from mage.effects import Decision
 
@@ -43,8 +44,7 @@ _BOUGHT: Final = re.compile(
 )
 _OVER: Final = re.compile(r"Product (\d+)(?: purchased:|: nothing was bought| was purchased)")
 _CARTED: Final = re.compile(r"Cart: product (\d+) is (\S+) (.+), (\$\d+\.\d\d)\.")
-RETRIEVED: Final = "Retrieved: "
-"""How a block begins of what was retrieved from earlier subtasks."""
+_RETRIEVED: Final = f"Notice: {RETRIEVED}"
 _UNDONE: Final = "hints"
 _SPREAD: Final = 0.7
 """A price that is not known is guessed within so much of an equal share of the budget."""
@@ -127,7 +127,7 @@ def read(text: str) -> Scene:
             scene.is_open = False
         elif block.startswith("Hints: "):
             done = _UNDONE
-        elif done == _UNDONE and not block.startswith(RETRIEVED):
+        elif done == _UNDONE and not block.startswith(_RETRIEVED):
             continue  # what was tried and left is no fact
         elif block.startswith("Action["):
             done = block.removeprefix("Action[").removesuffix("]")
@@ -137,7 +137,7 @@ def read(text: str) -> Scene:
             _take_task(scene, block)
         elif block.startswith("Instruction: "):
             _take_instruction(scene, block.removeprefix("Instruction: "))
-        elif block.startswith(RETRIEVED):
+        elif block.startswith(_RETRIEVED):
             _take_retrieved(scene, block)
         elif _SUMMARY.match(block):
             _take_account(scene, _SUMMARY.sub("", block, count=1))
@@ -225,7 +225,7 @@ def _see(scene: Scene, done: str, text: str) -> None:
     if "\nCart: " in text:
         carted = [line for each in text.split("\n") if (line := _CARTED.fullmatch(each)) is not None]
         scene.cart = {int(line[1]): Found(line[2], line[3], _cents(line[4])) for line in carted}
-    ended = ended_by(text)
+    ended = _ended(text)
     if ended and GIVEN_BACK not in text:
         scene.over.add(ended)
         _take_purchase(scene, text.split("\n", maxsplit=1)[0])
@@ -255,7 +255,7 @@ def _seen(text: str) -> _Seen:
 
 
 @lru_cache(maxsize=4096)
-def ended_by(text: str) -> int:
+def _ended(text: str) -> int:
     """Return the number of the product that is over by an observation; 0 for none."""
     for line in text.split("\n"):
         ended = _ENDED.match(line)
@@ -323,7 +323,7 @@ class ContextReader:
     def __call__(self, text: str, /) -> Decision:
         """Return what to do, from the text of a prompt. Cost: O(length)."""
         scene = read(text)
-        ended = ended_by(scene.last[1])
+        ended = _ended(scene.last[1])
         if ended:
             self._tries[ended] += 1
             if self._compresses and scene.is_open and ended in scene.over:

@@ -44,7 +44,9 @@ class Curve:
 
     def weakened(self, strength: float) -> Curve:
         """Return a curve that falls below 1 by a part of what this one does: 0 is flat at 1, and 1 is this one."""
-        return Curve(tuple((tokens, 1 - strength * (1 - share)) for tokens, share in self.points), self.source)
+        return Curve(
+            tuple((tokens, 1 - strength * (1 - share)) for tokens, share in self.points), self.source
+        )
 
 
 def _published(base: float, *scores: float) -> Curve:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Final, final
+from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
-from benchmarks.arena.domains.prompted import (
-    CHUNKS,
-    QUERIES,
-    Chunks,
-    Newest,
-    Query,
-    Rank,
-    Retrieving,
-    Showing,
-    everything,
-)
 from benchmarks.arena.domains.registry import VERSION, SizeName
 from mage.agent import Policy
 
+Chunking: TypeAlias = Literal["steps", "pieces", "subtasks"]
+CHUNKS: Final[tuple[Chunking, ...]] = ("steps", "pieces", "subtasks")
+Query: TypeAlias = Literal["trace", "instruction", "both"]
+QUERIES: Final[tuple[Query, ...]] = ("trace", "instruction", "both")
+Rank: TypeAlias = Literal["bm25", "random"]
 _EVERYTHING: Final = Policy(compress=False, maintain=False, revise=False)
 
 
@@ -87,9 +81,11 @@ class Conditions:
         cart: whether the shop shows its cart.
         recall: a name of `recall.CURVES`; empty where all that is shown is noticed.
         strength: the part of the curve's fall that is applied, from 0 to 1.
-        chunks: what is retrieved; of the retrievers alone, as are the next two.
+        chunks: what is retrieved: steps, pieces of 200 characters, or whole subtasks. It says something where the
+            memory retrieves, as do the next two.
         most: how many chunks.
-        query: what they are retrieved by; for a random pick it decides nothing.
+        query: what they are retrieved by: the steps of the open subtask, its instruction, or both. A random pick
+            is drawn anew for each query.
         seed: of the tasks and of all draws.
         size: of the tasks.
     """
@@ -104,7 +100,7 @@ class Conditions:
     cart: bool = False
     recall: str = ""
     strength: float = 1.0
-    chunks: Chunks = "steps"
+    chunks: Chunking = "steps"
     most: int = 0
     query: Query = "trace"
     seed: int = 0
@@ -114,15 +110,6 @@ class Conditions:
     def setup(self) -> Setup:
         """How the memory is made."""
         return ALL_MEMORIES[self.memory]
-
-    def showing(self, number: int) -> Showing:
-        """Return what the memory shows in a task."""
-        if self.setup.window is not None:
-            return Newest(self.setup.window)
-        if self.setup.rank is not None:
-            dice = f"{self.seed} {number}"
-            return Retrieving(self.setup.rank, self.chunks, self.most, self.query, dice)
-        return everything
 
     def document(self) -> dict[str, object]:
         """Return as JSON all that a row depends on."""
@@ -136,6 +123,8 @@ ALARMS: Final = (0.0, 0.15, 0.3, 0.5)
 ERRORS: Final = (0.0, 0.1, 0.2, 0.3)
 """Of a judge that misses and alarms equally often; at .5 it is a coin."""
 COINS: Final = 5
+MOST: Final = (1, 3, 5)
+"""Chunks that are retrieved."""
 STRENGTHS: Final = (0.25, 0.5, 1.0)
 WEAKENED: Final = "NoLiMa GPT-4o"
 WEAKENED_LOSSES: Final = (0.0, 0.05, 0.1, 0.2)
@@ -201,6 +190,9 @@ def _recalls() -> Iterator[Conditions]:
 
 
 def _retrievals() -> Iterator[Conditions]:
-    for chunks, most in product(CHUNKS, (1, 3, 5)):
+    """Yield each kind of chunk by three numbers, and the most of each by all queries."""
+    for chunks, most in product(CHUNKS, MOST):
         yield Conditions("random", chunks=chunks, most=most)
-        yield from (Conditions("bm25", chunks=chunks, most=most, query=query) for query in QUERIES)
+        yield Conditions("bm25", chunks=chunks, most=most)
+    for chunks, query in product(CHUNKS, QUERIES):
+        yield Conditions("bm25", chunks=chunks, most=MOST[1], query=query)
