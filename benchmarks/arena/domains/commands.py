@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, Final, final  # Any: argparse keeps the type of its parsers to itself
@@ -17,6 +18,7 @@ from typing import Any, Final, final  # Any: argparse keeps the type of its pars
 import attrs
 
 from benchmarks.arena.domains.addresses import BadTask, script, task_at
+from benchmarks.arena.domains.habits import DOMAIN, BadHabits, Habits
 from benchmarks.arena.domains.lab_report import lab_break_even, lab_report, lab_table
 from benchmarks.arena.domains.laboratory import jobs, run_conditions
 from benchmarks.arena.domains.measured import as_table, cases, coin, measured, passes_all
@@ -36,6 +38,8 @@ from mage import MageError, Session
 from mage.chat import MODES, canonical
 
 INTERRUPTED: Final = 130
+_NOT_TEXT: Final = re.compile(r"true|false|null|\d+|\d+\.\d+")
+"""A value of an option that is no text."""
 
 
 @final
@@ -43,7 +47,7 @@ class BadRequest(Exception):
     """Options do not go together; the message says which."""
 
 
-_REFUSED: Final = (BadRequest, BadResults, BadRow, MageError, MissingPackage, ModuleNotFoundError, OSError)
+_REFUSED: Final = (BadHabits, BadRequest, BadResults, BadRow, MageError, MissingPackage, ModuleNotFoundError, OSError)
 
 
 # Any: argparse keeps the type of its own parsers to itself
@@ -55,7 +59,18 @@ def add_commands(commands: Any) -> None:
     )
     running.add_argument("--memory", default="mage", choices=list(MEMORIES), help="what the agent is shown")
     running.add_argument(
-        "--agent", default="plan", choices=AGENTS, help="a plan that solves the task, or a model"
+        "--agent",
+        default="plan",
+        choices=AGENTS,
+        help="a plan that solves the task; a model; or the scripted context reader of the shop",
+    )
+    running.add_argument(
+        "--reader",
+        action="append",
+        default=[],
+        type=_change,
+        metavar="NAME=VALUE",
+        help="how the context reader or its judge errs, such as mistakes=0.2",
     )
     running.add_argument(
         "--policy",
@@ -143,7 +158,7 @@ def _change(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError  # argparse says what was wrong
-    return name, json.loads(value) if value in ("true", "false", "null") or value.isdecimal() else value
+    return name, json.loads(value) if _NOT_TEXT.fullmatch(value) else value
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -185,11 +200,22 @@ def _check(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
         client(base_url=chosen.base_url).close()
     elif chosen.model or chosen.judge:
         raise BadRequest("--model and --judge are for --agent model")
+    _check_reader(chosen, names)
     if chosen.sessions is not None:
         chosen.sessions.mkdir(parents=True, exist_ok=True)
     policy_of(chosen.memory, canonical(dict(chosen.policy)), 1)
     for name in names:
         domain(name, chosen.size, chosen.data)
+
+
+def _check_reader(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
+    if chosen.agent != "reader":
+        if chosen.reader:
+            raise BadRequest("--reader is for --agent reader")
+        return
+    if names != (DOMAIN,):
+        raise BadRequest(f"--agent reader can read the prompts of --domain {DOMAIN} alone")
+    Habits.of(canonical(dict(chosen.reader)))
 
 
 def _settings(chosen: argparse.Namespace, name: str) -> Settings:
@@ -200,6 +226,7 @@ def _settings(chosen: argparse.Namespace, name: str) -> Settings:
         seed=chosen.seed,
         size=chosen.size,
         policy=canonical(dict(chosen.policy)),
+        reader=canonical(dict(chosen.reader)),
         model=chosen.model,
         judge=chosen.judge,
         mode=chosen.mode,

@@ -13,9 +13,10 @@ import attrs
 
 from benchmarks.arena.domains.cart import Carted, Shop
 from benchmarks.arena.domains.fetching import shown_by
+from benchmarks.arena.domains.habits import along
 from benchmarks.arena.domains.judging import JudgedShop, TruthJudge
 from benchmarks.arena.domains.prompted import ReaderModel, Sight
-from benchmarks.arena.domains.reader import ContextReader, Recall, all_of_it
+from benchmarks.arena.domains.reader import ContextReader
 from benchmarks.arena.domains.recall import CURVES
 from benchmarks.arena.domains.registry import domain
 from benchmarks.arena.domains.running import AROUND, Row, failed
@@ -52,7 +53,7 @@ def run_reader(conditions: Conditions, number: int, sight: Sight = str) -> Row:
         mistakes=conditions.mistakes,
         loss=1.0 if made.forgets else conditions.loss,
         compresses=made.compresses,
-        recall=_recall(conditions, counter),
+        recall=along(conditions.recall, conditions.strength, counter),
     )
     thrown = (*dice, *([conditions.throw] if conditions.throw else []))
     judge = TruthJudge(world, rules, counter, *thrown, misses=conditions.misses, alarms=conditions.alarms)
@@ -92,14 +93,6 @@ def run_reader(conditions: Conditions, number: int, sight: Sight = str) -> Row:
         },
         "version": __version__,
     }
-
-
-def _recall(conditions: Conditions, counter: TokenCounter) -> Recall:
-    """Return what share of earlier purchases the reader notices in a text."""
-    if not conditions.recall:
-        return all_of_it
-    curve = CURVES[conditions.recall].weakened(conditions.strength)
-    return lambda text: curve.share(counter.count(text))
 
 
 def _assumed(conditions: Conditions) -> Row:

@@ -127,21 +127,27 @@ def read(text: str) -> Scene:
             scene.is_open = False
         elif block.startswith("Hints: "):
             done = _UNDONE
-        elif done == _UNDONE and not block.startswith(_RETRIEVED):
+        elif done == _UNDONE:
             continue  # what was tried and left is no fact
         elif block.startswith("Action["):
             done = block.removeprefix("Action[").removesuffix("]")
         elif block.startswith("Observation: "):
             _see(scene, done, block.removeprefix("Observation: "))
-        elif block.startswith("Task: "):
-            _take_task(scene, block)
-        elif block.startswith("Instruction: "):
-            _take_instruction(scene, block.removeprefix("Instruction: "))
-        elif block.startswith(_RETRIEVED):
-            _take_retrieved(scene, block)
-        elif _SUMMARY.match(block):
-            _take_account(scene, _SUMMARY.sub("", block, count=1))
+        else:
+            _take(scene, block)
     return scene
+
+
+def _take(scene: Scene, block: str) -> None:
+    """Take in a block that is no step and no hint."""
+    if block.startswith("Task: "):
+        _take_task(scene, block)
+    elif block.startswith("Instruction: "):
+        _take_instruction(scene, block.removeprefix("Instruction: "))
+    elif block.startswith(_RETRIEVED):
+        _take_retrieved(scene, block)
+    elif _SUMMARY.match(block):
+        _take_account(scene, _SUMMARY.sub("", block, count=1))
 
 
 def _blocks(text: str) -> Iterator[str]:

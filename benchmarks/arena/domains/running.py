@@ -12,11 +12,13 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from benchmarks.arena.domains.habits import Habits, reader_agent
 from benchmarks.arena.domains.memories import policy_of
 from benchmarks.arena.domains.planning import PlanModel
 from benchmarks.arena.domains.registry import domain
 from benchmarks.arena.domains.scoring import NOTHING, Score
 from benchmarks.arena.domains.settings import Documented, Settings
+from benchmarks.arena.domains.shopping.rules import ShopRules
 from benchmarks.arena.domains.task import Marked, Task
 from benchmarks.arena.domains.world import Standing, World, played, stand, step
 from mage import Session, __version__
@@ -57,15 +59,22 @@ def _ran(settings: Settings, number: int) -> Row:
         store: JournalStore = MemoryStore()
         if settings.sessions is not None:
             store = stack.enter_context(open_store(settings.session_file(task.id)))
-        agent = _agent(settings, task, counter, steps, stack)
+        agent = _agent(settings, number, task, counter, steps, stack)
         outcome = agent.run(store, task.id, task=task.text)
         with Session.open(store, task.id) as session:
             actions = tuple(path_of(session.tree))
     return _row(settings, number, task, outcome, actions, counter)
 
 
-def _agent(settings: Settings, task: Task, counter: TokenCounter, steps: int, stack: ExitStack) -> Agent:
+def _agent(
+    settings: Settings, number: int, task: Task, counter: TokenCounter, steps: int, stack: ExitStack
+) -> Agent:
     policy = policy_of(settings.memory, settings.policy, steps)
+    if settings.agent == "reader":
+        assert isinstance(task.rules, ShopRules)  # no other domain is asked for with a reader
+        return reader_agent(
+            Habits.of(settings.reader), (settings.seed, number), task.rules, policy, counter
+        )
     world = World(task.rules)
     if settings.agent == "plan":
         return Agent(model=PlanModel(task, counter), environment=world, policy=policy, counter=counter)
@@ -139,7 +148,7 @@ def _scores(score: Score) -> Row:
 def _origin(settings: Settings, counter: TokenCounter) -> Row:
     """Say where each number comes from."""
     tokens = f"as the server counted them; where it did not, which `estimated` counts, counted here ({counter.name})"
-    if settings.agent == "plan":
+    if settings.agent != "model":
         tokens = f"no model was asked: what its prompts would have taken, counted here ({counter.name})"
     return {
         "scores": "the actions of the path on which the agent stood at the end, played in a new world",

@@ -9,11 +9,12 @@ from typing import Final, Literal, Protocol, TypeAlias, final
 
 import attrs
 
+from benchmarks.arena.domains.habits import Habits
 from benchmarks.arena.domains.registry import VERSION, SizeName
 from mage.chat import Mode, canonical
 
-AgentName: TypeAlias = Literal["plan", "model"]
-AGENTS: Final[tuple[AgentName, ...]] = ("plan", "model")
+AgentName: TypeAlias = Literal["plan", "model", "reader"]
+AGENTS: Final[tuple[AgentName, ...]] = ("plan", "model", "reader")
 
 
 class Documented(Protocol):
@@ -32,11 +33,12 @@ class Settings:
     Attributes:
         domain: see `registry.NAMES`.
         memory: see `memories.MEMORIES`.
-        agent: a plan that solves every task, or a model.
+        agent: a plan that solves every task, a model, or the context reader of the shop.
         seed: of the tasks.
         size: of the tasks.
         policy: a JSON object: what differs in the policy of the memory.
-        model: decides and writes; empty for a plan.
+        reader: a JSON object: what differs in the habits of the context reader.
+        model: decides and writes; empty for another agent.
         judge: judges; empty for the same model.
         mode: how the model replies.
         temperature: of every call; None for the server's own.
@@ -51,6 +53,7 @@ class Settings:
     seed: int = 0
     size: SizeName = "full"
     policy: str = "{}"
+    reader: str = "{}"
     model: str = ""
     judge: str = ""
     mode: Mode = "tools"
@@ -63,6 +66,7 @@ class Settings:
         """Return as JSON all that a result depends on; what is the same in two rows was run in the same way.
 
         Raises:
+            BadHabits: the habits of a reader cannot be.
             OSError: the reference data cannot be read.
         """
         said: dict[str, object] = {
@@ -75,6 +79,8 @@ class Settings:
         }
         if self.policy != "{}":
             said["policy"] = json.loads(self.policy)
+        if self.agent == "reader":
+            said["reader"] = attrs.asdict(Habits.of(self.reader))
         if self.agent == "model":
             said |= {"model": self.model, "judge": self.judge or self.model, "mode": self.mode}
             said |= {} if self.temperature is None else {"temperature": self.temperature}
