@@ -101,7 +101,7 @@ def leads(seed: int, size: str) -> Iterator[Lead]:
         "misses and false alarms of the judge, equally many (at .5 a coin)",
         {error: attrs.evolve(mage, misses=error, alarms=error) for error in (*ERRORS, 0.5)},
     )
-    for loss in WEAKENED_LOSSES[1:]:
+    for loss in WEAKENED_LOSSES:
         lossy = attrs.evolve(mage, loss=loss)
         weak = [(0.0, judged, lossy)]
         for strength in STRENGTHS:

@@ -28,6 +28,7 @@ from mage.effects import Decision
 GIVEN_BACK: Final = "It was given back"
 """How an observation says that a purchase does not count any more."""
 
+_MARGIN: Final = re.compile(r"\n(?! )")
 _BUDGET: Final = re.compile(r"bundle of (\d+) products.* for at most (\$\d+\.\d\d) in all")
 _WANTED: Final = re.compile(r"Product (\d+): buy one .+\. Of those that fit and can be paid, (.+)\.")
 _RESERVE: Final = re.compile(r"Leave at least (\$\d+\.\d\d) of the budget")
@@ -153,15 +154,8 @@ def _take(scene: Scene, block: str) -> None:
 def _blocks(text: str) -> Iterator[str]:
     """Yield the blocks from the task on: a line at the left margin and the indented ones below it."""
     _, task, rest = text.partition("\nTask: ")
-    block: list[str] = []
-    for line in f"{task.lstrip()}{rest}".split("\n"):
-        if line.startswith(" "):
-            block.append(line[1:])
-            continue
-        if block:
-            yield "\n".join(block)
-        block = [line]
-    yield "\n".join(block)
+    for block in _MARGIN.split(f"{task.lstrip()}{rest}"):
+        yield block.replace("\n ", "\n")
 
 
 def _take_task(scene: Scene, block: str) -> None:

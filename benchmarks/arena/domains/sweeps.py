@@ -125,14 +125,13 @@ ERRORS: Final = (0.0, 0.1, 0.2, 0.3)
 COINS: Final = 5
 MOST: Final = (1, 3, 5)
 """Chunks that are retrieved."""
+FALLING: Final = ("NoLiMa GPT-4o", "NoLiMa Llama 3.3 70B", "NoLiMa GPT-4o mini")
 STRENGTHS: Final = (0.25, 0.5, 1.0)
 WEAKENED: Final = "NoLiMa GPT-4o"
-WEAKENED_LOSSES: Final = (0.0, 0.05, 0.1, 0.2)
-FALLING: Final = ("NoLiMa GPT-4o", "NoLiMa Llama 3.3 70B", "NoLiMa GPT-4o mini", "flat 0.9")
-_JUDGED: Final = ("full-history-judged", "mage")
-_ABLATED: Final = (
-    *("full-history", "full-history-judged", "mage", "mage-without-compress", "mage-without-maintain"),
-)
+WEAKENED_LOSSES: Final = (0.05, 0.1, 0.2)
+_PAIR: Final = ("full-history-judged", "mage")
+_ONCE: Final = frozenset({"no-memory-judged", "window-20", "window-40"})
+"""Memories that are run at one rate of mistakes."""
 
 
 def sweep(seed: int, size: SizeName = "full", bm25: bool = True) -> tuple[Conditions, ...]:
@@ -150,22 +149,22 @@ def sweep(seed: int, size: SizeName = "full", bm25: bool = True) -> tuple[Condit
 
 def _memories() -> Iterator[Conditions]:
     for mistakes, memory in product(MISTAKES, MEMORIES):
-        yield Conditions(memory, mistakes)
+        if mistakes == MISTAKES[1] or memory not in _ONCE:
+            yield Conditions(memory, mistakes)
 
 
 def _judges() -> Iterator[Conditions]:
-    """Yield judges beside that of `Conditions`: with one of its errors changed, with both, coins, and none."""
+    """Yield judges beside that of `Conditions`: with one of its errors changed, with both, coins, and none.
+
+    Full history with the same judge buys what MAGE buys, whatever the judge: it is there twice, for its tokens.
+    """
     yield Conditions("mage", judge=False)
-    for memory, misses in product(_JUDGED, MISSES[:3]):
-        yield Conditions(memory, misses=misses)
-    yield from (Conditions("mage", misses=misses) for misses in MISSES[3:])
-    for memory, alarms in product(_JUDGED, ALARMS[::2]):
-        yield Conditions(memory, alarms=alarms)
-    yield from (Conditions("mage", alarms=alarms) for alarms in ALARMS[1::2])
-    for error in ERRORS:
-        yield Conditions("mage", misses=error, alarms=error)
-    for memory, throw in product(_JUDGED, range(COINS)):
-        yield Conditions(memory, misses=0.5, alarms=0.5, throw=throw)
+    yield from (Conditions("mage", misses=misses) for misses in MISSES)
+    yield from (Conditions("mage", alarms=alarms) for alarms in ALARMS)
+    yield from (Conditions("mage", misses=error, alarms=error) for error in ERRORS)
+    yield from (Conditions("mage", misses=0.5, alarms=0.5, throw=throw) for throw in range(COINS))
+    yield Conditions("full-history-judged", misses=0.0, alarms=0.0)
+    yield Conditions("full-history-judged", alarms=0.3)
 
 
 def _summaries() -> Iterator[Conditions]:
@@ -180,17 +179,21 @@ def _carts() -> Iterator[Conditions]:
 
 
 def _recalls() -> Iterator[Conditions]:
-    yield from (Conditions(memory, recall="flat 1.0") for memory in _JUDGED)
-    yield from (Conditions(memory, recall=name) for name, memory in product(FALLING, _ABLATED))
+    yield from (Conditions(memory, recall="flat 1.0") for memory in _PAIR)
+    yield from (Conditions(memory, recall="flat 0.9") for memory in ("full-history", *_PAIR))
+    yield Conditions("mage-without-compress", recall="flat 0.9")
+    for name in FALLING:
+        yield from (Conditions(memory, recall=name) for memory in ("full-history", *_PAIR))
+        yield Conditions("mage-without-compress", recall=name)
+        yield Conditions("mage-without-maintain", recall=name)
     for strength in STRENGTHS:
         yield Conditions("full-history-judged", recall=WEAKENED, strength=strength)
-        yield from (
-            Conditions("mage", loss=loss, recall=WEAKENED, strength=strength) for loss in WEAKENED_LOSSES
-        )
+        lossy = (Conditions("mage", loss=loss) for loss in WEAKENED_LOSSES)
+        yield from (attrs.evolve(each, recall=WEAKENED, strength=strength) for each in lossy)
 
 
 def _retrievals() -> Iterator[Conditions]:
-    """Yield each kind of chunk by three numbers, and the most of each by all queries."""
+    """Yield each kind of chunk by three numbers, and one number of each by all queries."""
     for chunks, most in product(CHUNKS, MOST):
         yield Conditions("random", chunks=chunks, most=most)
         yield Conditions("bm25", chunks=chunks, most=most)
