@@ -8,6 +8,8 @@ facts a memory shows. All rows of a task share their draws.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final, final
 
 import attrs
 
@@ -18,10 +20,11 @@ from benchmarks.arena.domains.judging import JudgedShop, TruthJudge
 from benchmarks.arena.domains.prompted import ReaderModel, Sight
 from benchmarks.arena.domains.reader import ContextReader
 from benchmarks.arena.domains.recall import CURVES
-from benchmarks.arena.domains.registry import domain
+from benchmarks.arena.domains.registry import SizeName, domain
 from benchmarks.arena.domains.running import AROUND, Row, failed
 from benchmarks.arena.domains.shopping.rules import Browsing, ShopRules
 from benchmarks.arena.domains.sweeps import Conditions
+from benchmarks.arena.domains.task import Task
 from benchmarks.arena.domains.world import World
 from benchmarks.arena.systems import text_of
 from mage import Session, __version__
@@ -30,6 +33,34 @@ from mage.effects import RESET, Usage
 from mage.engine import Tree
 from mage.stores import MemoryStore
 from mage.tokens import TokenCounter, default_counter
+
+
+@lru_cache(maxsize=64)
+def _task(size: SizeName, seed: int, number: int) -> Task:
+    """Return a task, which is a value: all series of a process share it."""
+    return domain("shopping", size).task(seed, number)
+
+
+@final
+class _Counting:
+    """A counter that counts a short text once: the same observations stand in the prompts of all series."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.name = counter.name
+        self._counter = counter
+        self._short = lru_cache(maxsize=20_000)(counter.count)
+
+    def count(self, text: str) -> int:
+        return self._short(text) if len(text) <= _SHORT else self._counter.count(text)
+
+
+_SHORT: Final = 2_000
+"""Characters of a text that may be kept."""
+
+
+@lru_cache(maxsize=1)
+def _counter() -> TokenCounter:
+    return _Counting(default_counter())
 
 
 def run_conditions(conditions: Conditions, number: int) -> Row:
@@ -42,8 +73,8 @@ def run_conditions(conditions: Conditions, number: int) -> Row:
 
 def run_reader(conditions: Conditions, number: int, sight: Sight = str) -> Row:
     """Return the row of a task."""
-    counter = default_counter()
-    task = domain("shopping", conditions.size).task(conditions.seed, number)
+    counter = _counter()
+    task = _task(conditions.size, conditions.seed, number)
     rules = task.rules
     assert isinstance(rules, ShopRules)  # it is a shop
     made, dice = conditions.setup, (conditions.seed, number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TypeAlias, final
 
 from benchmarks.arena.domains.reader import ContextReader
@@ -28,7 +27,7 @@ class ReaderModel:
             sight: what becomes of the text before the reader has it.
         """
         self._reader = reader
-        self._count = lru_cache(maxsize=20_000)(counter.count)
+        self._count = counter.count
         self._sight = sight
 
     def __call__(self, request: Decide, /) -> Metered[Decision]:
