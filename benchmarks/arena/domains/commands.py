@@ -23,6 +23,7 @@ from benchmarks.arena.domains.lab_report import lab_break_even, lab_report, lab_
 from benchmarks.arena.domains.laboratory import jobs, run_conditions
 from benchmarks.arena.domains.measured import as_table, cases, coin, measured, passes_all
 from benchmarks.arena.domains.memories import MEMORIES, policy_of
+from benchmarks.arena.domains.published import BadPublished, MissingData, published
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
 from benchmarks.arena.domains.reporting import report, table
 from benchmarks.arena.domains.results import BadResults, Row, read_results
@@ -47,7 +48,10 @@ class BadRequest(Exception):
     """Options do not go together; the message says which."""
 
 
-_REFUSED: Final = (BadHabits, BadRequest, BadResults, BadRow, MageError, MissingPackage, ModuleNotFoundError, OSError)
+_REFUSED: Final = (
+    *(BadHabits, BadPublished, BadRequest, BadResults, BadRow, MageError, MissingData, MissingPackage),
+    *(ModuleNotFoundError, OSError),
+)
 
 
 # Any: argparse keeps the type of its own parsers to itself
@@ -88,7 +92,15 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--tasks", type=_count, default=10, help="how many, from number 0 on")
     running.add_argument("--seed", type=int, default=0, help="of the tasks")
     running.add_argument("--size", default="full", choices=SIZES, help="full is about the paper's")
-    running.add_argument("--data", type=Path, help="travel: TravelPlanner's train_ref_info.jsonl")
+    running.add_argument(
+        "--rows", type=Path, help="rows in MemoryArena's public schema, in place of tasks of our own"
+    )
+    running.add_argument(
+        "--data",
+        type=Path,
+        help="travel: TravelPlanner's train_ref_info.jsonl; with --rows also the products of shopping, the documents"
+        " of search",
+    )
     running.add_argument("--workers", type=_count, default=1, help="processes")
     running.add_argument(
         "--sessions", type=Path, help="keep each run here, and go on inside an interrupted one"
@@ -190,8 +202,10 @@ def _check(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
     Raises:
         Exception: one of `_REFUSED`.
     """
-    if chosen.data is not None and "travel" not in names:
-        raise BadRequest("--data is for --domain travel")
+    if chosen.data is not None and chosen.rows is None and "travel" not in names:
+        raise BadRequest("--data is for --domain travel, or for --rows")
+    if chosen.rows is not None and len(names) > 1:
+        raise BadRequest(f"--rows has the rows of one domain: of {', '.join(names)} name one")
     if chosen.agent == "model":
         if not chosen.model:
             raise BadRequest("--agent model needs --model NAME")
@@ -205,7 +219,17 @@ def _check(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
         chosen.sessions.mkdir(parents=True, exist_ok=True)
     policy_of(chosen.memory, canonical(dict(chosen.policy)), 1)
     for name in names:
-        domain(name, chosen.size, chosen.data)
+        domain(name, chosen.size, chosen.data, chosen.rows)
+    if chosen.rows is not None:
+        _check_rows(chosen, names[0])
+
+
+def _check_rows(chosen: argparse.Namespace, name: str) -> None:
+    there = len(published(name, chosen.rows, chosen.data).rows)
+    if chosen.tasks > there:
+        raise BadRequest(f"{chosen.rows} has {there} rows: --tasks {there} at most")
+    if chosen.agent == "reader":
+        raise BadRequest("--agent reader can read our own tasks alone, and not --rows")
 
 
 def _check_reader(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
@@ -232,6 +256,7 @@ def _settings(chosen: argparse.Namespace, name: str) -> Settings:
         mode=chosen.mode,
         temperature=chosen.temperature,
         data=chosen.data,
+        rows=chosen.rows,
         base_url=chosen.base_url,
         sessions=chosen.sessions,
     )

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast, final  # Any: JSON of others, and states of other rules
 
@@ -302,7 +303,7 @@ class PublishedDomain:
 
     name: str
     rows: tuple[Published, ...] = attrs.field(repr=False)
-    data: Rules[Any] = attrs.field(repr=False)
+    data: Rules[Any] = attrs.field(repr=False)  # Any: each domain has a state of its own
 
     def task(self, _seed: int, number: int, /) -> Task:
         """Return the task of a row.
@@ -321,8 +322,9 @@ class PublishedDomain:
         return Task(f"{self.name}-row-{number}", row.text, rules, row, parts)
 
 
+@lru_cache(maxsize=2)
 def published(domain: str, path: Path, data: Path | None = None) -> PublishedDomain:
-    """Return the tasks of a file of rows.
+    """Return the tasks of a file of rows. A process reads the files once.
 
     Args:
         domain: which schema the rows have.

@@ -53,7 +53,8 @@ def failed(settings: Documented, number: int, detail: str) -> Row:
 
 def _ran(settings: Settings, number: int) -> Row:
     counter = default_counter()
-    task = domain(settings.domain, settings.size, settings.data).task(settings.seed, number)
+    tasks = domain(settings.domain, settings.size, settings.data, settings.rows)
+    task = tasks.task(settings.seed, number)
     steps = task.rules.cap * len(task.rules.instructions) * AROUND
     with ExitStack() as stack:
         store: JournalStore = MemoryStore()
@@ -147,6 +148,9 @@ def _scores(score: Score) -> Row:
 
 def _origin(settings: Settings, counter: TokenCounter) -> Row:
     """Say where each number comes from."""
+    tasks = f"generated here, seed {settings.seed}" + (", from the user's data" if settings.data else "")
+    if settings.rows is not None:
+        tasks = "rows of a file of the user's, in MemoryArena's public schema, which nobody here has seen"
     tokens = f"as the server counted them; where it did not, which `estimated` counts, counted here ({counter.name})"
     if settings.agent != "model":
         tokens = f"no model was asked: what its prompts would have taken, counted here ({counter.name})"
@@ -154,8 +158,7 @@ def _origin(settings: Settings, counter: TokenCounter) -> Row:
         "scores": "the actions of the path on which the agent stood at the end, played in a new world",
         "tokens": tokens,
         "trace": f"actions, observations and instructions of that path, counted here ({counter.name})",
-        "tasks": f"generated here, seed {settings.seed}"
-        + (", from the user's data" if settings.data else ""),
+        "tasks": tasks,
     }
 
 

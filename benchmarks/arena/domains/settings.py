@@ -42,7 +42,8 @@ class Settings:
         judge: judges; empty for the same model.
         mode: how the model replies.
         temperature: of every call; None for the server's own.
-        data: reference data of travel; None for made-up trips.
+        data: reference data of travel; None for made-up trips. Beside rows: what their answers are found in.
+        rows: a file of rows in place of tasks of our own.
         base_url: of the server. It may hold a password, and stands in no result.
         sessions: a folder that keeps each run's session, from which an interrupted one goes on; None for none.
     """
@@ -59,6 +60,7 @@ class Settings:
     mode: Mode = "tools"
     temperature: float | None = 0.0
     data: Path | None = None
+    rows: Path | None = None
     base_url: str | None = attrs.field(default=None, repr=False)
     sessions: Path | None = None
 
@@ -67,7 +69,7 @@ class Settings:
 
         Raises:
             BadHabits: the habits of a reader cannot be.
-            OSError: the reference data cannot be read.
+            OSError: the reference data or the rows cannot be read.
         """
         said: dict[str, object] = {
             "domain": self.domain,
@@ -84,8 +86,10 @@ class Settings:
         if self.agent == "model":
             said |= {"model": self.model, "judge": self.judge or self.model, "mode": self.mode}
             said |= {} if self.temperature is None else {"temperature": self.temperature}
-        if self.data is not None and self.domain == "travel":
-            said["data"] = hashlib.sha256(self.data.read_bytes()).hexdigest()[:12]
+        if self.rows is not None:
+            said["rows"] = _digest(self.rows)
+        if self.data is not None and (self.domain == "travel" or self.rows is not None):
+            said["data"] = _digest(self.data)
         return said
 
     def session_file(self, task: str) -> str:
@@ -93,3 +97,7 @@ class Settings:
         assert self.sessions is not None  # asked only where they are kept
         digest = hashlib.sha256(canonical(self.document()).encode()).hexdigest()[:12]
         return str(self.sessions / f"{task}-{digest}.db")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]

@@ -73,7 +73,7 @@ def test_what_cannot_be_run_is_refused_in_a_line(
     assert main([*run, "--model", "m"]) == 2
     assert capsys.readouterr().err == "Error: --model and --judge are for --agent model\n"
     assert main(["run", "--domain", "search", "--data", "x", "--out", str(out)]) == 2
-    assert capsys.readouterr().err == "Error: --data is for --domain travel\n"
+    assert capsys.readouterr().err == "Error: --data is for --domain travel, or for --rows\n"
     assert main([*run, "--data", str(tmp_path / "missing")]) == 2
     assert "cannot be read" in capsys.readouterr().err
     assert main([*run, "--policy", "high_water=x"]) == 2
