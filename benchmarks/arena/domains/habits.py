@@ -110,7 +110,8 @@ def reader_agent(
         *dice,
         mistakes=habits.mistakes,
         loss=habits.loss,
-        compresses=policy.compress or policy.maintain,  # who keeps every step and asks no judge has no use for it
+        compresses=policy.compress
+        or policy.maintain,  # who keeps every step and asks no judge has no use for it
         recall=habits.reads(counter),
     )
     judge = TruthJudge(world, rules, counter, *dice, misses=habits.misses, alarms=habits.alarms)

@@ -279,7 +279,10 @@ def _before(domain: str, line: _Line, count: int) -> tuple[str, Answer]:
         name, query = (line.text(f"base_person.{each}", person, each) for each in ("name", "query"))
         base = _planned(line, person.get("daily_plans"), "base_person.daily_plans")
         plan = "\n".join(f"- {slot}: {text}" for slot, text in base)
-        return f"Plan a trip for {count} people who join {name}, who asked: {query}\n{name}'s plan:\n{plan}", base
+        return (
+            f"Plan a trip for {count} people who join {name}, who asked: {query}\n{name}'s plan:\n{plan}",
+            base,
+        )
     given = line.said.get("backgrounds")
     backgrounds = given if isinstance(given, list) else [given]
     texts = [line.as_text(each, f"backgrounds[{at}]") for at, each in enumerate(backgrounds)]
@@ -345,7 +348,9 @@ def published(domain: str, path: Path, data: Path | None = None) -> PublishedDom
     if data is None:
         raise MissingData(f"{path} says what is right, and not where it is found: {_NEEDS[domain]}")
     if domain == "search":
-        return PublishedDomain(domain, rows, SearchRules((), Corpus(_documents(data)), _RESULTS, CAPS["search"]))
+        return PublishedDomain(
+            domain, rows, SearchRules((), Corpus(_documents(data)), _RESULTS, CAPS["search"])
+        )
     if domain == "travel":
         trips = [trip_of(each) for each in read_rows(data)]
         options = tuple(option for trip in trips for option in trip.options)

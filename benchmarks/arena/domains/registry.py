@@ -47,9 +47,7 @@ def domains_of(name: str) -> tuple[str, ...]:
     return GROUPS.get(name, (name,))
 
 
-def domain(
-    name: str, size: SizeName = "full", data: Path | None = None, rows: Path | None = None
-) -> Domain:
+def domain(name: str, size: SizeName = "full", data: Path | None = None, rows: Path | None = None) -> Domain:
     """Return a domain: of tasks of our own, or of the rows of a file of the user's.
 
     Args:

@@ -73,9 +73,7 @@ def _agent(
     policy = policy_of(settings.memory, settings.policy, steps)
     if settings.agent == "reader":
         assert isinstance(task.rules, ShopRules)  # no other domain is asked for with a reader
-        return reader_agent(
-            Habits.of(settings.reader), (settings.seed, number), task.rules, policy, counter
-        )
+        return reader_agent(Habits.of(settings.reader), (settings.seed, number), task.rules, policy, counter)
     world = World(task.rules)
     if settings.agent == "plan":
         return Agent(model=PlanModel(task, counter), environment=world, policy=policy, counter=counter)

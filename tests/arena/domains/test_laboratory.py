@@ -25,7 +25,6 @@ from benchmarks.arena.domains.sweeps import (
     CHUNKS,
     COINS,
     LOSSES,
-    MEMORIES,
     MISTAKES,
     QUERIES,
     Conditions,
@@ -343,9 +342,7 @@ def test_the_command_prints_a_line_for_each_series(
     assert capsys.readouterr().out == table
 
 
-def test_all_of_the_sweep_runs_in_its_scaled_form(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_of_the_sweep_runs_in_its_scaled_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the small size every series runs to its end, and each question of a break-even has an answer."""
     out = tmp_path / "rows.jsonl"
     assert main(["lab", "--tasks", "2", "--size", "small", "--json", "--out", str(out)]) == 0
