@@ -111,8 +111,10 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group arena
 	@touch $@
 
-arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER).
-	$(BIN)/python -m pytest tests/arena/test_coverage.py
+arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER), and a small laboratory.
+	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/domains/test_laboratory.py
+	rm -f .venv/lab.jsonl
+	$(BIN)/python -m benchmarks.arena lab --size small --tasks 3 --workers $(WORKERS) --out .venv/lab.jsonl
 	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
 
 package: .venv/dev          ## Build, install into a new environment, run.

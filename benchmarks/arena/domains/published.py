@@ -102,7 +102,11 @@ class Published:
         return CAPS[self.domain]
 
     def __call__(self, closed: Sequence[Closed]) -> Marked:
-        """Mark the subtasks that are over by the published scores. What is missing is unanswered. Total."""
+        """Mark the subtasks that are over by the published scores. What is missing is unanswered.
+
+        Raises:
+            ModuleNotFoundError: it is mathematics or physics, and SymPy is not installed.
+        """
         given = [dict(each.answer) for each in closed[: len(self.right)]]
         given += [{}] * (len(self.right) - len(given))
         if self.domain == "travel":
@@ -140,6 +144,9 @@ def is_same_result(given: str, right: str) -> bool:
     """Tell whether two results are equal: as rational functions where both are, else as texts but for case and blanks.
 
     A judge that reads mathematics is more lenient: two ways of writing what is no rational function count as two.
+
+    Raises:
+        ModuleNotFoundError: SymPy is not installed.
     """
     from benchmarks.arena.domains.formal.fractions import Unreadable, Variables  # noqa: PLC0415  # it needs SymPy
     from benchmarks.arena.domains.formal.reading import read  # noqa: PLC0415  # as above

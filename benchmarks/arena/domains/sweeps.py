@@ -119,14 +119,14 @@ class Conditions:
 MISTAKES: Final = (0.0, 0.1, 0.2)
 LOSSES: Final = (0.05, 0.08, 0.1, 0.2, 0.4)
 MISSES: Final = (0.0, 0.3, 0.6, 0.8, 1.0)
-ALARMS: Final = (0.0, 0.15, 0.3, 0.5)
+ALARMS: Final = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0)
 ERRORS: Final = (0.0, 0.1, 0.2, 0.3)
 """Of a judge that misses and alarms equally often; at .5 it is a coin."""
 COINS: Final = 5
-MOST: Final = (1, 3, 5)
+MOST: Final = (1, 5)
 """Chunks that are retrieved."""
-FALLING: Final = ("NoLiMa GPT-4o", "NoLiMa Llama 3.3 70B", "NoLiMa GPT-4o mini")
-STRENGTHS: Final = (0.25, 0.5, 1.0)
+FALLING: Final = ("NoLiMa GPT-4o", "NoLiMa Llama 3.3 70B")
+STRENGTHS: Final = (0.5, 1.0)
 WEAKENED: Final = "NoLiMa GPT-4o"
 WEAKENED_LOSSES: Final = (0.05, 0.1, 0.2)
 _PAIR: Final = ("full-history-judged", "mage")
@@ -193,9 +193,9 @@ def _recalls() -> Iterator[Conditions]:
 
 
 def _retrievals() -> Iterator[Conditions]:
-    """Yield each kind of chunk by three numbers, and one number of each by all queries."""
+    """Yield each kind of chunk by two numbers, and the larger number of each by all queries."""
     for chunks, most in product(CHUNKS, MOST):
         yield Conditions("random", chunks=chunks, most=most)
         yield Conditions("bm25", chunks=chunks, most=most)
     for chunks, query in product(CHUNKS, QUERIES):
-        yield Conditions("bm25", chunks=chunks, most=MOST[1], query=query)
+        yield Conditions("bm25", chunks=chunks, most=MOST[-1], query=query)

@@ -26,6 +26,7 @@ from benchmarks.arena.domains.sweeps import (
     COINS,
     LOSSES,
     MISTAKES,
+    MOST,
     QUERIES,
     Conditions,
     sweep,
@@ -375,7 +376,7 @@ def test_the_sweep_has_its_controls() -> None:
         assert {each.memory for each in series if each.recall == curve} >= {"full-history-judged", "mage"}
     for rank in ("bm25", "random"):
         chosen = {(each.chunks, each.most) for each in series if each.memory == rank}
-        assert len(chosen) == 9
+        assert len(chosen) == len(CHUNKS) * len(MOST)
     assert {(each.chunks, each.query) for each in series if each.memory == "bm25"} == {
         (chunks, query) for chunks in CHUNKS for query in QUERIES
     }

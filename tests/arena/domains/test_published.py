@@ -247,7 +247,6 @@ def test_a_catalogue_that_lacks_a_product_is_refused(tmp_path: Path) -> None:
 )
 def test_results_are_compared_as_functions_where_they_are_some(given: str, right: str, is_same: bool) -> None:
     """Equal rational functions are equal however written; other texts where they read the same."""
-    pytest.importorskip("sympy")
     assert is_same_result(given, right) == is_same
 
 
