@@ -119,7 +119,7 @@ class Conditions:
 MISTAKES: Final = (0.0, 0.1, 0.2)
 LOSSES: Final = (0.05, 0.08, 0.1, 0.2, 0.4)
 MISSES: Final = (0.0, 0.3, 0.6, 0.8, 1.0)
-ALARMS: Final = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0)
+ALARMS: Final = (0.0, 0.15, 0.3, 0.5, 0.75)
 ERRORS: Final = (0.0, 0.1, 0.2, 0.3)
 """Of a judge that misses and alarms equally often; at .5 it is a coin."""
 COINS: Final = 5

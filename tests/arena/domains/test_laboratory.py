@@ -346,7 +346,7 @@ def test_the_command_prints_a_line_for_each_series(
 def test_all_of_the_sweep_runs_in_its_scaled_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the small size every series runs to its end, and each question of a break-even has an answer."""
     out = tmp_path / "rows.jsonl"
-    assert main(["lab", "--tasks", "2", "--size", "small", "--json", "--out", str(out)]) == 0
+    assert main(["lab", "--tasks", "1", "--size", "small", "--json", "--out", str(out)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert {row["failed"] for row in told["rows"]} == {0}
     coin = next(row for row in told["rows"] if "draws" in row)
