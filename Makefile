@@ -6,13 +6,15 @@ BIN := .venv/bin
 TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 # A folder of recorded runs for the arena; ours, where it is at hand.
 TRACES ?= $(wildcard ../shared/data)
+# A checkout of STATE-Bench for the arena: yours, for none is part of the project.
+STATE_BENCH ?=
 WORKERS ?= 2
 # What a first run leaves out: it is slow, or needs what pip alone does not bring.
-FIRST := "not slow and not formal and not postgres and not worlds"
+FIRST := "not slow and not formal and not postgres and not worlds and not ray and not figures"
 COVERED := tests/engine tests/codec tests/session tests/effects tests/chat/test_tools.py tests/chat/test_schemas.py tests/testing/test_scripted.py
 
 .NOTPARALLEL:
-.PHONY: demo test check explore specs specs-full postgres slow oldest validators worlds coverage bench bench-stores long-run arena package clean
+.PHONY: demo test check explore specs specs-full postgres slow oldest validators worlds coverage bench bench-stores long-run arena ray package clean
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mage needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -80,7 +82,7 @@ validators: .venv/validators/made  ## ATIF documents before the validator of its
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --group worlds
 	@touch $@
 
-worlds: .venv/worlds        ## The agent in a real game, and with a real small model.
+worlds: .venv/worlds        ## The agent in a real game, plans in another, and a real small model.
 	$(BIN)/python -m pytest -m worlds
 
 coverage: .venv/dev         ## Every branch of engine, codec and sessions.
@@ -106,16 +108,27 @@ bench-stores: .venv/peers   ## Stores and sessions beside a bare row, a plain li
 
 long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what it is shown bounded? Draws the paper's figure.
 	$(BIN)/python -m benchmarks.agent --aisles $(or $(AISLES),5000) --png .venv/context-growth.png
+	$(BIN)/python -m pytest -m figures
 
 .venv/arena: .venv/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group arena
 	@touch $@
 
-arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER), and a small laboratory.
-	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/domains/test_laboratory.py
+arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER, STATE_BENCH=CHECKOUT), a small laboratory.
+	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/test_following.py tests/arena/domains/test_laboratory.py -m "not worlds"
 	rm -f .venv/lab.jsonl
 	$(BIN)/python -m benchmarks.arena lab --size small --tasks 3 --workers $(WORKERS) --out .venv/lab.jsonl
 	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
+	@if [ -n "$(STATE_BENCH)" ]; then $(BIN)/python -m benchmarks.arena follow --state-bench "$(STATE_BENCH)" --workers $(WORKERS); fi
+
+.venv/ray/made: pyproject.toml
+	$(PYTHON) -m venv --clear .venv/ray
+	.venv/ray/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	.venv/ray/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' pytest --group ray --group arena
+	@touch $@
+
+ray: .venv/ray/made         ## The arena over a Ray of this machine.
+	.venv/ray/bin/python -m pytest -m ray tests/arena/domains/test_remote.py
 
 package: .venv/dev          ## Build, install into a new environment, run.
 	rm -rf dist .venv/fresh

@@ -1,12 +1,14 @@
 """The arena, from the command line.
 
     python -m benchmarks.arena coverage [--traces FOLDER] [--only NAME] [--out ROWS.jsonl]
+    python -m benchmarks.arena follow --state-bench CHECKOUT --cooking 50 [--before 5] [--out ROWS.jsonl]
     python -m benchmarks.arena run --domain shopping --agent plan --tasks 150 --out ROWS.jsonl
-    python -m benchmarks.arena report ROWS.jsonl --json
+    python -m benchmarks.arena report ROWS.jsonl [ROWS.jsonl...] [--json] [--html FILE] [--figures DIR]
     python -m benchmarks.arena lab --tasks 20 --seed 1
 
 Coverage: of the values that the actions of recorded runs need, how many would each memory system still show, and at
-how many tokens? RESULTS.md says what was found, and what this measure cannot say. The other commands are about the
+how many tokens? RESULTS.md says what was found, and what this measure cannot say. Following: the
+recorded actions in environments of others, where a value may be used only if it is shown. The other commands are about the
 paper's four domains (`domains/README.md`).
 """
 
@@ -21,6 +23,8 @@ from typing import Final
 
 from benchmarks.arena.coverage import cover_all
 from benchmarks.arena.domains.commands import add_commands
+from benchmarks.arena.following.command import add_command
+from benchmarks.arena.reports.commands import add_report
 from benchmarks.arena.systems import has_bm25
 from benchmarks.arena.tables import Row, Setting, as_text, rows
 from benchmarks.arena.traces import TRACES, NoTraces, read_runs
@@ -88,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         "--summary-limit",
         type=_positive,
         default=Policy().summary_limit,
-        help="tokens that a text of the product's may have (default: the policy's %(default)s)",
+        help="tokens that a text of the product's may have (default: the policy's, an eighth of the mark, at least 400)",
     )
     coverage.add_argument("--seed", type=int, default=1, help="of what is drawn (default: %(default)s)")
     coverage.add_argument(
@@ -99,7 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     coverage.add_argument("--out", type=Path, help="write every row here, as JSON Lines")
     coverage.set_defaults(command=_coverage)
+    add_command(commands)
     add_commands(commands)
+    add_report(commands)
     return parser
 
 
@@ -109,5 +115,18 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _to_whoever_reads() -> int:
+    """Carry out a command; one whose reader has seen enough, such as `head`, ends quietly."""
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else the interpreter says it at its end
+        return 1
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_to_whoever_reads())

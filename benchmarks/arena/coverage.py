@@ -9,17 +9,17 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache, partial
+from functools import partial
 from operator import add
-from typing import Final, final
+from typing import Final, Protocol, final
 
 import attrs
 
-from benchmarks.arena.systems import Product, System, other_systems
+from benchmarks.arena.systems import Product, System, literals_of, other_systems
 from benchmarks.arena.traces import Act, Run
 from mage import Policy
 from mage.tokens import TokenCounter, default_counter
-from mage.trajectories import Coverage, Use, use_of, values_in
+from mage.trajectories import Coverage, Use, use_of
 
 PRODUCT: Final = "MAGE, extract"
 DRAWS: Final = 2_000
@@ -99,7 +99,7 @@ class _Row:
             self.decisions += 1
             self.tokens += sum(map(self._count, shown)) - self.beside
         if act.need.values:
-            values, near = (frozenset[str]().union(*map(_values, texts)) for texts in (shown, opened))
+            values, near = (frozenset[str]().union(*map(literals_of, texts)) for texts in (shown, opened))
             self.uses.append(use_of(act.need, near, values))
         if act.words:
             there, near_by = ("".join(texts).casefold() for texts in (shown, opened))
@@ -121,17 +121,12 @@ class _Row:
         return Tally(self.decisions, self.tokens, sent, *pairs, *self.words)
 
 
-@lru_cache(maxsize=100_000)
-def _values(text: str) -> frozenset[str]:
-    return values_in(text)
-
-
 def covered(
     run: Run,
     room: int,
     systems: Sequence[System],
     counter: TokenCounter,
-    limit: int = Policy().summary_limit,
+    limit: int | None = Policy().summary_limit,
 ) -> dict[str, Tally]:
     """Return the counts of each system over a run, the product's among them.
 
@@ -164,12 +159,12 @@ def covered(
     return {name: row.tally() for name, row in rows.items()}
 
 
-def _covered(room: int, limit: int, seed: int, run: Run) -> dict[str, Tally]:
+def _covered(room: int, limit: int | None, seed: int, run: Run) -> dict[str, Tally]:
     return covered(run, room, other_systems(seed), default_counter(), limit)
 
 
 def cover_all(
-    runs: Sequence[Run], *, room: int, seed: int, workers: int, limit: int = Policy().summary_limit
+    runs: Sequence[Run], *, room: int, seed: int, workers: int, limit: int | None = Policy().summary_limit
 ) -> list[dict[str, Tally]]:
     """Return the counts of each system over each run, in their order, whatever the number of processes."""
     each = partial(_covered, room, limit, seed)
@@ -203,11 +198,14 @@ class Drawn:
     def values(self, tallies: Sequence[Tally], name: str) -> list[float | None]:
         """Return the covered part of `name` in each draw; for `"tokens"` the mean tokens."""
         over, under = (name, "decisions") if name == "tokens" else (f"{name}_covered", name)
+        return self.ratios(
+            [getattr(tally, over) for tally in tallies], [getattr(tally, under) for tally in tallies]
+        )
+
+    def ratios(self, over: Sequence[float], under: Sequence[float]) -> list[float | None]:
+        """Return in each draw the sum of the one over the sum of the other, each given for every run; None over nothing."""
         grouped = [
-            (
-                sum(getattr(tallies[place], over) for place in group),
-                sum(getattr(tallies[place], under) for place in group),
-            )
+            (sum(over[place] for place in group), sum(under[place] for place in group))
             for group in self.groups
         ]
         found = list[float | None]()
@@ -216,8 +214,26 @@ class Drawn:
             found.append(sum(grouped[group][0] for group in draw) / many if many else None)
         return found
 
+    def means(self, values: Sequence[float]) -> list[float | None]:
+        """Return the mean of a number of each run in each draw. Cost: O(draws x runs)."""
+        sums = [(sum(values[place] for place in group), len(group)) for group in self.groups]
+        found = list[float | None]()
+        for draw in self.draws:
+            many = sum(sums[group][1] for group in draw)
+            found.append(sum(sums[group][0] for group in draw) / many if many else None)
+        return found
 
-def draw(runs: Sequence[Run], seed: int, draws: int = DRAWS) -> Drawn:
+
+class Grouped(Protocol):
+    """What is drawn anew together with all else of its group."""
+
+    @property
+    def group(self) -> str:
+        """Name the group."""
+        ...
+
+
+def draw(runs: Sequence[Grouped], seed: int, draws: int = DRAWS) -> Drawn:
     """Draw runs anew: as many tasks as there are, each with all of its runs."""
     places: dict[str, list[int]] = {}
     for place, run in enumerate(runs):

@@ -78,7 +78,7 @@ class Product:
     """
 
     def __init__(
-        self, run: Run, room: int, counter: TokenCounter, limit: int = Policy().summary_limit
+        self, run: Run, room: int, counter: TokenCounter, limit: int | None = Policy().summary_limit
     ) -> None:
         """Begin a run, with room for so many tokens of open steps, and so many for each text in place of some."""
         begun = self._opened(run, Policy(high_water=None), counter)
@@ -155,10 +155,38 @@ class Window:
 
 @final
 @attrs.frozen
+class Nothing:
+    """No step at all: the agent is shown its task alone."""
+
+    name: str = "nothing"
+
+    def begin(self, run: Run, opened: Sequence[int]) -> Kept:
+        return _Shown(lambda texts: ())
+
+
+@lru_cache(maxsize=100_000)
+def literals_of(text: str) -> frozenset[str]:
+    """Return the literal values of a text, which is read once."""
+    return values_in(text)
+
+
+def has_literal(value: str, text: str) -> bool:
+    """Tell whether a literal value stands in a text."""
+    return value in literals_of(text)
+
+
+@final
+@attrs.frozen
 class Oracle:
-    """The open steps, and of the others just the values that a later action needs: nothing can do better for fewer tokens."""
+    """The open steps, and of the others just the values that a later action needs: nothing can do better for fewer tokens.
+
+    Attributes:
+        name: of the row.
+        holds: tells whether a value stands in a text; as a literal, unless said otherwise.
+    """
 
     name: str = "oracle summary"
+    holds: Callable[[str, str], bool] = has_literal
 
     def begin(self, run: Run, opened: Sequence[int]) -> Kept:
         needed = [act.need.values for act in run.acts]
@@ -167,8 +195,8 @@ class Oracle:
             place = len(texts)
             first = place - opened[place]
             later = frozenset[str]().union(*needed[place:])
-            seen = frozenset[str]().union(*map(values_in, texts[:first]))
-            listed = sorted(later & seen)
+            closed = texts[:first]
+            listed = sorted([value for value in later if any(self.holds(value, text) for text in closed)])
             return [*([f"Needed later: {' '.join(listed)}\n"] if listed else []), *texts[first:]]
 
         return _Shown(choose)

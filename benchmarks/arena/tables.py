@@ -32,13 +32,13 @@ class Setting:
 
     Attributes:
         room: tokens of open steps that the product's mark leaves room for.
-        summary_limit: tokens that a text of the product's may have.
+        summary_limit: tokens that a text of the product's may have; None for an eighth of its mark, but at least 400.
         seed: of what is drawn.
         counter: what counts tokens.
     """
 
     room: int
-    summary_limit: int
+    summary_limit: int | None
     seed: int
     counter: str
 

@@ -1,4 +1,4 @@
-"""The agent: a loop that grows its tree, has its summaries judged, and goes back when it was wrong (Section 3).
+"""The agent: a loop that grows its tree, has its summaries judged, and goes back after a failed verdict (Section 3).
 
     from mage.agent import Agent, Policy
 
@@ -7,7 +7,7 @@
 
 The loop is a program over effects (`mage.agent.loop`): it performs nothing itself. `Agent` calls model, environment,
 judge and summarizer, `AsyncAgent` awaits them. Every answer is a note in the journal of the session
-(`mage.agent.log`), so a run that was interrupted anywhere goes on where it was, and can be run again without a model.
+(`mage.agent.log`), so an interrupted run continues where it was, and can be run again without a model.
 """
 
 from mage.agent.agent import Agent, AsyncAgent

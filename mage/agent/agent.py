@@ -1,4 +1,4 @@
-"""`Agent`, which calls its model, environment, judge and summarizer, and its twin `AsyncAgent`, which awaits them."""
+"""`Agent`, which calls model, environment, judge and summarizer, and its twin `AsyncAgent`, which awaits them."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ _Judged: TypeAlias = Verdict | Metered[Verdict]
 @final
 @attrs.frozen(kw_only=True)
 class Agent:
-    """An agent: a model, an environment to act in, and a judge of what it claims.
+    """An agent: a model, an environment to act in, and a judge of the model's summaries.
 
         agent = Agent(model=my_model, environment=MyEnvironment(), judge=my_judge)
         outcome = agent.run("sqlite:///work.db", "monday", task="Buy a desk, then a chair that fits it.")
 
     Attributes:
         model: decides what to do next.
-        environment: where the agent acts. The model is told its tools and its manual with each question.
+        environment: where the agent acts. Each question to the model has its tools and its manual.
         judge: is asked about each summary and each chapter. None: each is accepted openly, and S says so.
-        summarizer: writes the text where a segment grows too long, where a judge wants another text, and of chapters.
-            None: an extract, without a model; and C grows with the subgoals.
-        policy: the choices that the paper leaves open. None: those of the run that is resumed, else the defaults.
+        summarizer: writes the text where a segment grows too long, where a judge wants a new text, and of chapters.
+            None: an extract, made without a model; and C grows with the subgoals.
+        policy: the choices that the paper leaves open. None: those of the resumed run, else the defaults.
         counter: counts tokens. None: exact, where `toktok-rs` is installed. A resumed run keeps its counter.
     """
 
@@ -105,36 +105,36 @@ class Agent:
         salts: Salts = random_salt,
         remember: Mapping[str, object] | None = None,
     ) -> Outcome:
-        """Run until the run ends: begin it, or go on where it was interrupted, stopped or failed (Section 3.2).
+        """Begin a run, or continue one that was interrupted, stopped or failed; return when it ends (Section 3.2).
 
-        The journal of the session `name` holds what is done, and between it, as notes, what was answered
-        (`mage.agent.log`). So a fork of a session goes on with its run. A run that has finished is not run again,
+        The journal of the session `name` has the commands of the run and, as notes between them, the answers
+        (`mage.agent.log`). So a fork of a session continues its run. A run that has finished is not run again,
         unless another writer has given commands to its session since.
 
         Args:
             store: a URL (see `mage.stores.open_store`) or a store.
-            name: of the session.
+            name: the name of the session.
             task: needed to begin a session.
-            anew: begin a new run in the session as it stands, whatever its log says of an earlier one: for a run whose
-                log cannot be followed, and for a fork that shall not go on with the run that it was forked from.
-            on_event: hears the events of the session and of the agent; no text is in them.
+            anew: begin a new run at the present state of the session, and ignore the log of an earlier run: for a run
+                whose log cannot be followed, and for a fork that must not continue the run of its origin.
+            on_event: is called with the events of the session and of the agent; they contain no text.
             clock: gives the time of each record.
             salts: gives the salt of each text.
-            remember: kept with the run as JSON, for whoever resumes it (`mage.agent.remembered`); None keeps what is
-                there.
+            remember: a JSON object kept with the run, for the program that resumes it (`mage.agent.remembered`). None
+                keeps the present one.
 
         Returns:
-            How it ended. Cost: what it asks; to resume, one reading of its journal.
+            How the run ended. Cost: that of its questions; to resume, one reading of its journal.
 
         Raises:
-            UnknownJournal: there is no such session, and no task to create it for.
-            OtherTask: it is for another task.
-            BadAgent: `remember` is no JSON object; nothing is begun then.
-            BadRunLog, RunDiverged: its log cannot be followed.
-            StoreError: the store cannot be opened. (Once it runs, that is a `RunFailed`.)
+            UnknownJournal: the session does not exist, and no task was given to create it.
+            OtherTask: the session has another task.
+            BadAgent: `remember` is no JSON object; no run is begun then.
+            BadRunLog, RunDiverged: the log of the run cannot be followed.
+            StoreError: the store cannot be opened. (A store that fails during the run is a `RunFailed`.)
 
-        What a model, judge, summarizer or environment raises, but for `EffectError`, is passed on. Nothing is lost by
-        that: the next `run` goes on from there.
+        Any exception of model, judge, summarizer or environment except `EffectError` is raised again. Nothing is lost:
+        the next `run` continues from there.
         """
         parts.require_json_object("remember", remember)
         with ExitStack() as stack:
@@ -156,7 +156,7 @@ class Agent:
 @final
 @attrs.frozen(kw_only=True)
 class AsyncAgent:
-    """The twin of `Agent` whose model, environment, judge and summarizer are awaited. See `Agent`."""
+    """The twin of `Agent` that awaits model, environment, judge and summarizer. See `Agent`."""
 
     model: AsyncModel = attrs.field(validator=parts.asked)
     environment: AsyncEnvironment = attrs.field(validator=sound)
@@ -179,8 +179,8 @@ class AsyncAgent:
     ) -> Outcome:
         """Run until the run ends; see `Agent.run`.
 
-        A cancellation arrives at an await of the model, the judge or the environment, or after the store was written;
-        the next `run` goes on from there.
+        A cancellation takes effect at an await of model, judge or environment, or after a write to the store; the next
+        `run` continues from there.
         """
         parts.require_json_object("remember", remember)
         async with AsyncExitStack() as stack:
@@ -204,7 +204,7 @@ class AsyncAgent:
 
 
 def fixed_prompt(model: object, capabilities: Capabilities) -> str:
-    """Return the text that goes with every call of a model in such an environment; empty if the model does not say."""
+    """Return the text that goes with every call of a model in this environment; empty if the model does not say."""
     if not isinstance(model, PromptedModel):
         return ""
     return model.prompt_text(capabilities.tools, capabilities.manual)
@@ -213,7 +213,7 @@ def fixed_prompt(model: object, capabilities: Capabilities) -> str:
 def _first_note(
     agent: Agent | AsyncAgent, capabilities: Capabilities, remember: Mapping[str, object] | None
 ) -> str:
-    """Return the text of `began`. Without a judge the summaries of the run are accepted openly."""
+    """Return the text of the note `began`. Without a judge the summaries of the run are accepted openly."""
     counter = default_counter() if agent.counter is None else agent.counter
     said = _counting(agent.model, capabilities, counter) or Counting(0)
     policy = writing(first_policy(agent.policy, is_judged=agent.judge is not None), agent.summarizer)
@@ -236,16 +236,16 @@ def _counting(model: object, capabilities: Capabilities, counter: TokenCounter) 
 
 
 def first_policy(given: Policy | None, *, is_judged: bool) -> Policy:
-    """Return the policy that a run begins with; without a judge its summaries are accepted openly."""
+    """Return the policy at the beginning of a run; without a judge its summaries are accepted openly."""
     policy = given or Policy()
     return policy if is_judged else attrs.evolve(policy, maintain=False)
 
 
 def next_policy(given: Policy | None, found: RecordedRun, *, is_judged: bool) -> Policy:
-    """Return the policy that a run goes on with: the given one, else the one that it had.
+    """Return the policy of a resumed run: the given one, else the newest of its log.
 
-    Whether it maintains depends on whether there is a judge now; a run that was begun without a judge, and has
-    one now, maintains from here on.
+    `maintain` depends on whether the agent has a judge now: a run that began without a judge, and is resumed with
+    one, maintains from here on.
     """
     had = found.last_policy
     if not is_judged:
@@ -261,7 +261,7 @@ def started(
     found: RecordedRun,
     remember: Mapping[str, object] | None,
 ) -> tuple[Run, Program[Outcome]]:
-    """Return the state of a run, and its program over its log, to be driven."""
+    """Return the state of a run, and its program over its log, for a driver."""
     policy = next_policy(agent.policy, found, is_judged=agent.judge is not None)
     replay = Replay(
         found,
@@ -298,7 +298,7 @@ def _store_fault(error: StoreError) -> StoreFault:
 
 @final
 class _Driver:
-    """Answers the asks of a replay by calling."""
+    """Answers the asks of a `Replay` by calls."""
 
     def __init__(self, agent: Agent, session: Session, hooks: tuple[AgentHook, ...]) -> None:
         self.environment = Restorable(agent.environment)
@@ -308,8 +308,8 @@ class _Driver:
         self._redactions = session.redactions
         self._thinking: dict[Digest, Future[_Judged]] = {}
 
-    def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:  # passed on
-        """Return the run of the session; a new one is begun."""
+    def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:
+        """Return the run of the session; begin one where there is none, or `anew` is True."""
         session, counter = self._session, self._agent.counter
         found = None if anew else find_run(session.log(), counter)
         if found is None:
@@ -332,7 +332,7 @@ class _Driver:
             case Refresh(after):
                 return self._refresh(after)
             case JudgeLater(request):
-                # a request about a summary that was left behind is dropped
+                # the question about an abandoned summary is dropped
                 self._thinking = {request.digest: thought_about(request, self._judge)}
                 return None
             case VerdictOf(digest, wait):
@@ -379,7 +379,7 @@ class _Driver:
 
 @final
 class _AsyncDriver:
-    """Answers the asks of a replay by awaiting."""
+    """Answers the asks of a `Replay` by awaits."""
 
     def __init__(self, agent: AsyncAgent, session: AsyncSession, hooks: tuple[AgentHook, ...]) -> None:
         self.environment = AsyncRestorable(agent.environment)
@@ -398,8 +398,8 @@ class _AsyncDriver:
             thinking.cancel()
         await asyncio.gather(*self._asked, return_exceptions=True)
 
-    async def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:  # passed on
-        """Return the run of the session; a new one is begun."""
+    async def find(self, anew: bool, remember: Mapping[str, object] | None) -> RecordedRun:
+        """Return the run of the session; begin one where there is none, or `anew` is True."""
         session, counter = self._session, self._agent.counter
         found = None if anew else find_run(await session.log(), counter)
         if found is None:
@@ -461,7 +461,7 @@ class _AsyncDriver:
 
     def _judge_later(self, request: JudgeRequest) -> None:
         for thinking in self._asked:
-            thinking.cancel()  # they are about a summary that was left behind
+            thinking.cancel()  # its question is about an abandoned summary
         self._thinking = {request.digest: asyncio.ensure_future(self._judge(request))}
         self._asked.extend(self._thinking.values())
 
@@ -482,7 +482,7 @@ def _commands(log: Sequence[Entry | Noted], before: Head, found: Head) -> tuple[
     """Return the commands of other writers.
 
     Raises:
-        Conflict: one of them is of this very run: another process has resumed it.
+        Conflict: a command is marked as one of this run: another process has resumed the run.
     """
     commands = tuple([each for each in log if isinstance(each, Entry)])
     if any(RUN in each.meta for each in commands):
@@ -491,5 +491,5 @@ def _commands(log: Sequence[Entry | Noted], before: Head, found: Head) -> tuple[
 
 
 def _no_judge() -> EffectError:
-    """Return the answer of a judge that is missing: the policy does not maintain, but the resumed run was asking one."""
+    """Return the answer for a missing judge: the resumed run had asked one, and this agent has none."""
     return EffectError("unreachable", "this agent has no judge")

@@ -1,4 +1,4 @@
-"""The log of a run, read in order: what was answered; and behind its end, what is asked of the driver and appended."""
+"""`Cursor`: reads the log of a run in order; behind its end it asks the driver and appends the answers."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from mage.memory.journal import RUN
 from mage.memory.requests import AgentEvent, Request
 from mage.session import Entry
 
-# -- what a replay asks of its driver (mage.agent.agent) -------------------------------------------------------
+# -- the asks of a replay to its driver (mage.agent.agent) -----------------------------------------------------
 
 
 @final
 @attrs.frozen
 class Perform(Ask[object]):
-    """Put a request to the model, the judge, the summarizer or the environment, and wait."""
+    """Send a request to the model, the judge, the summarizer or the environment, and wait for the answer."""
 
     request: Request
 
@@ -55,7 +55,7 @@ class Perform(Ask[object]):
 @final
 @attrs.frozen
 class JudgeLater(Ask[None]):
-    """Put a request to the judge, and do not wait."""
+    """Send a request to the judge, and do not wait for the verdict."""
 
     request: JudgeRequest
 
@@ -63,7 +63,7 @@ class JudgeLater(Ask[None]):
 @final
 @attrs.frozen
 class VerdictOf(Ask[Metered[Verdict] | Verdict | None]):
-    """Return the judge's answer to a request; None while it thinks, if `wait` is False."""
+    """Return the judge's answer to a request; None where the judge has not answered yet and `wait` is False."""
 
     digest: Digest
     wait: bool
@@ -72,7 +72,7 @@ class VerdictOf(Ask[Metered[Verdict] | Verdict | None]):
 @final
 @attrs.frozen
 class AppendNote(Ask[bool]):
-    """Append a note, durably. Answered by whether commands of other writers came before it, unseen."""
+    """Append a note, durably. Answered by whether unseen commands of other writers stand before it."""
 
     kind: str
     data: Mapping[str, object]
@@ -81,7 +81,7 @@ class AppendNote(Ask[bool]):
 @final
 @attrs.frozen
 class Commit(Ask[int]):
-    """Give a command to the session, durably. Answered by its version. Raises `Conflict` where another writer came first."""
+    """Give a command to the session, durably. Answered by its version. Raises `Conflict` if others came first."""
 
     command: Operation
     meta: Mapping[str, object]
@@ -90,11 +90,11 @@ class Commit(Ask[int]):
 @final
 @attrs.frozen
 class Found:
-    """What has changed in a session.
+    """The changes of a session since a version.
 
     Attributes:
-        entries: the commands after the version that was named, of whatever writer.
-        state: at that version, where texts were redacted since; else None.
+        entries: the commands of all writers after that version.
+        state: the state at that version, if texts were redacted since; else None.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -104,7 +104,7 @@ class Found:
 @final
 @attrs.frozen
 class Refresh(Ask[Found]):
-    """Return what has changed after a version. Raises `Conflict` where another journal has the name by now."""
+    """Return the changes after a version. Raises `Conflict` where the name belongs to another journal now."""
 
     after: int
 
@@ -112,7 +112,7 @@ class Refresh(Ask[Found]):
 @final
 @attrs.frozen
 class TellHooks(Ask[None]):
-    """Pass an event to the hooks."""
+    """Call the hooks with an event."""
 
     event: AgentEvent
 
@@ -134,10 +134,10 @@ _ANSWERS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
 @final
 @attrs.define
 class BadAnswer(MageError, TypeError):
-    """A model, judge, summarizer or environment answered with a value of the wrong type. Nothing of it was recorded.
+    """A model, judge, summarizer or environment answered with a value of the wrong type. The answer was not recorded.
 
     Attributes:
-        kind: of the note that would have recorded the answer.
+        kind: the kind of the note that would have recorded the answer.
         found: the name of the type of the answer.
     """
 
@@ -152,10 +152,10 @@ class BadAnswer(MageError, TypeError):
 
 
 def expected(kind: str, answer: object) -> Any:  # Any: its type follows from `kind`
-    """Return an answer that is of the right type.
+    """Return an answer, if it is of the right type.
 
     Raises:
-        BadAnswer: it is not. A coroutine is closed: an `async def` returned it, and nothing awaits it here.
+        BadAnswer: the answer has another type. A coroutine is closed, as it is never awaited here.
     """
     _, types = _ANSWERS[kind]
     if isinstance(answer, types) and _is_whole(answer):
@@ -166,7 +166,7 @@ def expected(kind: str, answer: object) -> Any:  # Any: its type follows from `k
 
 
 def _is_whole(answer: object) -> bool:
-    """Tell whether the parts of an answer are of the right types too, where its class does not check them."""
+    """Tell whether the fields of an answer have the right types too, where its class does not check them."""
     match answer:
         case Decision(then=Compress(text)):
             return _are(text, str)
@@ -188,10 +188,10 @@ def _as_decoded(
     document: Mapping[str, object],
     decoding: Callable[[str, Mapping[str, object]], object],
 ) -> Any:  # Any: its type follows from `kind`
-    """Return a value as a resumed run will read it.
+    """Return a value as decoded from the log, so that a resumed run reads exactly the same value.
 
     Raises:
-        BadAnswer: a resumed run could not read it.
+        BadAnswer: the value cannot be encoded, or not decoded again.
     """
     try:
         return decoding(kind, json.loads(encoded(document)))
@@ -199,11 +199,11 @@ def _as_decoded(
         raise BadAnswer(kind, type(answer).__name__) from None
 
 
-def recorded_answer(note: RunNote) -> Metered[Any]:  # Any: what it holds follows from the kind
+def recorded_answer(note: RunNote) -> Metered[Any]:  # Any: the type of its value follows from the kind
     """Return the answer of a note.
 
     Raises:
-        EffectError: the note says why there was none.
+        EffectError: the note has this error instead of an answer.
     """
     failure = decode_failure(note.data)
     if failure is not None:
@@ -216,22 +216,22 @@ def recorded_answer(note: RunNote) -> Metered[Any]:  # Any: what it holds follow
 
 @final
 class LogEnds(Exception):
-    """The log has ended, and the run must not go live: raised where a run is run again offline."""
+    """The log has ended, and the run must not go live: raised when a run is run again offline."""
 
 
 @final
 class Cursor:
-    """The log of a run, and the place up to which the program has come.
+    """The log of a run, and the place that the program has reached in it.
 
     Args:
         log: notes and commands in order.
         live: False to stop where the log ends.
 
     Attributes:
-        live: whether the run may go on where the log ends.
-        others: commands of other writers that were passed, and not taken yet.
+        live: whether the run may go live where the log ends.
+        others: commands of other writers before this place that the program has not read yet.
         is_behind_others: whether a note was appended behind such commands that are not in `others`.
-        resumed: what the environment answered whenever the run was resumed, and the model was not told of yet.
+        resumed: answers of the environment to restores of resumed runs, of which the model was not told yet.
     """
 
     def __init__(self, log: Sequence[RunNote | Entry], *, live: bool) -> None:
@@ -241,25 +241,25 @@ class Cursor:
         self.resumed: list[Restored | NotRestored] = []
         self._log = log
         self._place = 0
-        self._sound = 0  # up to there notes were checked
+        self._sound = 0  # the notes before this place were checked
         notes = (place for place in range(len(log), 0, -1) if isinstance(log[place - 1], RunNote))
         self._end = next(notes, 0)
 
     @property
     def has_ended(self) -> bool:
-        """Whether every note was passed."""
+        """Whether the place is behind the last note."""
         return self._place >= self._end
 
     @property
     def is_overtaken(self) -> bool:
-        """Whether the session has commands of other writers that the program has not seen."""
+        """Whether the session has commands of other writers that the program has not read."""
         return self.is_behind_others or bool(self.others)
 
     def peek(self) -> RunNote | Entry | None:
         """Return the next note or command of the run; None where the log has ended.
 
         Raises:
-            BadRunLog: it cannot be read.
+            BadRunLog: the next note cannot be read.
         """
         while self._place < len(self._log):
             each = self._log[self._place]
@@ -278,15 +278,15 @@ class Cursor:
         return None
 
     def is_next(self, kind: str) -> bool:
-        """Tell whether the next is a note of this kind."""
+        """Tell whether the next record is a note of this kind."""
         each = self.peek()
         return isinstance(each, RunNote) and each.kind == kind
 
     def next(self, kind: str) -> RunNote | None:
-        """Take the next, which must be a note of this kind; None where the run goes live.
+        """Take the next record, which must be a note of this kind; None where the run goes live.
 
         Raises:
-            RunDiverged: it is something else.
+            RunDiverged: the next record is another one.
             LogEnds: the log has ended, and the run must not go live.
         """
         if self.goes_live(kind):
@@ -296,18 +296,18 @@ class Cursor:
         return self.take()
 
     def take(self) -> RunNote:
-        """Take the next, which is a note."""
+        """Take the next record, which the caller knows to be a note."""
         each = self.peek()
         assert isinstance(each, RunNote)
         self._place += 1
         return each
 
     def next_command(self, kind: type[Operation]) -> Entry | None:
-        """Take the next, if it is a command of this kind that was given where the program stands."""
+        """Take the next record if it is a command of this kind, else None. `RunDiverged` behind unread commands."""
         each = self.peek()
         if not isinstance(each, Entry) or type(each.command) is not kind:
             return None
-        if self.others:  # a command is recorded behind exactly the head that it was made for
+        if self.others:  # a command is recorded directly behind the head for which the program made it
             raise self.diverged(kind.__name__)
         self._place += 1
         return each
@@ -316,7 +316,7 @@ class Cursor:
         """Tell whether the log has ended, where the program asks for a note of this kind.
 
         Raises:
-            LogEnds: it has, and the run must not go live.
+            LogEnds: the log has ended, and the run must not go live.
         """
         if self.peek() is not None:
             return False
@@ -325,32 +325,32 @@ class Cursor:
         return True
 
     def diverged(self, asked: str, found: str | None = None) -> RunDiverged:
-        """Return the error for an ask that the next does not answer, or that the last one, `found`, did not."""
+        """Return the error for an ask that the next record does not answer; with `found`, that the last one did not."""
         place = min(self._place - (found is not None), len(self._log) - 1)
         each = self._log[place]
         named = each.kind if isinstance(each, RunNote) else type(each.command).__name__
         return RunDiverged(each.version, asked, found or named)
 
     async def append(self, kind: str, data: Mapping[str, object]) -> None:
-        """Append a note, behind whatever is there."""
+        """Append a note at the end of the journal."""
         self.is_behind_others |= await AppendNote(kind, data)
 
     async def append_failure(self, kind: str, error: EffectError) -> None:
-        """Append why there is no answer.
+        """Append the error of a question without an answer.
 
         Raises:
-            BadAnswer: a resumed run could not read it, because a part of the error is of a wrong type.
+            BadAnswer: a field of the error is of a wrong type, so a resumed run could not read the note.
         """
         document = encode_failure(error)
         _as_decoded(kind, error, document, lambda _, read: decode_failure(read))
         await self.append(kind, document)
 
-    # Any, in both: what an answer holds follows from `kind`
+    # Any, in both: the type of the value follows from `kind`
     async def append_answer(self, kind: str, answer: Metered[Any]) -> Metered[Any]:
         """Append an answer and return it as decoded from the log, so that a resumed run sees exactly the same value.
 
         Raises:
-            BadAnswer: the answer is of a wrong type, or does not survive encoding; nothing is appended.
+            BadAnswer: the answer is of a wrong type, or cannot be encoded and decoded again; nothing is appended.
         """
         expected(kind, answer.value)
         document = encode_answer(kind, answer)
@@ -359,10 +359,10 @@ class Cursor:
         return as_read
 
     async def answer(self, request: Request, kind: str) -> Metered[Any]:
-        """Return the answer to a request: that of the log, or a new one, which is appended.
+        """Return the answer to a request: from the log, or a new one, which is appended.
 
         Raises:
-            EffectError: there was none then, or is none now.
+            EffectError: the recorded or the new answer is this error.
         """
         note = self.next(kind)
         if note is not None:

@@ -1,22 +1,22 @@
 """The log of a run: the notes that an agent's run leaves in the journal of its session, between its commands.
 
-A note holds what was answered, or what is about to be done; a command of the run is marked as such in its meta
-(`RUN`). So the journal alone says, in order, all that the program of the run was told, and the program can be run
-again over it, without a model, to the same state (`mage.agent.replay`).
+A note has an answer, or an operation that is about to begin; a command of the run is marked in its meta (`RUN`). So
+the journal alone has, in order, every answer that the program of the run received. The program can run again over
+the journal, without a model, to the same state (`mage.agent.replay`).
 
-    began        a run was begun here: its policy, what counts its tokens, what the model was told of the environment
-    decided      the model's answer, or why there is none; likewise summarized, chapter (what a summarizer wrote),
-                 judged, verdict (of a judge that thinks in the background), started and restored (of the environment)
-    acting       an action is about to be performed; its result is the step that is grown next, or act_failed. A step
-                 that is grown without it is a note that the model wrote down
+    began        a run begins here: its policy, its token counter, the tools and the manual of its environment
+    decided      the model's answer, or why there is none; likewise summarized, chapter (of the summarizer), judged,
+                 verdict (of a judge in the background), started and restored (of the environment)
+    acting       an action is about to be performed; its result is the next step, or act_failed. A step without this
+                 note before it is a note of the model
     again        an action that was interrupted is about to be performed once more
     restoring    the environment is about to be restored
     conflict     a command was not recorded, because another writer's command came first
-    taken        commands of other writers were taken, up to a version
+    taken        the program has read the commands of other writers, up to a version
     policy       another policy is in force from here on
-    remembered   what `Agent.run(remember=...)` keeps from here on; it may stand anywhere, for the program never reads it
-    resumed      the environment was restored to where the run stands, in a new process
-    ended        the outcome of the run, unless it was resumed
+    remembered   the value of `Agent.run(remember=...)` from here on; at any place, because the program never reads it
+    resumed      a new process has restored the environment to where the run stands
+    ended        the outcome of the run, unless the run was resumed
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ except ModuleNotFoundError as missing:
 
 BEGAN: Final = "began"
 PROGRAM: Final = 6
-"""The version of the program: it rises when a log of before would no longer be followed."""
+"""The version of the program: raised by a change after which the program no longer follows older logs."""
 
 
 @final
@@ -78,12 +78,12 @@ class BadRunLog(MageError, ValueError):
 @final
 @attrs.define
 class RunDiverged(MageError):
-    """The program of a run asks for something else than its log holds next.
+    """The program of a run asks for something else than the next note or command of its log.
 
     Attributes:
-        version: of the journal, at which the log holds something else.
-        asked: what the program asks for.
-        found: what the log holds there.
+        version: the version of the journal at which they differ.
+        asked: the kind of note or command that the program asks for.
+        found: the kind that the log has there.
     """
 
     version: int
@@ -105,8 +105,8 @@ class RunNote:
 
     Attributes:
         kind: as in the table above.
-        data: its JSON object. `Any`, because its values are checked by `require_sound` before they are read.
-        version: of the journal, that the note made; 0 where that is not known.
+        data: its JSON object. `Any`, because `require_sound` checks the values before they are read.
+        version: the version of the journal that the note made; 0 where unknown.
     """
 
     kind: str
@@ -120,10 +120,10 @@ def encoded(data: Mapping[str, object]) -> str:
 
 
 def note_of(noted: Noted) -> RunNote:
-    """Return a note of a journal as one of a run. Cost: O(its length).
+    """Return a note of a journal as a note of a run. Cost: O(length of the note).
 
     Raises:
-        BadRunLog: it is none.
+        BadRunLog: the note is no JSON object.
     """
     try:
         data = json.loads(noted.note.text)
@@ -137,13 +137,13 @@ def note_of(noted: Noted) -> RunNote:
     return RunNote(noted.note.kind, data, noted.version)
 
 
-# -- the types of what notes hold beside answers -----------------------------------------------------------
+# -- the types of notes that are no answers ----------------------------------------------------------------
 
 
 @final
 @attrs.frozen
 class Failure:
-    """Why there is no answer."""
+    """The fields of the `EffectError` of a question without an answer."""
 
     fault: EffectFault
     detail: str
@@ -156,7 +156,7 @@ class Failure:
 @final
 @attrs.frozen
 class Kept:
-    """What the meta of a step holds of an `Observed`: all but its text."""
+    """The part of an `Observed` that the meta of a step has: all but its text and parts."""
 
     uncertain: bool = False
     over: bool = False
@@ -167,7 +167,7 @@ class Kept:
 @final
 @attrs.frozen
 class Began:
-    """`began`. Its policy is read by `Policy.of`; `remembered` is whatever JSON the host gave. Hence `Any` in both."""
+    """`began`. `Policy.of` reads its policy; `remembered` is any JSON that the host gave. Hence `Any` in both."""
 
     program: int
     policy: dict[str, Any]
@@ -183,7 +183,7 @@ class Began:
 @final
 @attrs.frozen
 class Acting:
-    """`acting`: the action, the step behind which it is performed, and whether the environment foresaw that it lasts."""
+    """`acting`: the action, the step before it, and whether the environment foresaw that its effect lasts."""
 
     action: str
     after: int
@@ -193,7 +193,7 @@ class Acting:
 @final
 @attrs.frozen
 class Counting:
-    """`counting`: from here on the fixed text that goes with every call takes so many tokens, and the model replies so."""
+    """`counting`: from here on, the tokens of the fixed text of every call, and the mode of the model's replies."""
 
     overhead: int
     mode: Mode | None = None
@@ -218,7 +218,7 @@ class Restoring:
 @final
 @attrs.frozen
 class Taken:
-    """`taken`: up to which version."""
+    """`taken`: the version up to which the commands of other writers were read."""
 
     version: int
 
@@ -226,9 +226,9 @@ class Taken:
 @final
 @attrs.frozen
 class Conflicted:
-    """`conflict`: what an action came to whose step was not recorded. The meta of the command stands beside this.
+    """`conflict`: the result of an action whose step was not recorded. The meta of the command stands beside it.
 
-    With `instead` an action was not even performed.
+    With `instead` the action was not even performed.
     """
 
     observation: str = ""
@@ -239,7 +239,7 @@ class Conflicted:
 @final
 @attrs.frozen
 class Ended:
-    """`ended`: as `mage.memory.policy.outcome_document` has it."""
+    """`ended`: the outcome, with the fields of `mage.memory.policy.outcome_document`."""
 
     outcome: Literal["finished", "stopped", "failed"]
     reason: str
@@ -260,11 +260,11 @@ _PLAIN: Final[Mapping[type, tuple[type, ...]]] = {
     bool: (bool,),
     float: (int, float),
 }
-"""The types of JSON values that are read as each plain type."""
+"""By plain type, the types of JSON values that are read as it."""
 
 
 def _converter() -> Converter:
-    """Return the converter. It reads no value as one of another type, so that `null` does not become the text "None"."""
+    """Return the converter. It converts no value to another type, so that `null` does not become the text "None"."""
     made = Converter(omit_if_default=True, forbid_extra_keys=True)
     for exact, kinds in _PLAIN.items():
         made.register_structure_hook(exact, _only(exact, kinds))
@@ -281,7 +281,7 @@ def _converter() -> Converter:
 
 
 def _only(exact: type, kinds: tuple[type, ...]) -> Callable[[object, object], object]:
-    """Return a hook that takes values of exactly these types: `true` is no number."""
+    """Return a hook that accepts only values of exactly these types: `true` is no number."""
 
     def read(given: object, _: object) -> object:
         if type(given) not in kinds:
@@ -297,7 +297,7 @@ def _is_a_tuple(kind: Any) -> bool:  # Any: cattrs asks with whatever type it me
 
 
 def _of_a_list(kind: Any, made: Converter) -> Callable[[object, object], object]:  # Any: a `tuple[X, ...]`
-    """Return a hook that takes lists, and no other iterable: a text is no list of its letters."""
+    """Return a hook that accepts lists and no other iterable: a text is no list of its letters."""
     each = get_args(kind)[0]
     hook = made.get_structure_hook(each)
 
@@ -310,7 +310,7 @@ def _of_a_list(kind: Any, made: Converter) -> Callable[[object, object], object]
 
 
 def _make_optional(made: Converter, union: Any) -> None:  # Any: a union is no type
-    """Register `union | None`: to cattrs that is another union."""
+    """Register `union | None`, which cattrs treats as another union."""
     made.register_structure_hook(
         union | None, lambda given, _: None if given is None else made.structure(given, union)
     )
@@ -320,7 +320,7 @@ def _make_optional(made: Converter, union: Any) -> None:  # Any: a union is no t
 
 
 _CONVERTER: Final = _converter()
-_NOTES: Final[Mapping[str, Any]] = {  # Any: unions are no types, and cattrs takes them in the place of one
+_NOTES: Final[Mapping[str, Any]] = {  # Any: cattrs accepts unions, which are no `type`
     "began": Began,
     "decided": Decision,
     "judged": Verdict,
@@ -338,7 +338,7 @@ _NOTES: Final[Mapping[str, Any]] = {  # Any: unions are no types, and cattrs tak
     "taken": Taken,
     "ended": Ended,
 }
-"""The type of what a note of each kind holds; of an answer, that of its value."""
+"""By kind, the type of a note's data; for an answer, the type of its value."""
 _VALUES: Final[Mapping[str, Any]] = {  # Any: as above
     "observed": Kept,
     "failed": Failure,
@@ -347,10 +347,10 @@ _VALUES: Final[Mapping[str, Any]] = {  # Any: as above
     "usage": Usage,
     "divergence": Divergence,
 }
-"""The type of what stands within a note, or in the meta of a step."""
+"""By name, the type of a value inside a note or in the meta of a step."""
 _TYPES: Final = {**_NOTES, **_VALUES}
 KINDS: Final = frozenset((*_NOTES, "policy", "remembered", "act_failed"))
-"""The kinds of the notes of a run. The last three are read by `decode_policy`, as they are, and by `decode_failure`."""
+"""The kinds of the notes of a run. `_TYPES` lacks the last three: `policy` and `act_failed` have their own decoders."""
 _OF_AN_ANSWER: Final = frozenset(("value", "usage", "model", "prompt"))
 _OF_A_CONFLICT: Final = tuple(attrs.fields_dict(Conflicted))
 
@@ -364,7 +364,7 @@ def decode(kind: str, document: object) -> Any:  # Any: its type follows from `k
     """Return the value of a JSON document, of the type that belongs to `kind`.
 
     Raises:
-        BadRunLog: it is no such value.
+        BadRunLog: the document is no such value.
     """
     try:
         return _CONVERTER.structure(document, _TYPES[kind])
@@ -381,11 +381,11 @@ def encode_answer(kind: str, answer: Metered[Any]) -> dict[str, object]:
 
 def decode_answer(
     kind: str, data: Mapping[str, Any]
-) -> Metered[Any]:  # Any: what it holds follows from `kind`
+) -> Metered[Any]:  # Any: the type of its value follows from `kind`
     """Return the answer of a note.
 
     Raises:
-        BadRunLog: the note holds no answer, or something beside it.
+        BadRunLog: the note has no answer, or a field that no answer has.
     """
     unknown = sorted(data.keys() - _OF_AN_ANSWER)
     if unknown:
@@ -399,7 +399,7 @@ def decode_answer(
 
 
 def encode_failure(error: EffectError) -> dict[str, object]:
-    """Return, as JSON, why there is no answer."""
+    """Return as JSON why there is no answer."""
     said: dict[str, object] = {
         "fault": error.fault,
         "detail": error.detail,
@@ -415,10 +415,10 @@ def encode_failure(error: EffectError) -> dict[str, object]:
 
 
 def decode_failure(data: Mapping[str, object]) -> EffectError | None:
-    """Return why a note holds no answer, None where it holds one.
+    """Return why a note has no answer; None where it has one.
 
     Raises:
-        BadRunLog: the note says that it holds none, and not why; or something beside that.
+        BadRunLog: the failure in the note cannot be read, or is not its only field.
     """
     if "failed" not in data:
         return None
@@ -439,7 +439,7 @@ def decode_policy(document: object) -> Policy:
     """Return a policy.
 
     Raises:
-        BadRunLog: it is none.
+        BadRunLog: the document is no policy.
     """
     try:
         return Policy.of(document)
@@ -448,10 +448,10 @@ def decode_policy(document: object) -> Policy:
 
 
 def decode_observed(text: str, meta: Mapping[str, object]) -> Observed | Uncertain | None:
-    """Return what the environment answered, from a step's observation and meta; None where the meta says nothing of it.
+    """Return the environment's answer from a step's observation and meta; None where the meta has none.
 
     Raises:
-        BadRunLog: what the meta says cannot be read.
+        BadRunLog: the answer in the meta cannot be read.
     """
     said = meta.get(OBSERVED)
     if not isinstance(said, dict):
@@ -463,10 +463,10 @@ def decode_observed(text: str, meta: Mapping[str, object]) -> Observed | Uncerta
 
 
 def require_sound(note: RunNote) -> None:
-    """Check that all of a note is of the types that belong to its kind.
+    """Check that all values of a note have the types that belong to its kind.
 
     Raises:
-        BadRunLog: something is not, or there is no such kind.
+        BadRunLog: a value has another type, or the kind is unknown.
     """
     match note.kind:
         case "policy":
@@ -492,21 +492,21 @@ def require_sound(note: RunNote) -> None:
 @final
 @attrs.frozen
 class RecordedRun:
-    """A run, as the journal of its session has it.
+    """A run, read from the journal of its session.
 
     Attributes:
-        version: of the journal, that its `began` made.
-        policy: that it was begun with.
+        version: the version of the journal that its `began` made.
+        policy: the policy at its beginning.
         counter: counts its tokens.
-        overhead: tokens of the system prompt and the tool schemas when it was begun.
+        overhead: tokens of the system prompt and the tool schemas at its beginning.
         mode: how its model replies, and so how a step is sent to it; None where the model does not say.
-        judged: whether it was begun with a judge.
-        introduced: what the model was told of the environment: its tools and its manual.
-        remembered: what was kept last for whoever resumes the run.
-        state: of the session where it was begun.
-        tally: what the journal says of revisions and effects up to there.
-        log: its notes but those of `remember`, and the commands of all writers since, in order.
-        interrupted: an action during which an earlier run in this journal was interrupted; empty where none was.
+        judged: whether it began with a judge.
+        introduced: the environment's tools and manual, as the model was told them.
+        remembered: the newest value of `Agent.run(remember=...)`.
+        state: the state of the session at its beginning.
+        tally: what the journal says of revisions and effects up to its beginning.
+        log: its notes except `remembered`, and the commands of all writers since then, in order.
+        interrupted: the action during which an earlier run of this journal was interrupted; empty where none was.
     """
 
     version: int
@@ -524,25 +524,25 @@ class RecordedRun:
 
     @property
     def meter(self) -> Meter:
-        """What counts the tokens of what is shown: each step as it is sent."""
+        """The meter for the tokens of S, each step counted as it is sent to the model."""
         return self.meter_in(self.mode)
 
     def meter_in(self, mode: Mode | None) -> Meter:
-        """Return what counts them where the model replies in another mode."""
+        """Return the meter for a model that replies in another mode."""
         if mode is None:
             return Meter(self.counter)
         return Meter(self.counter, sent_as(mode, self.introduced.tools))
 
     @property
     def last_policy(self) -> Policy:
-        """The policy that the run has had last."""
+        """The newest policy of the run."""
         notes = (each for each in reversed(self.log) if isinstance(each, RunNote) and each.kind == "policy")
         note = next(notes, None)
         return self.policy if note is None else decode_policy(note.data)
 
     @property
     def answers(self) -> Mapping[KindOfCall, int]:
-        """How many answers of each kind it holds, those that could not be used included. Cost: O(log)."""
+        """How many answers of each kind the log has, unusable ones included. Cost: O(log)."""
         found = Counter(each.kind for each in self.log if isinstance(each, RunNote))
         judged = found["judged"] + found["verdict"]
         written = found["summarized"] + found["chapter"]
@@ -550,20 +550,20 @@ class RecordedRun:
 
 
 def is_of_a_run(noted: Entry | Noted) -> bool:
-    """Tell whether a record is a note of a run; other people's notes are of other kinds."""
+    """Tell whether a record is a note of a run; notes of other writers have other kinds."""
     return isinstance(noted, Noted) and noted.note.kind in KINDS
 
 
 def find_run(log: Sequence[Entry | Noted], counter: TokenCounter | None = None) -> RecordedRun | None:
-    """Return the run that was begun last in a journal; None where none was. Cost: O(replaying its commands up to there).
+    """Return the newest run of a journal; None where there is none. Cost: O(replaying the commands before it).
 
     Args:
         log: the whole log of a session.
-        counter: counts the tokens of the run, if it is the one that the run names.
+        counter: counts the tokens of the run, if the run names this counter.
 
     Raises:
         BadRunLog: the run cannot be read, or was recorded by another version of mage.
-        MissingTokenizer: its counter is not installed.
+        MissingTokenizer: the counter that the run names is not installed.
     """
     for place in range(len(log) - 1, -1, -1):
         each = log[place]
@@ -592,7 +592,7 @@ def _found(
         state = tally.add_all([each for each in before if isinstance(each, Entry)], None)
     except BadEffect as error:
         raise BadRunLog(str(error)) from error
-    assert state is not None  # a journal begins with its start, and no note stands before it
+    assert state is not None  # a journal begins with a `Start`, before any note
     log: list[RunNote | Entry] = []
     remembered: Mapping[str, object] = said.remembered
     for each in after:
@@ -600,7 +600,7 @@ def _found(
             log.append(each)
         elif is_of_a_run(each) and each.note.kind != "remembered":
             log.append(note_of(each))
-        elif is_of_a_run(each):  # no part of what the program does
+        elif is_of_a_run(each):  # the program does not read `remembered`
             remembered = note_of(each).data
     return RecordedRun(
         begin.version,
@@ -619,7 +619,7 @@ def _found(
 
 
 def _interrupted(before: Sequence[Entry | Noted]) -> str:
-    """Return the action whose result the earlier run of a journal has not recorded; empty where there is none."""
+    """Return the action whose result an earlier run of the journal did not record; empty where there is none."""
     for each in reversed(before):
         if isinstance(each, Entry) and RUN in each.meta:
             return ""
@@ -630,7 +630,7 @@ def _interrupted(before: Sequence[Entry | Noted]) -> str:
 
 
 def _counter_of(name: str) -> TokenCounter:
-    """Return the counter of a run, which keeps it so that its prompts stay the same.
+    """Return the counter that a run names: a run keeps its counter, so that its prompts stay the same.
 
     Raises:
         MissingTokenizer: the counter needs a package that is not installed.

@@ -1,17 +1,17 @@
 """The agent's loop: look, decide, act, grow; compress and have it judged; go back when it was wrong.
 
     until the run ends:
-        look                                  others may have written, the policy may have changed
-        place what is owed                    instructions that somebody came before           instructing
-        settle what is pending or failed      Maintain's verdict, and what follows from it     maintaining
-        fold the oldest lines of C            where it takes too much (D19)                    chapters
-        decide                                the model, seeing S and what it is told once
-        relieve a segment that is too long    the fallback Compress, of what it has just seen  relief
-        act                                   one step for each action: Grow                   carrying_out
-        compress, revise, look or finish      what the model does to its own state             going_back
+        look                                  other writers' commands, and a new policy
+        place owed instructions               those that another writer came before            revise
+        settle a pending or failed summary    act on the judge's verdict                       maintain
+        fold the oldest lines of C            where C takes too many tokens (D19)              chapters
+        decide                                the model reads S and the notices                compact
+        relieve a segment that is too long    the fallback Compress, of steps that were read   compact
+        act                                   one step for each action: Grow
+        compress, revise, look or finish      the model's operation on its own state           compact, revise
 
-It is a program: it asks (`mage.memory.requests`) and performs nothing. What it remembers is in `Run`; all of it
-follows from the answers, so the program can be run again over them (`mage.agent.replay`).
+The loop is a program: it asks (`mage.memory.requests`) and performs nothing. It keeps its state in `Run`; the state
+follows from the answers alone, so the program can be run again over them (`mage.agent.replay`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action an
 
 
 async def program(run: Run) -> Outcome:
-    """Run the agent until it ends, and on, if it was resumed after that."""
+    """Run the agent until the run ends; in a replay continue where the run was resumed later."""
     while True:
         outcome = await _until_the_end(run)
         if not (await End(outcome)):
@@ -73,7 +73,7 @@ async def _until_the_end(run: Run) -> Outcome:
     while True:
         try:
             ended = await _turn(run)
-        except Overtaken:  # by somebody who may write during every turn: it counts, unless something was done
+        except Overtaken:  # an idle turn unless a step was done: others may write in every turn
             ended = None
         if ended is not None:
             return ended
@@ -89,7 +89,7 @@ async def _turn(run: Run) -> Outcome | None:
     ended = ended or _differs(run, seen) or reached(run)
     if ended is not None:
         return ended
-    # what is owed is placed first: a late verdict, taken from the log, may have come at the mark as well as here
+    # owed instructions are placed first: in the log a late verdict may stand before the mark or here
     await _open(run)
     ended = await settle(run, wait=False)
     if ended is None and run.is_awaiting:
@@ -110,7 +110,7 @@ async def _follow(run: Run, seen: Seen, before: State | None) -> Outcome | None:
 
 
 def _differs(run: Run, seen: Seen) -> Outcome | None:
-    """Stop, if the policy says so, where a resumed run has brought the world back and it is not what it was."""
+    """Stop, if the policy says so, where a resumed run could not restore the environment as it was."""
     told = next((notice for notice in seen.news if notice.kind == "diverged"), None)
     if told is None or run.policy.on_divergence != "stop":
         return None
@@ -118,7 +118,7 @@ def _differs(run: Run, seen: Seen) -> Outcome | None:
 
 
 async def _begin(run: Run) -> Outcome | None:
-    """Let the world begin, or, in a session that has steps already, become what they say."""
+    """Reset the environment; in a session that has steps, restore it to the last of them."""
     tree = run.state.tree
     run.found = tree.next_step
     if tree.step_head != ROOT_STEP:
@@ -134,7 +134,7 @@ async def _begin(run: Run) -> Outcome | None:
 
 
 def _opening_of(tree: Tree) -> Observed | None:
-    """Return what the world showed first, from the path that an earlier run has left; None where it showed nothing."""
+    """Return the environment's opening observation, from the path of an earlier run; None where it has none."""
     first = trace(tree, ROOT_STEP, tree.step_head)[0]
     if first.action != RESET:
         return None
@@ -143,15 +143,15 @@ def _opening_of(tree: Tree) -> Observed | None:
 
 
 async def _open(run: Run) -> None:
-    """At the root, what the world showed first is grown before anything else (again, after going back there).
+    """At the root, grow the environment's opening observation first, also after a revise to the root.
 
-    And what is owed is placed, wherever the agent stands; not below a summary that has failed.
+    Then place owed instructions, wherever the agent stands; do nothing below a failed summary.
     """
     if not isinstance(run.state, Active | Unverified):
         return
     if run.state.tree.step_head == ROOT_STEP and run.opening is not None:
         opening = run.opening
-        owe(run, ROOT_STEP, opening.instructions)  # on every path, also on that of somebody who is faster
+        owe(run, ROOT_STEP, opening.instructions)  # on every path, also behind commands of another writer
         if opening.text.strip():
             await run.operate(Grow(RESET, opening.text), with_parts(observed_meta(opening), opening))
         await tell_if_over(run, opening)
@@ -196,9 +196,9 @@ async def _no_decision(run: Run, error: EffectError) -> Outcome | None:
 
 
 async def _too_long(run: Run, error: EffectError) -> Outcome | None:
-    """Make the prompt shorter: by the longest observations, the open segment, then by what the model is to be told.
+    """Make the prompt shorter: cut the longest steps, then summarize the open segment, then leave out the notices.
 
-    Where only a guess says that it is too long, the open segment is enough.
+    Do not cut steps where the prompt is only assumed to be too long (`shorter_may_help`).
     """
     if error.fault == "overflow" and run.shorten():
         run.idle -= 1
@@ -219,11 +219,11 @@ def _failed(run: Run, error: EffectError) -> RunFailed:
     return RunFailed("model", error.fault, str(error), run.totals)
 
 
-# -- carrying out a decision: its actions, each a step, then what it does to its own state (D11) ---------------
+# -- carrying out a decision: its actions, each a step, then its operation on the agent's state (D11) ----------
 
 
 async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
-    """Carry out a decision. What follows an action that tells the model something is held back, and told.
+    """Execute a decision. Where the model must first be told something, hold back the rest and list it in a notice.
 
     Returns:
         How the run ends, None where it goes on.
@@ -231,7 +231,7 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
     decision = answer.value
     meta = {**answer.meta, **({THOUGHT: decision.thought} if decision.thought else {})}
     for place, action in enumerate(decision.actions):
-        stopped = reached(run) if place else None  # before the first of them the turn has looked
+        stopped = reached(run) if place else None  # for the first action the turn has checked the limits
         held = place if stopped is not None else (await _held_from(run, decision, place))
         if held is not None:
             await _hold_back(run, decision, held)
@@ -258,10 +258,10 @@ async def carried_out(run: Run, answer: Metered[Decision]) -> Outcome | None:
 
 
 async def _relieved(run: Run, decision: Decision) -> tuple[Outcome | None, bool]:
-    """Summarize the open segment where it is too long: the model has just seen all of it, and its actions come behind.
+    """Summarize the open segment where it is too long, before the decision: the model has just read all of it.
 
     Returns:
-        How the run ends, None where it does not; and whether the decision is still to be carried out.
+        How the run ends, None where it does not; and whether the decision can still be executed.
     """
     if not (await IsDue(is_due(run, run.shown()))):
         return None, True
@@ -279,14 +279,14 @@ async def _relieved(run: Run, decision: Decision) -> tuple[Outcome | None, bool]
 
 
 async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
-    """Return from which action on a decision is not carried out, None where the next of them is performed."""
+    """Return the place of the first action that is held back; None where the action at `place` is performed."""
     if await insists_on_text(run):
         return place
-    if place and run.doubtful:  # the rest was decided for the case that the action succeeds
+    if place and run.doubtful:  # the model decided the rest for the case that the action before succeeds
         return place
     if not decision.actions[place].is_note and await _is_pointed_out(run, decision.actions[place]):
         return place + 1
-    is_note = decision.actions[place].is_note  # it is short, and its step follows no note of the run
+    is_note = decision.actions[place].is_note  # a note is short, and no `acting` stands before its step
     if place and not is_note and (await IsDue(has_passed(run, run.shown()), "rest")):
         await run.notice("tokens", "The open steps have passed the mark.")
         return place
@@ -294,7 +294,7 @@ async def _held_from(run: Run, decision: Decision, place: int) -> int | None:
 
 
 async def _hold_back(run: Run, decision: Decision, place: int) -> None:
-    """Tell what of a decision is not done, from an action of it on; the model is not shown its reply again."""
+    """List the undone rest of a decision, from `place` on, in a notice, because no prompt shows the reply again."""
     held = [action.text for action in decision.actions[place:]]
     if decision.then is not None:
         held.append(type(decision.then).__name__.lower())
@@ -303,7 +303,7 @@ async def _hold_back(run: Run, decision: Decision, place: int) -> None:
 
 
 async def _is_pointed_out(run: Run, action: Action) -> bool:
-    """Tell whether an action is not performed now, because the model should know something first."""
+    """Tell whether an action is held back because the model must first be told something."""
     if run.over:
         left = "compress, go back or finish" if run.policy.revise else "compress or finish"
         await run.notice("environment", f"The world takes no more actions: {left}.")
@@ -325,12 +325,12 @@ async def _is_pointed_out(run: Run, action: Action) -> bool:
 
 
 def _went_wrong_from_here(run: Run, action: str) -> bool:
-    """Tell whether this action was taken from here before, had an effect as far as anybody knows, and was learned to be wrong.
+    """Tell whether this action was tried from here, may have had an effect, and a lesson says that it was wrong.
 
-    A lesson here speaks of all that was tried here. One at the boundary above speaks of a whole way: what went
-    wrong is looked for at its end, as else each step of a long way that is walked again would be held back.
+    A lesson at this step is about every action tried here. A lesson at the boundary above is about a whole branch:
+    only the last step of a branch counts as wrong, else each step of a long branch taken again would be held back.
 
-    Cost: O(tries from here), and nothing where no lesson stands.
+    Cost: O(tries from here); O(1) without a lesson.
     """
     tree = run.state.tree
     here, above = tree.lessons_at(tree.step_head), tree.lessons_at(tree.boundary)
@@ -347,7 +347,7 @@ def _went_wrong_from_here(run: Run, action: str) -> bool:
 
 
 async def _acted(run: Run, action: Action, meta: Mapping[str, object]) -> Outcome | None:
-    """Perform an action, and grow its step; that of a note without the environment. Raises `Overtaken`."""
+    """Perform an action and grow its step; a note needs no environment. Raises `Overtaken`."""
     if action.is_note:
         called = {} if action.call is None else {"call": action.call}
         noted = Grow(note_action(action.text), NOTED)
@@ -413,7 +413,7 @@ async def _performed(run: Run, action: Action) -> Observed:
 
 
 async def tell_if_over(run: Run, observed: Observed) -> None:
-    """Take in whether the world takes no more actions, and tell the model."""
+    """Remember whether the environment takes no more actions, and tell the model if so."""
     run.over = observed.over
     if observed.over:
         await run.notice("environment", "The world says that it is over, and takes no more actions: finish.")
@@ -435,7 +435,7 @@ async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | N
 
 
 async def _finish(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome | None:
-    """End, if nothing that was claimed turns out to be wrong, the answer included."""
+    """End the run, if no pending summary fails, nor the answer itself."""
     over = await may_end(run, answer, meta)
     if isinstance(over, bool):
         return RunFinished(answer, run.totals) if over else None

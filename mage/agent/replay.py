@@ -1,13 +1,13 @@
 """Replay: the program of a run over its log.
 
-The same code begins a run, resumes it after a crash at any point, and runs it again offline. While the log lasts,
-each ask of the program is answered from it: an answer by its note, a command by the command that is recorded.
-Where the log ends, the run goes live: an ask is performed, its answer appended, and only then given to the program.
+The same code begins a run, resumes it after a crash at any point, and runs it again offline. As long as the log has
+records, `Replay` answers each ask from the log: a question by its note, a command by the recorded command. Where the
+log ends, the run goes live: `Replay` performs the ask, appends the answer, and only then gives it to the program.
 
-    What was answered is never asked again.
-    An action is noted before it is performed; the step behind the note says what came of it.
-    An action during which the process died is performed again only in an environment that was restored; else its
-    result is `Uncertain`.
+    A question that was answered is never asked again.
+    An action is noted before it is performed; the step behind the note has its result.
+    An action during which the process died is performed again only in a restored environment; else its result is
+    `Uncertain`.
 """
 
 from __future__ import annotations
@@ -107,15 +107,15 @@ _KINDS: Final[Mapping[type[object], str]] = {
 
 @final
 class _Session:
-    """The session of a run: commands that are found in the log or given to the session, and those of other writers.
+    """The session of a run: finds commands in the log or gives them to the session, and reads other writers' commands.
 
     Attributes:
-        state: where the program stands.
-        version: of the journal, of the last command that led there.
-        policy: in force.
-        counts: how often the journal goes back and writes texts anew.
-        effects: what the action of each step has done, where that was declared.
-        lasting: the steps whose actions must never be performed again.
+        state: the state at which the program stands.
+        version: the version of the journal at that state.
+        policy: the policy in force.
+        counts: how many revises and rewritten texts the journal has.
+        effects: by step, the declared effect of its action.
+        lasting: the steps whose effects last: their actions must never be performed again.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class _Session:
 
         Raises:
             Overtaken: another writer's command came first; the log says so from then on.
-            RunDiverged: the log goes on with something else.
+            RunDiverged: the log continues with another record.
         """
         result = apply(self.state, command)
         if not is_successful(result):
@@ -162,7 +162,7 @@ class _Session:
             if not self._cursor.goes_live("command"):
                 raise self._cursor.diverged(type(command).__name__)
             entry = await self._give(command, meta)
-        self._fold(entry)  # as recorded: its texts may have been redacted
+        self._fold(entry)  # the recorded command: its texts may have been redacted
         return self.state
 
     async def _give(self, command: Operation, meta: Mapping[str, object]) -> Entry:
@@ -174,7 +174,7 @@ class _Session:
             Conflict,
             Overtaken,
             Refused,
-        ):  # refused: texts were redacted meanwhile, so it is another state
+        ):  # Refused: texts were redacted meanwhile, so the state differs
             observation = {"observation": command.observation} if isinstance(command, Grow) else {}
             await self._cursor.append("conflict", {**meta, **observation})
             raise Overtaken from None
@@ -191,7 +191,7 @@ class _Session:
             self.lasting.add(step)
 
     async def look(self) -> Seen:
-        """Return where the program stands, and take what has changed outside."""
+        """Return where the program stands, after reading changes from outside: other writers, policy, counting."""
         cursor = self._cursor
         followed = False
         before = self._counting
@@ -204,7 +204,7 @@ class _Session:
             else:
                 self._take([each for each in cursor.others if each.version <= note.data["version"]])
                 followed = True
-        if cursor.live and cursor.peek() is None:  # else the program looked then, and saw nothing
+        if cursor.live and cursor.peek() is None:  # else this look of the earlier run found no change
             followed |= await self._look_around()
         news, tally = self.news(), self._tally
         now = self._counting
@@ -223,7 +223,7 @@ class _Session:
         )
 
     async def _look_around(self) -> bool:
-        """Take what has changed outside, and append it; tell whether other writers have given commands."""
+        """Read changes from outside, and append them to the log; tell whether other writers have given commands."""
         cursor = self._cursor
         if self._next_policy is not None and self._next_policy != self.policy:
             await cursor.append("policy", self._next_policy.document())
@@ -250,13 +250,13 @@ class _Session:
         del self._cursor.others[: len(entries)]
 
     def news(self) -> tuple[Notice, ...]:
-        """Return, once, what the model should know of the environment: what is uncertain, and what was not restored."""
+        """Return, once, notices about the environment: an uncertain action, and a restore that failed."""
         news, self._news = self._news, []
         resumed, self._cursor.resumed = self._cursor.resumed, []
         return (*news, *[notice for answer in resumed for notice in _news_of(answer)])
 
     def lasting_on(self, path: Iterable[Step]) -> frozenset[StepId]:
-        """Return the steps of a path that last. Cost: O(length of the path)."""
+        """Return the steps of a path whose effects last. Cost: O(length of the path)."""
         return frozenset(step.id for step in path if step.id in self.lasting)
 
 
@@ -275,7 +275,7 @@ def _news_of(answer: Restored | NotRestored) -> Sequence[Notice]:
 
 @final
 class _Environment:
-    """The environment of a run: an action is noted before it is performed, and never repeated in silence (D14)."""
+    """The environment of a run: notes each action before performing it, and repeats none without a record (D14)."""
 
     def __init__(self, cursor: Cursor, session: _Session, *, repeatable: bool, foresees: Foresight) -> None:
         self._cursor = cursor
@@ -283,14 +283,14 @@ class _Environment:
         self._repeatable = repeatable
         self._foresees = foresees
         self._began = False
-        self._is_here = False  # in this process, and where the program stands
+        self._is_here = False  # whether this process has brought it to where the program stands
 
     async def begin(self, request: Begin) -> object:
         """Reset the environment."""
         return await self._placed(request, "started")
 
     async def restore(self, request: Restore) -> object:
-        """Restore the environment; one that cannot be restored, and was interrupted in it, is not touched again."""
+        """Restore the environment; leave it alone where an earlier restore was interrupted and cannot be repeated."""
         request = attrs.evolve(request, lasting=self._session.lasting_on(request.path))
         cursor = self._cursor
         if cursor.next("restoring") is None:
@@ -309,12 +309,12 @@ class _Environment:
         return answer.value
 
     async def act(self, request: Act) -> Observed | Uncertain | Twice:
-        """Perform an action, or return what came of it. One that was interrupted is repeated only after a restore.
+        """Perform an action, or return its recorded result. Repeat an interrupted action only after a restore.
 
         Raises:
-            Overtaken: the environment was not where the decision was made, so the action was not performed.
-            EffectError: the environment could not perform it.
-            RunDiverged: the run was about to perform another action, or this one elsewhere.
+            Overtaken: the environment was not where the model decided, so the action was not performed.
+            EffectError: the environment could not perform the action.
+            RunDiverged: the log has another action here, or this action behind another step.
         """
         cursor = self._cursor
         if self._was_not_performed():
@@ -326,7 +326,7 @@ class _Environment:
             raise cursor.diverged("acting", "acting otherwise")
         is_repeated = self._was_repeated()
         if cursor.is_next("act_failed"):
-            recorded_answer(cursor.take())  # raises, as it did
+            recorded_answer(cursor.take())  # raises the recorded `EffectError`
         result = self._result()
         if result is not None:
             return _told(result, is_repeated=is_repeated)
@@ -340,7 +340,7 @@ class _Environment:
         return _told((await self._performed(request)), is_repeated=True)
 
     def is_harmless(self, action: str) -> bool:
-        """Tell whether an action is foreseen to have no effect; of a log, whether it was performed here."""
+        """Tell whether the environment foresees no effect; in the log, whether the action was performed here."""
         following = self._cursor.peek()
         if following is None:
             return isinstance(self._foreseen(action), NoEffect)
@@ -356,18 +356,18 @@ class _Environment:
         return True
 
     async def _intended(self, request: Act) -> Observed:
-        """Perform a new action, once it is noted, with whether it is known to last."""
+        """Note a new action, and whether its effect is foreseen to last; then perform it."""
         if not (await self.bring_back()):
             await self._cursor.append("conflict", {"instead": _ACT})
             raise Overtaken
         intent: dict[str, object] = {"action": request.action, "after": request.after}
         if lasts(self._foreseen(request.action)):
-            intent["lasts"] = True  # an environment that is asked later may have forgotten it
+            intent["lasts"] = True  # in a later process the environment may no longer foresee it
         await self._cursor.append("acting", intent)
         return await self._performed(request)
 
     def _was_repeated(self) -> bool:
-        """Take what the log says of how often the action was performed again."""
+        """Take the `again` notes of an action; tell whether there was one."""
         is_repeated = False
         while self._cursor.is_next("again"):
             self._cursor.take()
@@ -375,10 +375,10 @@ class _Environment:
         return is_repeated
 
     def _may_last(self, action: str, *, is_foreseen: bool) -> bool:
-        """Tell whether an action that was interrupted may last, so that it must not be performed again in silence.
+        """Tell whether the effect of an interrupted action may last, so that the action must not be repeated.
 
-        It does where the environment foresees it, or the same action lasted before. Where nothing foresees what
-        it does, it may, in an environment that is known to declare that only afterwards.
+        It may where the environment foresees so, or where the same action lasted before. Where the environment does
+        not foresee the effect, it may if an action lasted before that was not foreseen to last either.
         """
         tree, lasting = self._session.state.tree, self._session.lasting
         effect = self._foreseen(action)
@@ -399,7 +399,7 @@ class _Environment:
         return observed
 
     def _result(self) -> Observed | Uncertain | None:
-        """Return what an action of the log came to, from the step behind it; or from the conflict in its place."""
+        """Return the result of an action in the log, from the step behind it or from the conflict in its place."""
         match self._cursor.peek():
             case RunNote("conflict", data):
                 return decode_observed(str(data.get("observation", "")), data)
@@ -411,7 +411,7 @@ class _Environment:
     async def bring_back(self) -> bool:
         """In a new process, restore the environment to where the program stands; tell whether it is there.
 
-        An environment that cannot be restored is taken to be there: it went on by itself, or was left alone.
+        An environment that cannot be restored counts as being there: it has kept its own state meanwhile.
         """
         if self._is_here or not self._began or not self._repeatable:
             return True
@@ -430,7 +430,7 @@ class _Environment:
 
 
 def _told(answer: Observed | Uncertain, *, is_repeated: bool) -> Observed | Uncertain | Twice:
-    """Return an answer; `Twice` for an action that was repeated, and turns out to last."""
+    """Return an answer; as `Twice` where the action was repeated and its effect lasts."""
     if is_repeated and isinstance(answer, Observed) and lasts(answer.effect):
         return Twice(answer)
     return answer
@@ -444,14 +444,14 @@ class Replay:
     """One run over its log.
 
     Args:
-        recorded: the run, as its journal has it.
-        policy: in force from where the run goes live; None for the one of the log.
-        counting: how tokens are counted from there; likewise.
+        recorded: the run, read from its journal.
+        policy: in force from where the run goes live; None for the policy of the log.
+        counting: how tokens are counted from there; None for the counting of the log.
         repeatable: whether the environment can be restored, so that an interrupted action may be repeated.
         live: False to stop where the log ends (`LogEnds`).
-        foresees: what an action would do, as far as the environment knows beforehand; an action that may last is
+        foresees: returns the effect that the environment foresees of an action; an action whose effect may last is
             never repeated.
-        remember: kept from there on for whoever resumes the run; None for what the log has.
+        remember: kept in the log from there on (`Agent.run`); None to keep the value of the log.
     """
 
     def __init__(
@@ -475,7 +475,7 @@ class Replay:
 
     @property
     def state(self) -> State:
-        """Where the program stands."""
+        """The state at which the program stands."""
         return self._session.state
 
     @property
@@ -485,20 +485,20 @@ class Replay:
 
     @property
     def counts(self) -> Counts:
-        """How often the journal goes back and writes texts anew, up to there."""
+        """How many revises and rewritten texts the journal has up to there."""
         return self._session.counts
 
     @property
     def version(self) -> int:
-        """The version of the journal that the state is of."""
+        """The version of the journal at that state."""
         return self._session.version
 
     async def run(self, program: Program[Outcome]) -> Outcome:
-        """Run a program of the agent, answering what it asks.
+        """Run a program of the agent and answer its asks.
 
         Raises:
-            RunDiverged: the program asks for something else than the log holds.
-            LogEnds: the log has ended, and the run must not go live.
+            RunDiverged: the program asks for something else than the log has next.
+            LogEnds: the log has ended, and `live` is False.
         """
         try:
             asked = program.send(None)
@@ -551,9 +551,9 @@ class Replay:
                 assert_never(request)
 
     async def _look(self) -> Seen:
-        """Look; in a new process, restore the environment first to where the agent stands.
+        """Look at the session; in a new process, also restore the environment to where the agent stands.
 
-        Where other writers have given commands, the program restores the environment itself.
+        Not where other writers have given commands: then the program itself restores the environment.
         """
         seen = await self._session.look()
         if not self._cursor.live or self._cursor.peek() is not None or seen.followed:
@@ -562,9 +562,9 @@ class Replay:
         return attrs.evolve(seen, news=(*seen.news, *self._session.news()))
 
     def _was_due(self, what: Literal["segment", "chapter", "rest"]) -> bool:
-        """Tell whether a chapter's text follows; of the segment, whether neither that nor decision nor action does.
+        """Tell whether a chapter was due (its text follows), or the segment (no decision, action or chapter follows).
 
-        The rest of a reply has waited where no action follows. Of a note nothing is asked: it follows no action.
+        The rest of a reply was held back where no action follows; a note of the model has no `acting` before it.
         """
         each = self._cursor.peek()
         if what == "chapter":
@@ -575,7 +575,7 @@ class Replay:
         return not acts and (what == "rest" or each.kind not in ("decided", "chapter"))
 
     async def _tell(self, event: AgentEvent) -> object:
-        if self._cursor.has_ended:  # the hooks heard what is replayed when it happened
+        if self._cursor.has_ended:  # replayed events are not new: the hooks were called when they happened
             await TellHooks(event)
         return None
 

@@ -1,9 +1,9 @@
-"""A run, run again offline over its log: exactly; and the record of what was asked in it, for `what_if`.
+"""Run a run again over its log, offline and exactly; and the record of its questions and answers, for `what_if`.
 
 from mage.agent import rerun
 
 again = rerun("sqlite:///work.db", "monday")
-assert again.same                            # the same state, byte for byte; nothing was asked
+assert again.same                            # the same state, byte for byte; no model was called
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ from mage.stores import JournalStore, open_store
 @final
 @attrs.frozen
 class Rerun:
-    """What a run comes to when its program is run again over its log.
+    """The result of running a run again over its log.
 
     Attributes:
-        outcome: how it ended; None where its log ends before that, because it was interrupted.
+        outcome: how the run ended; None where its log ends earlier, because the run was interrupted.
         wanted: where the log ends, the kind of note that would come next, as in `mage.agent.log`; else empty.
-        state: where it stands.
-        version: of the session, at that state.
-        unread: how many commands of other writers the session holds after that.
-        differs: the versions at which the program gives other commands than the journal holds. Empty but for a
-            session whose texts were redacted, or whose journal was changed.
-        same: whether nothing differs and `encode_tree` of the state gives the bytes of the session's own.
-        totals: what it did and took.
-        policy: in force at its end.
+        state: the last state of the run.
+        version: the version of the session at that state.
+        unread: how many commands of other writers the session has after that version.
+        differs: the versions at which the program gives other commands than the journal has. Empty, except where
+            texts of the session were redacted, or its journal was changed.
+        same: whether `differs` is empty and `encode_tree` gives the same bytes for `state` and the session's state.
+        totals: the steps and tokens of the run.
+        policy: the policy in force at the end.
         notes: how many notes its log has, without those of `remember`.
     """
 
@@ -86,43 +86,43 @@ class Rerun:
 
 
 def rerun(store: str | JournalStore, name: str) -> Rerun:
-    """Run a run again, offline: nothing is asked, nothing is written.
+    """Run a run again, offline: no part is asked, and nothing is written.
 
     Args:
         store: a URL or a store.
-        name: of the session.
+        name: the name of the session.
 
     Returns:
-        What it comes to. Cost: O(journal), each record verified.
+        The result. Cost: O(journal), each record verified.
 
     Raises:
         UnknownJournal: there is no such session.
-        BadRunLog: no agent has run it, or its log cannot be read.
-        RunDiverged: the program asks for something else than the log holds; says where.
+        BadRunLog: no agent has run the session, or its log cannot be read.
+        RunDiverged: the program asks for something else than the log has; the error says where.
     """
     with store_at(store) as kept, open_run(kept, name) as found:
         return rerun_found(found)
 
 
 def policy_of(store: JournalStore, name: str) -> Policy | None:
-    """Return the policy that a run would go on with; None where no agent has run the session. Cost: O(journal).
+    """Return the policy of a run when resumed; None where no agent has run the session. Cost: O(journal).
 
     Raises:
         UnknownJournal: there is no such session.
-        BadRunLog: its log cannot be read.
+        BadRunLog: the log of the run cannot be read.
     """
     found = run_of(store, name)
     return None if found is None else found.last_policy
 
 
 def remembered(store: JournalStore, name: str) -> Mapping[str, object] | None:
-    """Return what `Agent.run(..., remember=...)` has kept last with a run; None where no agent has run the session.
+    """Return the newest value of `Agent.run(..., remember=...)`; None where no agent has run the session.
 
     Cost: O(journal).
 
     Raises:
         UnknownJournal: there is no such session.
-        BadRunLog: its log cannot be read.
+        BadRunLog: the log of the run cannot be read.
     """
     found = run_of(store, name)
     return None if found is None else found.remembered
@@ -135,18 +135,18 @@ def remember(store: JournalStore, name: str, kept: Mapping[str, object]) -> None
 
 
 def run_of(store: JournalStore, name: str) -> RecordedRun | None:
-    """Return the run of a session; None where no agent has run it. Cost: O(journal).
+    """Return the run of a session; None where no agent has run the session. Cost: O(journal).
 
     Raises:
         UnknownJournal, BadRunLog: see `remembered`.
     """
     with Session.open(store, name, wait=False) as session:
-        return find_run(session.log())  # which verifies every record
+        return find_run(session.log())  # `log` verifies every record
 
 
 @contextmanager
 def store_at(store: str | JournalStore) -> Iterator[JournalStore]:
-    """Open a store that is named by its URL; one that is open stays so."""
+    """Open a store by its URL, and close it afterwards; a store that is given stays open."""
     if not isinstance(store, str):
         yield store
         return
@@ -160,8 +160,8 @@ class OpenRun:
     """A run, opened to be read.
 
     Attributes:
-        session: its session.
-        recorded: the run, as the journal has it.
+        session: the session of the run.
+        recorded: the run, read from the journal.
     """
 
     session: Session
@@ -185,7 +185,7 @@ def open_run(store: JournalStore, name: str) -> Iterator[OpenRun]:
 
 
 def rerun_found(found: OpenRun, watching: Callable[[Replay], Watcher] | None = None) -> Rerun:
-    """Run an open run again; `watching` makes a watcher, which may look where the replay stands."""
+    """Run an open run again; `watching` makes a watcher, which may read the state of the replay."""
     recorded = found.recorded
     replay = Replay(recorded, policy=None, repeatable=True, live=False)
     watcher = None if watching is None else watching(replay)
@@ -215,7 +215,7 @@ def rerun_found(found: OpenRun, watching: Callable[[Replay], Watcher] | None = N
 
 
 def _offline(asked: Ask[Any]) -> object:
-    """Answer what a run asks that must not go live: the hooks heard it all before."""
+    """Answer an ask of an offline run: it only calls hooks, and those were called in the recorded run."""
     if isinstance(asked, TellHooks):
         return None
     raise AssertionError(f"a rerun has asked for {type(asked).__name__}")
@@ -225,19 +225,19 @@ def _offline(asked: Ask[Any]) -> object:
 
 
 class Watcher(Protocol):
-    """Hears what a program of the agent asks."""
+    """Is called with the asks of a program of the agent and their answers."""
 
     def asks(self, asked: Ask[Any], /) -> None:
-        """Hear what is asked, before it is answered."""
+        """Receive an ask, before it is answered."""
         ...
 
     def answered(self, asked: Ask[Any], answer: object, /) -> None:
-        """Hear the answer: a value, or the `EffectError` or `Overtaken` that was raised in its place."""
+        """Receive the answer: a value, or the `EffectError` or `Overtaken` that was raised in its place."""
         ...
 
 
 async def watched(program: Program[Outcome], watcher: Watcher) -> Outcome:
-    """Pass on what a program asks, and tell a watcher."""
+    """Run a program, and give each ask and its answer to a watcher."""
     try:
         asked = program.send(None)
         while True:
@@ -258,7 +258,7 @@ async def watched(program: Program[Outcome], watcher: Watcher) -> Outcome:
 
 @final
 class _Comparing:
-    """Compares the commands that a program gives with those of the journal, which a replay folds."""
+    """Compares the commands that a program gives with the commands that the journal has."""
 
     def __init__(self, replay: Replay, recorded: RecordedRun, other: Watcher | None) -> None:
         self.differs: list[int] = []
@@ -290,23 +290,23 @@ class _Comparing:
 #
 # Two questions are the same
 #
-#     to the model        if S, the boundaries, the notices and whether there is something to compress are; the room
-#                         that a mark leaves is left out, so that another mark alone asks nobody; so is the notice
-#                         that the run was interrupted at an action, and so are tools and manual, which are the same
-#                         in every question of a run
-#     to judge, summarizer   if the whole requests are
-#     to the environment  if the paths from the root are, as actions and observations, and so is the action; for
-#                         going back, if also the steps that are left are
+#     to the model        if S, the boundaries, the notices and `may_compress` are equal. Not compared: the room below
+#                         the mark, so that another mark alone does not call the model; the notice that the run was
+#                         interrupted at an action; tools and manual, which are the same in every question of a run
+#     to judge, summarizer   if the whole requests are equal
+#     to the environment  if the actions and observations of the paths from the root are equal, and the action is; for
+#                         a restore, if the abandoned steps are equal too
 #
-# Answers come in the order in which they were given. Those of a model, a judge or a summarizer each come once,
-# for it may answer otherwise when it is asked again; an environment goes on giving the last that it gave at this place.
+# Answers come in the order in which they were given. Each answer of a model, a judge or a summarizer is used once,
+# because the same question may have another answer later; the last answer of an environment at a place is used again
+# and again.
 
 _BEGINNING: Final = b""
 
 
 @final
 class Paths:
-    """Digests of the paths of one tree. Its nodes never change, so each is reckoned once."""
+    """Digests of the paths of one tree. Nodes never change, so each digest is computed once."""
 
     def __init__(self) -> None:
         self._known: dict[StepId, bytes] = {ROOT_STEP: _BEGINNING}
@@ -336,12 +336,12 @@ def _along(path: Iterable[Step]) -> bytes:
 
 
 def question(request: Request, tree: Tree, paths: Paths) -> Hashable:
-    """Return what makes a question the same as another, as a value that can be looked up.
+    """Return a hashable value that is equal for two questions that are the same (see above).
 
     Args:
         request: the question.
-        tree: where it is asked.
-        paths: of that tree.
+        tree: the tree of the run when it is asked.
+        paths: the digests of that tree.
     """
     match request:
         case Decide(shown, boundaries, notices, may_compress, looked=looked):
@@ -364,13 +364,13 @@ def question(request: Request, tree: Tree, paths: Paths) -> Hashable:
 
 @final
 class Record:
-    """Answers by question. An answer is a value, or the `EffectError` that stood for it."""
+    """Answers by question. An answer is a value, or the `EffectError` in its place."""
 
     def __init__(self) -> None:
         self._answers: dict[Hashable, deque[object]] = {}
 
     def keep(self, asked: Hashable, answer: object) -> None:
-        """Put an answer behind those that were given to this question before."""
+        """Add an answer behind the earlier answers to the same question."""
         self._answers.setdefault(asked, deque()).append(answer)
 
     def drop_last(self, asked: Hashable) -> None:
@@ -385,7 +385,7 @@ class Record:
 
         Args:
             asked: the question.
-            again: whether the last one may be given as often as asked for.
+            again: whether the last answer is returned again and again.
         """
         answers = self._answers.get(asked)
         if not answers:
@@ -395,9 +395,9 @@ class Record:
 
 @final
 class Recording:
-    """Hears a run that is run again, and keeps the record of what was asked outside.
+    """The watcher of a run that is run again; it keeps the record of questions and answers.
 
-    A failure that ended the run, which was resumed later, is no answer: the run went on without it.
+    A failure that ended the run is not kept as an answer where the run was resumed later.
     """
 
     def __init__(self, replay: Replay) -> None:
@@ -433,7 +433,7 @@ class Recording:
 
 
 def _as_answer(answer: object) -> object:
-    """Return an answer as an environment gives it: of what is known of an action beside that, nothing."""
+    """Return an answer as an environment gives it: as an `Observed` instead of `Uncertain` or `Twice`."""
     match answer:
         case Uncertain(effect):
             return Observed(UNCERTAIN, effect=effect)

@@ -1,13 +1,12 @@
-"""How an environment is brought back to an earlier step (D14): one program, for environments that are called or awaited.
+"""Restore an environment to an earlier step (D14): one program, for environments that are called or awaited.
 
-It is never said that an environment is what it was unless that is known. So its place is forgotten before any of
-its operations is called, and known again when that has returned: whatever ends an action or a restoring half way
-(an exception, a cancelled await) leaves an environment that is `Lost`, with the reason. Only one that can be reset
-or put back is found again.
+A `Restorer` reports an environment as restored only where it knows the environment's place. So it forgets the place
+before it calls an operation, and sets it again after the operation has returned: an exception or a cancelled await in
+the middle leaves the environment `Lost`, with the reason. Only a reset or a snapshot ends that.
 
-    places          where an environment is, by what was done to it; the snapshots that are kept of such places
+    places          where an environment is, by the actions performed in it; the snapshots kept of such places
     Restorer        the program: resets, acts and restores by the operations of one environment
-    Restorable, AsyncRestorable    the environment that restores itself, made of any other: what an agent runs on
+    Restorable, AsyncRestorable    an environment that restores itself, made of any other: an agent runs on it
 """
 
 from __future__ import annotations
@@ -53,21 +52,21 @@ from mage.stores.records import is_marker
 # -- places ----------------------------------------------------------------------------------------------
 
 Trail = NewType("Trail", bytes)
-"""A hash over what the reset has shown and the contents (a, o) of the steps that were performed since.
+"""A hash over the observation of the reset and the contents (a, o) of the steps performed since.
 
-So equal paths are one place, whichever ids their steps have, and a place costs the same however deep it is.
+So equal paths are one place, whatever ids their steps have, and a place has the same size at every depth.
 """
 
 
 @final
 @attrs.frozen
 class Place:
-    """Where an environment is, if that is known.
+    """The known place of an environment.
 
     Attributes:
-        trail: what was done in it, as recorded.
-        divergences: where that came back differently when it was done the last time, in path order.
-        over: whether it takes no more actions.
+        trail: the steps performed in it, as recorded.
+        divergences: the steps whose observation differed when they were last performed again, in path order.
+        over: whether the environment takes no more actions.
     """
 
     trail: Trail
@@ -85,14 +84,14 @@ class Place:
 
 
 def differs(step: Step, seen: Observed) -> tuple[Divergence, ...]:
-    """Return the divergence of what came back from what is recorded, if they differ."""
+    """Return the divergence of an observation from the recorded one; empty where both are equal."""
     return () if as_text(seen.text) == step.observation else (Divergence(step, seen.text),)
 
 
 @final
 @attrs.frozen
 class Lost:
-    """Nobody knows where the environment is: `reason` is one line."""
+    """The place of the environment is unknown: `reason` says why, in one line."""
 
     reason: str
 
@@ -101,9 +100,9 @@ _Where: TypeAlias = Place | Lost
 
 
 def trails(opening: str, steps: Sequence[Step]) -> tuple[Trail, ...]:
-    """Return the trail before the first of these steps, and after each; `opening` is what the reset showed.
+    """Return the trail before the first of these steps, and after each; `opening`: the observation of the reset.
 
-    Cost: O(the contents).
+    Cost: O(length of the contents).
     """
     found = [Trail(hashlib.sha256(_spelled(opening)).digest())]
     for step in steps:
@@ -135,13 +134,13 @@ class Kept:
 
 @final
 class KeptSnapshots:
-    """Snapshots in memory, a bounded number: most of late, and the fewer the older they are.
+    """A bounded number of snapshots in memory: dense among new ones, sparser with age.
 
-    So whatever place the environment goes back to, one is kept not far above it, from where the rest of the path is
-    replayed. A place that an action is performed from again is new again: a boundary that was gone back to stays.
+    So each place has a snapshot not far above it, from which the rest of the path is replayed. A place counts as new
+    again when another action is performed there, so a boundary that the agent returned to keeps its snapshot.
 
     Args:
-        most: how many are kept.
+        most: the most snapshots that are kept.
     """
 
     def __init__(self, most: int) -> None:
@@ -163,7 +162,7 @@ class KeptSnapshots:
             del self._kept[self._least_missed()]
 
     def _least_missed(self) -> Trail:
-        """Return the one that leaves the smallest gap for its age. Never the newest."""
+        """Return the snapshot whose removal leaves the smallest gap for its age. Never the newest."""
         known = [(time, trail) for trail, (time, _) in self._kept.items()]
         before = 0
         gaps: list[tuple[float, int]] = []
@@ -184,7 +183,7 @@ class KeptSnapshots:
 @final
 @attrs.frozen
 class _Call(Ask[Any]):  # Any: what the operation returns
-    """Call an operation of the environment, and await it in an `AsyncEnvironment`."""
+    """Call an operation of the environment; an `AsyncEnvironment` has the result awaited."""
 
     name: str
     operation: Callable[..., Any]  # Any: each operation has arguments and an answer of its own
@@ -216,10 +215,10 @@ _Ending: TypeAlias = _Arrived | NotRestored
 
 @final
 class Restorer:
-    """Where one environment is, and the programs that move it. The one mutable value of this module.
+    """The place of one environment, and the programs that move it. The one mutable value of this module.
 
     Attributes:
-        capabilities: what the environment says that it can do; read once.
+        capabilities: the declared capabilities of the environment; read once.
 
     Raises:
         BadEnvironment, BadTool: see `capabilities_of`.
@@ -231,15 +230,15 @@ class Restorer:
         self._restoring = self.capabilities.restoring
         self._kept = KeptSnapshots(self._restoring.keep if isinstance(self._restoring, Snapshots) else 0)
         self._where: _Where = Lost("it was not begun here, and nobody knows what was done to it before")
-        self._opening = ""  # what the last reset showed; blank for nothing
-        self._silent = False  # whether the task began with nothing shown, as far as this process knows
+        self._opening = ""  # the observation of the last reset; empty where it was blank
+        self._silent = False  # whether the opening was blank, as far as this process knows
 
     async def reset(self) -> Observed:
         """Reset the environment to the start of the task."""
         before, self._where = self._where, Lost("its reset was interrupted")
         try:
             seen = await self._reset()
-        except EffectError:  # not done, says the environment
+        except EffectError:  # the environment says that it did nothing
             self._where = before
             raise
         self._opening = _opening(seen)
@@ -255,14 +254,14 @@ class Restorer:
             await self._keep(before)
         try:
             seen = await self._perform(action)
-        except EffectError:  # not done, says the environment
+        except EffectError:  # the environment says that it did nothing
             self._where = before
             raise
         self._where = before.after(action, seen) if isinstance(before, Place) else before
         return seen
 
     async def restore(self, request: Restore) -> Restored | NotRestored:
-        """Bring the environment to where it was after the last step of a path."""
+        """Restore the environment to its place after the last step of a path."""
         if isinstance(self._restoring, CustomRestore):
             return _as_restored(await _Call("restore", self._restoring.restore, (request,)))
         path = tuple(step for step in request.path if step.id != ROOT_STEP)
@@ -283,7 +282,7 @@ class Restorer:
     def _unless_changed(
         self, where: _Where, path: Sequence[Step], undoing: Sequence[Undo]
     ) -> _Arrived | None:
-        """Return where the environment is if nothing that had an effect was done in it since the end of `path`."""
+        """Return the environment's place if no action since the end of `path` had an effect; else None."""
         if not isinstance(where, Place) or not self._comes_from(where, path, undoing):
             return None
         undone = self._performed(path, undoing)
@@ -294,7 +293,7 @@ class Restorer:
         return _Arrived("nothing", Place(self._trails(path)[-1], divergences, where.over))
 
     async def _undo(self, where: _Where, path: Sequence[Step], undoing: Sequence[Undo]) -> _Ending:
-        """Go back by inverses, all or none: the first that cannot be undone is told before anything is."""
+        """Go back by inverses, all or none: a step without an inverse is reported before any step is undone."""
         if isinstance(where, Lost):
             return NotRestored(where.reason)
         if not self._comes_from(where, path, undoing):
@@ -313,9 +312,9 @@ class Restorer:
         return _Arrived("inverses", Place(self._trails(path)[-1], (), over))
 
     async def _return(self, path: Sequence[Step], lasting: frozenset[StepId]) -> _Ending:
-        """Go back by the deepest snapshot on the path, or by a reset, and replay what is missing.
+        """Go back by the deepest snapshot on the path, or by a reset, and replay the missing steps.
 
-        Where an action that lasts would have to be performed again, nothing is done at all.
+        Do nothing at all where the replay would repeat an action whose effect lasts.
         """
         way, known = self._restoring, self._trails(path)
         steps = path[len(path) - len(known) + 1 :]
@@ -344,9 +343,9 @@ class Restorer:
     async def _replay(
         self, steps: Sequence[Step], place: Place, how: Literal["snapshot", "replay"]
     ) -> _Ending:
-        """Perform steps again, to the last: what comes back differently is noted, not a reason to stop.
+        """Perform all steps again. An observation that differs is reported, and does not stop the replay.
 
-        So is what turns out to last: it was done again, and nobody had known beforehand.
+        Nor does an effect that the environment declares as lasting only now, after the repetition.
         """
         lasted: list[StepId] = []
         for step in steps:
@@ -361,7 +360,7 @@ class Restorer:
         return _Arrived(how, place, tuple(lasted))
 
     async def _keep(self, place: Place) -> None:
-        """Take a snapshot before an action. Where that fails there is none, and a replay takes its place."""
+        """Take a snapshot before an action. Where that fails, a later restore replays the steps instead."""
         if not isinstance(self._restoring, Snapshots):
             return
         try:
@@ -385,9 +384,9 @@ class Restorer:
         return _observed(await _Call("act", self._environment.act, (action,)), "act")
 
     def _is_opened_by(self, path: Sequence[Step]) -> bool:
-        """Return whether the first step of a path is what the environment showed first, and no action of the agent's.
+        """Tell whether the first step of a path is the environment's opening observation, and no action of the agent.
 
-        In a new process an action "reset" of an agent in a silent environment is taken for it: a divergence at worst.
+        In a new process, an action "reset" by an agent in a silent environment counts as one: at worst a divergence.
         """
         first = path[0] if path and not self._silent else None
         return first is not None and first.action == RESET and not is_blank(first.observation)
@@ -398,12 +397,12 @@ class Restorer:
         return trails(self._opening, path)
 
     def _comes_from(self, where: Place, path: Sequence[Step], undoing: Sequence[Undo]) -> bool:
-        """Return whether exactly `path`, and after it what is to be undone, was done in the environment."""
+        """Tell whether exactly the steps of `path`, and then those of `undoing`, were performed in the environment."""
         done = [*path, *(undo.step for undo in reversed(undoing))]
         return where.trail == self._trails(done)[-1]
 
     def _not_to_be_done_again(self, step: Step, lasting: frozenset[StepId]) -> NotRestored | None:
-        """Return why an action must not be performed again, None where it may."""
+        """Return why an action must not be performed again; None where it may be."""
         if step.id in lasting or lasts(foreseen(self.capabilities.foresees, step.action)):
             return NotRestored(f"what was done at [Step {step.id}] cannot be undone, so it is not done again")
         if is_marker(step.action):
@@ -411,13 +410,13 @@ class Restorer:
         return None
 
     def _performed(self, path: Sequence[Step], undoing: Sequence[Undo]) -> Sequence[Undo]:
-        """Return what there is to undo: all but the reset, if that is left behind too."""
+        """Return the entries of a plan whose actions were performed: all but the opening observation."""
         opened = not path and self._is_opened_by([undo.step for undo in undoing[-1:]])
         return undoing[:-1] if opened else undoing
 
 
 def _opening(seen: Observed) -> str:
-    """Return what a reset showed; what is blank is nothing, and becomes no step."""
+    """Return the observation of a reset; empty where it is blank, so that it becomes no step."""
     return "" if is_blank(seen.text) else seen.text
 
 
@@ -438,10 +437,10 @@ def _as_restored(given: object) -> Restored | NotRestored:
 
 
 def foreseen(foresees: Foresight, action: str) -> ActionEffect | None:
-    """Return what an action would do, as an environment foresees it.
+    """Return the effect that an environment foresees of an action; None where it foresees none.
 
     Raises:
-        BadEnvironment: it returned something else. A coroutine is closed: nothing awaits it.
+        BadEnvironment: `foresees` returned another type. A coroutine is closed, as it is never awaited.
     """
     effect: object = foresees(action)
     if effect is None or isinstance(effect, ACTION_EFFECTS):
@@ -460,14 +459,14 @@ def foreseen(foresees: Foresight, action: str) -> ActionEffect | None:
 class Restorable:
     """An environment that restores itself, made of any other; for one run at a time.
 
-    `restore` does nothing if nothing that had an effect was done since. Else it takes the deepest kept snapshot on
-    the path, or a reset, and performs what is missing of the path again; each observation that comes back
-    differently is reported as a `Divergence`, by every answer that still rests on it. An environment that has
-    neither is undone by the inverses of the plan, all or none. What cannot be done is `NotRestored`, and stays so
-    until the environment is reset.
+    `restore` does nothing where no action since then had an effect. Else it goes to the deepest snapshot on the
+    path, or resets, and performs the missing steps again; each observation that differs is a `Divergence`, reported
+    by every answer whose path has that step. An environment without snapshots and replay is undone by the inverses of
+    the plan, all or none. Where that is impossible the answer is `NotRestored`, and so is each later one until a
+    reset.
 
     Attributes:
-        capabilities: those of the environment, but for `restoring`, which is `restore`.
+        capabilities: the environment's, except `restoring`, which is `restore`.
 
     Raises:
         BadEnvironment, BadTool: see `capabilities_of`.
@@ -478,15 +477,15 @@ class Restorable:
         self.capabilities = _restoring_itself(self._restorer.capabilities, self.restore)
 
     def reset(self) -> Observed:
-        """Reset the environment, and return what it shows."""
+        """Reset the environment, and return its first observation."""
         return drive(self._restorer.reset(), _called)
 
     def act(self, action: str, /) -> Observed:
-        """Perform an action. Cost: the environment's, and a snapshot if it has them."""
+        """Perform an action. Cost: the environment's, and that of a snapshot where it takes snapshots."""
         return drive(self._restorer.act(action), _called)
 
     def restore(self, request: Restore, /) -> Restored | NotRestored:
-        """Go back. Cost: O(contents of the path), and as many actions as are missing."""
+        """Restore. Cost: O(contents of the path), and that of the actions that are performed again."""
         return drive(self._restorer.restore(request), _called)
 
 
@@ -519,19 +518,19 @@ def _restoring_itself(
 
 
 def introduced(request: Decide, capabilities: Capabilities) -> Decide:
-    """Return a question to the model that says which tools and which manual the environment has."""
+    """Return a question to the model with the tools and the manual of the environment."""
     return attrs.evolve(request, tools=capabilities.tools, manual=capabilities.manual)
 
 
 def with_manual(
     request: JudgeRequest | FoldRequest, capabilities: Capabilities
 ) -> JudgeRequest | FoldRequest:
-    """Return a question to the judge that says which manual the environment has, so that steps are read by its rules."""
+    """Return a question to the judge with the environment's manual, so that the judge reads steps by its rules."""
     return request if isinstance(request, FoldRequest) else attrs.evolve(request, manual=capabilities.manual)
 
 
 def sound(_agent: object, _field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field
-    """Refuse an environment that is none, when an agent is made.
+    """Check the environment of an agent when the agent is made.
 
     Raises:
         BadEnvironment, BadTool: see `capabilities_of`.
@@ -540,11 +539,11 @@ def sound(_agent: object, _field: attrs.Attribute[Any], given: object) -> None: 
 
 
 def capabilities_of(environment: object) -> Capabilities:
-    """Return what an environment says that it can do.
+    """Return the declared capabilities of an environment.
 
     Raises:
-        BadEnvironment: it is a class and no object, or lacks something; says what to give.
-        BadTool: two of its tools have one name, or one has a name of the agent's own.
+        BadEnvironment: a class instead of an object, or a method or `capabilities` is missing; the message says which.
+        BadTool: two of its tools have the same name, or a tool has the name of one of the agent's own tools.
     """
     if isinstance(environment, type):
         made = environment.__name__

@@ -1,12 +1,11 @@
-"""What if: a new run in which only what was changed is asked, and the rest is answered from the record.
+"""What if: a new run that asks only the changed parts; the record of the old run answers all other questions.
 
     from mage.agent import what_if
 
     other = what_if("sqlite:///work.db", "monday", judge=my_stricter_judge)
     print(other.difference, other.asked, other.recorded)
 
-The record (`mage.agent.reruns`) answers as a model, a judge, a summarizer and an environment like any other, for an
-ordinary `Agent`.
+The record (`mage.agent.reruns`) takes the place of model, judge, summarizer and environment of an ordinary `Agent`.
 """
 
 from __future__ import annotations
@@ -71,16 +70,16 @@ _ANEW: Final[tuple[KindOfCall, ...]] = ("judge",)
 @final
 @attrs.frozen
 class WhatIf:
-    """What would have come of a run.
+    """The result of a run with changed parts.
 
     Attributes:
-        outcome: how the new run ended; `RunStopped("unanswered", ...)` where a question had no answer in the record, and nothing
-            was given that could be asked.
-        before: the state that the run came to.
-        after: the state that the new one came to.
-        difference: between what the agent is shown in the two, `before` on the left.
-        recorded: how many questions were answered from the record.
-        asked: how many were put to what was given.
+        outcome: how the new run ended; `RunStopped("unanswered", ...)` where the record had no answer to a question,
+            and no part was given to ask.
+        before: the last state of the old run.
+        after: the last state of the new run.
+        difference: between the execution states of both, `before` on the left.
+        recorded: how many questions the record answered.
+        asked: how many questions the given parts answered.
         parted: the first question that the record did not answer, in words; empty where there was none.
         name: the session of the new run.
     """
@@ -110,37 +109,37 @@ def what_if(
     on_event: AgentHook | Iterable[AgentHook] = (),
     remember: Mapping[str, object] | None = None,
 ) -> WhatIf:
-    """Run a run again with something changed, and say what that changes (issue 5, what-if).
+    """Run a run again with changed parts, and return what the change leads to (issue 5, what-if).
 
-    A question that the run has answered gets the recorded answer (`mage.agent.reruns` says when two are
-    the same, and in which order answers come). Any other is put to the model, judge, summarizer or
-    environment that is given here; where none is, the new run stops there. So with `judge`, that judge is asked about each summary, and all else comes from the record,
-    until the two runs part; with `model` and `environment` too, the new run goes on from there.
+    A question of the old run gets its recorded answer (`mage.agent.reruns` says when two questions are the same,
+    and in which order answers come). Any other question goes to the model, judge, summarizer or environment given
+    here; the new run stops where that part was not given. So a given `judge` is asked about each summary, and the
+    record answers all other questions until the runs differ; a given `model` and `environment` continue from there.
 
-    What other writers gave to the session while it ran is not part of the new run. A run whose policy does not wait
-    for its judge takes verdicts as soon as they are there; that may be earlier than in the record, and then the two part.
+    The new run has no commands of other writers. A run whose policy does not wait for its judge takes a verdict as
+    soon as it arrives; where that is earlier than in the record, the runs differ from there on.
 
     Args:
-        store: where the run is: a URL or a store.
-        name: its session.
-        judge: asked about each summary, also those that the record has a verdict on (see `anew`).
-        model: asked what the record does not answer. It is told the tools and the manual of `environment`, else those
-            that the run was begun with.
-        summarizer: the same. (`mage.agent.extracted` asks no model.)
-        environment: acts where the record does not say what came of it; it is brought there first.
-        policy: of the new run; None for the one that the run ended with.
-        anew: which of the three are asked even what the record answers, where they are given.
-        into: where the new run is kept: a URL or a store.
+        store: the store of the old run: a URL or a store.
+        name: the session of the old run.
+        judge: is asked about each summary, even where the record has a verdict (see `anew`).
+        model: is asked where the record has no answer. It is told the tools and the manual of `environment`, else
+            those of the old run.
+        summarizer: is asked where the record has no answer. (`mage.agent.extracted` asks no model.)
+        environment: acts where the record has no result, after it was restored to that place.
+        policy: the policy of the new run; None for the last policy of the old run.
+        anew: which of `model`, `judge` and `summarizer`, where given, are asked even where the record has an answer.
+        into: the store of the new run: a URL or a store.
         into_name: the name of its session; None for `name.what-if`.
-        on_event: hears the new run.
-        remember: kept with the new run, as by `Agent.run`; None for what the run has kept.
+        on_event: is called with the events of the new run.
+        remember: kept with the new run, as by `Agent.run`; None for the value of the old run.
 
     Raises:
         UnknownJournal, BadRunLog, RunDiverged: as from `rerun`.
-        NameTaken: there is a session of the new name.
-        BadAgent, BadEnvironment, BadTool: an argument is of a wrong kind; nothing is kept then.
+        NameTaken: a session of the new name exists.
+        BadAgent, BadEnvironment, BadTool: an argument is of a wrong kind; no new run is kept then.
 
-    What a model, judge, summarizer or environment raises, but for `EffectError`, is passed on.
+    Any exception of model, judge, summarizer or environment except `EffectError` is raised again.
     """
     given: dict[KindOfCall, object] = {"judge": judge, "model": model, "summarizer": summarizer}
     _require_sound(given, policy, anew)
@@ -181,7 +180,7 @@ def _require_sound(
     """Check the arguments.
 
     Raises:
-        BadAgent: one of them cannot be used.
+        BadAgent: an argument has the wrong type or value.
     """
     for who, each in given.items():
         if each is not None:
@@ -193,7 +192,7 @@ def _require_sound(
 
 
 def _record(found: OpenRun) -> tuple[Record, Rerun]:
-    """Return the record of a run, and what it came to."""
+    """Return the record of a run, and the result of running it again."""
     made: list[Recording] = []
 
     def watching(replay: Replay) -> Recording:
@@ -205,7 +204,7 @@ def _record(found: OpenRun) -> tuple[Record, Rerun]:
 
 
 def _introduced(found: OpenRun, model: Model | None, live: Capabilities | None) -> Capabilities:
-    """Return what a model is told of the environment."""
+    """Return the capabilities whose tools and manual the model is told."""
     if live is not None:
         return live
     return Capabilities() if model is None else found.recorded.introduced
@@ -218,7 +217,7 @@ def _first_note(
     said: Capabilities,
     remembered: Mapping[str, object],
 ) -> dict[str, object]:
-    """Return what the new run begins with; it counts tokens as the old one did."""
+    """Return the data of the new run's `began`; the new run keeps the token counter of the old one."""
     recorded = found.recorded
     overhead = recorded.counter.count(prompt) if prompt else recorded.overhead
     return began_note(
@@ -235,10 +234,10 @@ def _first_note(
 def _begin(
     source: JournalStore, target: JournalStore, name: str, found: OpenRun, first: Mapping[str, object]
 ) -> None:
-    """Begin the new run where the old one was begun: a copy of the session up to there, then its first note.
+    """Begin the new run where the old one began: copy the session up to there, then append `began`.
 
     Raises:
-        NameTaken: there is a session of this name.
+        NameTaken: a session of this name exists.
     """
     before = source.read(found.session.name, upto=found.recorded.version - 1)
     target.create(name, list(verify(NOTHING, before, None)))
@@ -247,7 +246,7 @@ def _begin(
 
 
 def _run(agent: Agent, target: JournalStore, name: str, hooks: Iterable[AgentHook]) -> Outcome:
-    """Run the new run to its end, or to a question that the record does not answer and nothing is given for."""
+    """Run the new run to its end, or to a question that neither the record nor a given part can answer."""
     try:
         return agent.run(target, name, on_event=hooks)
     except Unanswered as end:
@@ -288,7 +287,7 @@ _WHO: Final[dict[type[object], str]] = {
 @final
 @attrs.frozen
 class CallCounts:
-    """How often each was called: `model`, `judge`, `summarizer` and `environment`."""
+    """How many questions `model`, `judge`, `summarizer` and `environment` were asked."""
 
     model: int = 0
     judge: int = 0
@@ -297,7 +296,7 @@ class CallCounts:
 
     @property
     def all(self) -> int:
-        """All calls."""
+        """The sum of all four."""
         return self.model + self.judge + self.summarizer + self.environment
 
     def one_more(self, who: str) -> CallCounts:
@@ -307,23 +306,23 @@ class CallCounts:
 
 @final
 class Unanswered(Exception):
-    """The record has no answer to a question, and nothing was given that could be asked: the new run stops here."""
+    """The record has no answer to a question, and no part was given to ask: the new run stops here."""
 
 
 @final
 class Answering:
-    """The record of a run, the tree of the run that is answered from it, and how often each was called.
+    """Answers the questions of a new run from the record of an old one, and counts them.
 
     Args:
-        record: of the earlier run.
-        tree: returns the tree of this one as it is now.
-        anew: what is asked even where the record has an answer.
+        record: the record of the old run.
+        tree: returns the present tree of the new run.
+        anew: the parts that are asked even where the record has an answer.
 
     Attributes:
-        recorded: questions that the record has answered.
-        asked: questions that were put to what was given.
-        parted: the first question that the record did not answer, in words; empty while there is none. A
-            question to what is asked anew is none.
+        recorded: the number of questions that the record has answered.
+        asked: the number of questions that the given parts have answered.
+        parted: the first question that the record did not answer, in words; empty while there is none. Questions
+            to the parts in `anew` do not count.
     """
 
     def __init__(self, record: Record, tree: Callable[[], Tree], anew: frozenset[str]) -> None:
@@ -336,11 +335,11 @@ class Answering:
         self._paths = Paths()
 
     def answer(self, request: Request, live: Callable[[], Answer] | None) -> Answer:
-        """Return the answer of the record, or a new one.
+        """Return the answer of the record, or that of the given part `live`.
 
         Raises:
-            EffectError: that is the answer.
-            Unanswered: there is none.
+            EffectError: the recorded or new answer is this error.
+            Unanswered: the record has no answer, and `live` is None.
         """
         who = _WHO[type(request)]
         found = None
@@ -356,10 +355,10 @@ class Answering:
         self.recorded = self.recorded.one_more(who)
         if isinstance(found, EffectError):
             raise found
-        return cast("Answer", found)  # the record keeps what was answered to a request of this type
+        return cast("Answer", found)  # the record returns only answers to a request of this type
 
     def _where(self, request: Request) -> tuple[str, str]:
-        """Return in words what is asked, and where. No text of the run is in them."""
+        """Return in words which part is asked, and where, without any text of the run."""
         place = f"at step {self.tree().step_head}"
         match request:
             case Decide():
@@ -384,19 +383,19 @@ class Answerer:
 
     Args:
         answering: has the record.
-        live: is asked where the record has no answer; None for nothing.
+        live: is asked where the record has no answer; None for no such part.
     """
 
     def __init__(self, answering: Answering, live: Callable[[Any], Any] | None) -> None:
         self._answering = answering
         self._live = live
 
-    # Any: a model, a judge and a summarizer differ in what they are asked and answer, and in nothing here
+    # Any: a model, a judge and a summarizer differ only in the types of request and answer
     def __call__(self, request: Any, /) -> Any:
-        """Return the answer.
+        """Return the answer to a request.
 
         Raises:
-            EffectError, Unanswered: there is none.
+            EffectError, Unanswered: see `Answering.answer`.
         """
         live = self._live
         return self._answering.answer(request, None if live is None else lambda: live(request))
@@ -404,17 +403,17 @@ class Answerer:
 
 @final
 class RecordedEnvironment:
-    """An `Environment` over a record. A live one is brought to where the run stands before it acts there.
+    """An `Environment` over a record. A live one is restored to where the run stands before it acts there.
 
     Args:
         answering: has the record.
-        live: acts where the record does not say what came of it; None: nothing does.
-        lasting: returns which steps of a path the record declares to last. They are never done again, so a live
-            environment is not brought past them.
-        recorded: what the model is told of the environment where there is no live one.
+        live: acts where the record has no result; None for no live environment.
+        lasting: returns the steps of a path whose effects are declared to last. Their actions are never performed
+            again, so a live environment cannot be restored past them.
+        recorded: the capabilities that the model is told where there is no live environment.
 
     Attributes:
-        capabilities: those of the live one, but for how it is restored.
+        capabilities: those of the live environment, except `restoring`.
     """
 
     def __init__(
@@ -441,7 +440,7 @@ class RecordedEnvironment:
         return self._answer(request, lambda live: self._act(live, request))
 
     def _restore(self, request: Restore, /) -> Restored | NotRestored:
-        # A live one that did not perform what is left behind cannot undo it: it is brought there from the start.
+        # A live environment that did not perform the abandoned steps cannot undo them: it is restored from the reset.
         plan = request.plan if self._is_here else ()
         return self._answer(request, lambda live: live.restore(attrs.evolve(request, plan=plan)))
 
@@ -466,10 +465,10 @@ class RecordedEnvironment:
 
 
 def _require_same(answer: Restored | NotRestored) -> None:
-    """Refuse to act in an environment that is not what the record says.
+    """Refuse to act in an environment that is not at the place of the record.
 
     Raises:
-        EffectError: it is not.
+        EffectError: the environment was not restored, or answered otherwise.
     """
     if isinstance(answer, NotRestored):
         raise EffectError("environment", f"it cannot be brought to where the record ends: {answer.reason}")

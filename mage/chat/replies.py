@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, cast, final
+from typing import Final, Literal, TypeAlias, cast, final
 
 import attrs
 
@@ -37,6 +37,7 @@ from mage.chat.tools import (
     completed,
     looking,
     misfit,
+    no_number,
     read_arguments,
 )
 from mage.codec.strict_json import action_text
@@ -460,11 +461,7 @@ def objects_in(text: str) -> Iterator[dict[str, JsonValue]]:
             yield document
 
 
-def _no_number(written: str) -> Any:
-    raise ValueError(written)
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_no_number)
+_DECODER: Final = json.JSONDecoder(parse_constant=no_number)
 
 
 # -- the plain-text mode -------------------------------------------------------------------------------

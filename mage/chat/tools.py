@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, cast, final
+from typing import Any, Final, Literal, NoReturn, TypeAlias, cast, final
 
 import attrs
 
@@ -221,7 +221,7 @@ def read_arguments(text: str) -> dict[str, JsonValue]:
         BadAction: the text is no JSON object.
     """
     try:
-        arguments: object = json.loads(text, parse_constant=_no_number) if text.strip() else {}
+        arguments: object = json.loads(text, parse_constant=no_number) if text.strip() else {}
     except RecursionError:
         raise BadAction("its arguments are nested too deeply") from None
     except ValueError:
@@ -231,8 +231,13 @@ def read_arguments(text: str) -> dict[str, JsonValue]:
     return cast("dict[str, JsonValue]", arguments)
 
 
-def _no_number(written: str) -> JsonValue:
-    raise ValueError(f"{written} is not JSON")
+def no_number(written: str) -> NoReturn:
+    """Refuse NaN and infinities, which Python's JSON reads and JSON does not have: its `parse_constant`.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{written} is no number of JSON")
 
 
 # -- schemas -------------------------------------------------------------------------------------------

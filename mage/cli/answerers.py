@@ -55,6 +55,7 @@ from mage.chat import (
 )
 from mage.chat import Mode as PromptMode
 from mage.chat.replies import MOVE_BEGINS, Reply, decide_by_text, verdict_on
+from mage.chat.tools import no_number
 from mage.cli.output import Refused, numbered, print_text, read_bytes
 from mage.cli.prompts import read_prompts
 from mage.cli.setup import BY_HAND, Mode, Models, RunSetup
@@ -369,7 +370,7 @@ def _reply_of(line: bytes) -> Decision | Verdict | str:
 
 def _object_of(line: bytes) -> Mapping[str, object]:
     try:
-        said: object = json.loads(line.decode(), parse_constant=_no_number)
+        said: object = json.loads(line.decode(), parse_constant=no_number)
     except UnicodeDecodeError as problem:
         raise ValueError(f"it is not UTF-8 at byte {problem.start}") from None
     except RecursionError:
@@ -379,10 +380,6 @@ def _object_of(line: bytes) -> Mapping[str, object]:
     if not isinstance(said, dict):
         raise ValueError('a reply is a JSON object, such as {"act": "look"}')
     return cast("Mapping[str, object]", said)
-
-
-def _no_number(written: str) -> object:
-    raise ValueError(f"{written} is no number of JSON")
 
 
 def _decision_of(said: Mapping[str, object]) -> Decision:

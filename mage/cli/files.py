@@ -18,9 +18,7 @@ from rich.text import Text
 
 import mage
 from mage.bundle import Bundle, encode_bundle, pack
-from mage.cli.naming import (
-    AtVersion,
-)
+from mage.cli.naming import AtVersion, InFile, parse_reference
 from mage.cli.output import (
     AsJson,
     Refused,
@@ -38,8 +36,10 @@ from mage.cli.output import (
 from mage.cli.sessions import (
     Opened,
     Version,
+    complete_session,
     load_commands,
     opened_session,
+    parse_version,
     records_of,
     state_at,
 )
@@ -177,8 +177,13 @@ class Steps(StrEnum):
 
 def replay(
     file: Annotated[
-        Path,
-        typer.Argument(help="A trace; its format is found by looking.", readable=False, show_default=False),
+        str,
+        typer.Argument(
+            metavar="TRACE|SESSION",
+            autocompletion=complete_session,
+            help="A trace, whose format is found by looking; or a session in a store.",
+            show_default=False,
+        ),
     ],
     task: Annotated[
         str | None, typer.Option("--task", metavar="N", help="Only this task of the file.")
@@ -218,7 +223,7 @@ def replay(
         raise typer.BadParameter(f"{format!r} is none of {', '.join(formats())}", param_hint="--format")
     if writes is not None and not covers:
         raise typer.BadParameter("it says something with --coverage alone", param_hint="--writes")
-    loaded = load(read_bytes(file), file=str(file), format=format, steps=steps.value)
+    loaded = load(_trace(file), file=file, format=format, steps=steps.value)
     if not is_successful(loaded):
         raise Refused(str(loaded.failure()))
     chosen = _choose(loaded.unwrap(), file, task)
@@ -241,6 +246,19 @@ def replay(
         say(f"session written to {printable(str(out))}")
 
 
+def _trace(given: str) -> bytes:
+    """Return the bytes of a trace: those of the file, or of a session in a store as a journal.
+
+    Raises:
+        Refused: there is neither.
+    """
+    said = parse_reference(given)
+    if isinstance(said.place, InFile) and said.version is None:
+        return read_bytes(said.place.path)
+    named = parse_version(given)
+    return b"".join(encode_journal(load_commands(named.session, named.version)))
+
+
 @final
 @attrs.frozen
 class _Asked:
@@ -259,7 +277,7 @@ class _Asked:
         )
 
 
-def _choose(trajectories: Sequence[Trajectory], file: Path, task: str | None) -> Sequence[Trajectory]:
+def _choose(trajectories: Sequence[Trajectory], file: str, task: str | None) -> Sequence[Trajectory]:
     if task is None:
         return [trajectory for trajectory in trajectories if not trajectory.lineage]
     named = [trajectory for trajectory in trajectories if trajectory.name == task]
@@ -432,7 +450,12 @@ def _remarks(replayed: Sequence[Replayed], budget: int | None) -> list[str]:
     history = "the full history is the task and every step so far, abandoned ones too"
     if any(each.trajectory.trials for each in replayed):
         history += "; each trial begins it anew"
-    return [_of_summaries(replayed, budget), f"{history}; calls to judges and summarizers are not counted"]
+    said = [_of_summaries(replayed, budget), f"{history}; calls to judges and summarizers are not counted"]
+    longest = max((each.measured.sizes.shown_max for each in replayed), default=0)
+    if budget is None or longest <= budget or all(each.trajectory.summarized for each in replayed):
+        return said
+    above = f"a prompt took up to {longest:,} tokens, more than {budget:,}: the mark counts no finished part, and each step"
+    return [*said, f"{above} is shown whole once"]
 
 
 def _of_summaries(replayed: Sequence[Replayed], budget: int | None) -> str:

@@ -1,7 +1,7 @@
 """The questions of core and agent, as frozen values, and the Protocols of model, judge and environment.
 
-Nothing here performs anything. Any function of the right signature is a judge, a summarizer or a model; an
-`async def` one is its awaitable twin. An answer may come as it is or as `Metered`, with its cost.
+No code here performs I/O. Any function of the right signature is a judge, a summarizer or a model; an `async def`
+of that signature is its awaitable twin. An answer may come bare or as `Metered`, with its cost.
 `mage.testing` has scripted models, judges and environments for tests.
 
     asked             of             answered by

@@ -1,4 +1,4 @@
-"""What an agent acts in: an `Environment`, its capabilities and tools, and the effects of its actions.
+"""`Environment`, in which an agent acts; its capabilities and tools, and the effects of its actions.
 
 An environment is as small as this one; `mage.effects` has every name.
 
@@ -38,7 +38,7 @@ RESET: Final = "reset"
 
 @final
 class BadEnvironment(MageError, TypeError):
-    """An environment lacks something, or says or returns something of a wrong type; the message says what."""
+    """An environment lacks a method, or declares or returns a value of a wrong type; the message says which."""
 
 
 # -- what actions do -----------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ class BadEnvironment(MageError, TypeError):
 @final
 @attrs.frozen
 class NoEffect:
-    """The action only looked: there is nothing to undo."""
+    """The action changed nothing, so it need not be undone."""
 
 
 @final
@@ -59,7 +59,7 @@ class Reversible:
         TypeError: `inverse` is no text.
 
     Attributes:
-        inverse: that action.
+        inverse: the action that undoes it.
     """
 
     inverse: str = attrs.field(validator=instance_of(str))
@@ -113,7 +113,7 @@ def _require_effect(_observed: object, _field: attrs.Attribute[Any], effect: obj
 
 
 def lasts(effect: ActionEffect | None) -> bool:
-    """Return whether an action was declared to last, so that the agent must never repeat it by itself."""
+    """Tell whether an effect is declared to last, so that the agent must never repeat the action by itself."""
     return isinstance(effect, Compensable | Irreversible)
 
 
@@ -146,7 +146,7 @@ class Observed:
     )
 
 
-# -- what an agent's program asks of its environment ---------------------------------------------------
+# -- the requests of an agent's program to its environment ---------------------------------------------
 
 
 @final
@@ -172,7 +172,7 @@ class Act:
 @final
 @attrs.frozen
 class Undo:
-    """One line of the plan for going back: an abandoned step, and the effect of its action.
+    """One entry of the plan for a revise: an abandoned step, and the effect of its action.
 
     Attributes:
         step: the abandoned step.
@@ -186,13 +186,13 @@ class Undo:
 @final
 @attrs.frozen
 class Restore:
-    """Make the environment what it was after the last step of `path`. Answered by `Restored` or `NotRestored`.
+    """Restore the environment to its state after the last step of `path`. Answered by `Restored` or `NotRestored`.
 
     Attributes:
         path: the steps from the root to the agent's step head, in execution order.
         plan: the abandoned steps, newest first, each with its effect. Empty when a run is resumed.
-        lasting: those steps of the path whose action was declared compensable or irreversible: these actions are
-            never performed again, whatever else restores the environment.
+        lasting: the steps of the path whose effect was declared `Compensable` or `Irreversible`: their actions are
+            never performed again.
     """
 
     path: tuple[Step, ...]
@@ -207,7 +207,7 @@ class Divergence:
 
     Attributes:
         step: the step as recorded.
-        observed: the observation of this time.
+        observed: the new observation.
     """
 
     step: Step
@@ -217,14 +217,14 @@ class Divergence:
 @final
 @attrs.frozen
 class Restored:
-    """The environment is what it was, but for `divergences`.
+    """The environment has its earlier state again, except for `divergences`.
 
     Attributes:
         how: by a snapshot, by a reset and the actions of the path, by the inverses of the abandoned actions, or
-            because there was nothing to do.
-        divergences: the steps at which it is not as recorded, in path order.
+            `"nothing"`: no action had an effect.
+        divergences: the steps whose new observation differs from the recorded one, in path order.
         over: whether the environment takes no more actions.
-        lasted: steps of the path that were performed again, and only then turned out to last.
+        lasted: steps of the path that were performed again, and whose effect was declared to last only then.
     """
 
     how: Literal["snapshot", "replay", "inverses", "nothing"]
@@ -236,7 +236,7 @@ class Restored:
 @final
 @attrs.frozen
 class NotRestored:
-    """The environment is not what it was, and a notice tells the agent's model.
+    """The environment does not have its earlier state, and a notice tells the agent's model.
 
     Attributes:
         reason: one line.
@@ -245,7 +245,7 @@ class NotRestored:
     reason: str
 
 
-# -- what an environment can do ------------------------------------------------------------------------
+# -- the capabilities of an environment ----------------------------------------------------------------
 
 # `Any` below: the same value serves an `Environment`, whose operations return their answer, and an
 # `AsyncEnvironment`, whose operations return an awaitable of it.
@@ -268,7 +268,7 @@ class Snapshots:
     Attributes:
         take: returns the state of the environment, as a value that later actions do not change. Called before each
             action. May raise `EffectError`: then there is no snapshot of that place.
-        put_back: takes such a value, any number of times, and makes the environment what it was. May raise
+        put_back: takes such a value, any number of times, and restores the state that it holds. May raise
             `EffectError`: then the actions of the path are performed again.
         keep: how many snapshots are kept in memory: the newest, and fewer the older they are.
     """
@@ -304,7 +304,7 @@ Restoring: TypeAlias = Literal["inverses", "replay"] | Snapshots | CustomRestore
 """How an environment goes back to an earlier step (D14).
 
     "inverses"       without a reset: the inverses that `Observed.effect` declares undo all abandoned actions, or none
-    "replay"         by a reset and the actions of the path, which must do the same again
+    "replay"         by a reset and the actions of the path, which must have the same effects again
     Snapshots        by the nearest snapshot, and by replay from there
     CustomRestore    by an operation of its own
 """
@@ -332,17 +332,17 @@ class Capabilities:
         Capabilities(Snapshots(self.save, self.load), foresees=self.effect_of, tools=TOOLS, manual="...")
 
     Raises:
-        BadEnvironment: a field is of another type; says which, and what it must be.
+        BadEnvironment: a field is of another type; the message says which, and what it must be.
 
     Attributes:
-        restoring: how it goes back to an earlier step; see `Restoring`.
-        foresees: returns the effect of an action before it is performed: None if it is unknown. It is called,
-            never awaited. An action that would last (`Compensable`, `Irreversible`) is not performed again, also if
-            the run died in it. An environment that says so only afterwards, by `Observed.effect`, cannot keep its
-            first such action from being repeated: a notice tells the model, and later ones are not repeated.
-        tools: the tools whose calls are its actions; none if any text is an action. The action of a step is the
+        restoring: how the environment goes back to an earlier step; see `Restoring`.
+        foresees: returns the effect of an action before it is performed, None if unknown. It is called, never
+            awaited. An action whose effect would last (`Compensable`, `Irreversible`) is not performed again, even if
+            the run died during it. Where an environment declares that only afterwards, by `Observed.effect`, its first
+            such action may be repeated: a notice tells the model, and later ones are not repeated.
+        tools: the tools whose calls are its actions; empty if any text is an action. The action of a step is the
             tool's name, a space and the arguments as canonical JSON.
-        manual: its words on what it can do, for the model: they stand in the system prompt as they are.
+        manual: a description of the environment for the model; it stands in the system prompt unchanged.
     """
 
     restoring: Restoring = "inverses"
@@ -371,10 +371,10 @@ class Capabilities:
     def around(self, wrap: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> Capabilities:
         """Return the same capabilities with each operation in them replaced by `wrap(name, operation)`.
 
-        For environments that wrap another one: no operation is forgotten, also none that is added later.
+        For environments that wrap another one: no operation is forgotten, nor any that a later version adds.
 
         Args:
-            wrap: called with `foresees`, and with each of `take`, `put_back` and `restore` that there is.
+            wrap: called for `foresees`, and for `take`, `put_back` and `restore` where the environment has them.
         """
         match self.restoring:
             case Snapshots(take, put_back, keep):
@@ -387,10 +387,10 @@ class Capabilities:
 
 
 class Environment(Protocol):
-    """What an agent acts in, one action at a time. It serves one run at a time.
+    """An agent acts in it, one action at a time. An environment serves one run at a time.
 
-    `reset` and `act` may raise `EffectError("environment", ...)` if they could not act; the environment must then be as
-    it was before. Any other exception ends the run, and whether the action was performed is then unknown.
+    `reset` and `act` may raise `EffectError("environment", ...)` if they could not act; the environment must then be
+    unchanged. Any other exception ends the run, and it is then unknown whether the action was performed.
     """
 
     @property
@@ -401,12 +401,12 @@ class Environment(Protocol):
     def reset(self) -> Observed | str:
         """Go to the start of the task, and return the first observation; a blank text for none.
 
-        It becomes the first step, whose action is `reset`: a model sees it in `request.shown.raw`.
+        The observation becomes the first step, whose action is `reset`: a model sees it in `request.shown.raw`.
         """
         ...
 
     def act(self, action: str, /) -> Observed | str:
-        """Perform an action, and return its result; a bare text says nothing of its effect."""
+        """Perform an action, and return its result; a bare text declares no effect."""
         ...
 
 
@@ -463,11 +463,11 @@ class Tool:
 
     Attributes:
         name: at most 64 letters, digits, `_` and `-`.
-        description: for the model: what it does, and when to call it.
+        description: tells the model what the tool does, and when to call it.
         parameters: a JSON Schema of the arguments, an object.
 
     Raises:
-        BadTool: the name is no name, the description no text, or the parameters describe no object.
+        BadTool: the name has another form, the description is no text, or the parameters describe no object.
     """
 
     name: str
@@ -507,7 +507,7 @@ class Tool:
 
 
 def is_strict(schema: object) -> bool:
-    """Tell whether every object in a schema allows just what it requires, as `strict: true` demands. Cost: O(size)."""
+    """Tell whether each object in a schema allows only required properties, as `strict: true` asks. Cost: O(size)."""
     if not isinstance(schema, Mapping):
         return True
     known = cast("Mapping[str, object]", schema)

@@ -2,7 +2,7 @@
 
 A *program* performs nothing. It awaits asks, which are frozen values, and the driver sends it their answers; so one
 program serves a class and its awaitable twin, and a test reads as a script of asks and answers. A program may await
-nothing else. A forgotten `await` is an error of mypy (`unused-awaitable`, `unused-coroutine`).
+only asks. A forgotten `await` is an error of mypy (`unused-awaitable`, `unused-coroutine`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 
 @attrs.frozen
 class Ask(Generic[Answer]):
-    """Something that a program asks for; `Answer` is what awaiting it returns."""
+    """A request of a program to its driver; awaiting an ask returns its `Answer`."""
 
     def __await__(self) -> Generator[Ask[Any], Any, Answer]:
         """Hand the ask to the driver, and return the answer that it sends."""
@@ -34,9 +34,9 @@ Program: TypeAlias = Coroutine[Ask[Any], Any, Answer]
 def drive(program: Program[Answer], answering: Callable[[Any], object]) -> Answer:
     """Run a program to its end, each ask answered by a call.
 
-    `answering` takes the asks of this program, of whichever type they are; hence `Any`.
-    A `MageError` of `answering` is thrown into the program; any other exception is passed on, and the program is
-    closed. A `StopIteration` is passed on as the cause of a `RuntimeError`, as `asyncio` does.
+    `answering` takes the asks of this program, which have several types; hence `Any`.
+    A `MageError` of `answering` is thrown into the program; any other exception is raised from here, and the program
+    is closed. A `StopIteration` becomes the cause of a `RuntimeError`, as in `asyncio`.
     """
     try:
         asked = program.send(None)
@@ -45,7 +45,7 @@ def drive(program: Program[Answer], answering: Callable[[Any], object]) -> Answe
                 got = answering(asked)
             except MageError as error:
                 asked = program.throw(error)
-            except StopIteration as error:  # of `answering`: it must not pass for the end of the program
+            except StopIteration as error:  # raised by `answering`: not the end of the program
                 raise RuntimeError("what a program asked for raised StopIteration") from error
             else:
                 asked = program.send(got)

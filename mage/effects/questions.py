@@ -1,8 +1,8 @@
 """The questions to a model, a judge and a summarizer, as frozen values, and the cost and the error of an answer.
 
-A model is asked what to do next, seeing S; a judge whether a summary is true to its steps; a summarizer for the text
-that is read instead of steps. An answer may come with its cost (`Metered`); `EffectError` is the one error of an
-effect without an answer.
+A model reads S and decides what to do next; a judge says whether a summary is true to its steps; a summarizer writes
+the text that is read instead of steps. An answer may come with its cost (`Metered`); `EffectError` is the one error
+of an effect without an answer.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Usage:
 
     Raises:
         TypeError: a count is no integer.
-        ValueError: a count is below 0: in a sum it would make a limit void.
+        ValueError: a count is below 0: a negative count in a sum would defeat a limit.
 
     Attributes:
         prompt: tokens read.
         completion: tokens written.
         cached: tokens of `prompt` that came from the provider's cache.
         calls: the number of calls.
-        estimated: the number of calls for which mage counted, as the provider gave no number that can be true.
+        estimated: the number of calls for which mage counted, because the provider gave no plausible number.
     """
 
     prompt: int = attrs.field(default=0, validator=_COUNT)
@@ -70,7 +70,7 @@ class Usage:
 
     @property
     def document(self) -> dict[str, object]:
-        """The counts as a JSON object; `estimated` stands in it where it is not 0."""
+        """The counts as a JSON object, without `estimated` where that is 0."""
         return {name: count for name, count in attrs.asdict(self).items() if name != "estimated" or count}
 
     @property
@@ -87,7 +87,7 @@ class Metered(Generic[Answer_co]):
     Attributes:
         value: the answer.
         usage: the tokens of all calls, those without a usable reply included.
-        model: the name of the model that answered; empty where none did.
+        model: the name of the model that answered; empty where no model did.
         prompt_hash: the hash of the prompt's wording, which tells its version.
     """
 
@@ -98,7 +98,7 @@ class Metered(Generic[Answer_co]):
 
     @property
     def meta(self) -> dict[str, object]:
-        """The metadata of the record that this answer leads to: a JSON object, empty where nothing is known."""
+        """The metadata for the record of this answer: a JSON object of the known fields, empty where none is known."""
         known: dict[str, object] = {"model": self.model, "prompt": self.prompt_hash}
         kept = {name: value for name, value in known.items() if value}
         return {**kept, "usage": self.usage.document} if self.usage != Usage() else kept
@@ -108,7 +108,7 @@ Bare = TypeVar("Bare")
 
 
 def metered(answer: Bare | Metered[Bare]) -> Metered[Bare]:
-    """Return an answer with its cost; that of a bare one is one call without a count of tokens."""
+    """Return an answer with its cost; a bare answer counts as one call without tokens."""
     return answer if isinstance(answer, Metered) else Metered(answer)
 
 
@@ -134,9 +134,9 @@ EffectFault: TypeAlias = Literal[
     refusal, empty, truncated, not_json,      a model has answered, and the answer cannot be used
     wrong_schema, unknown_tool, too_many_calls
     overflow                                  the prompt does not fit into the model's context
-    rate_limit, server, timeout, dropped,     there was no answer, also not after repetitions
+    rate_limit, server, timeout, dropped,     there was no answer, even after repetitions
     unreachable
-    rejected                                  the provider takes no such request: key, model or parameters
+    rejected                                  the provider rejects the request: key, model or parameters
     environment                               the environment could not carry out an action
 """
 
@@ -156,10 +156,10 @@ class EffectError(MageError):
     Attributes:
         fault: the kind of failure.
         detail: one line for people and for the model; no key, no prompt.
-        retry_after: seconds after which the provider wants to be asked again; None where it named none.
+        retry_after: seconds after which the provider accepts the next request; None where it named none.
         usage: the tokens of the calls that failed.
-        shorter_may_help: whether a shorter prompt is worth one try: the provider takes no such request, and its words
-            do not say that the prompt is too long.
+        shorter_may_help: whether a shorter prompt is worth one try: the provider rejects the request, and does not say
+            whether the prompt is too long.
         model: the name of the model that was asked; empty where it is not known.
     """
 
@@ -172,7 +172,7 @@ class EffectError(MageError):
 
     @property
     def unusable(self) -> bool:
-        """Whether a model has answered, so that a notice can tell it what was wrong with its reply."""
+        """Whether the model has answered, so that a notice can say what was wrong with its reply."""
         return self.fault in _UNUSABLE
 
     def __str__(self) -> str:
@@ -200,8 +200,8 @@ NoticeKind: TypeAlias = Literal[
 ]
 """The subject of a notice: a refused command, an unusable reply, a step that was merged (D10), an action that
 was tried and left at this very place, a summary that has failed, an action that may or may not have been
-performed, an environment that is not as it was, an action that cannot be undone, instructions that a revise left behind,
-what is undone after going back, a segment that grows too long, a judge that is down, an environment that is over, a change by another writer."""
+performed, an environment that was not restored, an action that cannot be undone, instructions left behind, steps
+that a revise has undone, a long segment, a judge without a verdict, a finished environment, another writer's change."""
 
 
 @final
@@ -210,10 +210,10 @@ class Notice:
     """A message to the model that is shown once, beside S (D11).
 
     Attributes:
-        kind: its subject.
+        kind: the subject of the notice.
         text: one or more sentences in our words only.
-        said: the words of an environment, a judge, a server or the model itself: content, which is shown
-            below our words and never among them; empty for no quotation.
+        said: the words of an environment, a judge, a server or the model itself: content, which is shown below our
+            words and never among them; empty for no quotation.
     """
 
     kind: NoticeKind
@@ -224,13 +224,13 @@ class Notice:
 @final
 @attrs.frozen
 class LookInto:
-    """The model reads again what a line of C stands for; nothing changes.
+    """The model reads again the steps or lines that a line of C stands for; its state does not change.
 
     Attributes:
         label: the N of [Step N], or the A of [Step A..B].
-        boundary: the last step of the line, for one inside a chapter; None for the line that is shown.
-        words: show only what holds all of these words; empty for everything.
-        page: which page of it, from 1 on.
+        boundary: the last step of the line, for a line inside a chapter; None for the line that is shown.
+        words: show only parts that contain all of these words; empty for all parts.
+        page: the page to show, from 1 on.
     """
 
     label: StepId | int
@@ -242,12 +242,12 @@ class LookInto:
 @final
 @attrs.frozen
 class Looked:
-    """What a look has found, shown once.
+    """The result of a look, shown once.
 
     Attributes:
         asked: the look.
-        text: words of ours at the left margin, content of the tree indented, as `mage.render` writes it.
-        thought: what the model thought beside the look; empty for nothing.
+        text: our words at the left margin, content of the tree indented, as `mage.render` writes it.
+        thought: the model's thought beside the look; empty for none.
     """
 
     asked: LookInto
@@ -258,13 +258,13 @@ class Looked:
 @final
 @attrs.frozen
 class Rules:
-    """What a policy lets a model do to its own state, and what follows. Fixed words and tools depend on it alone.
+    """The operations on its own state that a policy allows a model. Fixed words and tools depend on the rules alone.
 
     Attributes:
         judges: whether a judge checks each summary.
-        compresses: whether the text of a summary replaces its steps; if not, the model is shown all steps (D18).
+        compresses: whether the text of a summary replaces its steps; if not, the model reads all steps (D18).
         revises: whether the model may go back.
-        fills: whether an interim account replaces the open steps where they have no more room.
+        fills: whether a fallback replaces the open steps where they have no more room (D12).
         judges_end: whether a judge checks the answer against the steps that are open at the end.
     """
 
@@ -282,26 +282,26 @@ def _all_that_is_shown(request: Decide) -> int:
 @final
 @attrs.frozen
 class Decide:
-    """The question to the agent's model: what now?
+    """The question to the agent's model: what to do next?
 
     Attributes:
         shown: S = (C, R, H), with the task and the instructions in force.
-        boundaries: targets of `Revise` that undo something, in path order: those at which a line of C begins or ends,
-            and the newest 20.
+        boundaries: targets of `Revise` that undo a step, in path order: those at which a line of C begins or ends, and
+            the newest 20.
         notices: the messages of this turn, in the order of their causes.
-        may_compress: whether there is an open segment to summarize, or a summary that wants a new text.
-        room: tokens that the open segment may still take before the agent summarizes it by itself; None
-            where there is no mark.
-        tools: the environment's tools, whose calls are its actions; none if any text is an action. The same in
-            every question of a run, as is `manual`: so a prompt that begins with them has a constant beginning.
-        manual: the environment's words on itself and its actions.
+        may_compress: whether there is an open segment to summarize, or a summary that needs a new text.
+        room: tokens by which the open segment may still grow before the agent summarizes it by itself; None where
+            there is no mark.
+        tools: the environment's tools, whose calls are its actions; empty if any text is an action. The same in every
+            question of a run, as is `manual`: so a prompt that begins with both has a constant beginning.
+        manual: the environment's description of itself and its actions.
         more: how many further targets of `Revise` there are, inside the lines of C.
-        looked: what the model's last turn has looked into.
-        beside: by step, what the provider put beside its call (`Action.beside`), for models that are shown calls.
-        rules: what the policy lets the model do. The same in every question, as long as the policy is.
+        looked: the result of a look in the model's last turn.
+        beside: by step, the provider's data beside its call (`Action.beside`), for models that are shown calls.
+        rules: the operations that the policy allows the model; they change only with the policy.
         current: the newest instruction in force that is not standing; empty where there is none.
         opened: how many steps are open. Without Compress fewer than `shown` has.
-        thoughts: by step, what the model thought before it: of those steps of R of which it is shown.
+        thoughts: by step of R, the model's thought before it, where the policy shows the thought.
         nudge: why compressing is due now: a new instruction has come while steps are open, or the room is nearly used;
             empty where it is not due.
     """
@@ -326,14 +326,14 @@ class Decide:
 @final
 @attrs.frozen
 class Action:
-    """One action for the environment, in the environment's own words; or a note, which becomes a step all the same.
+    """One action for the environment, in the environment's own words; or a note, which also becomes a step.
 
     Attributes:
-        text: the action of the step; of a note, the note.
+        text: the action of the step, or the text of the note.
         call: the id of this call in the model's interface; kept beside the step (D15).
-        beside: what the provider put beside the call, as JSON; it goes back while the step is shown as a call. Kept
-            beside the step, too (`mage.chat.messages`).
-        is_note: whether it is a note of the model for itself, for which nothing is done in the environment.
+        beside: the provider's data beside the call, as JSON, kept beside the step; it is sent back as long as the
+            step is shown as a call (`mage.chat.messages`).
+        is_note: whether this is a note of the model for itself, which the environment does not perform.
     """
 
     text: str = attrs.field(validator=instance_of(str))
@@ -345,13 +345,13 @@ class Action:
 @final
 @attrs.frozen
 class Finish:
-    """The task is done, or cannot be done; `answer` is the last word on it."""
+    """The task is done, or cannot be done; `answer` is the model's answer."""
 
     answer: str = attrs.field(default="", validator=instance_of(str))
 
 
 Then: TypeAlias = Compress | Revise | LookInto | Finish
-"""What an agent does to its own state, a look into it, or the end of its task."""
+"""An operation of the model on its own state, a look into it, or the end of its task."""
 
 
 @final
@@ -362,7 +362,7 @@ class Decision:
     Attributes:
         actions: the actions to perform, each a step. One in ReAct.
         then: the operation after all actions.
-        thought: the model's words beside them; kept with the step, and shown again as the policy says.
+        thought: the model's words beside its calls; kept with the step, and shown again as the policy says.
     """
 
     actions: tuple[Action, ...] = attrs.field(
@@ -380,7 +380,7 @@ class Decision:
 
     @classmethod
     def note(cls, text: str, *, thought: str = "") -> Decision:
-        """Return the decision to write something down."""
+        """Return the decision to write a note."""
         return cls((Action(text, is_note=True),), None, thought)
 
     @classmethod
@@ -395,7 +395,7 @@ class Decision:
 
     @classmethod
     def look(cls, label: StepId | int, *, thought: str = "") -> Decision:
-        """Return the decision to read again what the line [Step `label`] stands for."""
+        """Return the decision to read again the steps or lines that the line [Step `label`] stands for."""
         return cls((), LookInto(label), thought)
 
     @classmethod
@@ -405,10 +405,10 @@ class Decision:
 
 
 class Model(Protocol):
-    """Decides what to do next. Raises `EffectError` where it cannot."""
+    """Decides what to do next. Raises `EffectError` where it has no answer."""
 
     def __call__(self, request: Decide, /) -> Decision | Metered[Decision]:
-        """Return a decision; one that does nothing at all counts as an unusable reply."""
+        """Return a decision; a decision without actions and operation counts as an unusable reply."""
         ...
 
 
@@ -421,12 +421,12 @@ class AsyncModel(Protocol):
 
 
 Mode: TypeAlias = Literal["tools", "text", "json"]
-"""How a model replies: by calling tools, by `Action[...]` and its like, or by a JSON object."""
+"""How a model replies: by calling tools, by lines such as `Action[...]`, or by a JSON object."""
 
 
 @runtime_checkable
 class PromptedModel(Protocol):
-    """A model that knows the fixed text of its prompts. That of any other model counts as empty.
+    """A model that knows the fixed text of its prompts. The fixed text of any other model counts as empty.
 
     A run counts this text into its mark (`Policy.high_water`) once, at its beginning, and each step as it is sent.
     """
@@ -447,21 +447,21 @@ class PromptedModel(Protocol):
 @final
 @attrs.frozen
 class SummaryRequest:
-    """The question that Compress puts to a summarizer: which text replaces these steps (Section 3.2)?
+    """The question of Compress to a summarizer: which text replaces these steps (Section 3.2)?
 
     Attributes:
         task: the task of the session.
         instructions: the texts in force for these steps, in path order (D17).
         kind: the claim of the summary: a finished subgoal, or only a faithful account (fallback, D12).
-        earlier: the fallback summaries of the same subgoal, oldest first, from which the new text goes on.
-        steps: the steps that it replaces, in execution order.
+        earlier: the fallback summaries of the same subgoal, oldest first, which the new text continues.
+        steps: the steps that the text replaces, in execution order.
         limit: the most tokens that the text may have; None for no limit.
-        rejected: the text that a judge has failed, or that was too long, and that the new one replaces (D16); None for
-            a first one.
+        rejected: the text that a judge has failed, or that was too long, and that the new text replaces (D16); None
+            for a first text.
         feedback: what is wrong with `rejected`.
-        before: the lines of C above: what was finished before, which the text need not repeat.
-        thought: of what the agent thought before these steps the newest, where the subgoal goes on: its plan; empty
-            where it said nothing.
+        before: the lines of C above: finished subgoals, which the text need not repeat.
+        thought: the model's newest thought before these steps, where the subgoal goes on: its plan; empty where there
+            is none.
     """
 
     task: str
@@ -479,14 +479,14 @@ class SummaryRequest:
 @final
 @attrs.frozen
 class ChapterRequest:
-    """The question which text replaces a run of finished subgoals in C (D19).
+    """The question to a summarizer: which text replaces consecutive finished subgoals in C (D19)?
 
     Attributes:
         task: the task of the session.
         instructions: the texts in force, in path order (D17).
         lines: the lines that the chapter replaces, oldest first.
         limit: the most tokens that the text may have; None for no limit.
-        rejected: the text that was refused and that the new one replaces; None for a first one.
+        rejected: the text that was refused and that the new text replaces; None for a first text.
         feedback: what was wrong with `rejected`.
     """
 
@@ -501,13 +501,13 @@ class ChapterRequest:
 class Judge(Protocol):
     """Judges a summary against its steps (Algorithm 1, Maintain; D5), a chapter against its lines (D19).
 
-    Its exceptions are passed on.
+    The exceptions of a judge are raised again.
     """
 
     def __call__(self, request: JudgeRequest | FoldRequest, /) -> Verdict | Metered[Verdict]:
         """Return `Passed()`, or `Failed(feedback, fault, boundary)` with feedback that is not blank.
 
-        A boundary that is none of the request's `boundaries` is left out of the verdict; of a chapter only the
+        A boundary that is none of the request's `boundaries` is removed from the verdict; for a chapter only the
         feedback is used.
         """
         ...
@@ -522,7 +522,7 @@ class AsyncJudge(Protocol):
 
 
 class Summarizer(Protocol):
-    """Writes the text of a summary, or of a chapter. Its exceptions are passed on."""
+    """Writes the text of a summary, or of a chapter. The exceptions of a summarizer are raised again."""
 
     def __call__(self, request: SummaryRequest | ChapterRequest, /) -> str | Metered[str]:
         """Return a text that is not blank."""

@@ -1,4 +1,4 @@
-"""A session as anybody's loop uses it: what the model is shown, what it replied, and what follows from that."""
+"""A session as a host's loop uses it: messages for the model, its reply, and the operations that follow."""
 
 from mage.memory.exchange import Call, MemoryBusy, Stopped, Taken
 from mage.memory.journal import Transcript

@@ -1,4 +1,4 @@
-"""What `Memory` and `AsyncMemory` have in common: all that performs nothing."""
+"""`MemoryBase`: the common part of `Memory` and `AsyncMemory`, all code that performs no I/O."""
 
 from __future__ import annotations
 
@@ -54,35 +54,35 @@ from mage.tokens import TokenCounter
 
 S = TypeVar("S", bound=Readable)
 Came: TypeAlias = str | Observed | None
-"""What comes back from a call: a text, the same with what else the environment says, or None where it was not done."""
+"""The result of a call: a text, an `Observed` with effect and instructions, or None where it was not carried out."""
 Restorer: TypeAlias = Callable[[Restore], Restored | NotRestored]
 AsyncRestorer: TypeAlias = Callable[[Restore], Awaitable[Restored | NotRestored]]
 
 
 def _given_way(own: Iterable[Tool]) -> frozenset[str]:
-    """Return the names of our tools that have given way to a host's."""
+    """Return the names of the memory's tools that have given way to tools of the host."""
     return frozenset(tool.name for tool in OWN) - {tool.name for tool in own}
 
 
 def _tokens(own: Sequence[Tool], rules: Rules, counter: TokenCounter) -> int:
-    """Return what a memory itself puts around S: its words, and its tools."""
+    """Return the tokens that a memory itself adds to S: its words in the system prompt, and its tools."""
     words, tools = memory_words(rules, _given_way(own)), declared(_offered(own, rules), "chat")
     return sum(map(counter.count, [words, *map(canonical, tools)]))
 
 
 def _offered(own: Iterable[Tool], rules: Rules) -> tuple[Tool, ...]:
-    """Return those of our tools that the policy lets a model use."""
+    """Return the memory's tools that the policy allows."""
     return tuple([tool for tool in own if tool in own_tools(rules)])
 
 
 class MemoryBase(Generic[S]):
-    """What both twins have in common: everything that performs nothing."""
+    """The common part of both twins, which performs no I/O."""
 
     def __init__(
         self, session: S, policy: Policy, counter: TokenCounter, hooks: tuple[AgentHook, ...]
     ) -> None:
         self._session = session
-        self._home = Home(f"session {session.name!r}")  # its lock, too, is of no use in a fork of the process
+        self._home = Home(f"session {session.name!r}")  # a forked process must not use the lock either
         self._hooks = hooks
         self._counter = counter
         self._own: tuple[Tool, ...] = OWN
@@ -96,25 +96,25 @@ class MemoryBase(Generic[S]):
         self._head: Head | None = None
         self._state: State | None = None
         self._told: list[int] = []
-        self._begun: Take | None = None  # what raised, until the model is asked again
-        self._followed: list[str] = []  # the marks of the transcript that was followed last, as far as it was
+        self._begun: Take | None = None  # a turn that raised, until the model is asked again
+        self._followed: list[str] = []  # the marks of the recorded parts of the last transcript
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} over {self._session!r}>"
 
     @property
     def session(self) -> S:
-        """The session, for its history, forks and earlier versions. What is written to it counts as somebody else's."""
+        """The session, for its history, forks and earlier versions. Commands given to it count as another writer's."""
         return self._session
 
     def tools(self, style: Style = "chat") -> list[dict[str, Any]]:
-        """Return the tools by which the model changes its own state, and looks into it: `compress`, `revise`, `look`; and `note`.
+        """Return the declarations of the memory's own tools: `compress`, `revise`, `look` and `note`.
 
-        They are always the same, so that a provider's cache keeps hitting: they depend on the policy, which may rule one
-        out, and on the names of the host's tools; see `give_way`.
+        They stay the same, so that a provider's cache keeps hitting: they depend only on the policy, which may rule
+        out a tool, and on the names of the host's tools; see `give_way`.
 
         Args:
-            style: of OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
+            style: OpenAI's chat completions (`"chat"`) or `"responses"`, `"anthropic"`, or `"mcp"`.
 
         Raises:
             BadAgent: there is no such style.
@@ -123,25 +123,25 @@ class MemoryBase(Generic[S]):
         return declared(_offered(self._own, self._policy.rules), style)
 
     def give_way(self, names: Container[str]) -> None:
-        """Hear the names of the host's tools: one that is `look` or `note` takes the place of ours, and its calls are the host's.
+        """Learn the names of the host's tools: a tool named `look` or `note` replaces the memory's tool of that name.
 
-        It stays so: once the host's, always the host's.
+        Calls of that name are calls to the host's tool from then on, for good.
 
         Raises:
-            BadTool: one is `compress` or `revise`, which give way to nobody.
+            BadTool: a tool of the host is named `compress` or `revise`, which cannot be replaced.
         """
         if (own := own_beside(names)) != OWN:
             self._own, self._own_tokens = own, _tokens(own, self._policy.rules, self._counter)
 
     def may_act(self) -> str:
-        """Return in words why no action is to be performed now; empty where it may be. For hosts that perform themselves.
+        """Return in words why no action may be performed now; empty where one may. For hosts that perform calls.
 
-        An action that is performed nevertheless is recorded: the failed summary is accepted openly then.
+        An action that is performed nevertheless is recorded, and the failed summary is accepted openly.
         """
         return why_barred(self._session.phase)
 
     def _asked_for(self, form: Form, steps: Steps, beside: object) -> None:
-        """Refuse a form that there is not, and count what the host puts around S."""
+        """Refuse an unknown form, and count the tokens that the host sends beside S."""
         require_one_of("form", form, get_args(Form))
         require_one_of("steps", steps, get_args(Steps))
         try:
@@ -160,7 +160,7 @@ class MemoryBase(Generic[S]):
         return written(state_messages(request, steps=steps, theirs=theirs), form)
 
     def _seen(self, log: Sequence[Entry | Noted], *, anew: bool, followed: bool) -> Seen:
-        """Take in what others have written; `anew` where it is all of the journal."""
+        """Count what other writers have recorded; with `anew`, `log` is the whole journal."""
         entries = [each for each in log if isinstance(each, Entry)]
         begins = 0
         before = self._state
@@ -179,7 +179,7 @@ class MemoryBase(Generic[S]):
             self._policy,
             self._tally.counts,
             (),
-            followed and (anew or bool(entries)),  # notes alone change nothing
+            followed and (anew or bool(entries)),  # notes alone do not change the state
             self._tally.effects,
             self._tally.beside,
             self._tally.thoughts,
@@ -190,7 +190,7 @@ class MemoryBase(Generic[S]):
         return (Accept(), asked.command) if accept else (asked.command,)
 
     def _answered_by_none(self, asked: Ask[Any]) -> object:  # Any: each ask has its own type of answer
-        """Answer what neither store nor host is needed for."""
+        """Answer an ask that needs neither store nor host."""
         match asked:
             case IsDue(due):
                 return due
@@ -201,10 +201,10 @@ class MemoryBase(Generic[S]):
                 raise TypeError(f"nobody answers a {type(asked).__name__}")
 
     def _noted(self, asked: WriteNote, head: Head) -> None:
-        """Take in that a note of this memory is written.
+        """Move the known head behind a note that this memory has written.
 
         Raises:
-            Overtaken: others have written before it.
+            Overtaken: another writer has recorded something before the note.
         """
         if self._head is None or head.version != self._head.version + 1:
             raise Overtaken
@@ -222,10 +222,10 @@ class MemoryBase(Generic[S]):
 
     @contextmanager
     def _asked_anew(self) -> Iterator[None]:
-        """Have a judge that raised while the agent went on asked once more, and not hear the same for ever."""
+        """Forget a background question whose judge raised, so that the next turn asks the judge anew."""
         try:
             yield
-        except Exception:  # whatever a judge raises: it is passed on
+        except Exception:  # anything that a judge raises is raised again
             self._run.judging = None
             raise
 
@@ -269,7 +269,7 @@ class MemoryBase(Generic[S]):
             for place in range(first, len(parts)):
                 part = parts[place]
                 if not isinstance(part, str):
-                    run.seen = run.state.tree.step_head  # a reply answers a prompt with all that was there
+                    run.seen = run.state.tree.step_head  # the prompt of this reply had all steps before it
                     self._taken(await self._taking(part.reply, part.results)(run))
                 elif part.strip() and (place or not goes_on(part, self._followed, run.state)):
                     await instruct(run, part, standing=False)

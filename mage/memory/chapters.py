@@ -1,12 +1,12 @@
-"""Chapters: C grows with the subgoals without end, so its oldest lines are folded; and a look into what a line stands for (D19).
+"""Chapters fold the oldest lines of C, which else grows with each subgoal; `look` shows what a line stands for (D19).
 
-C takes more than `Policy.fold_at`   the newest lines stay whole, those that take a quarter of it together
-of the older ones                    the chapters together, where they take more than half of it; else the summaries
-their text                           from the summarizer; judged; asked for once more where it is refused
-it fails twice                       not folded, and not tried again until more lines have come
+C takes more than `Policy.fold_at`   the newest lines stay, as many as take a quarter of `fold_at` together
+which older lines are folded         the chapters, where they take more than half of `fold_at`; else the summaries
+the text of a chapter                the summarizer writes it, the judge reads it; one more try where it is refused
+it is refused twice                  the lines are not folded, nor tried again until C has more lines
 
-Every raw step is kept, but the model is shown none behind a summary, and of a long observation only its two ends. A
-look shows what is left out, once; it changes nothing, records nothing, and costs no revise.
+Every raw step is kept, but the model sees no step behind a summary, and only the two ends of a long observation. A
+look shows the model the parts left out, once; it changes nothing, records nothing, and costs no revise.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from mage.render.blocks import Block, inside_of, named_line_of, step_of
 from mage.tokens import TokenCounter
 
 _WHOLE: Final = 4
-"""The newest lines that take this part of the mark together stay whole."""
+"""The newest lines that take a quarter of the mark together stay whole."""
 _TRIES: Final = 2
 _Kind = TypeVar("_Kind", Summary, Chapter)
 
 
 async def fold_lines(run: Run) -> None:
-    """Fold the oldest lines of C into chapters, as long as C takes more than the policy says."""
+    """Fold the oldest lines of C into chapters, as long as C takes more than `Policy.fold_at`."""
     while isinstance(run.state, Active):
         shown = run.shown()
         is_long = _is_long(run, shown)
@@ -63,7 +63,7 @@ async def fold_lines(run: Run) -> None:
             return
         lines = (
             lines or parts_of(shown.compressed)[0]
-        )  # by the log: the texts that were counted are redacted since
+        )  # a replay folds by its log: texts were redacted since, so C counts fewer tokens now
         if not (await _folded(run, lines)):
             return
 
@@ -76,7 +76,7 @@ def _is_long(run: Run, shown: ExecutionState) -> bool:
 
 
 def planned(run: Run, shown: ExecutionState) -> tuple[Line, ...]:
-    """Return the lines that are to be folded next; none where there are not two. Cost: O(lines of C)."""
+    """Return the lines to fold next; empty where there are fewer than two. Cost: O(lines of C)."""
     mark = run.policy.fold_at or 0
     lines, interim = parts_of(shown.compressed)
     whole = 0
@@ -90,17 +90,17 @@ def planned(run: Run, shown: ExecutionState) -> tuple[Line, ...]:
 
 
 def _of_kind(lines: Sequence[Line], kind: type[_Kind]) -> tuple[Line, ...]:
-    """Return the run from the first line of a kind to the last; none where there are not two of it."""
+    """Return the lines from the first line of a kind to the last; empty where fewer than two are of that kind."""
     places = [place for place, line in enumerate(lines) if isinstance(line, kind)]
     return tuple(lines[places[0] : places[-1] + 1]) if len(places) > 1 else ()
 
 
 async def _folded(run: Run, lines: tuple[Line, ...]) -> bool:
-    """Fold these lines; where that fails, see to it that it is not tried again at once."""
+    """Fold these lines; where that fails, raise `fold_behind` so that it is not tried again at once."""
     count = len(run.shown().compressed)
     try:
         for_sure = await _written(run, lines)
-    except EffectError as error:  # nobody answers: it is tried again, and less and less often
+    except EffectError as error:  # no answer: each next try waits for twice as many lines
         run.fold_behind = 2 * count
         await _tell(run, f"there is no text for a chapter ({error.fault.replace('_', ' ')})")
         return False
@@ -114,7 +114,7 @@ async def _folded(run: Run, lines: tuple[Line, ...]) -> bool:
 
 
 async def _written(run: Run, lines: tuple[Line, ...]) -> tuple[FoldRequest, Metered[Verdict]] | None:
-    """Return a chapter's text that has passed, None where two have not.
+    """Return a chapter's text that has passed the judge; None where two texts were refused.
 
     Raises:
         EffectError: summarizer or judge gives no answer.
@@ -137,7 +137,7 @@ async def _written(run: Run, lines: tuple[Line, ...]) -> tuple[FoldRequest, Mete
 
 
 def _request(run: Run, lines: tuple[Line, ...], text: str, limit: int) -> FoldRequest | str:
-    """Return what a judge is asked, or in words why the text is no chapter's."""
+    """Return the question for the judge, or in words why the text cannot be a chapter."""
     if wrong := too_long(text, limit, run.meter.counter):
         return wrong
     if not isinstance(run.state, Active):
@@ -147,7 +147,7 @@ def _request(run: Run, lines: tuple[Line, ...], text: str, limit: int) -> FoldRe
 
 
 async def _tell(run: Run, why: str) -> None:
-    """Tell once that C grows and cannot be folded."""
+    """Tell the model once that C grows and cannot be folded."""
     if run.told_of_folding:
         return
     run.told_of_folding = True
@@ -158,18 +158,18 @@ async def _tell(run: Run, why: str) -> None:
 
 
 PAGE: Final = 1_500
-"""Tokens of a page; its heading comes on top."""
+"""The most tokens of a page, without its heading."""
 
 
 def look_into(state: State, asked: LookInto, counter: TokenCounter, *, page: int = PAGE) -> Looked | str:
-    """Return a page of what a line stands for, or in words why there is none.
+    """Return a page of the text that a line stands for, or in words why there is none.
 
-    A summary stands for its steps, a chapter for the lines it replaced; the label at which the open part begins for its
-    steps. Behind these stand the steps that were undone from there, where the hints say that there are any: they show
-    of each way its beginning alone. With words only what holds all of them is shown, whatever their case: of a chapter
-    every line and step under it.
+    A summary stands for its steps, a chapter for the lines it replaced, the label of the open segment for the open
+    steps. Behind these stand the abandoned steps that began at the label, where the hints have any, because hints show
+    only the first step of each abandoned branch. With words, only steps and lines that contain all of them are
+    shown, whatever their case; for a chapter, also the lines and steps under its lines.
 
-    Cost: O(steps and lines under the line, and undone ones, times a few).
+    Cost: O(steps and lines under the line, and abandoned steps).
     """
     words = asked.words.casefold().split()
     opened, undone = _open_part(state, asked), _undone(state, asked)
@@ -197,7 +197,7 @@ def look_into(state: State, asked: LookInto, counter: TokenCounter, *, page: int
 
 
 def _open_part(state: State, asked: LookInto) -> tuple[Step, ...]:
-    """Return the steps of the open segment, where these are asked for: by the boundary at which they begin."""
+    """Return the steps of the open segment, where the label is the boundary at which it begins; else none."""
     tree = state.tree
     if asked.boundary is not None or asked.label != tree.boundary:
         return ()
@@ -205,7 +205,7 @@ def _open_part(state: State, asked: LookInto) -> tuple[Step, ...]:
 
 
 def _undone(state: State, asked: LookInto) -> list[Step]:
-    """Return the steps that were taken from a label of H, or from where the open part begins, and left: way by way."""
+    """Return the abandoned steps behind a label of H, or behind the boundary of the open segment, branch by branch."""
     tree, hints = state.tree, view(state).hints
     if asked.boundary is not None or asked.label not in {
         tree.boundary,
@@ -224,7 +224,7 @@ def _undone(state: State, asked: LookInto) -> list[Step]:
 
 
 def _ways(undone: Sequence[Step], words: Sequence[str]) -> Iterator[Block]:
-    """Yield undone steps that hold all words, each way of them under words of ours."""
+    """Yield the abandoned steps that contain all words, each branch under a heading."""
     before: StepId | None = None
     for step in undone:
         if _holds(words, step.action, step.observation):
@@ -235,12 +235,12 @@ def _ways(undone: Sequence[Step], words: Sequence[str]) -> Iterator[Block]:
 
 
 def _holding_steps(steps: Sequence[Step], words: Sequence[str]) -> Iterator[Block]:
-    """Yield those steps that hold all words."""
+    """Yield the steps that contain all words."""
     return _steps([step for step in steps if _holds(words, step.action, step.observation)])
 
 
 def _holding(state: State, found: Inside, words: Sequence[str]) -> Iterator[Block]:
-    """Yield the lines and steps under a line that hold all words, in execution order; a line before what it stands for."""
+    """Yield the lines and steps under a line that contain all words, in execution order; a line before its steps."""
     yield from _holding_steps(found.steps, words)
     waiting = list(reversed(found.lines))
     while waiting:
@@ -264,7 +264,7 @@ def _holds(words: Sequence[str], *texts: str) -> bool:
 
 
 def _pieces(block: Block, counter: TokenCounter, limit: int) -> Iterator[Block]:
-    """Yield a block, in parts where it is longer than a page."""
+    """Yield a block, split where it is longer than a page."""
     longest = max(1, len(block.content))
     while longest > 1 and _longest(block, longest, counter) > limit:
         longest = -(-longest // 2)
@@ -296,9 +296,9 @@ def _pages(blocks: Sequence[Block], counter: TokenCounter, limit: int) -> list[s
 
 
 async def look_as_asked(run: Run, asked: LookInto, thought: str) -> None:
-    """Look as the model asks; it is shown what was found, or told why nothing was, with its next prompt.
+    """Look as the model asks; the model's next prompt shows the page, or says why there is none.
 
-    What it thought beside the look stands there too, as no step shows it.
+    The model's thought beside the look stands there too, because no step shows it.
     """
     found = look_into(run.state, asked, run.meter.counter)
     if isinstance(found, Looked):

@@ -1,14 +1,14 @@
 """Compress: where the model says so, where the open segment has grown too long (D12), and at the end of the task.
 
-At the end the steps that are open are the last subgoal, and the answer is the text of it (`judge_finish`):
+At the end the open steps are the last subgoal, and the answer is its text (`Policy.judge_finish`):
 
     passed, accepted        the agent ends
-    the answer is wrong     the model is asked for a better one: nobody else can give it
+    the answer is wrong     the model is asked for a better answer: no summarizer can give one
     the steps are wrong     the agent goes back, as after any failed verdict
 
-The text says that the whole task ends, so that its judge asks for all of it. A blank answer does not end it unjudged.
-Of an answer that is longer than a summary may be, the summary has both ends and says how much is left out; the answer
-itself stays whole.
+The text says that the whole task ends, so that the judge checks the whole task. A blank answer is judged too.
+An answer that is longer than a summary may be is cut in its middle, openly, in the summary; the answer itself stays
+whole.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from mage.render.extract import extract
 
 
 def is_due(run: Run, shown: ExecutionState, coming: int = 0) -> bool:
-    """Tell whether the open segment is to be summarized now, before another step is made.
+    """Tell whether the open segment must be summarized now, before the next step.
 
-    It has passed the mark, or would with the `coming` tokens of a step whose result is there already; the model has
-    seen all of it, as each step is to be shown raw at least once; and a fallback that failed has cooled down.
+    Three conditions: the segment has passed the mark, or would with `coming` tokens of steps whose results are there;
+    the model has read each step raw; and `cool_down` steps have passed since a fallback that failed.
     """
     if run.seen != run.state.tree.step_head or run.totals.steps < run.cool_until:
         return False
@@ -47,7 +47,7 @@ def is_due(run: Run, shown: ExecutionState, coming: int = 0) -> bool:
 
 
 def has_passed(run: Run, shown: ExecutionState, coming: int = 0) -> bool:
-    """Tell whether the open segment has passed the mark, or would with so many more tokens."""
+    """Tell whether the open segment has passed the mark, or would with `coming` more tokens."""
     if not run.policy.compress or not shown.raw:
         return False
     left = room(run, shown)
@@ -55,12 +55,12 @@ def has_passed(run: Run, shown: ExecutionState, coming: int = 0) -> bool:
 
 
 def room(run: Run, shown: ExecutionState) -> int | None:
-    """Return the tokens that the open segment may still take before it is due; None where nothing is ever due.
+    """Return the tokens by which the open segment may grow before it is due; None where it is never due.
 
-    It is due at the mark, and not before it takes a quarter of the mark itself. So a call takes at most the
-    mark, or what no summary wins back and a quarter of the mark, whichever is more; and C, and what the last reply
-    has brought, of which each step takes at most the mark. It is due, too, where all that is sent fills the
-    window, if that is known; not before it takes a sixteenth of the window itself.
+    The segment is due at the mark, but not before it takes a quarter of the mark itself. So a prompt takes at most:
+    the mark, or the tokens that no summary saves and a quarter of the mark, whichever is more; and C; and the steps
+    of the last reply, each at most the mark. The segment is also due where the whole prompt fills the window,
+    if the window is known, but not before the segment takes a sixteenth of the window itself.
     """
     mark, window = run.policy.high_water, run.policy.window
     if not run.policy.compress:
@@ -74,11 +74,11 @@ def room(run: Run, shown: ExecutionState) -> int | None:
 
 
 async def tell_of_mark(run: Run, shown: ExecutionState) -> None:
-    """Tell once that the mark is passed and cannot hold: what no summary wins back leaves too little of it."""
+    """Tell the model once that the mark is passed and cannot hold: tokens that no summary saves take most of it."""
     mark, fixed = run.policy.high_water, run.fixed(shown)
     if mark is None or run.told_of_mark or not run.policy.compress or fixed + run.opened(shown) < mark:
         return
-    if fixed <= mark - mark // SHARE:  # a fallback is due, and was not to be had
+    if fixed <= mark - mark // SHARE:  # a summary would help: a fallback is due, and has failed
         return
     run.told_of_mark = True
     await run.notice(
@@ -89,16 +89,16 @@ async def tell_of_mark(run: Run, shown: ExecutionState) -> None:
 
 
 def question(run: Run, shown: ExecutionState) -> Decide:
-    """Return the question. Where it may go back, and what may be compressed, is as ever in the ablation (D18)."""
+    """Return the question for the model. Without Compress (D18) boundaries and open segment are the usual ones."""
     whole = shown if run.policy.compress else view(run.state)
     legal = run.legal_boundaries() if run.policy.revise else ()
-    if not whole.raw:  # there is nothing to undo behind the current boundary
+    if not whole.raw:  # the current boundary has no step behind it to undo
         legal = tuple([boundary for boundary in legal if boundary != whole.boundary])
     named = named_of(legal, whole.compressed, whole.boundary)
     last = run.state.tree.head_summary
     fallback = last.kind == "fallback"
     left, policy = room(run, shown), run.policy
-    is_told = policy.compress or policy.maintain or policy.revise  # else a boundary is of no use
+    is_told = policy.compress or policy.maintain or policy.revise  # else summaries serve no purpose
     return Decide(
         shown,
         named,
@@ -117,10 +117,10 @@ def question(run: Run, shown: ExecutionState) -> Decide:
 
 
 async def relieve(run: Run) -> Outcome | None:
-    """Summarize the open segment as a fallback, and have it judged.
+    """Summarize the open segment as a fallback, and have the fallback judged.
 
-    A summary that is still pending is settled first. An answer that cannot be used leaves the state as it was,
-    is reported, and is not asked for again before some steps have passed.
+    A pending summary is settled first. Where the summarizer gives no usable text, the state stays unchanged, the
+    model is told, and the summarizer is asked again only after `cool_down` steps.
 
     Returns:
         How the run ends, None where it goes on.
@@ -129,7 +129,7 @@ async def relieve(run: Run) -> Outcome | None:
     if ended is not None or not isinstance(run.state, Active):
         return ended
     shown = view(run.state)
-    if not shown.raw:  # settling has gone back
+    if not shown.raw:  # the agent has gone back while the pending summary was settled
         return None
     text = await _text(run, shown)
     result = None if text is None else (await run.operate(Compress(text, "fallback")))
@@ -154,15 +154,15 @@ async def _text(run: Run, shown: ExecutionState) -> str | None:
     try:
         return await text_within(run, request)
     except EffectError as error:
-        # a segment that does not fit into the summarizer's context would never fit again
+        # a segment that does not fit into the summarizer's context will not fit later either
         return extract(shown.raw, limit) if error.fault == "overflow" else None
 
 
 async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
-    """Mark the subgoal complete, once what is pending is settled (Algorithm 1, Compress; D6, D12).
+    """Mark the subgoal complete, after settling a pending summary (Algorithm 1, Compress; D6, D12).
 
-    With nothing open and a subgoal pending, it gives this one a new text. An interim account is taken in instead. A text
-    that is too long is refused, and the next one at this place is cut.
+    Without open steps, a pending subgoal gets the text as its new text, and a fallback becomes part of the subgoal.
+    A text that is too long is refused; the next one that is too long at this step head is cut.
     """
     within = await _fitting(run, text)
     if within is None:
@@ -186,7 +186,7 @@ async def compress(run: Run, text: str, meta: Mapping[str, object]) -> Outcome |
 
 
 async def _fitting(run: Run, text: str) -> str | None:
-    """Return the model's text as it is taken; None where it is too long, and the model is asked for a shorter one."""
+    """Return the model's text, cut if need be; None where the model is asked for a shorter text."""
     limit = own_limit(run)
     wrong, head = too_long(text, limit, run.meter.counter), run.state.tree.step_head
     if not wrong:
@@ -202,7 +202,7 @@ async def _fitting(run: Run, text: str) -> str | None:
 
 
 def own_limit(run: Run) -> int:
-    """Return the tokens that a text of the model's for its present subgoal may have: one that is there is written anew."""
+    """Return the most tokens of the model's text for its present subgoal, or of the text that rewrites the last one."""
     tree, shown = run.state.tree, view(run.state)
     _, interim = parts_of(shown.compressed)
     covered = trace(tree, tree.head_summary.label, tree.boundary) if not shown.raw else []
@@ -211,7 +211,7 @@ def own_limit(run: Run) -> int:
 
 
 async def _retext_pending(run: Run, text: str, meta: Mapping[str, object]) -> Outcome | None:
-    """Give the head, a subgoal, the new text, as often as the policy says (D13, D16)."""
+    """Give the head summary, a subgoal, a new text, at most `Policy.max_retexts` times (D13, D16)."""
     head = run.state.tree.head_summary
     if run.counts.retexts.get(head.id, 0) >= run.policy.max_retexts:
         await run.notice("refused", "Its text was written anew as often as allowed: go on from here.")
@@ -231,15 +231,15 @@ _NO_ANSWER: Final = "none"
 
 
 async def may_end(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome | bool:
-    """Tell whether the agent may end with this answer: nothing that it claims turns out to be wrong (D6).
+    """Tell whether the agent may end with this answer: no pending summary fails, nor the answer itself (D6).
 
     Args:
         run: the run state.
-        answer: the model's.
-        meta: what is kept beside the compress of the open steps.
+        answer: the model's answer.
+        meta: is kept beside the compress of the open steps.
 
     Returns:
-        How the run ends where the policy stops it; else whether the agent may end. Where not, the model is told why.
+        How the run ends where the policy stops it; else whether the agent may end. If not, the model is told why.
     """
     head = run.state.tree.summary_head
     ended = await settle(run, wait=True)
@@ -267,7 +267,7 @@ def _is_open(run: Run) -> bool:
 
 
 async def _is_refuted(run: Run, text: str) -> bool:
-    """Tell whether the answer has failed from here, and nothing was done since; with a text, whether it is the same one."""
+    """Tell whether an answer has failed at this boundary without a step since; with a text, whether that very text."""
     if run.state.tree.segment() or not run.policy.judge_finish:
         return False
     tried = [each for each in view(run.state).hints.subgoals if each.text.startswith(ENDS)]

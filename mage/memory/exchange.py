@@ -1,11 +1,11 @@
-"""The two halves of a turn of anybody's loop: what the model is shown, and what becomes of its reply.
+"""The two halves of a turn of a host's loop: show the model its state, and take the model's reply.
 
-    show      what others wrote is taken, a late verdict too; then S
-    take      a segment that is too long, and that the model has just seen, is compacted; what the environment did
-              becomes steps behind it, in the order of the calls; then what the model does to its own state; each
-              call once, also where the host hands the same reply in again after a crash
+    show      read what other writers recorded, and a late verdict; then return S
+    take      compact an open segment that is too long and that the model has just seen; record the calls as steps
+              behind it, in order; then carry out the model's `compress` or `revise`. Each call is recorded once,
+              also where the host hands the same reply in again after a crash
 
-They are programs over the same parts as the agent's loop (`mage.agent.loop`), which acts itself.
+Both are programs over the same parts as the agent's loop (`mage.agent.loop`), which performs the actions itself.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ from mage.session import Conflict
 
 Answer = TypeVar("Answer")
 _TRIES: Final = 64
-"""How often a turn begins again because somebody else has written."""
+"""How often a turn begins again because another writer was faster."""
 OWN: Final = (COMPRESS, REVISE, LOOK, NOTE)
-"""What a model may do to its own state, how it looks into it and writes down: the tools that a memory declares."""
+"""The tools that a memory declares, by which a model changes its own state, looks into it and takes notes."""
 Meta: TypeAlias = Mapping[str, object]
 Results: TypeAlias = Mapping[str, "str | Observed"] | Sequence["str | Observed"]
-"""What came back from calls that the host has carried out: by call id; or one for each call to a tool of its own, in
+"""The results of calls that the host has carried out: by call id; or one for each call to a tool of the host, in
 order, for interfaces that give no ids."""
 
 
@@ -92,7 +92,7 @@ class Stopped(MageError):
 @final
 @attrs.frozen
 class MemoryBusy(MageError):
-    """A memory was used by a function that it called, such as `perform` or a judge, before that had returned."""
+    """A function that the memory has called, such as `perform` or a judge, used the memory before it returned."""
 
     def __str__(self) -> str:
         return "a memory cannot be used from within what it calls: return first"
@@ -104,8 +104,8 @@ class Call:
     """A call that a model made to a tool of the host.
 
     Attributes:
-        id: as the interface named it; empty where it did not.
-        name: the tool's.
+        id: the id that the interface gave; empty where it gave none.
+        name: the name of the tool.
         arguments: a JSON object.
     """
 
@@ -115,14 +115,14 @@ class Call:
 
     @property
     def action(self) -> str:
-        """The action of its step."""
+        """The action of the step that records this call."""
         return action_text(self.name, self.arguments)
 
 
 @final
 @attrs.frozen
 class Perform(Ask[object]):
-    """Have the host carry out a call. Answered by what came back, None where it was not carried out."""
+    """Have the host carry out a call. Answered by the result, None where the host did not carry it out."""
 
     call: Call
 
@@ -130,12 +130,12 @@ class Perform(Ask[object]):
 @final
 @attrs.frozen
 class Taken:
-    """What became of a reply.
+    """A reply that the memory has recorded.
 
     Attributes:
-        finished: whether the text is the answer: the model made no call, its reply is whole, and nothing that it had
-            claimed has failed.
-        text: what the model said.
+        finished: whether the text is the answer: the model made no call, its reply is whole, and no claim of the
+            model has failed.
+        text: the text of the reply.
     """
 
     finished: bool
@@ -143,7 +143,7 @@ class Taken:
 
 
 def readable(call: ToolCall) -> Call | str:
-    """Return a call with its arguments, or in words why it cannot be carried out."""
+    """Return a call with its arguments parsed, or in words why it cannot be carried out."""
     try:
         made = Call(call.id, call.name, read_arguments(call.arguments))
         _ = made.action
@@ -161,7 +161,7 @@ def _action(call: ToolCall) -> str:
 
 
 def _readable_note(call: ToolCall) -> Call | str:
-    """Return a note with its text, or in words why it cannot be taken down."""
+    """Return a call of `note` with its text, or in words why it cannot be recorded."""
     made = readable(call)
     if isinstance(made, str):
         return made
@@ -170,10 +170,10 @@ def _readable_note(call: ToolCall) -> Call | str:
 
 
 def own_beside(names: Container[str]) -> tuple[Tool, ...]:
-    """Return the tools that a memory declares beside a host's of these names: ours named `look` and `note` give way.
+    """Return the tools that a memory declares beside a host's tools: `look` and `note` give way to the host's.
 
     Raises:
-        BadTool: one is named `compress` or `revise`.
+        BadTool: a tool of the host is named `compress` or `revise`.
     """
     taken = next((own.name for own in OWN if own.name not in GIVING_WAY and own.name in names), None)
     if taken is not None:
@@ -182,7 +182,7 @@ def own_beside(names: Container[str]) -> tuple[Tool, ...]:
 
 
 def why_barred(state: State) -> str:
-    """Return in words why no action is to be performed now; empty where it may."""
+    """Return in words why no action may be performed now; empty where an action may be performed."""
     if not isinstance(state, Rejected):
         return ""
     label = state.tree.head_summary.label
@@ -190,22 +190,22 @@ def why_barred(state: State) -> str:
 
 
 async def undisturbed(run: Run, turn: Callable[[Run], Program[Answer]]) -> Answer:
-    """Run a turn; where somebody else has written meanwhile, again, on what they wrote.
+    """Run a turn. Where another writer was faster, read what it wrote and run the turn again, 64 times at most.
 
     Raises:
-        Overtaken: they never pause.
+        Overtaken: another writer was faster every time.
     """
     for _ in range(_TRIES):
         await look(run)
         try:
             return await turn(run)
-        except (Overtaken, Conflict):  # another one's note is met as a conflict
+        except (Overtaken, Conflict):  # a note by another writer causes a Conflict
             continue
     raise Overtaken
 
 
 async def look(run: Run) -> None:
-    """Take what others have written, and say so to the model."""
+    """Read what other writers have recorded, and tell the model that its state has changed."""
     seen = await Look()
     before = run.state if seen.followed else None
     run.see(seen)
@@ -221,7 +221,7 @@ async def look(run: Run) -> None:
 
 
 async def show(run: Run) -> Decide:
-    """Return what the model is to be shown now, with what it is told once."""
+    """Return what the model reads now: S and the notices. Raises `Stopped`."""
     if isinstance(run.state, Active | Unverified):
         await place_owed(run)
     _require_going_on(await settle(run, wait=False))
@@ -237,7 +237,7 @@ async def show(run: Run) -> Decide:
 
 
 def _require_going_on(ended: Outcome | None) -> None:
-    """Raise where the policy stops the agent."""
+    """Raise `Stopped` where the policy stops the agent."""
     if ended is None:
         return
     if isinstance(ended, RunFinished | RunFailed):
@@ -248,18 +248,18 @@ def _require_going_on(ended: Outcome | None) -> None:
 @final
 @attrs.frozen
 class Take:
-    """The turn that takes a reply: carried out by calling it with the run.
+    """The turn that takes a reply: call it with the `Run`.
 
     Attributes:
-        reply: what the model replied.
-        results: for each call what has come back from it, None where it was not carried out; None for all where
-            the host is asked to carry them out now.
-        tally: what the journal says, among it what was recorded of this reply before.
-        told: how many of the run's notices the model had seen when it replied; taken out by the first look.
-        own: the tools that are about the agent's own state; all others are the host's.
-        recorded: the places of the calls that this turn has recorded, where it begins again.
-        came: by place, what came back from the calls that the host has carried out for this turn.
-        begun: the places of the calls that this turn has begun to have carried out.
+        reply: the model's reply.
+        results: by place of the call, its result, None where the call was not carried out; None in place of the
+            sequence where the host carries the calls out now.
+        tally: what the journal says, among it which calls of this reply were recorded before.
+        told: the number of notices that the model had read when it replied; emptied when they are removed.
+        own: the tools of the memory; all other tools are the host's.
+        recorded: the places of the calls that this turn has recorded, for when it begins again.
+        came: by place, the results of the calls that the host has carried out in this turn.
+        begun: the places of the calls that the host was asked to carry out in this turn.
     """
 
     reply: AssistantReply
@@ -272,7 +272,7 @@ class Take:
     begun: set[int] = attrs.field(factory=set)
 
     async def __call__(self, run: Run) -> Taken:
-        """Make steps of what was done, then do what the model does to its own state (D11)."""
+        """Record the host's calls as steps, then carry out the model's call to a tool of the memory (D11)."""
         was_shown = bool(self.told)
         if was_shown:
             forget_told(run, self.told.pop())
@@ -285,7 +285,7 @@ class Take:
         stopped, failure = (None, None) if not steps else await relieved(run, self._coming(run, steps))
         if self.results is None:  # nothing is performed yet
             require_relieved(stopped, failure)
-            if run.state.tree.step_head != head:  # decided for where the agent was
+            if run.state.tree.step_head != head:  # the agent has gone back since the model decided
                 held = [_action(call) for _, call in steps]
                 steps = []
         for place, call in steps:
@@ -296,13 +296,13 @@ class Take:
             await run.notice("unusable", told, *unread)
         await self._own(run, [(place, call) for place, call in fresh if self._is_own(call)], held)
         self.recorded.update(place for place, _ in fresh)
-        if was_shown and self.reply.calls and not new:  # some servers number the calls of each reply alike
+        if was_shown and self.reply.calls and not new:  # some servers use the same call ids in each reply
             told = "Your last reply was the one before once more, with the ids of its calls: nothing was done again."
             await run.notice("refused", told)
         return Taken(await self._finishes(run), self.reply.text)
 
     def _coming(self, run: Run, steps: Sequence[tuple[int, ToolCall]]) -> int:
-        """Return the tokens of the results that are there already."""
+        """Return the tokens of the steps whose results the host has given already."""
         if self.results is None:
             return 0
         came = [(call, self.results[place]) for place, call in steps]
@@ -311,7 +311,7 @@ class Take:
         )
 
     async def _done_of(self, run: Run, new: Sequence[tuple[int, ToolCall]]) -> list[tuple[int, ToolCall]]:
-        """Return those calls of a reply that was cut off that the host has carried out; the model is told of the rest."""
+        """Return the calls of a cut-off reply that the host has carried out, and tell the model of the others."""
         results = self.results or ()
         done = [(place, call) for place, call in new if place < len(results) and results[place] is not None]
         undone = [call.name for place, call in new if (place, call) not in done]
@@ -321,16 +321,16 @@ class Take:
         return done
 
     def _is_own(self, call: ToolCall) -> bool:
-        """Tell whether a call is about the agent's own state; a note is a step like others."""
+        """Tell whether a call is `compress`, `revise` or `look` of the memory; a note is recorded as a step."""
         return any(own.name == call.name for own in self.own if own is not NOTE)
 
     def _is_note(self, call: ToolCall) -> bool:
         return NOTE in self.own and call.name == NOTE.name
 
     async def _finishes(self, run: Run) -> bool:
-        """Tell whether the reply is the answer: no call, all there, and nothing that is claimed has failed.
+        """Tell whether the reply is the answer: it has no call, is whole, and no claim of the model has failed.
 
-        No reply is named beside what is recorded of an answer: one that has failed is in no transcript of a host.
+        The commands of an answer do not name its reply: a host's transcript has no answer that failed.
         """
         if self.reply.calls:
             return False
@@ -348,7 +348,7 @@ class Take:
     async def _step(
         self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
     ) -> Sequence[str]:
-        """Make a step of a call; return it where it was not carried out, and say why where it could not be read."""
+        """Record a call as a step; return its action where it was not done, and add to `unread` why not readable."""
         made = _readable_note(call) if self._is_note(call) else readable(call)
         action = _action(call)
         observed = self.came.get(place) if self.results is None else self.results[place]
@@ -364,21 +364,21 @@ class Take:
             and not why_barred(run.state)
         ):
             observed = await self._performed(run, place, made)
-        if observed is None:  # what follows was decided for the case that this one is done
+        if observed is None:  # the calls after this one are held back too: the model assumed that it was done
             return [action]
         before = self.tally.commands
         try:
             await grow(run, action, observed, self._meta(call))
-        finally:  # also where the task was cancelled while it was written
+        finally:  # also where the task was cancelled during the write
             if self.tally.commands != before:
                 self.recorded.add(place)
         return []
 
     async def _performed(self, run: Run, place: int, call: Call) -> Observed | None:
-        """Have a call carried out; where the host fails at it, the model is told that nobody knows whether it was done.
+        """Have the host carry out a call; where the host raises, tell the model that the outcome is unknown.
 
-        A note says before that it is about to be. Where an earlier process ended meanwhile, it is not made once more: its
-        step says that nobody knows.
+        A note in the journal names the call beforehand. A call during which an earlier process ended is not
+        repeated: its step says that the outcome is unknown.
         """
         calling = {"reply": self.reply.digest, "call": call.id, "action": cut(call.action, LONGEST_NOTED)}
         if place not in self.begun and self.tally.calling == tuple(calling.values()):
@@ -390,7 +390,7 @@ class Take:
             if came is None:
                 return None
             observed = self.came[place] = observed_in(came)
-        except BaseException:  # whatever the host's code raises, cancellation too: it is passed on
+        except BaseException:  # anything that the host's code raises, cancellation too, is raised again
             told = "The host failed at this call of yours, so nobody knows whether it was done: look before you repeat it."
             run.notices.append(told_once("uncertain", told, call.action))
             raise
@@ -400,9 +400,9 @@ class Take:
         return observed is None and self.results is None and not held
 
     def _fresh(self) -> Iterator[tuple[int, ToolCall]]:
-        """Yield the calls of which nothing is recorded, with their places, own calls last.
+        """Yield the calls that are not recorded yet, with their places; calls to the memory's tools last.
 
-        One without an id is never known; of several with one id, as many as were recorded.
+        Without an id a recorded call is not recognized; of calls that share an id, the first count as recorded.
         """
         known = Counter(self.tally.calls if self.reply.digest == self.tally.reply else ())
         for place, call in sorted(enumerate(self.reply.calls), key=lambda found: self._is_own(found[1])):
@@ -419,9 +419,9 @@ class Take:
         return {**kept, REPLY: self.reply.digest, CALL: call.id}
 
     async def _own(self, run: Run, own: Sequence[tuple[int, ToolCall]], held: Sequence[str]) -> None:
-        """Do the one thing that a model may do to its own state in a reply; not after something that was not done.
+        """Carry out the first call to a tool of the memory, the only one that a reply may have.
 
-        It is the first one in the reply, also where that was done before the reply was handed in again.
+        Not where a call of the host was held back. A reply that is handed in again has the same first call.
         """
         first = next((place for place, call in enumerate(self.reply.calls) if self._is_own(call)), None)
         doing = [(place, call) for place, call in own if place == first] if not held else []
@@ -462,17 +462,17 @@ async def _done(run: Run, tool: Tool, call: ToolCall, meta: Meta) -> None:
 
 
 def forget_told(run: Run, notices: int) -> None:
-    """Forget what the model has been told once: so many notices, and what it had looked into."""
+    """Remove the first `notices` notices and the result of a `look`: the model has read them."""
     del run.notices[:notices]
     run.looked = None
 
 
 async def relieved(run: Run, coming: int) -> tuple[Outcome | None, Exception | None]:
-    """Summarize the open segment where it is too long for the steps that come now, and the model has seen all of it.
+    """Summarize the open segment where `coming` tokens more are too many, and the model has seen all of it.
 
     Returns:
-        How the policy stops the agent, and what judge or summarizer raised: both are for after the steps, whose
-        results must not be lost.
+        How the policy stops the agent, and what judge or summarizer raised. The caller raises either only after
+        it has recorded the steps, because their results must not be lost.
     """
     if not isinstance(run.state, Active | Unverified) or not is_due(run, run.shown(), coming):
         return None, None
@@ -480,28 +480,28 @@ async def relieved(run: Run, coming: int) -> tuple[Outcome | None, Exception | N
         return await relieve(run), None
     except Overtaken:
         raise
-    except Exception as error:  # whatever the host's judge raises: it is passed on, behind the steps
+    except Exception as error:  # anything that the host's judge raises is raised again after the steps
         return None, error
 
 
 def require_relieved(stopped: Outcome | None, failure: Exception | None) -> None:
-    """Raise what `relieved` returned."""
+    """Raise the exception, or `Stopped` for the outcome, that `relieved` returned."""
     if failure is not None:
         raise failure
     _require_going_on(stopped)
 
 
 async def record(run: Run, action: str, observed: Observed, meta: Meta) -> None:
-    """Record a step for a host without tool calls, behind a fallback where the open segment has grown too long."""
+    """Record a step for a host without tool calls; first summarize the open segment where it has grown too long."""
     stopped, failure = await relieved(run, run.meter.step(action, observed.text))
     await grow(run, action, observed, meta)
     require_relieved(stopped, failure)
 
 
 async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:
-    """Record a step that was done, on the head as it is; what already happened is never lost.
+    """Record a step whose action was performed, at the present head, whatever happened to the head meanwhile.
 
-    On a summary that has failed, this accepts the summary openly, in the same write, and says so.
+    A failed summary at the head is accepted openly in the same write, and the model is told.
     """
     for _ in range(_TRIES):
         failed, before = run.state, run.state.tree.next_step
@@ -524,17 +524,17 @@ async def grow(run: Run, action: str, observed: Observed, meta: Meta) -> None:
 
 
 async def complete(run: Run, text: str) -> None:
-    """Mark the subgoal complete for a host without tool calls; a refusal is words for the model."""
+    """Mark the subgoal complete for a host without tool calls; a refusal becomes a notice for the model."""
     _require_going_on(await compress(run, text, {}))
 
 
 async def go_back(run: Run, step: int, lesson: str) -> None:
-    """Go back for a host without tool calls; a refusal is words for the model."""
+    """Go back for a host without tool calls; a refusal becomes a notice for the model."""
     _require_going_on(await revise_as_asked(run, step, lesson))
 
 
 async def look_back(run: Run, asked: LookInto) -> str:
-    """Return what a line stands for, for a host.
+    """Return to the host the text that a line stands for.
 
     Raises:
         ValueError: there is no such line, or no such page.
@@ -546,7 +546,7 @@ async def look_back(run: Run, asked: LookInto) -> str:
 
 
 async def instruct(run: Run, text: str, *, standing: bool) -> None:
-    """Place an instruction (D17); a summary that has failed is settled first."""
+    """Place an instruction (D17), after acting on a failed verdict. Raises `ValueError` for a blank text."""
     _require_going_on(await settle(run, wait=isinstance(run.state, Rejected)))
     result = await run.operate(Instruct(text, standing), despite=True)
     if not isinstance(result, Active | Unverified | Rejected):
@@ -554,10 +554,10 @@ async def instruct(run: Run, text: str, *, standing: bool) -> None:
 
 
 def observed_in(result: object, effect: ActionEffect | None = None) -> Observed:
-    """Return what a host says came back.
+    """Return the result that a host gave as an `Observed`.
 
     Raises:
-        TypeError: it is neither a text, nor JSON, nor parts of a message, nor an `Observed`.
+        TypeError: the result is neither a text, nor JSON, nor parts of a message, nor an `Observed`.
     """
     if isinstance(result, Observed):
         return result if effect is None else attrs.evolve(result, effect=effect)
@@ -576,10 +576,10 @@ def observed_in(result: object, effect: ActionEffect | None = None) -> Observed:
 def given_of(
     reply: AssistantReply, results: Results | None, perform: object, own: Container[str]
 ) -> Results | None:
-    """Return the results of a reply, None where its calls are to be performed; `own` are names of our tools.
+    """Return the results; None where `perform` carries the calls out. `own`: the names of the memory's tools.
 
     Raises:
-        ValueError: both are given, or neither where the reply calls a tool of the host.
+        ValueError: results and `perform` are both given, or neither where the reply calls a tool of the host.
     """
     if perform is None:
         theirs = [call.name for call in reply.calls if call.name not in own]
@@ -595,11 +595,11 @@ def given_of(
 
 
 def results_of(reply: AssistantReply, results: Results, own: Container[str]) -> list[Observed | None]:
-    """Return for each call of a reply what came back, None where it was not carried out; `own` are names of our tools.
+    """Return the result of each call, None where it was not carried out. `own`: the names of the memory's tools.
 
     Raises:
-        ValueError: a result of no call, or another number of results than of calls.
-        TypeError: a result is neither a text nor an `Observed`.
+        ValueError: a result has no call, or the numbers of results and of calls to the host's tools differ.
+        TypeError: see `observed_in`.
     """
     if isinstance(results, Mapping):
         unknown = sorted(set(results) - {call.id for call in reply.calls})

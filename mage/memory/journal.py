@@ -1,9 +1,9 @@
-"""What a session's journal says beside the state, and what is new in a transcript that a host keeps.
+"""`Tally`: what a session's journal says beside the state; and which parts of a host's transcript are new.
 
-What it says beside the state stands in the meta of the commands, so it goes with them wherever they go.
+The journal keeps these facts in the meta of the commands, so forks and bundles have them too.
 
-Frameworks keep the transcript themselves and hand it over whole before each call of the model. What a memory has
-taken of it is known in this process by its place; in another one, by the replies that the journal names.
+Frameworks keep the transcript themselves and hand it over whole before each call of the model. In one process a
+memory knows the recorded parts by their place; another process, by the digests of replies in the journal.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from mage.session import Entry, Noted
 UNCERTAIN: Final = (
     "(Nobody knows: the run was interrupted while this action was performed. It may have happened, or not.)"
 )
-"""The observation of a step that a resumed run reports as uncertain."""
+"""The observation of an action whose outcome is unknown, because a process ended while it was performed."""
 OBSERVED: Final = "observed"
-"""The key in a step's meta under which stands what the environment said beside the observation."""
+"""The key in a step's meta for what the environment said beside the text of the observation."""
 RUN: Final = "run"
 """The key in a command's meta that marks it as a command of an agent's run (`mage.agent.log`)."""
 CALL: Final = "call"
-"""The key in a command's meta under which stands the id of the call that it came of."""
+"""The key in a command's meta for the id of the call that caused the command."""
 REPLY: Final = "reply"
-"""The key in a command's meta under which stands the digest of the reply that it came of."""
+"""The key in a command's meta for the digest of the reply that caused the command."""
 
 CALLING: Final = "calling"
-"""The kind of the note that a memory writes before it has a call carried out."""
+"""The kind of the note that a memory writes before the host carries out a call."""
 ANSWERED: Final = "answered"
-"""The kind of the note with the answer of the model, behind which nothing is asked."""
+"""The kind of the note with the model's answer; after it a program need not call the model."""
 LONGEST_NOTED: Final = 500
-"""Characters of an action that such a note names."""
+"""The most characters of an action in a `CALLING` note."""
 
 _DIGEST: Final = re.compile("[0-9a-f]{16}")
 
@@ -52,23 +52,23 @@ _EFFECTS: Final[Mapping[str, type[ActionEffect]]] = {
 
 
 NOTED_SO: Final = Observed(NOTED, effect=NoEffect())
-"""What comes back from a note: nothing was done in the environment."""
+"""The observation of a note of the model: nothing was done in the environment."""
 LONGEST_THOUGHT: Final = 1_000
-"""Characters of a thought that are shown again; of a longer one the middle is left out openly."""
+"""The most characters of a thought that is shown again; the middle of a longer one is left out openly."""
 
 
 def is_note(step: Step, effects: Mapping[StepId, ActionEffect]) -> bool:
-    """Tell whether a step is a note of the model: nothing was done in the environment for it."""
+    """Tell whether a step is a note of the model, for which nothing was done in the environment."""
     return isinstance(effects.get(step.id), NoEffect) and note_in(step.action, step.observation) is not None
 
 
 @final
 @attrs.frozen
 class BadEffect(MageError, ValueError):
-    """The meta of a step names an effect that is none.
+    """The meta of a step has an `effect` that cannot be read.
 
     Attributes:
-        found: what stands there, shortened.
+        found: that value, shortened.
     """
 
     found: str
@@ -78,7 +78,7 @@ class BadEffect(MageError, ValueError):
 
 
 def observed_meta(observed: Observed) -> dict[str, object]:
-    """Return the meta of the step for an observation: all of it but the text, which is the step's own, and the parts."""
+    """Return an observation as a step's meta, without its text, which the step has itself, and its parts."""
     said: dict[str, object] = {}
     if observed.text == UNCERTAIN:
         said["uncertain"] = True
@@ -100,10 +100,10 @@ def with_parts(meta: Mapping[str, object], observed: Observed) -> dict[str, obje
 
 
 def effect_of(command: Command, meta: Mapping[str, object]) -> ActionEffect | None:
-    """Return what the action of a command has done to the environment; None where it is no step, or that was not declared.
+    """Return the effect declared in a command's meta; None where there is none, or the command is no `Grow`.
 
     Raises:
-        BadEffect: what its meta says is no effect.
+        BadEffect: the effect in the meta cannot be read.
     """
     kept = meta.get(OBSERVED)
     if not isinstance(command, Grow) or not isinstance(kept, dict) or kept.get("effect") is None:
@@ -117,7 +117,7 @@ def effect_of(command: Command, meta: Mapping[str, object]) -> ActionEffect | No
 
 
 def _document(text: str) -> dict[str, str]:
-    """Return the texts of a note; those of somebody else's, which may be anything, are none."""
+    """Return the texts of a note; empty for another writer's note, which may have any content."""
     try:
         said = json.loads(text)
     except ValueError:
@@ -126,7 +126,7 @@ def _document(text: str) -> dict[str, str]:
 
 
 def ends_going_back(entries: Sequence[Entry]) -> int:
-    """Return where the revise begins with which a journal ends; its length where it ends otherwise. Cost: O(what follows)."""
+    """Return the place of the revise that ends a journal; the journal's length where none does. Cost: O(end)."""
     place = len(entries)
     while place > 0 and isinstance(entries[place - 1].command, Instruct):  # placed again after going back
         place -= 1
@@ -137,26 +137,26 @@ def ends_going_back(entries: Sequence[Entry]) -> int:
 
 @final
 class Tally:
-    """What a journal says beside its state, counted on command by command.
+    """What a journal says beside its state, updated with each command.
 
     Attributes:
-        counts: how often it went back to each boundary, and wrote each summary's text anew (D13).
-        effects: what the action of each step has done, where that was said.
-        beside: what the provider put beside the call of each step (`mage.chat.messages`), where it put anything.
-        thoughts: what the model thought before each step, where it said so; at most 1,000 characters of it.
-        reply: the digest of the reply of which a command was recorded last; empty where there is none.
-        calls: how many commands were recorded of the calls of that reply, by the calls' ids.
-        replies: the digests of all replies of which a command was recorded.
+        counts: the number of revises by boundary, and of rewritten texts by summary (D13).
+        effects: by step, the declared effect of its action.
+        beside: by step, the provider's data beside its call (`mage.chat.messages`).
+        thoughts: by step, the model's thought before it, at most 1,000 characters.
+        reply: the digest of the reply that caused the newest such command; empty where there is none.
+        calls: by call id, the number of recorded commands of that reply.
+        replies: the digests of all replies that caused a command.
         commands: how many commands this memory itself has recorded.
-        calling: the call that was to be made when a process ended: the digest of its reply, its id and its action. None
-            where a command came behind it.
-        answer: the answer that the model gave last, None where a command came behind it.
+        calling: the newest call that the host was asked to carry out: the digest of its reply, its id and its action.
+            None where a command follows it.
+        answer: the model's last answer. None where a command follows it.
 
     Args:
-        counts: what is counted on from.
-        effects, beside, thoughts: likewise.
-        is_lenient: take an effect that is none for an unknown one, as others may write what they like beside a
-            step; else `add` refuses it.
+        counts: the counts to begin with.
+        effects, beside, thoughts: the values to begin with.
+        is_lenient: ignore an effect that cannot be read, because other writers may put anything into the meta of
+            a step; else `add` refuses it.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class Tally:
         self.answer: str | None = None
 
     def clear(self) -> None:
-        """Forget everything: another journal has the name by now."""
+        """Forget everything: the name belongs to another journal now."""
         self._revisions.clear()
         self._retexts.clear()
         self.effects.clear()
@@ -198,7 +198,7 @@ class Tally:
         """Count a command that has led to the state `after`. Cost: O(1).
 
         Raises:
-            BadEffect: its meta names an effect that is none.
+            BadEffect: the effect in its meta cannot be read.
         """
         self.calling = self.answer = None
         if isinstance(command, Revise):
@@ -222,7 +222,7 @@ class Tally:
         if isinstance(command, Grow) and isinstance(thought, str) and thought.strip():
             self.thoughts[after.tree.step_head] = cut(thought.strip(), LONGEST_THOUGHT)
         reply = meta.get(REPLY)
-        if isinstance(reply, str) and _DIGEST.fullmatch(reply):  # else it is somebody else's word
+        if isinstance(reply, str) and _DIGEST.fullmatch(reply):  # else another writer has put it there
             if reply != self.reply:
                 self.reply = reply
                 self.replies.add(reply)
@@ -230,7 +230,7 @@ class Tally:
             self.calls[str(meta.get(CALL, ""))] += 1
 
     def add_notes(self, log: Iterable[Entry | Noted]) -> None:
-        """Take in what a memory has written down behind the last command of a journal. Cost: O(what stands there)."""
+        """Read the notes of a memory behind the last command of a journal. Cost: O(length of the log)."""
         for each in log:
             if isinstance(each, Entry):
                 self.calling = self.answer = None
@@ -242,7 +242,7 @@ class Tally:
                 self.answer = said.get("answer", "")
 
     def add_all(self, entries: Iterable[Entry], before: State | None) -> State | None:
-        """Count the commands of a journal behind the state `before`; return the state behind them. Cost: O(replaying them)."""
+        """Count the commands that follow the state `before`; return the state after them. Cost: O(replaying them)."""
         state = before
         for entry in entries:
             state = apply(state, entry.command).unwrap()
@@ -254,7 +254,7 @@ class Tally:
 
 
 Transcript: TypeAlias = Iterable[str | AssistantReply | ToolResult]
-"""What the user said, what the model replied and what came back from its calls, in order; no system prompt."""
+"""The user's texts, the model's replies and the results of their calls, in order; no system prompt."""
 
 
 @final
@@ -263,8 +263,8 @@ class Turn:
     """A reply in a transcript.
 
     Attributes:
-        reply: what the model replied.
-        results: what came back from its calls, by their ids; a call that was not carried out has none.
+        reply: the model's reply.
+        results: by call id, the results of its calls; a call that was not carried out has none.
     """
 
     reply: AssistantReply
@@ -272,12 +272,12 @@ class Turn:
 
 
 def turns(transcript: Transcript) -> list[str | Turn]:
-    """Return a transcript with each result at its reply; results of calls that it does not have are left out.
+    """Return a transcript with each result at its reply; results without a call are left out.
 
     Cost: O(size).
 
     Raises:
-        TypeError: a part is none.
+        TypeError: a part is neither a text, nor an `AssistantReply`, nor a `ToolResult`.
     """
     found: list[str | Turn] = []
     calls: dict[str, Turn] = {}
@@ -300,7 +300,7 @@ def turns(transcript: Transcript) -> list[str | Turn]:
 
 
 def departs(parts: Iterable[str | Turn], since: Iterable[Entry]) -> bool:
-    """Tell whether commands came of replies that a transcript does not have. Cost: O(size of both)."""
+    """Tell whether a command was caused by a reply that the transcript lacks. Cost: O(size of both)."""
     known = {part.reply.digest for part in parts if isinstance(part, Turn)}
     return any(REPLY in entry.meta and entry.meta[REPLY] not in known for entry in since)
 
@@ -310,7 +310,7 @@ _END: Final = "end "
 
 
 def marked(parts: Sequence[str | Turn]) -> list[str]:
-    """Return by what each part of a transcript is known again. Cost: O(size)."""
+    """Return for each part of a transcript a mark by which it is recognized later. Cost: O(size)."""
     return [_mark(part) for part in parts]
 
 
@@ -321,11 +321,11 @@ def _mark(part: str | Turn) -> str:
 
 
 def begins(marks: Sequence[str], followed: Sequence[str], tally: Tally) -> int:
-    """Return the place of the first part that is not known, or not known whole. Cost: O(both lengths).
+    """Return the place of the first part that is not recorded, or perhaps only in part. Cost: O(both lengths).
 
     Args:
-        marks: of the transcript.
-        followed: of the transcript that was followed last in this process, as far as it was.
+        marks: the marks of the transcript.
+        followed: the marks of the parts that this process has recorded of the last transcript.
         tally: what the journal says.
     """
     if followed and marks[: len(followed)] == followed:
@@ -333,16 +333,16 @@ def begins(marks: Sequence[str], followed: Sequence[str], tally: Tally) -> int:
     places = {
         mark.removeprefix(_END): place for place, mark in enumerate(marks) if not mark.startswith(_SAID)
     }
-    for mark in reversed(followed):  # the host has shortened or rewritten what came before
+    for mark in reversed(followed):  # the host has shortened or rewritten the parts before it
         if mark.removeprefix(_END) in places:
             return places[mark.removeprefix(_END)] + 1
-    if tally.reply in places:  # whoever recorded it may have died in the middle of it
+    if tally.reply in places:  # the process that recorded this reply may have died before its last call
         return places[tally.reply]
     return max([places[known] + 1 for known in tally.replies if known in places], default=0)
 
 
 def goes_on(text: str, followed: Sequence[str], state: State) -> bool:
-    """Tell whether the first words of a transcript repeat what the agent is at: a run that was broken off is run again."""
+    """Tell whether a transcript's first text repeats the task or an instruction in force: it continues a broken run."""
     shown = view(state)
     ended = bool(followed) and followed[-1].startswith(_END)
     return not ended and text in (shown.task, *shown.instructions)

@@ -1,4 +1,4 @@
-"""Maintain, and what follows from a verdict (Algorithm 1, Maintain; D5, D6, D13, D16, D18)."""
+"""Maintain: have summaries judged, and act on the verdicts (Algorithm 1, Maintain; D5, D6, D13, D16, D18)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from mage.memory.state import Run, operated
 from mage.render.extract import is_extract
 
 FEEDBACK: Final = 2_000
-"""Characters of a judge's feedback that are kept."""
+"""The most characters of a judge's feedback that are kept."""
 
 
 async def maintain(run: Run) -> Outcome | None:
-    """Have the pending summary judged, and act on the verdict. Without waiting, only put the question.
+    """Have the pending summary judged, and act on the verdict. With a policy that does not wait, only ask the judge.
 
     Returns:
         How the run ends, None where it goes on.
@@ -47,10 +47,10 @@ async def maintain(run: Run) -> Outcome | None:
 
 
 async def settle(run: Run, *, wait: bool) -> Outcome | None:
-    """Bring the session out of `Rejected`, and out of `Unverified` as far as verdicts are there.
+    """Bring the session out of `Rejected`, and out of `Unverified` where the verdict has arrived.
 
-    With `wait` it is `Active` then, or waits for a better text by the model (`Run.awaiting`), or the run ends: where the judge is down and the policy would leave the
-    summary pending, it is accepted openly, because it cannot be left any longer (D12).
+    With `wait` the session is `Active` then, or waits for a better text by the model (`Run.awaiting`), or the run
+    ends. A summary that the policy leaves pending while the judge is down is accepted openly (D12).
     """
     ended = await _settled_once(run, wait=wait)
     while wait and ended is None and not isinstance(run.state, Active) and not run.is_awaiting:
@@ -71,18 +71,18 @@ async def _settled_once(run: Run, *, wait: bool) -> Outcome | None:
 
 
 async def _acted_upon(run: Run, ended: Outcome | None) -> Outcome | None:
-    """Act on a verdict that has failed, and on that of the new text, and so on: a loop, as long as `max_retexts`."""
+    """Act on a failed verdict, and on each failed verdict of a new text: at most `max_retexts` times."""
     while ended is None and isinstance(run.state, Rejected) and not run.is_awaiting:
         ended = await _after_failure(run, run.state)
-        if ended is None:  # with a new text it is pending again
+        if ended is None:  # a summary with a new text is pending again
             ended = await _put(run)
     return ended
 
 
 async def _put(run: Run) -> Outcome | None:
-    """Put the pending summary, if there is one, to the judge; with a policy that waits, take the verdict.
+    """Ask the judge about the pending summary, if there is one; with a policy that waits, record the verdict.
 
-    A verdict that was given, and could not be recorded because somebody else was faster, is not asked for again.
+    A verdict that could not be recorded, because another writer was faster, is recorded now, not asked for again.
     """
     state = run.state
     if not isinstance(state, Unverified):
@@ -103,7 +103,7 @@ async def _put(run: Run) -> Outcome | None:
 
 
 async def _tell_unfounded(run: Run, request: JudgeRequest) -> None:
-    """Tell the model, where no judge is asked, which numbers and ids of the text occur nowhere."""
+    """Tell the model, where no judge is asked, which numbers and ids of its text occur in none of the steps."""
     missing = () if is_extract(request.text) else unfounded(request)
     if missing:
         told = "No judge has read the last text. These numbers or ids stand in none of its steps: look whether they are right."
@@ -115,7 +115,7 @@ async def _looked_for(run: Run, digest: Digest, *, wait: bool) -> Outcome | None
 
 
 async def _verdict_asked_for(run: Run, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
-    """Return the verdict that a judge was asked for before, None where it is not there yet."""
+    """Return the verdict of a judge that was asked before; None where the judge has not answered yet."""
     try:
         answer = await AskVerdict(digest, wait)
     except EffectError as error:
@@ -143,7 +143,7 @@ async def _judged(
 
 
 async def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Outcome | None:
-    """Record a verdict. Where somebody is faster it is held on to: it fits as long as the question stands (D5)."""
+    """Record a verdict. After `Overtaken` the run keeps it: it is valid as long as the summary is unchanged (D5)."""
     run.verdict = (digest, answer)
     verdict, told = _with_known_boundary(run, _in_short(answer.value))
     result = await run.operate(ApplyVerdict(verdict, digest), answer.meta)
@@ -157,7 +157,7 @@ async def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Outco
 
 
 def _in_short(verdict: Verdict) -> Verdict:
-    """Return a verdict whose feedback no prompt is too small for: it stands in the status of its line."""
+    """Return a verdict with its feedback shortened, because the feedback stands in each prompt, beside its line."""
     return (
         verdict
         if not isinstance(verdict, Failed)
@@ -166,7 +166,7 @@ def _in_short(verdict: Verdict) -> Verdict:
 
 
 def _with_known_boundary(run: Run, verdict: Verdict) -> tuple[Verdict, str]:
-    """Return a verdict as it counts, and what is said of it: without a boundary that nobody can go back to (D5)."""
+    """Return a verdict without a boundary that the agent cannot go back to, and a notice about it if removed (D5)."""
     if not isinstance(verdict, Failed) or verdict.boundary is None:
         return verdict, ""
     tree = run.state.tree
@@ -190,10 +190,10 @@ async def _judge_is_down(run: Run, digest: Digest, error: EffectError) -> Outcom
 
 
 async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
-    """Go back, write the text anew, accept openly, or stop: what the policy says, as often as it says."""
+    """Go back, rewrite the text, accept openly, or stop: what the policy says, as often as it allows."""
     summary = state.tree.head_summary
     verdict = summary.verdict
-    if not isinstance(verdict, Failed):  # a Rejected head has failed: the machine keeps it so
+    if not isinstance(verdict, Failed):  # the engine guarantees that the head of a `Rejected` has failed
         raise AssertionError("the summary head of a rejected state has not failed")
     if run.policy.on_fail == "stop":
         return RunStopped("failed_verdict", f"[Step {summary.label}] has failed", run.totals)
@@ -219,7 +219,7 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
 
 
 async def _ask_for_text(run: Run, summary: Summary, verdict: Failed) -> None:
-    """Have the model write the text anew, where nobody else does (D16)."""
+    """Ask the model to rewrite its text or its answer, because no summarizer does (D16)."""
     run.awaiting = summary.id
     told = f"Your text of [Step {summary.label}] has failed: call compress with a better one. What is wrong with it:"
     if run.is_answer:
@@ -239,7 +239,7 @@ async def _retext(run: Run, state: Rejected, verdict: Failed) -> Outcome | None:
 
 
 def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
-    """Return the question for a new text: it sees what the judge saw (D16)."""
+    """Return the question for a new text: the summarizer reads what the judge read (D16)."""
     asked = _as_judged(state)
     before, interim = parts_of(asked.before)
     steps = sum(run.meter.step(step.action, step.observation) for step in asked.steps)
@@ -258,26 +258,26 @@ def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
 
 
 def limit_of(run: Run, replaced: int) -> int:
-    """Return the tokens that a text may have in place of so many: what the policy says, and never more than it replaces."""
+    """Return the most tokens of a text in place of `replaced` tokens: as the policy says, and never more than those."""
     return most_of_text(run.policy.longest_text, replaced)
 
 
 def parts_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], tuple[Summary, ...]]:
-    """Return the lines of finished subgoals, and the interim accounts of the one that is going on: those stand last (I11)."""
+    """Return the lines of finished subgoals, and the fallbacks of the present subgoal, which stand last (I11)."""
     interim = tuple([line for line in lines if isinstance(line, Summary) and line.kind == "fallback"])
     return tuple(lines[: len(lines) - len(interim)]), interim
 
 
 def accounts_of(interim: Iterable[Summary]) -> tuple[Earlier, ...]:
-    """Return interim accounts as a summarizer is shown them."""
+    """Return fallbacks in the form of a summarizer's question."""
     return tuple([Earlier(line.label, line.boundary, line.text, line.verdict) for line in interim])
 
 
 async def text_within(run: Run, request: SummaryRequest) -> str:
-    """Return a summarizer's text within its limit: where it is longer, another one is asked for, and that is cut.
+    """Return a summarizer's text within its limit: ask once more for a shorter one, and cut that if need be.
 
     Raises:
-        EffectError: the summarizer gives no text.
+        EffectError: the summarizer gives no answer.
     """
     text = (await run.asked("summarizer", summarize(request))).value
     counter, limit = run.meter.counter, request.limit
@@ -291,7 +291,7 @@ async def text_within(run: Run, request: SummaryRequest) -> str:
 
 
 def _as_judged(state: Rejected) -> JudgeRequest:
-    """Return what the judge was asked: it depends on the tree alone."""
+    """Return the question that the judge was asked; it depends on the tree alone."""
     return request_for(state.tree, Digest(""), since_root=False)
 
 
@@ -310,7 +310,7 @@ async def _accept_despite(run: Run) -> Outcome | None:
 
 
 async def insists_on_text(run: Run) -> bool:
-    """Tell whether a better text is still wanted of the model: once more; then the text that it has stays, openly."""
+    """Tell whether the model must still rewrite a failed text: ask once more; next time accept the text openly."""
     if not run.is_awaiting:
         return False
     summary = run.state.tree.head_summary

@@ -1,11 +1,11 @@
-"""`Memory`: one agent's execution state as anybody's loop uses it. `AsyncMemory` is its twin that is awaited.
+"""`Memory`: one agent's execution state, as the loop of a host uses it. `AsyncMemory` is its awaited twin.
 
     while True:
         reply = ask(memory.messages("chat", beside=TOOLS), tools=[*TOOLS, *memory.tools("chat")])
         if memory.take(reply, perform=run_tool).finished:
             break
 
-Both drive the same programs (`mage.memory.exchange`); only how an ask is answered differs.
+Both drive the same programs (`mage.memory.exchange`); they differ only in how they answer an `Ask`.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class Memory(MemoryBase[Session]):
 
         memory = Memory.open("work.db", "monday", task="Buy a desk.", judge=my_judge)
 
-    It owns a session, and decides by its policy when to compact, what follows a failed verdict, how often, and
-    what the model must be told. Threads may share it: one call waits for the other.
+    A memory owns a session. Its policy decides when to compact, what follows a failed verdict and how often;
+    the memory tells the model. Threads may share a memory: one call waits for the other.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Memory(MemoryBase[Session]):
         self._perform: Callable[[Call], Came] | None = None
         self._lock = RLock()
         self._busy = False
-        self._aside = set[int]()  # the threads in which a judge thinks while the agent goes on
+        self._aside = set[int]()  # the ids of the threads in which a judge works while the agent goes on
         self._thinking: dict[Digest, Future[Verdict | Metered[Verdict]]] = {}
 
     @classmethod
@@ -141,29 +141,29 @@ class Memory(MemoryBase[Session]):
 
         Args:
             store: a URL or the path of a SQLite file (see `mage.stores.open_store`), or a store, which stays open.
-            name: of the session.
-            task: needed to create one. If it is there, it must be for this task.
-            or_task: the task to create it for where it is not there, in place of `task`. If it is there, it may be
-                for another: for hosts that know no more than what the user said last.
+            name: the name of the session.
+            task: the task, needed to create a session. A session that exists must have this task.
+            or_task: in place of `task`: the task of a new session. A session that exists may have another task:
+                for hosts that know only what the user said last.
             judge: is asked about each summary and each chapter. None: each is accepted openly, and S says so.
-            summarizer: writes the text where the open steps grow too long, where a judge wants another, and of
-                chapters. None: an extract of the open steps, without a model; the model itself is asked for another
-                text; and C grows with the subgoals.
-            restore: brings the environment back after a revise. None: nothing is undone, and the model is told so.
+            summarizer: writes the text where the open steps grow too long, where a judge wants a new text, and of
+                chapters. None: open steps are replaced by an extract, made without a model; the model itself is
+                asked for a new text; and C grows with the subgoals.
+            restore: restores the environment after a revise. None: nothing is undone, and the model is told so.
             policy: the choices that the paper leaves open; `max_steps`, `max_total_tokens`, `max_unusable` and
                 `max_idle` are for the loop, which is yours. None: the defaults.
             counter: counts tokens. None: exact, where `toktok-rs` is installed, else an estimate.
-            on_event: hears the events of the session and of the memory; no text is in them.
+            on_event: is called with the events of the session and of the memory; they contain no text.
             clock, salts: give the time of each record, and the salt of each text.
 
-        Cost: O(size of the newest snapshot); its first call then O(commands in its journal).
+        Cost: O(size of the newest snapshot); the first call of a method then O(commands in the journal).
 
         Raises:
-            UnknownJournal: it is not there, and there is no task to create it for.
-            OtherTask: it is there for another task.
-            DamagedRecord: one of its records is not sound.
-            BadAgent: judge, summarizer, `restore`, policy or counter is none.
-            TypeError: a hook is none, or an `async def`.
+            UnknownJournal: the session does not exist, and no task was given to create it.
+            OtherTask: the session exists and has another task.
+            DamagedRecord: a record of the session is damaged.
+            BadAgent: judge, summarizer or `restore` cannot be called, policy or counter has the wrong type.
+            TypeError: a hook cannot be called, or is an `async def`.
         """
         asked = {"judge": judge, "summarizer": summarizer, "restore": restore}
         chosen = require_parts(asked, policy, counter, on_event)
@@ -175,30 +175,30 @@ class Memory(MemoryBase[Session]):
                 raise
             try:
                 session = begin(task=or_task)
-            except OtherTask:  # somebody else was faster
+            except OtherTask:  # another process has created it meanwhile
                 session = begin()
         return cls(session, *chosen, judge, summarizer, restore)
 
     def messages(
         self, form: Form = "chat", *, steps: Steps = "text", beside: object = ()
     ) -> list[dict[str, Any]]:
-        """Return where the agent stands, for the model to read now, with what it is told once.
+        """Return the execution state S as messages for the model, with the notices that the model reads once.
 
-        Before that, a verdict that has come is taken in, and open steps that have passed the policy's mark are
-        compacted. What the model is told once is told until the next `take` or `record`.
+        Before that, the memory records a verdict that has arrived, and compacts open steps that have passed the
+        policy's mark. Notices are repeated until the next `take` or `record`.
 
         Args:
             form: OpenAI's chat completions (`"chat"`) or `"responses"`, or `"anthropic"`.
             steps: the open steps as `"text"`, in one message by the user, which every provider takes; or as
                 `"calls"` with their results.
-            beside: what you put around it, such as your system prompt and your tools: a text or JSON, or several.
-                It counts against the mark.
+            beside: what you send beside S, such as your system prompt and your tools: a text or JSON, or several.
+                Its tokens count against the mark.
 
         Returns:
             Messages, JSON all through. Cost: O(size of S); a compaction asks summarizer and judge.
 
         Raises:
-            BadAgent: there is no such form, or `steps` is neither.
+            BadAgent: `form` or `steps` is none of these.
             Stopped: the policy stops the agent here.
             SessionClosed, WrongProcess, StoreError: as from a session.
         """
@@ -213,30 +213,30 @@ class Memory(MemoryBase[Session]):
         *,
         perform: Callable[[Call], Came] | None = None,
     ) -> Taken:
-        """Record what the model replied and what came of it, and do what it does to its own state.
+        """Record the model's reply and the results of its calls, and carry out its `compress` or `revise`.
 
-        Calls to tools of yours become steps, in the order of the calls; then `compress` or `revise` is done. A
-        refusal is told to the model with the next `messages`. Each call is recorded once, also where the last reply
-        is handed in again: after an error any, after a crash those with ids. A result that is there is never lost.
+        Calls to your tools become steps, in the order of the calls; `compress` or `revise` comes after them. The
+        next `messages` tell the model of a refusal. Each call is recorded once, also where you hand the last reply
+        in again: after an error every call, after a crash every call that has an id. No result is ever lost.
 
         Args:
             reply: the client's object, or the same as JSON: a chat completion or its message, a Responses
                 response, an Anthropic message.
-            results: what came back from the calls that you have carried out, by call id; or one for each call to a
+            results: the results of the calls that you have carried out, by call id; or one for each call to a
                 tool of yours, in order.
-            perform: in place of results: is called with each call to a tool of yours, in order, and returns what came
-                back, or None where you do not carry it out. Each step is durable before the next call is made. Of a
-                call during which the process ended, the model is told; it is not made again. It is not asked while
-                a summary has failed, nor for what follows a call that was not carried out.
+            perform: in place of results: a function that carries out one call and returns its result, or None where
+                you do not carry the call out. The memory calls it for each call to a tool of yours, in order; each
+                step is durable before the next call. A call during which the process ended is not made again: the
+                model is told. No call is made while a summary has failed, nor after a call that returned None.
 
         Returns:
-            What became of it. `finished` where the model made no call and nothing that it claimed has failed.
+            `finished`: whether the reply is the answer: no call in it, and no claim of the model has failed.
 
         Raises:
-            NoReply: `reply` is none.
+            NoReply: `reply` is no reply in any of these forms.
             ValueError: a result belongs to no call; `results` and `perform` are both given, or neither where the reply
                 calls a tool of yours.
-            Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`; and what `perform` raises.
+            Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`; and whatever `perform` raises.
         """
         read = read_reply(reply)
         with self._alone():
@@ -245,38 +245,39 @@ class Memory(MemoryBase[Session]):
             return self._taken(self._drive(self._taking(read, given)))
 
     def answer(self) -> str | None:
-        """Return the answer that the model gave; None where it gave none, or anything was recorded since.
+        """Return the model's answer; None where there is none, or where anything was recorded after it.
 
-        So a program that is run again once the model has answered asks nobody. Raises as `messages`.
+        So a program that is run again after the answer calls no model. Raises as `messages`.
         """
         with self._alone():
             return self._drive(self._answered)
 
     def follow(self, transcript: Transcript) -> None:
-        """Take what is new in a transcript that a host keeps, in order: for frameworks, which hand it over whole.
+        """Record the new parts of a transcript, in order: for frameworks, which keep it and hand it over whole.
 
-        What the user says is placed as an instruction, but for the task itself; each reply is taken as by `take`.
-        What was taken before is passed over: in this process by its place, else by the replies that the journal
-        names. So a transcript may be shortened, and be another one, as in a new run on the same session; one
-        that begins with what the agent is at goes on with that.
+        A text by the user becomes an instruction, unless it is the task; a reply is recorded as by `take`.
+        Known parts are skipped: in this process by their place, else by the digests of replies in the journal.
+        So a host may shorten the transcript, or begin a new one on the same session; one that begins with the
+        task or an instruction in force continues the agent's work.
 
         Args:
-            transcript: what the user said, as texts, and the model's replies with what came back from their calls,
-                as `AssistantReply` and `ToolResult` of `mage.chat`. A call without a result was not carried out.
-                Cost: O(its size), and that of taking what is new.
+            transcript: the user's texts, the model's replies and the results of their calls, as `str`,
+                `AssistantReply` and `ToolResult` of `mage.chat`. A call without a result was not carried out.
+
+        Cost: O(size of the transcript), and that of `take` for each new reply.
 
         Raises:
-            Stopped, SessionClosed, WrongProcess, StoreError: as from `take`. What was taken until then stays, and
+            Stopped, SessionClosed, WrongProcess, StoreError: as from `take`. Parts recorded before stay recorded;
                 the same transcript may be given again.
         """
         with self._alone():
             self._drive(self._following(transcript))
 
     def departs(self, transcript: Transcript, version: int) -> bool:
-        """Tell whether a transcript goes on from before what was recorded behind a version: it lacks replies of that.
+        """Tell whether a transcript lacks a reply that was recorded after a version: the host has gone back.
 
-        For hosts that can go back to an earlier state of their own: a transcript that departs is to be followed by
-        a memory on a fork of the session at the version that belonged to that state. Nothing is recorded.
+        For hosts that can return to an earlier state of their own: fork the session at the version of that state,
+        and let a memory of the fork follow the transcript. Nothing is recorded.
 
         Raises:
             UnknownVersion: the session has no such version. Else as `follow`.
@@ -294,13 +295,13 @@ class Memory(MemoryBase[Session]):
         effect: ActionEffect | None = None,
         meta: Mapping[str, object] | None = None,
     ) -> None:
-        """Record an action and what came back, for agents without tool calls.
+        """Record an action and its result, for agents without tool calls.
 
         Args:
             action: in the environment's words.
-            result: what came back.
-            effect: what the action did to the world, for what is to be undone after a revise.
-            meta: is kept beside the step: a JSON object.
+            result: the observation.
+            effect: what the action did to the environment; a revise that abandons the step undoes it.
+            meta: a JSON object, kept beside the step.
         """
         observed = observed_in(result, effect)
         with self._alone():
@@ -309,7 +310,7 @@ class Memory(MemoryBase[Session]):
     def compress(self, text: str) -> None:
         """Mark the subgoal complete, for agents without tool calls: as if the model had called `compress`.
 
-        A refusal, and what the judge says, is told to the model with the next `messages`.
+        The next `messages` tell the model of a refusal and of the judge's verdict.
 
         Raises:
             Stopped, SessionClosed, WrongProcess, StoreError: as from `messages`.
@@ -318,7 +319,7 @@ class Memory(MemoryBase[Session]):
             self._drive(lambda run: complete(run, text))
 
     def note(self, text: str) -> None:
-        """Write down what must last until the next compress: a step without an action; see `compress`."""
+        """Record a note: a step without an action, shown until the next compress. Raises as `compress`."""
         self.record(note_action(text), NOTED_SO)
 
     def revise(self, step: int, lesson: str = "") -> None:
@@ -332,10 +333,10 @@ class Memory(MemoryBase[Session]):
         Args:
             label: the N of [Step N], or the A of [Step A..B].
             boundary: the B, for a line inside a chapter; None for the line that is shown.
-            words, page: only what holds all of these; which page, of about 1,500 tokens each.
+            words, page: return only parts that contain all of these words; which page, of about 1,500 tokens each.
 
         Raises:
-            ValueError: there is no such line, or no such page; it says which there are.
+            ValueError: there is no such line, or no such page; the message names the existing ones.
             SessionClosed, WrongProcess, StoreError: as from `messages`.
         """
         asked = LookInto(label, boundary, words, page)
@@ -345,16 +346,16 @@ class Memory(MemoryBase[Session]):
     def instruct(self, text: str, *, standing: bool = False) -> None:
         """Place an instruction, such as the user's next words (D17); see `mage.engine.instruct`.
 
-        A blank one is a `ValueError`.
+        Raises `ValueError` for a blank text.
         """
         with self._alone():
             self._drive(lambda run: instruct(run, text, standing=standing))
 
     def close(self) -> None:
-        """Let go of the store, once a call that another thread is in has ended. Closing twice is no error.
+        """Close the session, after a call of another thread has returned. Closing twice is no error.
 
         Raises:
-            MemoryBusy: from within what the memory calls: the result of that would be lost.
+            MemoryBusy: called by a function that the memory called: the result of that function would be lost.
         """
         if not self._home.is_here:
             self._session.close()
@@ -373,7 +374,7 @@ class Memory(MemoryBase[Session]):
     @contextmanager
     def _alone(self) -> Iterator[None]:
         self._home.require()
-        if get_ident() in self._aside:  # it would wait for whoever waits for its verdict
+        if get_ident() in self._aside:  # a deadlock: the lock's owner may wait for this judge's verdict
             raise MemoryBusy
         with self._lock:
             if self._busy:
@@ -455,9 +456,9 @@ class Memory(MemoryBase[Session]):
 
 @final
 class AsyncMemory(MemoryBase[AsyncSession]):
-    """The twin of `Memory` that is awaited: the same names, arguments, results and errors.
+    """The awaited twin of `Memory`: the same names, arguments, results and errors.
 
-    Tasks of one event loop may share it: one call waits for the other. `tools` and `may_act` are plain.
+    Tasks of one event loop may share a memory: one call waits for the other. `tools` and `may_act` are plain.
     """
 
     def __init__(
@@ -511,7 +512,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
                 raise
             try:
                 session = await begin(task=or_task)
-            except OtherTask:  # somebody else was faster
+            except OtherTask:  # another process has created it meanwhile
                 session = await begin()
         return cls(session, *chosen, judge, summarizer, restore)
 
@@ -593,7 +594,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             await self._drive(lambda run: instruct(run, text, standing=standing))
 
     async def close(self) -> None:
-        """See `Memory.close`; a judge that is still thinking is cancelled."""
+        """See `Memory.close`; a judge that has not answered yet is cancelled."""
         if not self._home.is_here:
             await self._session.close()
             return
@@ -616,9 +617,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         task = asyncio.current_task()
         if self._busy is task or task in self._thinking.values():
             raise MemoryBusy
-        if (
-            self._loop.is_closed()
-        ):  # nobody waits for its lock; of two loops that run, the session refuses one
+        if self._loop.is_closed():  # no task waits for its lock; the session refuses a second open loop
             self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
         async with self._lock:
             self._busy = task
@@ -669,7 +668,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             return refused.refusal
         except Conflict:
             raise Overtaken from None
-        except asyncio.CancelledError:  # it may have arrived when the write was over
+        except asyncio.CancelledError:  # the cancellation may have come after the write
             self._recorded(asked, self._session.phase)
             raise
         return self._recorded(asked, state)
@@ -680,7 +679,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             return None
         with self._asked_anew():
             if not thinking.done():
-                await asyncio.wait([thinking])  # whoever is cancelled here does not cancel it
+                await asyncio.wait([thinking])  # cancelling this task does not cancel the judge
             return dropped() if thinking.cancelled() else thinking.result()
 
     async def _judged(self, request: JudgeRequest | FoldRequest) -> Metered[Verdict]:

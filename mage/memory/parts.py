@@ -1,4 +1,4 @@
-"""What an agent or a memory is given: checked when it is made; what it awaits, when that answers."""
+"""Checks of the parts of an agent or a memory (judge, summarizer, policy, hooks), and of the answers of these parts."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from mage.render.extract import extract
 from mage.session import NotAVerdict
 from mage.tokens import TokenCounter, default_counter
 
-# -- in place of what was not given -------------------------------------------------------------------------
+# -- defaults -----------------------------------------------------------------------------------------------
 
 
 _NO_CHAPTERS: Final = "an extract is no chapter: a summarizer writes those"
 
 
 def extracted(request: SummaryRequest | ChapterRequest, /) -> str:
-    """Return the values and the most telling lines of the steps (`mage.render.extract`); the text says that it is an extract.
+    """Return an extract of the steps: values and the most telling lines (`mage.render.extract`), marked as an extract.
 
-    It stays within the request's limit as `mage.tokens.EstimateCounter` counts.
+    The extract stays within the request's limit, counted in tokens by `mage.tokens.EstimateCounter`.
 
     Raises:
-        EffectError: a chapter is asked for. What later work needs of finished subgoals no extract can tell.
+        EffectError: the request is for a chapter. No extract can tell what later work needs of finished subgoals.
     """
     if isinstance(request, ChapterRequest):
         raise EffectError("unreachable", _NO_CHAPTERS)
@@ -51,7 +51,7 @@ def extracted(request: SummaryRequest | ChapterRequest, /) -> str:
 
 
 async def extracted_awaited(request: SummaryRequest | ChapterRequest, /) -> str:
-    """Return what `extracted` does, where a summarizer is awaited."""
+    """Return what `extracted` returns: its awaited twin."""
     return extracted(request)
 
 
@@ -60,42 +60,42 @@ async def extracted_awaited(request: SummaryRequest | ChapterRequest, /) -> str:
 
 @final
 class BadAgent(MageError, TypeError):
-    """An agent was given something that cannot be what it stands for; the message says what."""
+    """A part of an agent or a memory has the wrong type or value; the message says which part."""
 
 
 def asked(_agent: object, field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field
-    """Refuse a model, judge or summarizer that cannot be called; None stands for none where there may be none.
+    """Refuse a model, judge or summarizer that cannot be called; None is allowed where None is the default.
 
     Raises:
-        BadAgent: it cannot be called.
+        BadAgent: the part cannot be called.
     """
     if given is not None or field.default is not None:
         require_asked(field.name, given)
 
 
 def policy(_agent: object, _field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field
-    """Refuse a policy that is none.
+    """Refuse a value that is neither a `Policy` nor None.
 
     Raises:
-        BadAgent: it is none.
+        BadAgent: the value is neither.
     """
     require_policy(given)
 
 
 def counter(_agent: object, _field: attrs.Attribute[Any], given: object) -> None:  # Any: of whatever field
-    """Refuse what counts no tokens; None stands for what is installed.
+    """Refuse a value that is no token counter; None stands for the default counter.
 
     Raises:
-        BadAgent: it has no name, or does not count.
+        BadAgent: the value has no `name` or no `count`.
     """
     require_counter(given)
 
 
 def require_asked(who: str, given: object) -> None:
-    """Do nothing if this can be a model, judge, summarizer or `restore`.
+    """Require that a model, judge, summarizer or `restore` can be called.
 
     Raises:
-        BadAgent: it cannot be called.
+        BadAgent: the value cannot be called.
     """
     if not callable(given):
         ours = "" if who == "restore" else f", or mage.llm.Chat{who.capitalize()}"
@@ -105,20 +105,20 @@ def require_asked(who: str, given: object) -> None:
 
 
 def require_one_of(what: str, given: object, known: Sequence[str]) -> None:
-    """Do nothing if this is one of the known words.
+    """Require that a value is one of the known words.
 
     Raises:
-        BadAgent: it is not.
+        BadAgent: the value is none of these words.
     """
     if given not in known:
         raise BadAgent(f"{what} is {given!r:.80}, and must be one of {', '.join(known)}")
 
 
 def require_counter(given: object) -> None:
-    """Do nothing if this counts tokens, or is None, which stands for what is installed.
+    """Require a token counter, or None, which stands for the default counter.
 
     Raises:
-        BadAgent: it has no name, or does not count.
+        BadAgent: the value has no `name` or no `count`.
     """
     counts = isinstance(getattr(given, "name", None), str) and callable(getattr(given, "count", None))
     if given is not None and (isinstance(given, type) or not counts):
@@ -128,20 +128,20 @@ def require_counter(given: object) -> None:
 
 
 def require_policy(given: object) -> None:
-    """Do nothing if this is a policy, or None, which stands for the one that is in force.
+    """Require a `Policy`, or None, which stands for the policy in force.
 
     Raises:
-        BadAgent: it is neither.
+        BadAgent: the value is neither.
     """
     if given is not None and not isinstance(given, Policy):
         raise BadAgent(f"policy is a {type(given).__name__}, and must be a Policy: Policy(max_steps=50)")
 
 
 def require_json_object(what: str, given: Mapping[str, object] | None) -> None:
-    """Refuse a mapping that JSON does not give back as it is; None stands for no mapping.
+    """Require a mapping that is the same after a round trip through JSON, or None.
 
     Raises:
-        BadAgent: it is no such mapping.
+        BadAgent: the value is no such mapping.
     """
     try:
         is_json = given is None or json.loads(json.dumps(dict(given), allow_nan=False)) == given
@@ -159,11 +159,11 @@ def require_parts(
     counter: TokenCounter | None,
     on_event: AgentHook | Iterable[AgentHook],
 ) -> tuple[Policy, TokenCounter, tuple[AgentHook, ...]]:
-    """Return policy, counter and hooks as they are in force: without a judge each summary is accepted openly.
+    """Return policy, counter and hooks with defaults filled in; without a judge `Policy.maintain` is False.
 
     Raises:
-        BadAgent: one of them is none.
-        TypeError: a hook is none.
+        BadAgent: a part has the wrong type.
+        TypeError: a hook cannot be called, or is an `async def`.
     """
     for who, given in asked.items():
         if given is not None:
@@ -181,10 +181,10 @@ Answer = TypeVar("Answer")
 
 @final
 class NotAwaitable(MageError, TypeError):
-    """An `AsyncAgent` or `AsyncMemory` was given a function that is not awaited. Nothing was recorded of its answer.
+    """An `AsyncAgent` or `AsyncMemory` has a part that returned no awaitable. Its answer was not recorded.
 
     Attributes:
-        who: in words.
+        who: the part in words, such as `"judge"`.
         found: the name of the type of the answer.
     """
 
@@ -201,10 +201,10 @@ class NotAwaitable(MageError, TypeError):
 
 
 def awaitable(who: str, answer: Awaitable[Answer]) -> Awaitable[Answer]:
-    """Return what somebody gave to be awaited.
+    """Return an answer that can be awaited.
 
     Raises:
-        NotAwaitable: it is no awaitable, because the plain twin was given.
+        NotAwaitable: the answer cannot be awaited, because the part is a plain function.
     """
     if not isawaitable(answer):
         raise NotAwaitable(who, type(answer).__name__)
@@ -212,26 +212,26 @@ def awaitable(who: str, answer: Awaitable[Answer]) -> Awaitable[Answer]:
 
 
 async def answer_of(who: str, answer: Awaitable[Answer]) -> Answer:
-    """Await an answer to a question, which changes nothing and may be asked again.
+    """Await the answer to a question that changes nothing and may be asked again.
 
     Raises:
-        EffectError: it was cancelled by itself. A run that nobody has cancelled must not look as if somebody had.
-        NotAwaitable: it is no awaitable.
+        EffectError: the part was cancelled, and the run was not, so the run must not look cancelled.
+        NotAwaitable: the answer cannot be awaited.
     """
     try:
         return await awaitable(who, answer)
     except CancelledError as error:
         task = current_task()
-        if task is None or task.cancelling():  # the run is cancelled, and with it what it waits for
+        if task is None or task.cancelling():  # the run itself is cancelled
             raise
         raise EffectError("dropped", f"the {who} was cancelled, and the run was not") from error
 
 
 def verdict_of(answer: object) -> Metered[Verdict]:
-    """Return what a judge answered.
+    """Return a judge's answer as a verdict with its usage.
 
     Raises:
-        NotAVerdict: it is none.
+        NotAVerdict: the answer is neither `Passed` nor `Failed`.
     """
     found: Metered[Any] = metered(answer)
     if not isinstance(found.value, Passed | Failed):
@@ -240,10 +240,10 @@ def verdict_of(answer: object) -> Metered[Verdict]:
 
 
 def text_of(answer: object) -> Metered[str]:
-    """Return what a summarizer answered.
+    """Return a summarizer's answer as a text with its usage.
 
     Raises:
-        TypeError: it is no text.
+        TypeError: the answer is no text.
     """
     found: Metered[Any] = metered(answer)
     if not isinstance(found.value, str):
@@ -252,10 +252,10 @@ def text_of(answer: object) -> Metered[str]:
 
 
 def restored_of(answer: object) -> Restored | NotRestored:
-    """Return what `restore` answered.
+    """Return the answer of `restore`.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the answer is neither `Restored` nor `NotRestored`.
     """
     if not isinstance(answer, Restored | NotRestored):
         raise TypeError(
@@ -265,7 +265,7 @@ def restored_of(answer: object) -> Restored | NotRestored:
 
 
 def dropped() -> Never:
-    """Say of a judge that it was cancelled by itself.
+    """Report that the judge was cancelled, and the memory was not.
 
     Raises:
         EffectError: always.
@@ -274,7 +274,7 @@ def dropped() -> Never:
 
 
 def in_background(question: Coroutine[Any, Any, Answer]) -> Task[Answer]:
-    """Ask while others go on. What it raises is for whoever waits for it, and is not logged where nobody does."""
+    """Ask in a task of its own, which keeps an exception for code that awaits it; asyncio does not log it."""
     task = create_task(question)
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return task
@@ -287,9 +287,9 @@ Request = TypeVar("Request")
 
 
 def thought_about(request: Request, judge: Callable[[Request], Answer]) -> Future[Answer]:
-    """Ask a judge in a thread, and return where its answer will be, or what it raises.
+    """Ask a judge in a thread, and return a future of its answer or exception.
 
-    The thread is a daemon: a program that ends does not wait for it, as it would for one of a pool.
+    The thread is a daemon: a program that ends does not wait for it, as it would for a thread of a pool.
     """
     future: Future[Answer] = Future()
 
@@ -303,7 +303,7 @@ def thought_about(request: Request, judge: Callable[[Request], Answer]) -> Futur
 
 @final
 class _Kept(Generic[Answer]):
-    """Keeps what is raised, for whoever asks for the result."""
+    """Keeps an exception in the future, to be raised by `Future.result`."""
 
     def __init__(self, future: Future[Answer]) -> None:
         self._future = future

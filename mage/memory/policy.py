@@ -1,7 +1,7 @@
-"""What an agent does where the paper leaves a choice: when to wait, when to give up, what to leave out; and how a run ends.
+"""`Policy`: the choices that the paper leaves open (when to wait, to give up, to leave out); and how a run ends.
 
-When the open segment is due is pure, so that what is measured on a trace that others recorded (`mage.trajectories`)
-is what a memory does.
+The functions that decide when the open segment is due are pure: a memory and the measurement of recorded traces
+(`mage.trajectories`) use the same ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHORTEST_LIMIT: Final = 400
 
 @final
 class BadPolicy(MageError, ValueError):
-    """A policy says something that cannot be; the message says what."""
+    """A value of a policy is not possible; the message says which and why."""
 
 
 @final
@@ -35,44 +35,44 @@ class Policy:
     Attributes:
         wait: whether the agent waits for the judge after each compress, as in the paper, or goes on meanwhile
             (D6). A late fail revises to the label and leaves what was built on it.
-        high_water: tokens. When all that is sent but C takes as many (system prompt, tool schemas, task,
-            instructions in force, open segment and hints), and the open segment at least a quarter of it, the
-            segment is summarized as a fallback before the next step is made (D12). A single step is shown with at most as
-            many, its middle left out. None for never.
-        window: tokens that a prompt may take in all, where the model's window is known. What is longer is
-            shortened before it is sent; a memory stops where that does not help. None where it is unknown.
-        fold_at: tokens that C may take. Where it takes more, its oldest lines are folded into chapters, whose texts
-            the summarizer writes and the judge passes (D19); without either it grows. None for never.
-        keep_raw: how many of the newest steps that a fallback covers are still shown word for word, beside its text:
-            those of the newest fallback only, as many as take a quarter of the mark together.
-        summary_limit: tokens that a text in place of steps may have, whoever writes it. None: an eighth of the mark, but at
-            least 400; a long segment has more to be kept.
+        high_water: the mark, in tokens. When the prompt without C (system prompt, tool schemas, task, instructions in
+            force, open segment and hints) reaches it, and the open segment takes at least a quarter of it, the
+            segment is summarized as a fallback before the next step (D12). A single step that is longer is shown
+            with its middle left out. None for never.
+        window: the most tokens of a whole prompt, where the model's window is known. A longer prompt is shortened
+            before it is sent; a memory stops where that does not help. None where the window is unknown.
+        fold_at: the most tokens of C. Where C takes more, its oldest lines are folded into chapters: the summarizer
+            writes a chapter's text, the judge passes it (D19). Without either, C grows. None for never.
+        keep_raw: how many of the newest steps of the newest fallback are still shown word for word beside its text,
+            as far as they take at most a quarter of the mark together.
+        summary_limit: the most tokens of a text in place of steps, whether model or summarizer writes it. None: an
+            eighth of the mark, at least 400.
         cool_down: steps after a fallback that failed, before it is tried again.
         judge_finish: whether steps that are open when the model gives its answer are compressed as the last subgoal,
-            with the answer as its text, and judged; a fail sends the agent back. Without a judge it is accepted openly.
-        on_fail: after a failed verdict go back, accept the summary openly, or stop.
+            with the answer as text, and judged; a fail sends the agent back. Without a judge it is accepted openly.
+        on_fail: after a failed verdict: go back, accept the summary openly, or stop.
         judge_down: where the judge gives no answer: accept the summary openly, stop, or leave it pending and go on.
         max_revisions: how often to go back to one boundary (D13).
-        max_subgoal_revisions: how often to go back, in all, to where a subgoal begins or to a boundary behind that.
+        max_subgoal_revisions: how often to go back, in all, to the beginning of a subgoal or to a boundary behind it.
         max_retexts: how often to write the text of one summary anew (D13).
-        rewrite: whether the summarizer writes a text of the model anew that a judge found wrong; if not, and where
-            there is no summarizer, the model is asked for a better one (D16).
-        exhausted: when it went wrong as often as that: accept openly, or stop.
-        cross_irreversible: whether a revise may leave behind an action that its environment declares irreversible.
-        point_out: whether an action that was tried at this very place, and left, is pointed out once before it is
-            performed again.
-        thoughts: which thoughts of the model beside its calls it is shown again, each before its step: that of every
-            open step, only the newest of these, or none. They count against the mark.
-        on_divergence: when the world could not be made what it was: tell the model, or stop.
+        rewrite: whether the summarizer rewrites a text of the model that the judge found wrong; if not, or where
+            there is no summarizer, the model is asked for a better text (D16).
+        exhausted: where one of these `max_` numbers is reached: accept the summary openly, or stop.
+        cross_irreversible: whether a revise may abandon an action that the environment declared irreversible.
+        point_out: whether the model is told once, before an action is performed, that the action was tried at this
+            very place and abandoned.
+        thoughts: which thoughts of the model are shown again, each before its step: those of all open steps, only
+            the newest, or none. They count against the mark.
+        on_divergence: when the environment could not be restored: tell the model, or stop.
         max_steps: steps that a run may take, also between the actions of one reply; None for no limit.
         max_total_tokens: tokens that all calls of a run may take; None for no limit.
         max_unusable: unusable replies of the model in a row.
-        max_idle: turns in a row in which nothing was done, those that somebody else has overtaken included.
+        max_idle: turns in a row in which nothing was done, including those in which another writer was faster.
         maintain: False for the ablation without Maintain: each summary is accepted (D18).
         revise: False for the ablation without Revise: a failed summary is accepted despite its verdict, and the
             model cannot go back.
-        compress: False for the ablation without Compress: summaries are made and judged as ever, but the model is
-            shown the steps they cover, and the judge every step since the root.
+        compress: False for the ablation without Compress: summaries are made and judged as usual, but the model
+            reads the steps that they cover, and the judge every step since the root.
     """
 
     wait: bool = True
@@ -110,45 +110,45 @@ class Policy:
 
     @property
     def rules(self) -> Rules:
-        """What a model is told of it."""
+        """The part of the policy that the model's system prompt explains."""
         fills = self.compress and self.high_water is not None
         return Rules(self.maintain, self.compress, self.revise, fills, self.maintain and self.judge_finish)
 
     @property
     def longest_text(self) -> int:
-        """The tokens that a text in place of steps may have."""
+        """The most tokens of a text in place of steps."""
         if self.summary_limit is not None:
             return self.summary_limit
         return max(_SHORTEST_LIMIT, (self.high_water or 0) // 8)
 
     def document(self) -> dict[str, object]:
-        """Return it as a JSON object: what differs from the defaults."""
+        """Return the values that differ from the defaults, as a JSON object."""
         given = attrs.asdict(self)
         return {name: value for name, value in given.items() if value != _DEFAULTS[name]}
 
     @classmethod
     def of(cls, document: object) -> Policy:
-        """Return the policy of a JSON object; what it does not name has its default.
+        """Return the policy of a JSON object; a field that the object does not name has its default.
 
         Raises:
-            BadPolicy: it names what no policy has, or gives a value that cannot be.
+            BadPolicy: no JSON object, an unknown field, or a value that is not possible.
         """
         if not isinstance(document, dict):
             raise BadPolicy(f"a policy is a JSON object, not {type(document).__name__}")
         unknown = sorted(set(document) - set(_DEFAULTS))
         if unknown:
             raise BadPolicy(f"there is no {unknown[0]!r} in a policy; there are {', '.join(_DEFAULTS)}")
-        given: dict[str, Any] = document  # each value is looked at when the policy is made
+        given: dict[str, Any] = document  # `Policy` checks each value
         return cls(**given)
 
 
 def writing(policy: Policy, summarizer: object | None) -> Policy:
-    """Return the policy where this, or nothing, writes texts: an extract never takes the place of the model's own text."""
+    """Return the policy, with `rewrite` off where there is no summarizer: no extract replaces a text of the model."""
     return policy if summarizer is not None else attrs.evolve(policy, rewrite=False)
 
 
 def _problem(kind: str, value: object) -> str:
-    """Return what is wrong with a value of a field whose annotation is `kind`; nothing if it fits."""
+    """Return what is wrong with a value of a field whose annotation is `kind`; empty if the value fits."""
     if kind == "bool":
         return "" if isinstance(value, bool) else "must be true or false"
     if kind.startswith("Literal"):
@@ -173,14 +173,14 @@ KINDS_OF_CALL: Final[tuple[KindOfCall, ...]] = ("model", "judge", "summarizer")
 @final
 @attrs.frozen
 class Totals:
-    """What a run did and took, from its beginning; what was repeated when it was resumed counts once.
+    """The steps and tokens of a run since its beginning; a resumed run does not count its replay.
 
     Attributes:
-        steps: actions that were grown, those that walked into a known step included.
+        steps: grows, including those that led to a known step.
         summaries: compresses.
         revisions: revises.
-        tokens: by kind of call, as the providers counted them; `Usage.estimated` says where they did not.
-        models: the same by the name of the model, `""` for one without.
+        tokens: by kind of call, as the providers counted them; `Usage.estimated` has the tokens that we counted.
+        models: the same by the name of the model, `""` for a model without a name.
     """
 
     steps: int = 0
@@ -193,7 +193,7 @@ class Totals:
 
     @property
     def usage(self) -> Usage:
-        """What all calls took."""
+        """The tokens of all calls."""
         return sum(self.tokens.values(), Usage(calls=0))
 
     def spent(self, kind: KindOfCall, usage: Usage, model: str = "") -> Totals:
@@ -208,11 +208,11 @@ class Totals:
 @final
 @attrs.frozen
 class RunFinished:
-    """The model said that the task is over.
+    """The model has ended the task.
 
     Attributes:
-        answer: what it said.
-        totals: what the run did and took.
+        answer: the model's answer.
+        totals: the steps and tokens of the run.
     """
 
     answer: str
@@ -232,19 +232,19 @@ StopReason: TypeAlias = Literal[
     "input_ended",
     "interrupted",
 ]
-"""Why a run was stopped: a limit of the policy (the first five), a judge that gives no verdict, an environment that is
-not as it was, a what-if, a script or a user who has no answer, Ctrl-C."""
+"""Why a run was stopped: a limit of the policy (the first five), a judge that gives no verdict, an environment that
+could not be restored, a what-if, a script or a user without an answer, Ctrl-C."""
 
 
 @final
 @attrs.frozen
 class RunStopped:
-    """The policy, or somebody, has stopped the run. It can be resumed.
+    """The policy or the user has stopped the run. The run can be resumed.
 
     Attributes:
         reason: see `StopReason`.
         detail: one line for people.
-        totals: what the run did and took.
+        totals: the steps and tokens of the run.
     """
 
     reason: StopReason
@@ -254,21 +254,21 @@ class RunStopped:
 
 FailedPart: TypeAlias = Literal["model", "environment", "store"]
 StoreFault: TypeAlias = Literal["conflict", "unavailable", "full", "damaged", "other"]
-"""How a store failed: another process runs the session; the database cannot be reached, or it is unknown what was
-written; there is no room; a record cannot be read; or something else that `detail` says."""
+"""How a store failed: another process runs the session; the database cannot be reached, or it is unknown whether a
+record was written; the disk is full; a record cannot be read; or something else that `detail` says."""
 
 
 @final
 @attrs.frozen
 class RunFailed:
-    """Something that the run needs does not answer. It can be resumed when it does; nothing is lost.
+    """Model, environment or store has failed. The run can be resumed when that part works again; nothing is lost.
 
     Attributes:
-        part: what has failed.
-        fault: how: what its `EffectError` says; `"raised"` for an environment that has raised something else, `"bad"`
-            for one that answers with what it must not; a `StoreFault` of a store.
+        part: the part that has failed.
+        fault: the fault of its `EffectError`; `"raised"` for an environment that raised another exception, `"bad"`
+            for an environment that returned a value of the wrong type; a `StoreFault` of a store.
         detail: one line for people.
-        totals: what the run did and took.
+        totals: the steps and tokens of the run.
     """
 
     part: FailedPart
@@ -278,7 +278,7 @@ class RunFailed:
 
     @property
     def reason(self) -> str:
-        """Both in one text, such as `"model: timeout"`."""
+        """Part and fault in one text, such as `"model: timeout"`."""
         return f"{self.part}: {self.fault}"
 
 
@@ -307,30 +307,30 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
 
 
 _SHARE: Final = 5
-"""The room is nearly used where less than this part of it is left."""
+"""Compressing is due where less than a fifth of the open segment's room is left."""
 SHARE: Final = 4
-"""A segment that takes less than this part of the mark is not worth the calls of a summarizer and a judge: where
+"""A segment that takes less than a quarter of the mark is not worth the calls of a summarizer and a judge: where
 system prompt, task and instructions alone come near the mark, each single action would be summarized."""
 
 
 def room_below(mark: int, fixed: int, opened: int) -> int:
-    """Return the tokens that the open segment may still take below a mark; it is due where no more is left than comes.
+    """Return the tokens by which the open segment may still grow; it is due where the next step takes as many.
 
     Args:
-        mark: the policy's `high_water`.
-        fixed: the tokens that count against it and that no summary wins back.
+        mark: the policy's `high_water`, in tokens.
+        fixed: the tokens that count against the mark and that no summary saves.
         opened: the tokens of the open segment.
     """
     return max(mark - fixed - opened, -(-mark // SHARE) - opened)
 
 
 def most_of_text(most: int, replaced: int) -> int:
-    """Return the tokens that a text may have in place of so many: what the policy says, and never more than it replaces."""
+    """Return the most tokens of a text in place of `replaced` tokens: `most`, and never more than it replaces."""
     return min(most, max(SMALL, replaced))
 
 
 def cut_step(step: Step, longest: int, meter: Meter) -> Step:
-    """Return a step as it is shown where a step may take so many tokens: one that is longer is cut in its middle, openly."""
+    """Return a step with at most some `longest` tokens: the middle of a longer one is left out, openly."""
     if meter.step(*step.content) <= longest:
         return step
     action = cut_to(step.action, max(SMALL, longest // 2), meter.counter)
@@ -351,7 +351,7 @@ def nudge(tree: Tree, opened: int, room: int | None) -> Literal["instruction", "
     Args:
         tree: the agent's history.
         opened: the tokens of the open segment.
-        room: the tokens that it may still take; None where nothing limits it.
+        room: the tokens by which the open segment may still grow; None where it has no limit.
 
     Cost: O(steps of the subgoal before the newest instruction).
     """
@@ -364,6 +364,6 @@ def nudge(tree: Tree, opened: int, room: int | None) -> Literal["instruction", "
 
 
 def _is_work_before(tree: Tree, base: StepId, asked: StepId) -> bool:
-    """Tell whether something was done in this subgoal before the instruction came; a reset is nothing done."""
+    """Tell whether this subgoal has an action before the instruction; the first reset is no such action."""
     steps = trace(tree, base, asked)
     return any(step.action != RESET or step.parent != ROOT_STEP for step in steps)

@@ -1,10 +1,10 @@
-"""What the programs of a memory and of an agent ask, the typed ways to ask it; and what they tell their hooks.
+"""The asks of the programs of a memory and of an agent, typed functions that await them, and the events for hooks.
 
-The programs await these and perform nothing. `Memory` answers them over its session. `mage.agent.replay` answers
-each from the log of an earlier run or passes it on, and records the answer; so an agent's program need not know
+The programs await asks and perform nothing. `Memory` answers an ask over its session. `mage.agent.replay` answers
+an ask from the log of an earlier run, or passes it on and records the answer; so an agent's program need not know
 whether it runs for the first time, is resumed, or is run again offline.
 
-Hooks hear of both: by `mage.session.events` what was recorded, by the events here what was asked.
+Hooks are called with two kinds of events: `mage.session.events` say what was recorded, those here what was asked.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from mage.render import Meter
 from mage.session import Event
 from mage.session.events import as_hooks, tell
 
-# -- what hooks are told ------------------------------------------------------------------------------------
+# -- events for hooks ---------------------------------------------------------------------------------------
 
 
 @final
 @attrs.frozen
 class Asked:
-    """Somebody was asked and has answered; tokens as the provider counted them, 0 where it did not.
+    """Model, judge or summarizer has answered; tokens as the provider counted them, 0 where it did not count.
 
     Attributes:
         who: `"model"`, `"judge"` or `"summarizer"`.
-        shown: tokens of what the model was shown, by our own count; 0 for the others.
+        shown: tokens of the model's prompt, by our own count; 0 for judge and summarizer.
     """
 
     who: str
@@ -65,7 +65,7 @@ class Asked:
 @final
 @attrs.frozen
 class AskFailed:
-    """Somebody was asked, and there is no answer that can be used."""
+    """Model, judge or summarizer was asked and gave no usable answer."""
 
     who: str
     fault: EffectFault
@@ -74,7 +74,7 @@ class AskFailed:
 @final
 @attrs.frozen
 class Noticed:
-    """The model will be told something of this kind."""
+    """The model's next prompt has a notice of this kind."""
 
     kind: NoticeKind
 
@@ -92,16 +92,16 @@ AgentEvent: TypeAlias = Asked | AskFailed | Noticed | RunEnded
 
 
 AgentHook: TypeAlias = Callable[[Event | AgentEvent], object]
-"""A plain function that hears everything, when it is over. What it raises is logged and harms nothing."""
+"""A plain function, called with each event after it happened. An exception that it raises is logged, not passed on."""
 
 
 def heard_by(hooks: AgentHook | Iterable[AgentHook]) -> tuple[AgentHook, ...]:
     """Return one hook or several as a tuple.
 
     Raises:
-        TypeError: one cannot be called, or is an `async def`, which nobody would await.
+        TypeError: a hook cannot be called, or is an `async def`, which would never be awaited.
     """
-    given: object = hooks  # it may be anything, whatever its annotation says
+    given: object = hooks  # a user may pass anything, whatever the annotation says
     found = (given,) if not isinstance(given, Iterable) or callable(given) else tuple(given)
     for hook in found:
         if not callable(hook):
@@ -110,11 +110,11 @@ def heard_by(hooks: AgentHook | Iterable[AgentHook]) -> tuple[AgentHook, ...]:
 
 
 def tell_hooks(hooks: Sequence[AgentHook], event: AgentEvent) -> None:
-    """Log an event, and hand it to each hook."""
+    """Log an event, and call each hook with it."""
     tell(hooks, (event,))
 
 
-# -- what is asked ------------------------------------------------------------------------------------------
+# -- asks ---------------------------------------------------------------------------------------------------
 
 
 Answer = TypeVar("Answer")
@@ -122,17 +122,17 @@ Answer = TypeVar("Answer")
 
 @final
 class Overtaken(MageError):
-    """Somebody else has written to the session: what was to be recorded was made for another head, and was not."""
+    """Another writer has changed the session's head, so a command made for the old head was not recorded."""
 
 
 @final
 @attrs.frozen
 class Counts:
-    """How often the journal goes back, and writes texts anew (D13). It counts on while commands are carried out.
+    """How many revises and rewritten texts the journal has (D13). The counts grow with each such command.
 
     Attributes:
-        revisions: by boundary.
-        retexts: by summary.
+        revisions: the number of revises, by boundary.
+        retexts: the number of rewritten texts, by summary.
     """
 
     revisions: Mapping[StepId, int]
@@ -145,16 +145,16 @@ class Seen:
     """Where the agent stands.
 
     Attributes:
-        state: the state of its session.
-        policy: the policy that is in force.
-        counts: what its journal says of failures.
-        news: what happened to session and world outside of the program.
-        followed: whether somebody else has written since the last look.
-        effects: what each step has done to the world, where its environment said so; it grows with the tree.
-        beside: what the provider put beside the call of each step, where it put anything; likewise.
-        thoughts: what the model thought before each step, where it said so; likewise.
-        counting: what counts the tokens of what is shown, and how many go with every call beside; None where both are
-            as before.
+        state: the state of the session.
+        policy: the policy in force.
+        counts: how many revises and rewritten texts the journal has.
+        news: notices of what happened to session and environment outside of the program.
+        followed: whether another writer has recorded commands since the last look.
+        effects: by step, the declared effect of its action; the mapping grows with the tree.
+        beside: by step, the provider's data beside its call; the mapping grows too.
+        thoughts: by step, the model's thought before it; the mapping grows too.
+        counting: the meter for the tokens of S, and the overhead of every call in tokens; None where both are
+            unchanged.
     """
 
     state: State
@@ -171,13 +171,13 @@ class Seen:
 @final
 @attrs.frozen
 class Look(Ask[Seen]):
-    """Where do we stand?"""
+    """Read the session: what other writers have recorded, and where the agent stands."""
 
 
 @final
 @attrs.frozen
 class WriteNote(Ask[None]):
-    """Write down between the commands what no command says. It lands on the head as it was seen; else `Overtaken`."""
+    """Write a note between the commands of the journal. Raises `Overtaken` where the head has changed since `Look`."""
 
     kind: Literal["calling", "answered"]
     document: Mapping[str, object]
@@ -186,13 +186,13 @@ class WriteNote(Ask[None]):
 @final
 @attrs.frozen
 class Operate(Ask[State | Refusal]):
-    """Carry out a command, durably. Answered by the new state, or by why not. Raises `Overtaken`.
+    """Carry out a command, durably. Answered by the new state, or by a `Refusal`. Raises `Overtaken`.
 
     Attributes:
-        command: what to do.
-        meta: what is kept beside it (D15).
-        despite: whether a summary that has failed is accepted openly before it, in the same write: for a step
-            that was done, whatever has become of the summary meanwhile.
+        command: the command.
+        meta: is kept beside the command (D15).
+        despite: whether a failed summary is accepted openly before the command, in the same write: for a step
+            whose action was performed, so that it must be recorded.
     """
 
     command: Operation
@@ -203,16 +203,16 @@ class Operate(Ask[State | Refusal]):
 Request: TypeAlias = (
     Decide | Act | Begin | Restore | JudgeRequest | FoldRequest | SummaryRequest | ChapterRequest
 )
-"""What is asked of model, environment, judge and summarizer."""
+"""The questions to model, environment, judge and summarizer."""
 
 
 @final
 @attrs.frozen
 class Uncertain:
-    """The run died while an action was performed, and it is not performed again: nobody knows whether it was.
+    """The run died during an action: it is unknown whether the action was performed, and it is not performed again.
 
     Attributes:
-        effect: `Irreversible` where it would last, so that it is not done again later either; else None.
+        effect: `Irreversible` where the effect lasts, so that no later replay performs the action; else None.
     """
 
     effect: ActionEffect | None = None
@@ -221,12 +221,12 @@ class Uncertain:
 @final
 @attrs.frozen
 class Twice:
-    """The run died while an action was performed, it was performed again, and it lasts: it may be done twice.
+    """The run died during an action and performed it again: the action may be done twice, and its effect lasts.
 
-    Nobody had foreseen that it lasts; the world has said so only now.
+    The environment had not foreseen that the effect lasts; it declared so with the result.
 
     Attributes:
-        observed: what came back.
+        observed: the observation.
     """
 
     observed: Observed
@@ -235,7 +235,7 @@ class Twice:
 @final
 @attrs.frozen
 class Effect(Ask[Answer]):
-    """Ask somebody outside. Raises `EffectError`."""
+    """Ask model, environment, judge or summarizer. Raises `EffectError`."""
 
     request: Request
 
@@ -243,7 +243,7 @@ class Effect(Ask[Answer]):
 @final
 @attrs.frozen
 class BeginJudging(Ask[None]):
-    """Put a request to the judge, and do not wait (D6)."""
+    """Send a request to the judge, and do not wait for the verdict (D6)."""
 
     request: JudgeRequest
 
@@ -251,7 +251,7 @@ class BeginJudging(Ask[None]):
 @final
 @attrs.frozen
 class AskVerdict(Ask[Metered[Verdict] | None]):
-    """Is the verdict there? None where it is not, and `wait` is False. Raises `EffectError`."""
+    """Get the verdict of `BeginJudging`. None where it is not there yet and `wait` is False. Raises `EffectError`."""
 
     digest: Digest
     wait: bool
@@ -260,14 +260,14 @@ class AskVerdict(Ask[Metered[Verdict] | None]):
 @final
 @attrs.frozen
 class IsDue(Ask[bool]):
-    """Is something to be summarized now? Answered by `now`, or by what was done at this place before.
+    """Is summarizing due now? Answered by `now`, or in a replay by the decision that the log has at this place.
 
-    So what was decided by a count of tokens stays, also where texts were taken out of the journal since.
+    So a decision made by counting tokens stays, also where texts have been redacted from the journal since.
 
     Attributes:
-        now: what a count says.
-        what: the open segment; lines of C, which a chapter is to replace; or, with `"rest"`, whether the rest of a
-            reply waits, as the open segment has passed the mark.
+        now: the decision by the present count of tokens.
+        what: `"segment"`, the open segment; `"chapter"`, lines of C that a chapter will replace; `"rest"`, whether
+            the rest of a reply is held back because the open segment has passed the mark.
     """
 
     now: bool
@@ -277,9 +277,9 @@ class IsDue(Ask[bool]):
 @final
 @attrs.frozen
 class IsHarmless(Ask[bool]):
-    """Does the environment foresee that an action has no effect? Or was it performed at this place before?
+    """Does the environment foresee that an action has no effect? Or did the log perform the action at this place?
 
-    So what was performed stays performed, also where the environment foresees other things by now.
+    So an action that was performed stays performed, even if the environment foresees another effect by now.
 
     Attributes:
         action: in the environment's words.
@@ -291,7 +291,7 @@ class IsHarmless(Ask[bool]):
 @final
 @attrs.frozen
 class End(Ask[bool]):
-    """The run ends. Answered by whether it goes on all the same, because it was resumed later."""
+    """Record that the run ends. Answered True where the log goes on, because the run was resumed later."""
 
     outcome: Outcome
 
@@ -299,7 +299,7 @@ class End(Ask[bool]):
 @final
 @attrs.frozen
 class Tell(Ask[None]):
-    """Tell the hooks."""
+    """Call the hooks with an event."""
 
     event: AgentEvent
 
@@ -320,12 +320,12 @@ async def begin() -> Observed:
 
 
 async def restore(request: Restore) -> Restored | NotRestored:
-    """Have the environment brought back."""
+    """Have the environment restored."""
     return await Effect[Restored | NotRestored](request)
 
 
 async def judge(request: JudgeRequest | FoldRequest) -> Metered[Verdict]:
-    """Ask the judge, and wait."""
+    """Ask the judge, and wait for the verdict."""
     return await Effect[Metered[Verdict]](request)
 
 

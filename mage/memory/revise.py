@@ -1,4 +1,4 @@
-"""Revise, and what becomes of the environment and of instructions then (Algorithm 1, Revise; D7, D14, D17)."""
+"""Revise, restore the environment, place instructions again (Algorithm 1, Revise; D7, D14, D17)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mage.memory.state import Owed, Run, few, quoted, told_once
 
 
 def may_go_back(run: Run, boundary: StepId | int) -> str | None:
-    """Return the step for which the policy forbids to go back to a boundary, in a line; None where it does not."""
+    """Return one line about the irreversible step for which the policy forbids to go back; None where it allows it."""
     left = _tried(run.state, boundary)
     if left is None or run.policy.cross_irreversible:
         return None
@@ -47,10 +47,10 @@ def _tried(state: State, boundary: StepId | int) -> Revised | None:
 async def go_back(
     run: Run, boundary: StepId | int, lesson: str, meta: Mapping[str, object] | None = None, *, why: str
 ) -> Outcome | None:
-    """Revise to a legal boundary, have the environment brought back, and tell the model what is undone.
+    """Revise to a legal boundary, have the environment restored, and tell the model what is undone.
 
     Args:
-        why: why the agent goes back, in a clause of ours. The lesson stands among the hints, so it is not repeated.
+        why: why the agent goes back, a clause for the notice. The lesson stands in the hints, not in the notice.
 
     Returns:
         How the run ends, None where it goes on.
@@ -70,7 +70,7 @@ async def go_back(
 
 
 def _counted(steps: Sequence[Step]) -> str:
-    """Say how many of these the model has made: what the environment showed first is none of its own."""
+    """Return how many of these steps the model has made, in words: the first reset is not counted."""
     count = sum(step.action != RESET for step in steps)
     return "1 step is" if count == 1 else f"{count} steps are"
 
@@ -78,7 +78,7 @@ def _counted(steps: Sequence[Step]) -> str:
 async def revise_as_asked(
     run: Run, boundary: int, lesson: str, meta: Mapping[str, object] | None = None
 ) -> Outcome | None:
-    """Go back as the model asks, where the policy lets it; else the model is told why not."""
+    """Go back as the model asks, where the policy allows it; else tell the model why not."""
     if not run.policy.revise:
         await run.notice("refused", "Going back is switched off in this run.")
         return None
@@ -100,9 +100,9 @@ async def revise_as_asked(
 
 
 async def follow(run: Run, before: State | None) -> Outcome | None:
-    """Have the environment brought to where another writer has moved the session from `before`; None if unknown.
+    """Restore the environment to where another writer has moved the session from `before`; None if unknown.
 
-    What their revise has left behind of instructions they were told, and it is theirs to place them again.
+    The other writer has to place again the instructions that its revise left behind.
     """
     abandoned = [] if before is None else _left_by(run.state, before)
     run.head_changed()
@@ -111,7 +111,7 @@ async def follow(run: Run, before: State | None) -> Outcome | None:
 
 
 async def tell_of_leaving(run: Run, before: State) -> None:
-    """Tell the model which of its steps somebody else has left behind, where nobody says if they were undone."""
+    """Tell the model which of its steps another writer has abandoned: it is unknown whether they were undone."""
     abandoned = _left_by(run.state, before)
     undoing = plan(abandoned, run.effects)
     if not leaves_no_trace(undoing):
@@ -120,7 +120,7 @@ async def tell_of_leaving(run: Run, before: State) -> None:
 
 
 async def tell_of_resuming(run: Run) -> None:
-    """Tell the model what may still stand, where a process ended right after it had gone back."""
+    """Tell the model which effects may still stand, where an earlier process ended right after a revise."""
     before, run.resumed_from = run.resumed_from, None
     undoing = () if before is None else plan(_left_by(run.state, before), run.effects)
     if not leaves_no_trace(undoing):
@@ -129,7 +129,7 @@ async def tell_of_resuming(run: Run) -> None:
 
 
 def _left_by(state: State, before: State) -> list[Step]:
-    """Return the steps that are on the active path of `before` and not on that of `state`, newest first."""
+    """Return the steps on the active path of `before` that are not on the active path of `state`, newest first."""
     kept = set(state.tree.active_path())
     path = trace(before.tree, ROOT_STEP, before.tree.step_head)
     return [step for step in reversed(path) if step.id not in kept]
@@ -142,20 +142,20 @@ async def _restore(
     others: Sequence[Instruction],
     told: str,
 ) -> Outcome | None:
-    """Have the environment brought back. One that was reset gives its own instructions again, and no others.
+    """Have the environment restored. An environment that is reset gives its own instructions again, and no others.
 
     Args:
         run: the run state.
-        undoing: what was left behind.
-        all_left: the instructions that were left behind with it.
-        others: those of them that the environment does not give.
-        told: what the model is told of its history, a clause; empty where nothing of it was left behind.
+        undoing: the abandoned steps.
+        all_left: the instructions at the abandoned steps.
+        others: those of `all_left` that the environment does not give.
+        told: a clause that tells the model what its history lost; empty where no step was abandoned.
     """
     tree = run.state.tree
     path = performed(trace(tree, ROOT_STEP, tree.step_head), run.effects)
     try:
         answer = await _restored(Restore(path, undoing))
-    except BaseException:  # it raised, or was cancelled, and the revise is durable: the model must know
+    except BaseException:  # the revise is durable although the restore failed: tell the model
         why = "bringing it back was interrupted"
         run.notices.append(told_once("diverged", _told_of(told, undoing), why, *standing_lines(undoing)))
         run.owed.extend(Owed(tree.step_head, instruction, by_world=False) for instruction in all_left)
@@ -168,7 +168,7 @@ async def _restore(
 
 
 def _told_of(told: str, undoing: Sequence[Undo]) -> str:
-    """Return what the model is told where the environment could not be brought back."""
+    """Return the notice for the model where the environment could not be restored."""
     stands = (
         "look at it before you rely on it" if leaves_no_trace(undoing) else "what was done there and stands"
     )
@@ -179,7 +179,7 @@ def _told_of(told: str, undoing: Sequence[Undo]) -> str:
 async def _reported(
     run: Run, answer: Restored | NotRestored, undoing: Sequence[Undo], told: str
 ) -> Outcome | None:
-    """Tell the model what is undone in the environment, and what is not."""
+    """Tell the model which effects are undone in the environment, and which still stand."""
     if isinstance(answer, NotRestored):
         return await _diverged(run, _told_of(told, undoing), answer.reason, *standing_lines(undoing))
     differs = differing(answer)
@@ -187,7 +187,7 @@ async def _reported(
         history = f"{told}, in the environment too. But there " if told else "Brought back to this point, "
         return await _diverged(run, f"{history}{differs}.")
     lasting = plan_lines([undo for undo in undoing if lasts(undo.effect)])
-    if told and lasting:  # a world that is what it was takes back no mail
+    if told and lasting:  # a reset environment does not take back, say, a mail that was sent
         await run.notice("revised", f"{told}, in the environment too. But what lasts stands:", *lasting)
     elif told:
         await run.notice("revised", f"{told}, in the environment too.")
@@ -209,20 +209,20 @@ async def _diverged(run: Run, told: str, *said: str) -> Outcome | None:
 
 
 def owe(run: Run, step: StepId, texts: Iterable[str]) -> None:
-    """Note the instructions that the environment gives at this step, to be placed."""
+    """Remember the instructions that the environment gives at this step, for `place_owed`."""
     run.owed.extend(Owed(step, Instruction(text), by_world=True) for text in texts)
 
 
 async def place_owed(run: Run) -> None:
-    """Place what is owed, at the step head; what belongs to a way that was left went with it. Raises `Overtaken`.
+    """Place each owed instruction at the step head; drop one whose step was abandoned. Raises `Overtaken`.
 
-    It is legal to do so in `Active` and `Unverified`. Cost: O(d) for each that does not belong to the step head.
+    Legal in `Active` and `Unverified`. Cost: O(depth) for each instruction of another step than the step head.
     """
     while run.owed:
         owed, tree = run.owed[0], run.state.tree
         if owed.step == tree.step_head or owed.step in tree.active_path():
             await _placed(run, owed)
-        del run.owed[0]  # not before: what is overtaken is still owed
+        del run.owed[0]  # only now: after `Overtaken` the instruction is still owed
 
 
 async def _placed(run: Run, owed: Owed) -> None:
@@ -231,12 +231,12 @@ async def _placed(run: Run, owed: Owed) -> None:
     instruction = owed.instruction
     await run.operate(Instruct(instruction.text, instruction.standing))
     if owed.by_world:
-        new = set(run.state.tree.instructions_at(head)).difference(before)  # as the state has it
+        new = set(run.state.tree.instructions_at(head)).difference(before)  # the text as the engine keeps it
         run.given[head] = run.given.get(head, frozenset()) | new
 
 
 def left_at(run: Run, tree: Tree, abandoned: Sequence[Step]) -> list[Instruction]:
-    """Return the instructions that stand at steps which are abandoned, or were owed there, in path order."""
+    """Return the instructions that were placed or owed at the abandoned steps, in path order."""
     left: list[Instruction] = []
     for step in reversed(abandoned):
         left.extend(tree.instructions_at(step.id))
@@ -245,10 +245,10 @@ def left_at(run: Run, tree: Tree, abandoned: Sequence[Step]) -> list[Instruction
 
 
 def left_by_others(run: Run, tree: Tree, abandoned: Sequence[Step]) -> list[Instruction]:
-    """Return those that the world has not given, and will not give again, in path order.
+    """Return the instructions that the environment did not give, and will not give again, in path order.
 
-    Of steps that were there before the run nobody remembers who has given what. What stands there is taken for
-    the world's, but for standing instructions, which no world gives.
+    For steps made before this run the giver is unknown: their instructions count as the environment's, except
+    standing ones, which no environment gives.
     """
     left: list[Instruction] = []
     for step in reversed(abandoned):
@@ -261,7 +261,7 @@ def left_by_others(run: Run, tree: Tree, abandoned: Sequence[Step]) -> list[Inst
 
 
 async def place_again(run: Run, left_behind: Sequence[Instruction]) -> None:
-    """Place instructions again that nobody will bring again (D7), and tell the model. Raises `Overtaken`."""
+    """Place abandoned instructions again at the step head (D7), and tell the model. Raises `Overtaken`."""
     if not left_behind:
         return
     await run.notice("left_behind", "What you were asked for on the way you left is in force again.")
@@ -278,7 +278,7 @@ def plan(abandoned: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> t
 
     Args:
         abandoned: the steps, newest first, as `Revised.abandoned` lists them.
-        effects: what their actions have done, by step; what is not in it nobody has declared.
+        effects: by step, the declared effect of its action; a step that is missing has no declared effect.
 
     Cost: O(number of steps).
     """
@@ -286,22 +286,22 @@ def plan(abandoned: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> t
 
 
 def performed(steps: Iterable[Step], effects: Mapping[StepId, ActionEffect]) -> tuple[Step, ...]:
-    """Return the steps whose actions were performed: notes of the model were not."""
+    """Return the steps whose actions were performed: all but the model's notes."""
     return tuple(step for step in steps if not is_note(step, effects))
 
 
 def crosses_irreversible(undoing: Iterable[Undo]) -> Undo | None:
-    """Return the newest line of a plan whose action was declared irreversible; None where there is none."""
+    """Return the newest entry of a plan whose action was declared irreversible; None where there is none."""
     return next((undo for undo in undoing if isinstance(undo.effect, Irreversible)), None)
 
 
 def first_in_the_way(undoing: Iterable[Undo]) -> Undo | None:
-    """Return the newest line of a plan that inverses cannot undo: all but no effect and reversible."""
+    """Return the newest entry of a plan that is neither `NoEffect` nor `Reversible`; None where there is none."""
     return next((undo for undo in undoing if not isinstance(undo.effect, NoEffect | Reversible)), None)
 
 
 def leaves_no_trace(undoing: Iterable[Undo]) -> bool:
-    """Tell whether everything in a plan was declared to have had no effect; so it is with an empty one."""
+    """Tell whether every action of a plan was declared to have no effect; True for an empty plan."""
     return all(isinstance(undo.effect, NoEffect) for undo in undoing)
 
 
@@ -311,7 +311,7 @@ def lasting_of(effects: Mapping[StepId, ActionEffect]) -> frozenset[StepId]:
 
 
 def differing(answer: Restored) -> str | None:
-    """Return in words how an environment that was brought back is not what it was; None where it is."""
+    """Return in words how a restored environment differs from before; None where it does not differ."""
     told: list[str] = []
     if answer.divergences:
         steps = few([str(divergence.step.id) for divergence in answer.divergences], ", ")
@@ -323,26 +323,26 @@ def differing(answer: Restored) -> str | None:
 
 
 def unaided(request: Restore) -> Restored | NotRestored:
-    """Return what becomes of an environment that nobody brings back: it is as it was where nothing had an effect."""
+    """Answer a `Restore` without a `restore` function: `Restored` only where no action had an effect."""
     if leaves_no_trace(request.plan):
         return Restored("inverses")
     return NotRestored("nothing undoes actions here by itself; check before you do something again")
 
 
 def plan_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:
-    """Return a plan for people and for the model: a line for each step, newest first."""
+    """Return a plan as text for people and for the model: one line for each step, newest first."""
     return tuple(undo_line(undo) for undo in undoing)
 
 
 def standing_lines(undoing: Sequence[Undo]) -> tuple[str, ...]:
-    """Return what a plan has to undo, in the same way: what had no effect is left out."""
+    """Return the lines of a plan whose actions may have had an effect."""
     return plan_lines([undo for undo in undoing if not isinstance(undo.effect, NoEffect)])
 
 
 def undo_line(undo: Undo) -> str:
     """Return one line about an abandoned step: `Step 9, buy[C-1180]: can be undone by return[C-1180]`.
 
-    What it quotes, action and declared words, is cut at 120 characters and keeps no line break.
+    Action and declared words are quoted with at most 120 characters and without line breaks.
     """
     return f"Step {undo.step.id}, {_one_line(undo.step.action)}: {_fate(undo.effect)}"
 

@@ -1,10 +1,10 @@
 """The run state: what the programs of a memory and of an agent remember beside the state of the session.
 
-Nothing here is stored. A memory that is opened again reads it from the journal (`mage.memory.journal`); an agent's
-program is run again over the answers that were recorded, and so comes to the same run state.
+Nothing here is stored. A memory that is opened again reads its run state from the journal (`mage.memory.journal`);
+an agent's program runs again over the recorded answers, and so reaches the same run state.
 
-A notice stands beside S in the prompt, and nothing summarizes it: one that grew with the run would end the run.
-What an environment says of a failure is as foreign as an observation, and may try to pass for words of ours.
+A notice stands beside S in the prompt, and no summary shortens it, so its length is limited: notices that grew with
+the run would fill the window. A notice quotes an environment's error like an observation: it may imitate our words.
 """
 
 from __future__ import annotations
@@ -59,26 +59,26 @@ from mage.render.blocks import step_of
 
 
 LINES: Final = 20
-"""Lines of one list."""
+"""The most lines of one list."""
 QUOTED: Final = 400
-"""Characters of one quoted action or reason."""
+"""The most characters of one quoted action or reason."""
 LONGEST: Final = 1_000
-"""Characters of our own words: they name numbers, and a number may be long."""
+"""The most characters of our own words: they contain numbers, and a number may be long."""
 
 _BLANK: Final = "\t\xa0\u3000"
-"""White space of a line that is not `printable` and does no harm."""
+"""White space inside a line that `str.isprintable` rejects although it is harmless."""
 
 
 def told_once(kind: NoticeKind, text: str, *said: str) -> Notice:
-    """Return a notice in our words, with what others have said below them. Cost: O(length of what is kept)."""
+    """Return a notice in our words, with quoted foreign texts below them. Cost: O(length of the notice)."""
     return Notice(kind, cut(text, LONGEST), few([quoted(each) for each in said], "\n"))
 
 
 def quoted(text: str) -> str:
-    """Return foreign words as they are shown: at most 400 characters, the middle left out openly.
+    """Return a foreign text as a notice quotes it: at most 400 characters, the middle left out openly.
 
-    What a terminal would obey or a reader could not see, such as a mark that turns the direction of a line, is
-    spelled out; line breaks stay, as the block that shows them indents each line.
+    Characters that control a terminal or are invisible, such as one that reverses the direction of a line, are
+    spelled out. Line breaks stay, because the block that shows them indents each line.
     """
     brief = cut(text.replace("\r\n", "\n"), QUOTED)
     if brief.isprintable():
@@ -91,7 +91,7 @@ def _spelled(char: str) -> str:
 
 
 def few(lines: Sequence[str], separator: str) -> str:
-    """Return the first 20 lines of a list as one text, and how many there are more."""
+    """Return the first 20 lines of a list as one text, with the number of lines left out."""
     shown = separator.join(lines[:LINES])
     more = len(lines) - LINES
     return shown if more <= 0 else f"{shown}{separator}and {more} more"
@@ -102,7 +102,7 @@ def few(lines: Sequence[str], separator: str) -> str:
 
 Answer = TypeVar("Answer")
 ENDS: Final = "The whole task ends here. Answer: "
-"""How the text of a task's last subgoal begins, so that its judge knows what is claimed."""
+"""The beginning of the text of a task's last subgoal: it tells the judge that the whole task is claimed to be done."""
 
 
 @final
@@ -113,7 +113,7 @@ class Owed:
     Attributes:
         step: the step that it belongs to; once that step is left, the instruction is dropped.
         instruction: the instruction.
-        by_world: whether the environment gave it, and gives it again when it is reset and comes to this step.
+        by_world: whether the environment gave it, and gives it again when it reaches this step after a reset.
     """
 
     step: StepId
@@ -128,17 +128,17 @@ class Run:
     Attributes:
         state: the state of the session.
         policy: the policy in force.
-        counts: how often the journal goes back and writes texts anew.
-        meter: counts the tokens of what is shown.
-        overhead: tokens that go with every call beside what is shown: system prompt, tool schemas.
+        counts: how many revises and rewritten texts the journal has.
+        meter: counts the tokens of S.
+        overhead: tokens that go with every call beside S: system prompt, tool schemas.
         totals: steps, summaries, revisions and tokens so far.
-        notices: what the model is told with its next prompt.
-        looked: what the model has looked into, shown with its next prompt.
-        fold_behind: C is not folded before it has more lines than this: so many it had when that failed.
+        notices: the notices that the model's next prompt shows.
+        looked: the result of a `look`, shown with the model's next prompt.
+        fold_behind: C is not folded before it has more lines than this, because folding failed at fewer.
         told_of_folding: whether the model was told that C grows and cannot be folded.
-        effects: by step, what its action has done to the environment, where that was declared.
-        beside: by step, what the provider put beside its call, where it put anything.
-        thoughts: by step, what the model thought before it, where it said so.
+        effects: by step, the declared effect of its action on the environment.
+        beside: by step, the provider's data beside its call (`mage.chat.messages`).
+        thoughts: by step, the model's thought before it.
         began: whether the environment was reset; if that failed, a resumed run resets it again.
         over: whether the environment takes no more actions.
         judging: the digest of the request that a judge answers in the background.
@@ -148,11 +148,11 @@ class Run:
         unusable: unusable replies in a row.
         idle: turns in a row in which nothing was done.
         cool_until: the number of steps from which on a fallback may be tried again.
-        opening: what the environment showed first.
-        seen: the step head of the last prompt: what is open there was shown raw to the model.
-        overflowed_at: the step head at which the last prompt that did not fit was made.
-        longest: the boundary at which a prompt did not fit, and the tokens that one open step may take from then on in
-            the prompts sent there; None where every prompt has fitted.
+        opening: the first observation of the environment.
+        seen: the step head of the last prompt: the model has read the steps up to it raw.
+        overflowed_at: the step head of the last prompt that did not fit.
+        longest: the boundary at which a prompt did not fit, and the most tokens of one open step in later prompts
+            at this boundary; None where every prompt has fitted.
         too_long_at: the step head at which the model was told that its text is too long.
         shortened: whether the notices were left out because a prompt did not fit.
         told_of_mark: whether the model was told that the mark cannot hold.
@@ -160,11 +160,11 @@ class Run:
         owed: instructions that are not placed yet.
         given: by step, the instructions that the environment gave there.
         awaiting: the failed summary for which the model was asked to write a better text.
-        insisted: the failed summary for which it was asked once more.
+        insisted: the failed summary for which the model was asked once more.
         interrupted_at: the action of the call during which an earlier process ended; empty once the model was told.
-        resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown what
-            of that was undone in the environment, and whether the model was told.
-        found: the next step's id when the run began: earlier steps were made by other runs.
+        resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown which
+            steps were undone in the environment, and whether the model was told.
+        found: the id of the first step of this run: earlier steps were made by other runs.
     """
 
     def __init__(self, meter: Meter, overhead: int) -> None:
@@ -206,50 +206,47 @@ class Run:
         self.interrupted_at = ""
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None
-        self._shown: tuple[State, tuple[bool, int | None], ExecutionState] | None = (
-            None  # of which state and setting
-        )
-        self._cut: dict[tuple[StepId, int], tuple[str, str]] = {}  # what was too long, by step and limit
-        self._legal: tuple[Summary, bool, tuple[StepId, ...]] | None = (
-            None  # of which head, and whether it failed
-        )
+        # two caches: S as shown for a state and a setting; the legal boundaries for a head that has failed or not
+        self._shown: tuple[State, tuple[bool, int | None], ExecutionState] | None = None
+        self._cut: dict[tuple[StepId, int], tuple[str, str]] = {}  # shortened steps, by id and limit
+        self._legal: tuple[Summary, bool, tuple[StepId, ...]] | None = None
 
     def see(self, seen: Seen) -> None:
-        """Take what a look has shown."""
+        """Take over what the journal says (the answer to `Look`)."""
         self.state, self.policy, self.counts = seen.state, seen.policy, seen.counts
         self.effects, self.beside, self.thoughts = seen.effects, seen.beside, seen.thoughts
         if seen.counting is not None:
             self.count_by(*seen.counting)
 
     def count_by(self, meter: Meter, overhead: int) -> None:
-        """Count tokens by another meter from now on, and with another overhead."""
+        """Count tokens with this meter and this overhead (tokens) from now on."""
         if meter is not self.meter:
             self._counts_of = self._shown = None
         self.meter, self.overhead = meter, overhead
 
     @property
     def is_answer(self) -> bool:
-        """Whether the head summary, which is pending or has failed, is the answer of the task: only the model can better it."""
+        """Whether the head summary, pending or failed, is the answer of the task: only the model can rewrite it."""
         is_open = isinstance(self.state, Unverified | Rejected)
         return is_open and self.state.tree.head_summary.text.startswith(ENDS)
 
     @property
     def is_awaiting(self) -> bool:
-        """Whether the summary head has failed, and the model was asked for a better text."""
+        """Whether the head summary has failed and the model was asked for a better text."""
         return isinstance(self.state, Rejected) and self.awaiting == self.state.tree.summary_head
 
     def head_changed(self) -> None:
-        """Forget what was asked about a pending summary that is no longer the same (D5)."""
+        """Forget what the judge was asked and has answered about a summary that is no longer pending (D5)."""
         pending = self.state.digest if isinstance(self.state, Unverified) else None
         self.judging = self.judging if self.judging == pending else None
         self.unjudged = self.unjudged if self.unjudged == pending else None
         self.verdict = self.verdict if self.verdict is not None and self.verdict[0] == pending else None
 
     def shown(self) -> ExecutionState:
-        """Return S as the model is to see it: without Compress, the steps in place of their summaries (D18).
+        """Return S as the model reads it: with Compress switched off, steps in place of their summaries (D18).
 
         A step that cannot fit is cut in its middle, openly; `look` has the rest.
-        Cost: O(what is shown), once for each state: a turn looks at it several times.
+        Cost: O(size of S), once for each state.
         """
         setting = (self.policy.compress, self.longest_step())
         if self._shown is None or self._shown[0] is not self.state or self._shown[1] != setting:
@@ -258,14 +255,14 @@ class Run:
 
     def longest_step(self) -> int | None:
         """Return the tokens that one step may take in a prompt before it is cut; None where there is no limit."""
-        mark = self.policy.high_water if self.policy.compress else None  # else nothing can be looked into
+        mark = self.policy.high_water if self.policy.compress else None  # no summaries, no `look`
         known = [limit for limit in (mark, self.policy.window) if limit is not None]
         if self.longest is not None and self.longest[0] == self.state.tree.boundary:
             known.append(self.longest[1])
         return max(1, min(known)) if known else None
 
     def shorten(self) -> bool:
-        """Show the open steps shorter from now on: at most half of the longest; False where they are short."""
+        """Halve the tokens of the longest open step from now on; return False where all steps are short already."""
         steps = view(self.state).raw
         tokens = max([self.meter.step(*step.content) for step in steps], default=0)
         tokens = min(tokens, self.longest_step() or tokens)
@@ -290,7 +287,7 @@ class Run:
         return fitting if self.outgrows(beside) else beside
 
     def _with_newest(self, shown: ExecutionState) -> ExecutionState:
-        """Return S in which the newest steps of an interim account stand beside its text, as many as are kept."""
+        """Return S with the newest steps of a fallback beside its text, as many as `keep_raw` says and fit."""
         head, room = (
             self.state.tree.head_summary,
             (self.policy.high_water or self.policy.window or 0) // SHARE,
@@ -310,11 +307,11 @@ class Run:
         return attrs.evolve(shown, compressed=(*shown.compressed[:-1], attrs.evolve(head, text=told)))
 
     def outgrows(self, shown: ExecutionState) -> bool:
-        """Tell whether S and all that goes with it take more than the model's window; what is told once is left out."""
+        """Tell whether S and the overhead take more tokens than the model's window. Notices do not count."""
         return self.policy.window is not None and self.whole(shown) > self.policy.window
 
     def _cut_at(self, shown: ExecutionState, longest: int) -> ExecutionState:
-        """Return S with each step of R that is longer cut in its middle; the same object where none is."""
+        """Return S with the longer steps of R cut in their middles; the same object where no step is longer."""
         raw = tuple([self._fitting(step, longest) for step in shown.raw])
         same = all(map(is_, raw, shown.raw))
         return shown if same else attrs.evolve(shown, raw=raw)
@@ -328,7 +325,7 @@ class Run:
         return attrs.evolve(step, action=action, observation=observation)
 
     def thoughts_of(self, shown: ExecutionState) -> dict[StepId, str]:
-        """Return the thoughts that the policy shows, by step: of open steps only, also where more steps are shown."""
+        """Return by step the thoughts that the policy shows: of open steps only, even where S has more steps."""
         if self.policy.thoughts == "none":
             return {}
         opened = [step.id for step in shown.raw if step.id > shown.boundary and step.id in self.thoughts]
@@ -336,41 +333,41 @@ class Run:
         return {step: self.thoughts[step] for step in kept}
 
     def plan_of(self, steps: Sequence[Step]) -> str:
-        """Return the newest thought before one of these steps, where the policy shows any; empty for none."""
+        """Return the newest thought before one of these steps; empty where none is, or the policy shows none."""
         if self.policy.thoughts == "none":
             return ""
         return next((self.thoughts[step.id] for step in reversed(steps) if step.id in self.thoughts), "")
 
     def legal_boundaries(self) -> tuple[StepId, ...]:
-        """Return where a revise may go back to (D7). Cost: O(way), once for each summary head: grow changes nothing."""
+        """Return the boundaries that a revise may go back to (D7). Cost: O(active path), once for each summary head."""
         head, has_failed = self.state.tree.head_summary, isinstance(self.state, Rejected)
         if self._legal is None or self._legal[0] is not head or self._legal[1] is not has_failed:
             self._legal = (head, has_failed, boundaries(self.state))
         return self._legal[2]
 
     def told(self) -> None:
-        """Forget what the model has been told once."""
+        """Remove the notices and the result of a `look`: the model has read them."""
         self.notices.clear()
         self.looked = None
 
     def whole(self, shown: ExecutionState) -> int:
-        """Return the tokens of S and of all that goes with it; what the model is told once is left out."""
+        """Return the tokens of S and of the overhead. Notices do not count."""
         return self.marked(shown) + sum(map(self.meter.line, shown.compressed))
 
     def marked(self, shown: ExecutionState) -> int:
-        """Return the tokens that count against the high-water mark: all but C, which has a share of its own (D12, D19)."""
+        """Return the tokens that count against the high-water mark: all but C, which has its own limit (D12, D19)."""
         return self.fixed(shown) + self.opened(shown)
 
     def fixed(self, shown: ExecutionState) -> int:
-        """Return those of them that no summary wins back: system prompt, tool schemas, task, instructions, hints."""
+        """Return the tokens that no summary saves: system prompt, tool schemas, task, instructions, hints."""
         return self._counted(shown)[0]
 
     def opened(self, shown: ExecutionState) -> int:
-        """Return those of them that the open segment takes."""
+        """Return the tokens of the open segment."""
         return self._counted(shown)[1]
 
     def _counted(self, shown: ExecutionState) -> tuple[int, int]:
-        """Return both counts; a turn asks for them several times. Cost: O(open segment), once for each state."""
+        """Return `fixed` and `opened`. Cost: O(open segment), once for each state."""
         if self._counts_of is None or self._counts_of[0] is not shown:
             frame = self.meter.frame(shown.task, shown.instructions, shown.boundary) + self.meter.hints(
                 shown.hints
@@ -381,14 +378,14 @@ class Run:
         return self.overhead + self._counts_of[1], self._counts_of[2]
 
     async def notice(self, kind: NoticeKind, text: str, *said: str) -> None:
-        """Have the model told something at its next turn, in our words, with what others have said below them."""
+        """Add a notice for the model's next prompt: our words, with quoted foreign texts below them."""
         self.notices.append(told_once(kind, text, *said))
         await Tell(Noticed(kind))
 
     async def operate(
         self, command: Operation, meta: Mapping[str, object] | None = None, *, despite: bool = False
     ) -> State | Refusal:
-        """Carry out a command durably, and count it; see `Operate`."""
+        """Carry out a command durably, and add it to `totals`; see `Operate`."""
         result = await Operate(command, {} if meta is None else meta, despite)
         if not isinstance(result, Active | Unverified | Rejected):
             return result
@@ -410,10 +407,10 @@ class Run:
     async def asked(
         self, who: KindOfCall, question: Program[Metered[Answer]], shown: int = 0
     ) -> Metered[Answer]:
-        """Ask somebody, and count what it took, also where nothing came of it.
+        """Ask the model, the judge or the summarizer, and count the tokens, also of a call that failed.
 
         Raises:
-            EffectError: there is no answer that can be used.
+            EffectError: there is no usable answer.
         """
         try:
             answer = await question
@@ -424,26 +421,26 @@ class Run:
         return answer
 
     async def spent(self, who: KindOfCall, answer: Metered[object], shown: int = 0) -> None:
-        """Count what an answer took, whatever it is."""
+        """Count the tokens of an answer."""
         usage = answer.usage
         self.totals = self.totals.spent(who, usage, answer.model)
         await Tell(Asked(who, usage.prompt, usage.completion, shown))
 
     async def spent_in_vain(self, who: KindOfCall, error: EffectError) -> None:
-        """Count what was taken for no answer."""
+        """Count the tokens of a call that gave no usable answer."""
         self.totals = self.totals.spent(who, error.usage, error.model)
         await Tell(AskFailed(who, error.fault))
 
 
 def operated(result: State | Refusal) -> State:
-    """Return the new state of a command that nothing can refuse here."""
+    """Return the new state of a command that is always legal here."""
     if isinstance(result, Active | Unverified | Rejected):
         return result
     raise AssertionError(f"a command that is always legal was refused: {result}")
 
 
 def reached(run: Run) -> RunStopped | None:
-    """Return how the run is stopped if it has taken what it may; None where it may go on."""
+    """Return how the run is stopped if it has reached a limit of the policy; None where it may go on."""
     policy, totals = run.policy, run.totals
     if policy.max_steps is not None and totals.steps >= policy.max_steps:
         return RunStopped("max_steps", f"steps taken: {totals.steps}", totals)

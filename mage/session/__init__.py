@@ -6,9 +6,9 @@
         session.grow("buy[oak desk]", "Bought for $310.")
         session.compress("Desk purchased: oak, $310.")
 
-A session is a journal of commands and the state that is their fold. What it does beyond the engine: each
-command is durable before it returns, and is recorded behind exactly the head that it was made for; a verdict
-on exactly the summary and the text that it was asked about, behind what was grown or instructed since.
+A session is a journal of commands and the state that is their fold. It adds to the engine: each command is durable
+before its call returns, and is recorded only behind the head that it was made for. A verdict is recorded only for the
+summary and the text that the judge was asked about, also behind new steps and instructions.
 `Session` calls, `AsyncSession` awaits; both drive the same programs (`mage.session.core`).
 """
 

@@ -1,8 +1,8 @@
 """The session's programs, and its one mutable slot.
 
-The slot moves in one place, `Core._commit`, and only after the store has acknowledged the record. So
-whatever fails or is cancelled before leaves the session where it was; and what the slot says is durable.
-Everything here asks (`mage.session.drivers`) and performs nothing.
+An operation moves the slot only after the store has acknowledged the record. So a failure or a cancellation before
+that leaves the session unchanged, and the state in the slot is durable.
+All programs here ask (`mage.session.drivers`) and perform nothing.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ Answer = TypeVar("Answer")
 _Verdict: TypeAlias = Verdict | Metered[Verdict]
 
 _SHARE: Final = 16
-"""A snapshot is due when this part of the journal is new: so keeping them costs O(1) a command."""
+"""A snapshot is due when a sixteenth of the journal is new: so snapshots cost O(1) for each command."""
 
 
 @final
 class Core:
-    """A session without what performs: settings, the slot, and a program for each operation."""
+    """A session without I/O: settings, the slot, and a program for each operation."""
 
     def __init__(self, settings: Settings, loaded: Loaded) -> None:
         self.settings = settings
@@ -99,19 +99,19 @@ class Core:
         self._snapshot = loaded.snapshot
         self.redactions = loaded.redactions
 
-    # -- what is asked of the outside: programs that ask for turns and for the judge ------------------
+    # -- programs that ask for turns and for the judge ------------------------------------------------
 
     async def operate(self, *commands: Operation, meta: Meta | None) -> State:
-        """Carry out commands durably, in one write: all of them or none. `meta` goes with the last."""
+        """Carry out commands durably, in one write: all of them or none. `meta` belongs to the last."""
         slot, _ = await Turn(self._commit(commands, meta))
         return slot.state
 
     async def note(self, note: Note, meta: Meta | None) -> Head:
-        """Append a note behind whatever commands are there; raise `Conflict` where another session has appended one."""
+        """Append a note, also behind new commands; raise `Conflict` where another session has appended a note."""
         return await self._repeated(lambda: self._note_once(note, meta))
 
     async def revise(self, command: Revise, meta: Meta | None) -> Revised:
-        """Go back, and return what was left behind."""
+        """Go back, and return the abandoned steps and instructions."""
         _, left = await Turn(self._commit((command,), meta))
         return cast("Revised", left)
 
@@ -123,7 +123,7 @@ class Core:
         return state
 
     async def resume(self) -> None:
-        """Ask the judge, once, about a summary that was left pending; of several sessions that ask, one verdict wins."""
+        """Ask the judge once about a pending summary; where several sessions ask, the first verdict is recorded."""
         pending = self.slot.state
         if not self.settings.judged or not isinstance(pending, Unverified):
             return
@@ -133,7 +133,7 @@ class Core:
             await self.refresh()
 
     async def judge(self, given: _Verdict, digest: Digest | str | None, meta: Meta | None) -> State:
-        """Record a verdict of the caller."""
+        """Record a verdict that the caller gives."""
         answer = _as_verdict(given)
         if answer.meta and isinstance(meta, Mapping | None):
             meta = {**answer.meta, **(meta or {})}
@@ -147,29 +147,29 @@ class Core:
         return await self._land(ApplyVerdict(answer.value, pending.digest), answer.meta)
 
     async def _land(self, verdict: ApplyVerdict, meta: Meta | None) -> State:
-        """Record a verdict behind whatever came since: what was only grown or instructed leaves the question as it was (D5)."""
+        """Record a verdict, also behind new steps and instructions: those do not change the judge's question (D5)."""
         return await self._repeated(lambda: self._land_once(verdict, meta))
 
     async def _repeated(self, turn: Callable[[], Program[Answer | None]]) -> Answer:
-        """Take turns until one records: each of the others takes what was written, so this ends unless that never pauses."""
+        """Take turns until one records; each other turn reads new records, so this ends when other writers pause."""
         while True:
             done = await Turn(turn())
             if done is not None:
                 return done
 
     async def refresh(self) -> Head:
-        """Take what others have written."""
+        """Read what other writers have recorded."""
         return await Turn(self._refresh())
 
     async def fork(self, name: str, at: int | None) -> Loaded:
-        """Make a journal that starts at a version of this one."""
+        """Make a journal that starts at a version of this session's journal."""
         slot = await self.at(self.slot.head.version if at is None else at)
         return await Turn(self._fork(name, slot))
 
-    # -- what is only read needs no turn ---------------------------------------------------------------
+    # -- programs that only read, and need no turn -----------------------------------------------------
 
     async def at(self, version: int) -> Slot:
-        """Read a version up to the one that the session stands at."""
+        """Read the state at a version, up to the session's present version."""
         self._require_open()
         slot = self.slot
         if version == slot.head.version:
@@ -200,7 +200,7 @@ class Core:
         return entries
 
     async def _require_same(self, head: Head) -> None:
-        """Ask that the journal is still that of `head`; what is read between two such looks was read from it."""
+        """Require that the name still belongs to the journal of `head`; records read between two checks do as well."""
         name = self.settings.name
         found = await HeadOf(name)
         if found == head:
@@ -211,21 +211,21 @@ class Core:
     # -- turns: programs that ask the store only, and have the session to themselves -------------------
 
     async def _land_once(self, verdict: ApplyVerdict, meta: Meta | None) -> State | None:
-        """Record a verdict; None where others have written and it still fits: what they wrote is taken then."""
+        """Record a verdict; None where other writers' records came first and were read, and the verdict still fits."""
         try:
             slot, _ = await self._commit((verdict,), meta)
         except Conflict:
             newest = await self._newest()
             state = newest.slot.state
             fits = isinstance(state, Unverified) and state.digest == verdict.digest
-            if not fits or not (await self._is_behind(newest.slot.head)):  # or it is another journal
+            if not fits or not (await self._is_behind(newest.slot.head)):  # not behind: another journal
                 raise
             await self._take(newest)
             return None
         return slot.state
 
     async def _note_once(self, note: Note, meta: Meta | None) -> Head | None:
-        """Append a note; None where others have given commands, which are taken then."""
+        """Append a note; None where other writers' commands came first and were read."""
         self._require_open()
         slot = self.slot
         given = stamped(self.settings, meta)
@@ -247,7 +247,7 @@ class Core:
         return record.head
 
     async def _commit(self, commands: Sequence[Operation], meta: Meta | None) -> tuple[Slot, Revised | None]:
-        """Make commands durable in one write, then move the slot; return it, and what a revise has left behind."""
+        """Make commands durable in one write, then move the slot; return the slot, and what a revise has abandoned."""
         self._require_open()
         before = slot = self.slot
         left: Revised | None = None
@@ -286,7 +286,7 @@ class Core:
                 raise unavailable from error
 
     async def _append_again(self, append: Append, last: Record) -> None:
-        """Settle a doubt by the very same records, which are never written twice; the first attempt may still be on its way."""
+        """Append the same records again where the first result is unknown: the store never writes them twice."""
         try:
             await append
         except Conflict as conflict:
@@ -307,14 +307,14 @@ class Core:
         return self.slot.head
 
     async def _take(self, newest: Loaded) -> None:
-        """Move the slot to what others have written, or made of it by taking texts out."""
+        """Move the slot to the newest head, or to the same head with texts redacted."""
         name, since, known = self.settings.name, self.slot.head, self.redactions
         self.slot, self._snapshot, self.redactions = newest.slot, newest.snapshot, newest.redactions
         if (self.slot.head, self.redactions) != (since, known):
             await Tell(events.Refreshed(name, self.slot.head.version, since.version))
 
     async def _newest(self) -> Loaded:
-        """Return where the journal stands now. The slot stays. Cost: O(what is new)."""
+        """Return the present head and state of the journal; do not move the slot. Cost: O(new records)."""
         name, slot = self.settings.name, self.slot
         redactions = await Redactions(name)
         found = await HeadOf(name)
@@ -324,7 +324,7 @@ class Core:
             return Loaded(slot, self._snapshot, redactions)
         if await self._is_behind(found):
             return Loaded((await fold_on(name, slot, found)), self._snapshot, redactions)
-        return await self._loaded(found)  # deleted, and created anew under this name
+        return await self._loaded(found)  # the journal was deleted, and created anew under this name
 
     async def _loaded(self, found: Head) -> Loaded:
         loaded = await load(self.settings.name, found.version, snapshots=self.settings.snapshots)
@@ -341,7 +341,7 @@ class Core:
         self._require_open()
         source = self.settings.name
         found = await Fork(source, as_name(name), slot.head.version)
-        if found != slot.head:  # deleted, and created anew under this name
+        if found != slot.head:  # the journal was deleted, and created anew under this name
             await Delete(name, found)
             raise Conflict(slot.head, found)
         await Tell(events.Forked(source, slot.head.version, name))
@@ -361,16 +361,16 @@ class Core:
         except OutdatedTexts as error:
             await Tell(events.SnapshotFailed(name, version, type(error).__name__))
             await self._forget_texts()
-        except StoreError as error:  # the command is durable: opening stays slower, no more
+        except StoreError as error:  # the command is durable: without a snapshot only opening is slower
             await Tell(events.SnapshotFailed(name, version, type(error).__name__))
         else:
             await Tell(events.SnapshotKept(name, version, len(data)))
 
     async def _forget_texts(self) -> None:
-        """Read anew what was read before texts were taken out of it."""
+        """Read the state again, without the texts that were redacted since."""
         try:
             await self._take(await self._loaded(self.slot.head))
-        except StoreError as error:  # the command that is being carried out is durable; refresh tries again
+        except StoreError as error:  # the present command is durable; the next refresh tries again
             version = self.slot.head.version
             await Tell(events.SnapshotFailed(self.settings.name, version, type(error).__name__))
 
@@ -381,7 +381,7 @@ class Core:
     def folding(
         self, first: StepId | int, last: StepId | int, text: str, digest: Digest | str | None
     ) -> Fold:
-        """Return the command that folds these lines; without a digest, as they stand now."""
+        """Return the command that folds these lines; without a digest, it folds the present lines."""
         state = self.slot.state
         if digest is None and isinstance(state, Active):
             request = fold_request(state, first, last, text).value_or(None)
@@ -391,7 +391,7 @@ class Core:
 
 def _as_verdict(found: _Verdict) -> Metered[Verdict]:
     answer: Metered[Verdict] = metered(found)
-    if not isinstance(answer.value, Passed | Failed):  # judges are other people's code
+    if not isinstance(answer.value, Passed | Failed):  # a user's judge may return anything
         raise NotAVerdict(type(answer.value).__name__)
     return answer
 

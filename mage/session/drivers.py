@@ -1,6 +1,6 @@
-"""What a session asks of the world, as frozen values, how a store answers, by a call or by an await; and what a session raises.
+"""The asks of a session to store, judge and hooks, as frozen values; a store's answers; the errors of a session.
 
-Nothing but how a store answers differs between the twins.
+The twins differ only in how a store answers: by a call or by an await.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mage.engine.errors import MageError, Refusal
 from mage.session.events import Event
 from mage.stores import AsyncJournalStore, Head, JournalStore, Record, Snapshot
 
-# -- what a session raises, beside the errors of its store and of the engine --------------------------------
+# -- the errors of a session, beside those of its store and of the engine -----------------------------------
 
 
 @final
@@ -36,7 +36,7 @@ class Refused(MageError):
 @final
 @attrs.define
 class OtherTask(MageError, ValueError):
-    """The session `name` is there, but for another task. Open it without a task, or choose another name."""
+    """The session `name` exists and has another task. Open it without a task, or choose another name."""
 
     name: str
 
@@ -58,7 +58,7 @@ class SessionClosed(MageError):
 @final
 @attrs.define
 class WrongLoop(MageError):
-    """The `AsyncSession` `name` is used in another event loop than its own, which is not closed. Nothing was done."""
+    """The `AsyncSession` `name` belongs to another event loop, which is still open. Nothing was done."""
 
     name: str
 
@@ -72,7 +72,7 @@ class WrongLoop(MageError):
 @final
 @attrs.define
 class NotAVerdict(MageError, TypeError):
-    """A judge answered something of another type, `found`. Nothing was recorded, the summary is still pending."""
+    """A judge's answer is no verdict but a `found`. Nothing was recorded, the summary is still pending."""
 
     found: str
 
@@ -80,7 +80,7 @@ class NotAVerdict(MageError, TypeError):
         return f"a judge answers Passed() or Failed(feedback, fault), not {self.found}; the summary is still pending"
 
 
-# -- what it asks -------------------------------------------------------------------------------------------
+# -- the asks -----------------------------------------------------------------------------------------------
 
 
 Answer = TypeVar("Answer")
@@ -111,7 +111,7 @@ class Append(_OfJournal[Head]):
 @final
 @attrs.frozen
 class HeadOf(_OfJournal[Head]):
-    """Where does the journal end?"""
+    """Get the head of the journal."""
 
 
 @final
@@ -152,13 +152,13 @@ class NewestSnapshot(_OfJournal[Snapshot | None]):
 @final
 @attrs.frozen
 class Redactions(_OfJournal[int]):
-    """How often were texts taken out of the journal?"""
+    """Get the number of redactions of the journal."""
 
 
 @final
 @attrs.frozen
 class KeepSnapshot(_OfJournal[None]):
-    """Keep this snapshot in place of all earlier ones of the journal's own versions; `OutdatedTexts` after a redaction."""
+    """Keep this snapshot in place of all earlier ones of the journal's own versions. Raises `OutdatedTexts`."""
 
     snapshot: Snapshot
     redactions: int
@@ -175,7 +175,7 @@ class Tell(Ask[None]):
 @final
 @attrs.frozen
 class AskJudge(Ask[Verdict | Metered[Verdict]]):
-    """Ask the session's judge; the session can be used meanwhile."""
+    """Ask the session's judge. Other threads and tasks can use the session meanwhile."""
 
     request: JudgeRequest
 
@@ -183,7 +183,7 @@ class AskJudge(Ask[Verdict | Metered[Verdict]]):
 @final
 @attrs.frozen
 class Turn(Ask[Answer]):
-    """Run a program that asks the store only: no other turn of the session runs meanwhile, a cancellation waits."""
+    """Run a program that asks only the store. No other turn of the session runs meanwhile; a cancellation waits."""
 
     program: Program[Answer]
 
@@ -192,7 +192,7 @@ class Turn(Ask[Answer]):
 
 
 def answer(store: JournalStore, asked: Ask[Any]) -> object:
-    """Answer what is asked of a store."""
+    """Answer an ask to a store by a call."""
     if isinstance(asked, ReadRecords):
         with collector_paused():
             return list(store.read(asked.name, asked.after, asked.upto))
@@ -202,7 +202,7 @@ def answer(store: JournalStore, asked: Ask[Any]) -> object:
 
 
 async def answer_awaited(store: AsyncJournalStore, asked: Ask[Any]) -> object:
-    """Answer what is asked of a store, awaiting it."""
+    """Answer an ask to a store by an await."""
     if isinstance(asked, ReadRecords):
         return [record async for record in store.read(asked.name, asked.after, asked.upto)]
     if isinstance(asked, KeepSnapshot):
@@ -210,7 +210,7 @@ async def answer_awaited(store: AsyncJournalStore, asked: Ask[Any]) -> object:
     return await _called(store, asked)
 
 
-def _called(store: Any, asked: Ask[Any]) -> Any:  # Any: the answer of a store, or what is awaited for it
+def _called(store: Any, asked: Ask[Any]) -> Any:  # Any: the answer of a store, or an awaitable of it
     match asked:
         case Append(name, expected, records):
             return store.append(name, expected, records)
@@ -234,11 +234,11 @@ def _called(store: Any, asked: Ask[Any]) -> Any:  # Any: the answer of a store, 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Collect no garbage, in any thread, until the block ends; where the host has the collector off it stays off.
+    """Switch the garbage collector off, in all threads, until the block ends; leave it off where the host has it off.
 
-    It would walk again and again over very many values that all stay: that was a third of the time to open a session from a
-    snapshot, and a sixth of the time to read and fold its records. The block awaits nothing and makes no cycles, so nothing
-    piles up but what other threads make. Of several threads the first to end switches it on again: it is never left off.
+    The collector would visit very many values again and again, none of them garbage: a third of the time to open a
+    session from a snapshot, a sixth of the time to read and fold its records. The block awaits nothing and makes no
+    cycles, so only other threads make garbage. The first of several threads to end switches the collector on again.
     """
     on = gc.isenabled()
     gc.disable()

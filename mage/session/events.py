@@ -1,4 +1,4 @@
-"""What a session tells its hooks: ids, versions and sizes, never a text.
+"""The events of a session, for its hooks: ids, versions and sizes, never a text.
 
     from mage.session import events
 
@@ -9,7 +9,7 @@
 
     Session.open("sqlite:///work.db", "monday", on_event=seen)
 
-Each event names its journal and the version that it made, or was met at. Sizes are in characters.
+Each event names its journal and the version that it made, or at which it happened. Sizes are in characters.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Created(_AtVersion):
 @final
 @attrs.frozen
 class Opened(_AtVersion):
-    """A journal was opened; `replayed` records were read, the others came from a snapshot."""
+    """A journal was opened: `replayed` records were read, the records before them came from a snapshot."""
 
     replayed: int
 
@@ -83,7 +83,7 @@ class Grown(_AtVersion):
 @final
 @attrs.frozen
 class Merged(_AtVersion):
-    """The agent walked back into `step`, which was there already (D10)."""
+    """The agent took a known step again: `step` existed already (D10)."""
 
     step: int
 
@@ -112,7 +112,7 @@ class Retexted(_AtVersion):
 @final
 @attrs.frozen
 class Judged(_AtVersion):
-    """`summary` has passed or failed; `fault` says where, None after a pass."""
+    """`summary` has passed or failed; `fault` says what is at fault, None after a pass."""
 
     summary: int
     passed: bool
@@ -131,7 +131,7 @@ class Accepted(_AtVersion):
 @final
 @attrs.frozen
 class Revised(_AtVersion):
-    """The agent went back to `boundary` and left `abandoned` steps; `size` is that of the lesson."""
+    """The agent went back to `boundary` and abandoned `abandoned` steps; `size` is the length of the lesson."""
 
     boundary: int
     abandoned: int
@@ -151,7 +151,7 @@ class Folded(_AtVersion):
 @final
 @attrs.frozen
 class Forked(_AtVersion):
-    """The journal `fork` was made; it starts at `version` of this one."""
+    """The journal `fork` was made; it starts at `version` of this journal."""
 
     fork: str
 
@@ -159,7 +159,7 @@ class Forked(_AtVersion):
 @final
 @attrs.frozen
 class Conflicted(_AtVersion):
-    """Somebody else has written: the session stands at `version`, its journal at `found`. Nothing was recorded."""
+    """Another writer came first: the session is at `version`, its journal at `found`. Nothing was recorded."""
 
     found: int
 
@@ -167,7 +167,7 @@ class Conflicted(_AtVersion):
 @final
 @attrs.frozen
 class Refreshed(_AtVersion):
-    """The session took what others wrote after version `since`."""
+    """The session has read the records that other writers added after version `since`."""
 
     since: int
 
@@ -183,7 +183,7 @@ class SnapshotKept(_AtVersion):
 @final
 @attrs.frozen
 class SnapshotFailed(_AtVersion):
-    """No snapshot of `version` could be kept, for an `error` of this type: opening stays slower, no more."""
+    """No snapshot of `version` could be kept, because of an `error` of this type: only opening is slower."""
 
     error: str
 
@@ -206,15 +206,15 @@ Event: TypeAlias = (
     | SnapshotKept
     | SnapshotFailed
 )
-"""Everything that a session tells."""
+"""All events of a session."""
 
 
-# -- the event of each command, and who gets it -------------------------------------------------------------
+# -- the event of each command, and the hooks ---------------------------------------------------------------
 
 
 Hook: TypeAlias = Callable[[Event], object]
-"""A plain function that gets each event when the turn is over: it may use the session. What it raises is logged and
-harms nothing. Of two threads' events the later may come first; each has its version."""
+"""A plain function, called with each event after the turn, so that it may use the session. An exception that it raises
+is logged, not passed on. Events of two threads may arrive out of order; each has its version."""
 
 Told = TypeVar("Told")
 _LOG: Final = logging.getLogger("mage")
@@ -224,7 +224,7 @@ _LOG.addHandler(logging.NullHandler())
 def as_hooks(
     hooks: Callable[[Told], object] | Iterable[Callable[[Told], object]],
 ) -> tuple[Callable[[Told], object], ...]:
-    """Return one hook or several as a tuple; raise `TypeError` where one is an `async def`, which no code here would await."""
+    """Return one hook or several as a tuple; raise `TypeError` for an `async def`, which would never be awaited."""
     found = (hooks,) if callable(hooks) else tuple(hooks)
     for hook in found:
         if iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__):
@@ -233,22 +233,22 @@ def as_hooks(
 
 
 def tell(hooks: Sequence[Callable[[Told], object]], told: Iterable[Told]) -> None:
-    """Log events, and hand each to each hook."""
+    """Log events, and call each hook with each event."""
     for event in told:
         level = logging.WARNING if isinstance(event, SnapshotFailed) else logging.DEBUG
         _LOG.log(level, "%r", event)
         for hook in hooks:
             try:
                 hook(event)
-            except Exception as error:  # somebody else's code: nothing that it raises goes further
+            except Exception as error:  # a hook is a user's code: its exceptions must not stop the session
                 *_, (frame, line) = walk_tb(error.__traceback__)
                 kind, place = type(error).__name__, f"{frame.f_code.co_filename}:{line}"
-                # not its message, which may hold what the hook knows
+                # without the message, which may contain texts that the hook knows
                 _LOG.error("a hook raised %s at %s, told of %r", kind, place, event)
 
 
 def event_of(name: str, version: int, before: State, after: State, command: Operation) -> Event:
-    """Return the event of the command that made `version`. Cost: O(1), for a revise O(steps left behind)."""
+    """Return the event of the command that made `version`. Cost: O(1), for a revise O(abandoned steps)."""
     tree = after.tree
     head = tree.head_summary
     match command:

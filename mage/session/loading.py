@@ -1,9 +1,9 @@
-"""How a session begins and how a state comes out of a store: a snapshot that fits, then records, verified and folded.
+"""Begin a session, or read its state from a store: the newest fitting snapshot, then records, verified and folded.
 
-A snapshot is a cache and no format to exchange: `mage.codec` has that. It is JSON of arrays, not of objects: 100,000 steps
-are read in a quarter of a second. (Compressing it would halve its size, and take half as long again.) A
-reader checks the digest first, which ties a snapshot to the very records that it was made from: `unpack` trusts
-the bytes as far as that, and checks the rest only so far that no walk along the tree is endless.
+A snapshot is a cache, no exchange format (that is `mage.codec`). It is JSON of arrays, not of objects: 100,000 steps
+are read in a quarter of a second. (Compressing it would halve its size, and take half as long again.) A reader first
+checks the digest, which ties a snapshot to the records that it was made from. So `unpack` trusts the bytes, and
+checks only that no walk along the tree is endless.
 """
 
 from __future__ import annotations
@@ -97,15 +97,15 @@ def _packed(summary: Summary) -> list[object]:
 
 
 def unpack(data: bytes) -> State | None:
-    """Return the state that `pack` was given, None where these bytes say none. Any bytes. Cost: O(size of the tree)."""
+    """Return the state that `pack` has encoded; None for all other bytes. Cost: O(size of the tree)."""
     state = read_packed(data)
     return state if isinstance(state, State) else None
 
 
 def read_packed(data: bytes) -> State | str | None:
-    """Return the state that `pack` was given, or why these bytes say none; None where they are of another form. Cost: O(size).
+    """Return the state that `pack` has encoded, or why the bytes have none; None for another format. Cost: O(size).
 
-    Any bytes: what can be walked along is looked at first, so that every walk along the state's tree ends.
+    Accepts any bytes: checks all parents and ids first, so that every walk along the state's tree ends.
     """
     try:
         with collector_paused():
@@ -118,7 +118,7 @@ def read_packed(data: bytes) -> State | str | None:
 
 @final
 class _Odd(Exception):
-    """What was read fits no tree."""
+    """The decoded values are no tree."""
 
 
 def _unpacked(document: list[Any]) -> State:
@@ -148,7 +148,7 @@ def _unpacked(document: list[Any]) -> State:
 
 
 def _chapters(summaries: list[Summary], packed: list[list[Any]]) -> dict[SummaryId, tuple[Chapter, ...]]:
-    """Return the chapters by the summary that they end at, each of which begins above it."""
+    """Return the chapters by their last summary; check that each begins above its last summary."""
     chapters: dict[SummaryId, tuple[Chapter, ...]] = {}
     for label, boundary, text, accepted, first, last in packed:
         _require(_is_id(last, 2, len(summaries)) and _is_id(first, 1, last - 1), "a chapter has no summaries")
@@ -180,7 +180,7 @@ def _place(step: object, parents: list[int]) -> StepId:
 
 
 def _require_steps(task: object, step_head: object, parents: list[int], texts: list[str]) -> None:
-    """Ask that steps name earlier ones as their parents, so that every walk upwards ends (I1)."""
+    """Require that the parent of each step is an earlier step, so that every walk upwards ends (I1)."""
     _require(type(task) is str, "the task is no text")
     _require(len(_texts(texts)) == 2 * len(parents), "texts and steps do not match")
     _require(set(map(type, parents)) <= {int}, "a parent is no id")
@@ -190,7 +190,7 @@ def _require_steps(task: object, step_head: object, parents: list[int], texts: l
 
 
 def _require_covers(summaries: list[Summary], parents: list[int]) -> None:
-    """Ask that each summary covers steps that run down from where its parent ends (I3)."""
+    """Require that each summary covers steps that run down from the boundary of its parent (I3)."""
     above: list[int] = [0, *parents]
     ends: list[int] = [0]
     for number, summary in enumerate(summaries, 1):
@@ -207,7 +207,7 @@ def _require_covers(summaries: list[Summary], parents: list[int]) -> None:
 def _require_heads(
     summaries: list[Summary], parents: list[int], step_head: int, summary_head: object
 ) -> None:
-    """Ask that the step head stands below the boundary of the summary head (I5)."""
+    """Require that the step head stands below the boundary of the summary head (I5)."""
     _require(_is_id(summary_head, 0, len(summaries)), "there is no such summary as the summary head")
     boundary = summaries[cast("int", summary_head) - 1].covers[-1] if summary_head else 0
     step = step_head
@@ -218,7 +218,7 @@ def _require_heads(
 
 
 def _require_way(summaries: list[Summary], head: int) -> None:
-    """Ask that the way leads from the head to the root, by all that the summary path goes through (I11)."""
+    """Require that the way leads from the head to the root, through all summaries of the summary path (I11)."""
     way, summary = {0}, head
     while summary:
         _require(summary not in way, "the way is a circle")
@@ -246,23 +246,23 @@ def _summary(number: int, packed: Any) -> Summary:
 
 
 Meta: TypeAlias = Mapping[str, object]
-"""What a host keeps beside a command: a JSON object."""
+"""A JSON object that a host keeps beside a command."""
 
 SNAPSHOT_EVERY: Final = 4096
-"""Commands between snapshots at least: so many are replayed in about a tenth of a second."""
+"""The least number of commands between snapshots: replaying as many takes about a tenth of a second."""
 _AT_ONCE: Final = 1024
-"""Records that are held at a time."""
+"""The most records in memory at a time."""
 
 
 @final
 @attrs.frozen
 class Settings:
-    """What a session was opened with; a clock and salts that give what is none are refused, here and whenever they are asked.
+    """The arguments of `open`. Clock and salts are checked here, and their values whenever they are called.
 
     Attributes:
-        name: the journal.
-        judged: whether there is a judge to ask.
-        snapshot_every: the least number of commands between snapshots; None for none, and to read none.
+        name: the name of the journal.
+        judged: whether there is a judge.
+        snapshot_every: the least number of commands between snapshots; None to write and read no snapshot.
     """
 
     name: str
@@ -280,7 +280,7 @@ class Settings:
 @final
 @attrs.frozen
 class Slot:
-    """Where a session stands: the head of its journal, and the state that its records lead to."""
+    """The position of a session: the head of its journal, and the state at that head."""
 
     head: Head
     state: State
@@ -289,12 +289,12 @@ class Slot:
 @final
 @attrs.frozen
 class Loaded:
-    """What was found in a store.
+    """A state that was read from a store.
 
     Attributes:
-        slot: where the journal stands at the version asked for.
-        snapshot: the version of the snapshot it came from, 0 for none.
-        redactions: how often texts had been taken out, at least, when it was read.
+        slot: head and state at the version asked for.
+        snapshot: the version of the snapshot that it was read from, 0 for none.
+        redactions: the least number of redactions of the journal at the time of reading.
     """
 
     slot: Slot
@@ -305,13 +305,13 @@ class Loaded:
 @final
 @attrs.frozen
 class Entry:
-    """One command of a history, and what goes with it.
+    """One command of a history, with its time and meta.
 
     Attributes:
-        version: the version of the journal that it made.
-        command: what was done, as `mage.engine.apply` takes it.
-        at: when, in microseconds since 1970 in UTC; None where that was redacted.
-        meta: what the host gave with it, such as call ids, usage and references.
+        version: the version of the journal that the command made.
+        command: the command, for `mage.engine.apply`.
+        at: the time, in microseconds since 1970 in UTC; None where it was redacted.
+        meta: the JSON object that the host gave with it, such as call ids, usage and references.
     """
 
     version: int
@@ -323,7 +323,7 @@ class Entry:
 @final
 @attrs.frozen
 class Noted:
-    """One note of a log, which changed no state; the other attributes are as in `Entry`."""
+    """One note of a log, which did not change the state; the other attributes are as in `Entry`."""
 
     version: int
     note: Note
@@ -335,7 +335,7 @@ class Noted:
 
 
 def stamped(settings: Settings, meta: Meta | None) -> dict[str, object]:
-    """Return what goes with a record: what the host gave, and the time; raise `BadMeta` or `BadSource` where these are none."""
+    """Return the meta of a record: the host's and the time; raise `BadMeta` or `BadSource` where one is not valid."""
     if meta is not None and not isinstance(meta, Mapping):
         raise BadMeta(f"it is a {type(meta).__name__}")
     given = {} if meta is None else dict(meta)
@@ -354,7 +354,7 @@ async def beginning(settings: Settings, task: str | None) -> Loaded:
             raise
         try:
             return await _created(settings, task)
-        except NameTaken:  # another session was faster
+        except NameTaken:  # another session has created it meanwhile
             head = await HeadOf(settings.name)
     return await _found(settings, task, head)
 
@@ -384,13 +384,13 @@ async def _found(settings: Settings, task: str | None, head: Head) -> Loaded:
 async def load(name: str, version: int, *, snapshots: bool) -> Loaded:
     """Read the state of a journal at a version. Cost: O(size of the snapshot + records after it).
 
-    A snapshot that does not fit its head is passed over for an older one, and at last for the records.
+    Instead of a snapshot that does not fit its head, an older one is read, and at last all records.
 
     Raises:
-        DamagedRecord: a record that is read is not sound.
-        UnknownJournal, UnknownVersion: there is none.
+        DamagedRecord: a record that is read is damaged.
+        UnknownJournal, UnknownVersion: there is no such journal or version.
     """
-    redactions = await Redactions(name)  # before anything is read that may be taken out meanwhile
+    redactions = await Redactions(name)  # before reading texts, which may be redacted meanwhile
     known = (await _fitting_snapshot(name, version)) if snapshots else None
     if known is None:
         return Loaded((await _fold_to(name, None, NOTHING, version)), 0, redactions)
@@ -413,7 +413,7 @@ async def _fitting_snapshot(name: str, version: int) -> Slot | None:
 
 
 async def record_at(name: str, version: int) -> Record:
-    """Read one record; raise `DamagedRecord` where it is not there."""
+    """Read one record; raise `DamagedRecord` where the record is missing."""
     for record in await ReadRecords(name, version - 1, version):
         return record
     raise DamagedRecord(version, "it is missing")
@@ -429,24 +429,24 @@ async def _fold_to(name: str, state: State | None, head: Head, version: int) -> 
             missing = records[-1].version + 1 if records else head.version + 1
             raise DamagedRecord(missing, "it is missing")
         head = records[-1].head
-    return Slot(head, cast("State", state))  # a version is at least 1, so something was folded
+    return Slot(head, cast("State", state))  # a version is at least 1, so at least one record was folded
 
 
 async def fold_on(name: str, slot: Slot, found: Head) -> Slot:
-    """Go on from a slot to a head of the same journal; raise `DamagedRecord` where what follows does not lead there."""
+    """Fold the records from a slot to a later head of its journal; raise `DamagedRecord` if they do not lead there."""
     after = await _fold_to(name, slot.state, slot.head, found.version)
     require_end(after, found)
     return after
 
 
 def require_end(slot: Slot, head: Head) -> None:
-    """Raise `DamagedRecord` unless records have led to the head that the store says."""
+    """Raise `DamagedRecord` unless the folded records end at the head that the store names."""
     if slot.head != head:
         raise DamagedRecord(head.version, f"it leads to {slot.head}, but the head says {head}")
 
 
 async def has_task(name: str, state: State, task: str) -> bool:
-    """Tell whether a journal is for this task. One whose task was redacted may be for any."""
+    """Tell whether a journal has this task. A journal whose task was redacted may have any task."""
     if state.tree.task == task:
         return True
     first = await record_at(name, 1)
@@ -454,7 +454,7 @@ async def has_task(name: str, state: State, task: str) -> bool:
 
 
 async def read_entries(name: str, before: Slot | None, upto: int) -> tuple[Entry | Noted, ...]:
-    """Read commands and notes, from a slot (None: the start) to a version; raise `DamagedRecord` where one is not sound."""
+    """Read commands and notes, from a slot (None: the start) to a version; raise `DamagedRecord` for a damaged one."""
     entries: list[Entry | Noted] = []
     state, head = (None, NOTHING) if before is None else (before.state, before.head)
     while head.version < upto:

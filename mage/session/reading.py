@@ -1,4 +1,4 @@
-"""What can be read off a session without waiting, and an earlier version, which can only be read."""
+"""The properties of a session that need no I/O, and `Moment`, a session at one version, read-only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mage.stores import Head
 @final
 @attrs.frozen
 class Moment:
-    """A session at one version: a value, which never changes when the session goes on. `phase` is the engine's state there."""
+    """A session at one version: a frozen value, which later operations do not change. `phase` is the engine's state."""
 
     name: str
     head: Head
@@ -47,12 +47,12 @@ class Moment:
         return self.phase.tree
 
     def state(self) -> ExecutionState:
-        """Return S = (C, R, H) at that version. Cost: O(size of what is returned)."""
+        """Return S = (C, R, H) at that version. Cost: O(size of S)."""
         return view(self.phase)
 
 
 class Readable:
-    """The half of a session that performs nothing, the same in both twins. Each reads the slot once."""
+    """The half of a session that performs no I/O, the same in both twins. Each method reads the slot once."""
 
     _core: Core
 
@@ -71,17 +71,17 @@ class Readable:
 
     @property
     def head(self) -> Head:
-        """Where the session stands: the version and the digest of its record."""
+        """The present version of the session, and the digest of its record."""
         return self._core.slot.head
 
     @property
     def version(self) -> int:
-        """How many commands were recorded, the start included."""
+        """The present version: the number of records, the start and the notes included."""
         return self._core.slot.head.version
 
     @property
     def redactions(self) -> int:
-        """How often texts had been taken out of its journal when the session last looked."""
+        """The number of redactions of its journal when the session last looked."""
         return self._core.redactions
 
     @property
@@ -96,15 +96,15 @@ class Readable:
 
     @property
     def now(self) -> Moment:
-        """All of this at one moment, where others may write meanwhile."""
+        """The session at its present version, as one value: consistent while other threads change the session."""
         return self._moment(self._core.slot)
 
     def state(self) -> ExecutionState:
-        """Return S = (C, R, H), what the agent is to be shown. Cost: O(size of what is returned)."""
+        """Return S = (C, R, H), the execution state for the agent. Cost: O(size of S)."""
         return view(self._core.slot.state)
 
     def judge_request(self, *, since_root: bool = False) -> JudgeRequest:
-        """Return what a judge is to be asked about the pending summary; see `mage.engine.judge_request`.
+        """Return the question for a judge about the pending summary; see `mage.engine.judge_request`.
 
         Raises:
             IllegalPhase: no summary is pending.
@@ -115,10 +115,10 @@ class Readable:
         return judge_request(state, since_root=since_root)
 
     def fold_request(self, first: StepId | int, last: StepId | int, text: str) -> FoldRequest:
-        """Return what a judge is to be asked about a chapter; see `mage.engine.fold_request`.
+        """Return the question for a judge about a chapter; see `mage.engine.fold_request`.
 
         Raises:
-            IllegalPhase: the summary head is not trusted.
+            IllegalPhase: the summary head is pending or has failed.
             Refused: `UnfoldableRange` or `BlankSummary`.
         """
         state = self._core.slot.state

@@ -1,6 +1,6 @@
-"""`Session` and `AsyncSession`: a durable agent state that is changed by calls, and the same, changed by awaits.
+"""`Session`: the durable state of an agent, changed by calls; and its awaited twin `AsyncSession`.
 
-Both run the same programs (`mage.session.core`); they differ in how the store and the judge are asked.
+Both run the same programs (`mage.session.core`); they differ in how they ask the store and the judge.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _Judge = TypeVar("_Judge", Judge, AsyncJudge)
 
 @final
 class _Lease:
-    """Counts the sessions on a store that was opened for them; a store that was brought is never closed."""
+    """Counts the sessions on a store that `open` has opened; a store that the caller has opened is never closed."""
 
     def __init__(self, *, owned: bool) -> None:
         self._owned = owned
@@ -71,14 +71,14 @@ class _Lease:
         return self
 
     def ended(self) -> bool:
-        """Count one session less, and tell whether the store is now to be closed."""
+        """Count one session less, and tell whether the store must be closed now."""
         with self._lock:
             self._users -= 1
             return self._owned and self._users == 0
 
 
 class _Twin(Readable, Generic[_Store, _Judge]):
-    """The half of both twins that asks nobody: their parts."""
+    """The common half of both twins: their parts, without I/O."""
 
     def __init__(
         self, core: Core, store: _Store, lease: _Lease, judge: _Judge | None, hooks: tuple[Hook, ...]
@@ -99,15 +99,15 @@ class _Twin(Readable, Generic[_Store, _Judge]):
 
 @final
 class Session(_Twin[JournalStore, Judge]):
-    """The state of one agent, kept in a store: the one mutable thing in mage.
+    """The state of one agent, kept in a store and changed by one operation at a time.
 
-    Every operation is durable before it returns; one that raises has changed nothing, unless it says
-    otherwise. A refusal is raised as `Refused`, a head that others have moved as `Conflict`: `refresh` takes
-    what they wrote. Threads may share a session, processes a store. `meta`, a JSON object such as call ids,
-    usage and references, is kept beside the command and is no part of the state.
+    Every operation is durable before it returns; an operation that raises has changed nothing, unless its text says
+    otherwise. A refusal is raised as `Refused`; where another writer has moved the head, `Conflict` is raised, and
+    `refresh` reads what it wrote. Threads may share a session, processes a store. `meta`, a JSON object such as call
+    ids, usage and references, is kept beside the command and is no part of the state.
 
-    Every operation may also raise `IllegalPhase`, `SessionClosed`, `BadMeta`, and what a store raises: `Conflict` where
-    others have written; `WrongProcess` in a fork of the process that it was opened in.
+    Every operation may also raise `IllegalPhase`, `SessionClosed`, `BadMeta`, and the errors of a store, such as
+    `Conflict`, and `WrongProcess` in a fork of the process that opened the session.
     """
 
     @classmethod
@@ -129,24 +129,24 @@ class Session(_Twin[JournalStore, Judge]):
         Args:
             store: a URL (see `mage.stores.open_store`), whose store is closed with the last session on it;
                 or a store, which stays open.
-            name: of the session: any text of 1 to 255 characters.
-            task: needed to create one. If it is there, it must be for this task.
-            judge: is asked about each summary. A summary that was left pending it is asked about at once:
-                what it raises then, `open` raises, and nothing is open. `wait=False` gets in all the same.
+            name: the name of the session: any text of 1 to 255 characters.
+            task: the task, needed to create a session. A session that exists must have this task.
+            judge: is asked about each summary; about a pending summary at once. If the judge raises then, `open`
+                raises the same, and no session is open. With `wait=False` `open` does not ask the judge.
             wait: False to leave a pending summary pending.
-            on_event: hears of everything that happens to the session (`mage.session.events`).
+            on_event: is called with every event of the session (`mage.session.events`).
             clock: gives the time of each record.
             salts: gives the salt of each text.
-            snapshot_every: the least number of commands between snapshots; None to keep and read none, so
+            snapshot_every: the least number of commands between snapshots; None to write and read no snapshot, so
                 that every record is verified.
 
         Returns:
             The session. Cost: O(size of the newest snapshot + records after it).
 
         Raises:
-            UnknownJournal: it is not there, and there is no task to create it for.
-            OtherTask: it is there for another task.
-            DamagedRecord: one of its records is not sound.
+            UnknownJournal: the session does not exist, and no task was given to create it.
+            OtherTask: the session exists and has another task.
+            DamagedRecord: a record of the session is damaged.
             TypeError: a hook is an `async def`.
         """
         hooks, lease = as_hooks(on_event), _Lease(owned=isinstance(store, str))
@@ -156,7 +156,7 @@ class Session(_Twin[JournalStore, Judge]):
             if isinstance(store, str):
                 undo.callback(opened.close)
             heard: list[Event] = []
-            with collector_paused():  # else it goes through every record while a long journal is read
+            with collector_paused():  # else the collector visits every record while a long journal is read
                 loaded = drive(beginning(settings, task), lambda asked: _from_store(opened, asked, heard))
             session = cls(Core(settings, loaded), opened, lease, judge, hooks)
             tell(session._hooks, heard)
@@ -169,7 +169,7 @@ class Session(_Twin[JournalStore, Judge]):
         """Place an instruction at the step head (D17); see `mage.engine.instruct`.
 
         Returns:
-            The phase after it, as from all operations but `revise`.
+            The phase after the command, as from all operations but `revise`.
 
         Raises:
             Refused: `BlankInstruction`.
@@ -177,18 +177,18 @@ class Session(_Twin[JournalStore, Judge]):
         return self._run(self._core.operate(Instruct(text, standing), meta=meta))
 
     def grow(self, action: str, observation: str, *, meta: Meta | None = None) -> State:
-        """Record an action and what came back; see `mage.engine.grow`."""
+        """Record an action and its observation; see `mage.engine.grow`."""
         return self._run(self._core.operate(Grow(action, observation), meta=meta))
 
     def apply(self, *commands: Operation, meta: Meta | None = None) -> State:
-        """Carry out commands that are given as values, in one write: all of them or none. The judge is not asked.
+        """Carry out commands in one write: all of them or none. The judge is not asked.
 
         Args:
-            commands: each on the state that the one before leaves.
-            meta: goes with the last of them.
+            commands: each is applied to the state after the one before.
+            meta: is kept beside the last command.
 
         Raises:
-            Refused: the state refuses one of them.
+            Refused: a command is refused.
         """
         return self._run(self._core.operate(*commands, meta=meta))
 
@@ -197,25 +197,25 @@ class Session(_Twin[JournalStore, Judge]):
     ) -> State:
         """Replace steps by a summary, and have it judged; see `mage.engine.compress`.
 
-        With a judge these are two commands, each durable: the compress, and the verdict, which lands behind what any
-        session has grown or instructed meanwhile. If the judge raises, if its answer is refused, or if the summary or
-        its text was left meanwhile, the error is raised and the compress stands. Ask again with `retext` or
-        `judge(my_judge(judge_request()))`.
+        With a judge these are two commands, each durable: the compress, and the verdict, which is recorded behind the
+        steps and instructions that any session has added meanwhile. If the judge raises, if its answer is refused, or
+        if the summary or its text was abandoned meanwhile, the error is raised and the compress stands. Ask again with
+        `retext` or `judge(my_judge(judge_request()))`.
 
         Args:
-            text: what the agent will read instead of the steps.
+            text: the text that the agent will read instead of the steps.
             kind: `"subgoal"`, or `"fallback"` where the subgoal is not over (D12).
-            wait: False to leave the summary pending, and go on until its verdict comes.
-            meta: goes with the compress.
+            wait: False to leave the summary pending until its verdict is given to `judge`.
+            meta: is kept beside the compress.
 
         Returns:
             `Active` or `Rejected` after a verdict, else `Unverified`.
 
         Raises:
             Refused: `EmptySegment` or `BlankSummary`; `BlankFeedback` from the judge; `StaleVerdict` where this
-                session has left the summary or its text while the judge was thinking.
-            Conflict: others have written before the compress, or have left the summary or its text meanwhile.
-            NotAVerdict: the judge answered something else.
+                session has abandoned the summary or its text before the judge answered.
+            Conflict: another writer came before the compress, or has abandoned the summary or its text meanwhile.
+            NotAVerdict: the judge's answer is no verdict.
         """
         return self._run(self._core.summarize(Compress(text, kind), meta, wait=wait))
 
@@ -235,18 +235,18 @@ class Session(_Twin[JournalStore, Judge]):
         *,
         meta: Meta | None = None,
     ) -> State:
-        """Take a verdict; see `mage.engine.apply_verdict`.
+        """Record a verdict; see `mage.engine.apply_verdict`.
 
         Args:
             verdict: `Passed()` or `Failed(feedback, fault, boundary)`, or `Metered`, whose usage is kept beside it.
-            digest: of the request that it answers. None means the summary that is pending now, whichever it
-                is: give the digest where anything may have happened since you asked.
-            meta: goes with it.
+            digest: the digest of the request that the verdict answers. None means the summary pending now, whichever
+                that is: give the digest where the summary may have changed since you asked the judge.
+            meta: is kept beside the verdict.
 
         Raises:
             Refused: `StaleVerdict`, `UnknownBoundary` or `BlankFeedback`.
-            Conflict: others have left the summary or its text. (Behind what they have only grown it lands.)
-            NotAVerdict: it is none.
+            Conflict: another writer has abandoned the summary or its text. (New steps alone cause no conflict.)
+            NotAVerdict: `verdict` is no verdict.
         """
         return self._run(self._core.judge(verdict, digest, meta))
 
@@ -255,11 +255,11 @@ class Session(_Twin[JournalStore, Judge]):
         return self._run(self._core.operate(Accept(), meta=meta))
 
     def revise(self, boundary: StepId | int, lesson: str = "", *, meta: Meta | None = None) -> Revised:
-        """Go back to a boundary, and leave there what was learned (D7); see `mage.engine.revise`.
+        """Go back to a boundary, and leave the lesson there (D7); see `mage.engine.revise`.
 
         Returns:
-            The phase after it, and what was left behind: steps to be undone in the world, instructions to be
-            placed again.
+            The phase after the revise, and the abandoned steps and instructions: undo the steps in the environment, and
+            place the instructions again.
 
         Raises:
             Refused: `UnknownBoundary`, which names the legal ones.
@@ -275,17 +275,17 @@ class Session(_Twin[JournalStore, Judge]):
         *,
         meta: Meta | None = None,
     ) -> State:
-        """Show one text in C in place of a run of lines, once it was judged (D19); see `mage.engine.fold`.
+        """Replace consecutive lines of C by one text, after it was judged (D19); see `mage.engine.fold`.
 
-        The session's judge is not asked: put `fold_request` to it before.
+        The session does not ask its judge: ask a judge with `fold_request` before.
 
         Args:
             first: the label of the first line.
-            last: the boundary of the last.
-            text: what C shows instead.
-            digest: of the request that was judged. None means the lines as they stand now, whichever they are:
-                give the digest where anything may have happened since they were judged.
-            meta: goes with it.
+            last: the boundary of the last line.
+            text: the text that C shows instead.
+            digest: the digest of the request that was judged. None means the present lines, whichever those are:
+                give the digest where the lines may have changed since they were judged.
+            meta: is kept beside the fold.
 
         Raises:
             Refused: `UnfoldableRange`, `BlankSummary` or `StaleVerdict`.
@@ -293,58 +293,58 @@ class Session(_Twin[JournalStore, Judge]):
         return self._run(self._core.operate(self._core.folding(first, last, text, digest), meta=meta))
 
     def note(self, kind: str, text: str, *, meta: Meta | None = None) -> Head:
-        """Append a note: a text that stands between the commands, and changes nothing that they lead to.
+        """Append a note: a text between the commands that does not change the state.
 
-        It lands behind whatever commands others have given meanwhile; this session takes them. Notes tell one story,
-        so only one session may append them at a time.
+        The note is appended behind commands that other writers have given meanwhile; this session reads those. Notes
+        tell one story, so only one session may append notes at a time.
 
         Args:
-            kind: what the text is, such as `"decided"`.
+            kind: the kind of the text, such as `"decided"`.
             text: any text. A note is kept, forked, exported, redacted and dropped with its session.
-            meta: goes with it.
+            meta: is kept beside the note.
 
         Returns:
             The head with the note. Cost: one append.
 
         Raises:
-            BadNote: no note can be of this kind.
-            Conflict: another session has appended a note; refresh, and see what it says.
+            BadNote: `kind` is not allowed.
+            Conflict: another session has appended a note; refresh, and read it.
         """
         return self._run(self._core.note(Note(kind, text), meta))
 
     def fork(self, name: str, *, at: int | None = None) -> Session:
-        """Make the session `name`, which starts at a version of this one and copies nothing.
+        """Make the session `name`, which starts at a version of this session; no record is copied.
 
         Args:
-            name: of the fork.
-            at: a version up to this session's own; None for that.
+            name: the name of the fork.
+            at: a version up to the present one of this session; None for the present one.
 
         Returns:
-            A session on the fork, with this one's judge, hooks, clock and salts. A pending summary stays pending.
+            The fork, with the judge, hooks, clock and salts of this session. A pending summary stays pending.
 
         Raises:
-            NameTaken: there is one of that name.
+            NameTaken: a session of that name exists.
             UnknownVersion: this session has no such version.
         """
         return self._forked(name, self._run(self._core.fork(name, at)))
 
     def at(self, version: int) -> Moment:
-        """Return an earlier version, to be read only. Cost: O(newest snapshot before it + records after that).
+        """Return an earlier version, read-only. Cost: O(newest snapshot before it + records after that snapshot).
 
         Raises:
             UnknownVersion: this session has no such version.
-            Conflict: another journal has its name by now.
+            Conflict: the name belongs to another journal now.
         """
         return self._moment(self._run(self._core.at(version)))
 
     def history(self, *, after: int = 0, upto: int | None = None) -> tuple[Entry, ...]:
         """Return the commands of the versions after `after` up to `upto`, with their times and meta.
 
-        Cost: O(those commands), and that of `at(after)`.
+        Cost: O(number of these commands), and that of `at(after)`.
 
         Raises:
             UnknownVersion: this session has no such version.
-            Conflict: another journal has its name by now.
+            Conflict: the name belongs to another journal now.
         """
         return self._run(self._core.history(after, upto))
 
@@ -353,13 +353,13 @@ class Session(_Twin[JournalStore, Judge]):
         return self._run(self._core.log(after, upto))
 
     def refresh(self) -> Head:
-        """Take what others have written, and return where the session stands. Cost: O(what is new)."""
+        """Read what other writers have recorded, and return the new head. Cost: O(new records)."""
         return self._run(self._core.refresh())
 
     def close(self) -> None:
-        """Let go of the store. What was read stays readable, operations raise. Closing twice is no error.
+        """Close the session. Its state stays readable; operations raise. Closing twice is no error.
 
-        In a fork of the process it was opened in, only that is done: the store stays open where it is.
+        A store that `open` has opened is closed with its last session, but not by a forked process.
         """
         if not self._home.is_here:
             self._core.closed = True
@@ -412,12 +412,12 @@ def _from_store(store: JournalStore, asked: Ask[Any], heard: list[Event]) -> obj
 
 @final
 class AsyncSession(_Twin[AsyncJournalStore, AsyncJudge]):
-    """The twin of `Session` whose operations are awaited: the same names, arguments, results and errors.
+    """The awaited twin of `Session`: the same names, arguments, results and errors.
 
-    Tasks of one event loop may share it; once that loop is closed it belongs to the next one it is used in, and
-    in another before that it raises `WrongLoop`. A cancellation while the store is written arrives when that is
-    over: the operation is then done, and the session says so; at any other await it leaves the session
-    where it was.
+    Tasks of one event loop may share a session. The session moves to another loop only after the first is closed;
+    before that, the other loop gets `WrongLoop`. A cancellation during a write to the store takes effect after the
+    write: the operation is done, and the session has the new state. A cancellation at any other await leaves the
+    session unchanged.
     """
 
     _loop: asyncio.AbstractEventLoop | None = None
@@ -439,8 +439,8 @@ class AsyncSession(_Twin[AsyncJournalStore, AsyncJudge]):
     ) -> AsyncSession:
         """Open the session `name` of a store, or create it for `task`. See `Session.open`.
 
-        `store` is a URL, an awaitable store, or a plain one, which is used in threads (`in_thread`).
-        A judge that cannot be awaited is a `TypeError` when it is asked; what it was asked about is pending.
+        `store` is a URL, an awaitable store, or a plain store, which is used in threads (`in_thread`).
+        Asking a judge that returns no awaitable raises `TypeError`; the summary stays pending.
         """
         hooks, lease = as_hooks(on_event), _Lease(owned=isinstance(store, str))
         settings = Settings(name, judge is not None, clock, salts, snapshot_every)
@@ -564,7 +564,7 @@ class AsyncSession(_Twin[AsyncJournalStore, AsyncJudge]):
             return await drive_awaited(program, self._answer)
 
     def _require_loop(self) -> None:
-        """Take the running loop for its own, at first and once the old one is closed: nobody waits for a turn there."""
+        """Adopt the running loop at first use, and after the old loop was closed, as no task waits for a turn there."""
         running = asyncio.get_running_loop()
         if running is self._loop:
             return
@@ -577,7 +577,7 @@ class AsyncSession(_Twin[AsyncJournalStore, AsyncJudge]):
             case Turn(program):
                 return await self._turn(program)
             case AskJudge(request) if self._judge is not None:
-                verdict: object = self._judge(request)  # other people's code
+                verdict: object = self._judge(request)  # `object`: a user's judge may return anything
                 if isawaitable(verdict):
                     return await verdict
                 raise TypeError(
@@ -609,7 +609,7 @@ async def _from_store_awaited(store: AsyncJournalStore, asked: Ask[Any], heard: 
 async def _opened(
     store: str | JournalStore | AsyncJournalStore, clock: Clock, undo: AsyncExitStack
 ) -> AsyncJournalStore:
-    """Return the store to be awaited; one that is opened here is closed by `undo`."""
+    """Return the store as an awaitable one; `undo` closes a store that is opened here."""
     if isinstance(store, str):
         url = store
         opened = await opened_in_thread(lambda: open_store(url, clock=clock))

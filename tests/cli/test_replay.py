@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mage import view
-from mage.codec import decode_journal
+from mage import Session, view
+from mage.codec import decode_journal, encode_journal
 from mage.engine import replay as replay_commands
 from mage.engine import revise
 from mage.render import Meter
@@ -163,6 +163,35 @@ def test_without_a_value_to_copy_there_is_nothing_to_cover(tmp_path: Path) -> No
     path = saved(tmp_path / "chat.json", steps_of_a_long_chat(3, 40))
     assert "so there is nothing to cover" in mage("replay", path, "--coverage").out
     assert mage("replay", path, "--writes", "book").status == 2
+
+
+def test_prompts_above_the_budget_are_said(tmp_path: Path) -> None:
+    """A step that is longer than the mark is shown whole once, so it is said how long a prompt became; else nothing is."""
+    path = saved(tmp_path / "chat.json", steps_of_a_long_chat(20, 400))
+    assert (
+        "tokens, more than 50: the mark counts no finished part" in mage("replay", path, "--budget", 50).out
+    )
+    assert "more than" not in mage("replay", path, "--budget", 100_000).out
+
+
+def test_a_session_in_a_store_is_replayed_as_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By any of its names and at any version, with the same counts as the session file; what is not there is refused."""
+    monkeypatch.chdir(tmp_path)
+    mage("run", "--offline", "--session", "work.db#a")
+    Path("a.jsonl").write_bytes(encode_all("work.db", "a"))
+    plain = json.loads(mage("replay", "a.jsonl", "--json").out)
+    for name in ("work.db#a", "work.db", "sqlite:///work.db#a"):
+        assert json.loads(mage("replay", name, "--json").out)["tokens"] == plain["tokens"]
+    assert json.loads(mage("replay", "work.db#a@4", "--json").out)["steps"] < plain["steps"]
+    assert "there is no such session" in mage("replay", "work.db#b").err
+
+
+def encode_all(store: str, name: str) -> bytes:
+    """Return a session as a journal."""
+    with Session.open(store, name) as session:
+        return b"".join(encode_journal([each.command for each in session.history()]))
 
 
 def test_a_budget_leaves_a_trace_with_summaries_alone(tmp_path: Path, tau: Path) -> None:

@@ -112,7 +112,7 @@ def test_a_version_that_is_not_there_is_refused(session: Path, version: int) -> 
 def test_check_says_how_many_versions_hold(session: Path) -> None:
     """A sound session passes, for people and for machines."""
     assert mage("check", session).out.endswith("13 commands, sound after each: I1 to I12 hold\n")
-    assert json.loads(mage("check", session, "--json").out) == {"versions": 13, "steps": 4, "sound": True}
+    assert json.loads(mage("check", session, "--json").out) == {"commands": 13, "steps": 4, "sound": True}
 
 
 def test_check_names_the_tampered_command(session: Path) -> None:

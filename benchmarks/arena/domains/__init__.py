@@ -7,11 +7,15 @@
     registry               the domains by name and size
     planning, memories     who plays: a plan, or a model, under one of the policies of `mage.agent`
     running, series        a task as a row; tasks as a file of rows, by any number of workers
-    results, reporting     the file, and what it says
+    decisions, remote      the prompts of a run, read from its session; tasks over Ray
+    results                the file of rows
     addresses              a task by its address, for `mage run` and for playing by hand
     reader, judging        a scripted model that knows its prompt alone, and a judge that knows the truth
     laboratory, lab_report what decides how that reader does, and its table
-    commands               `run`, `report`, `task`, `mark` and `lab`, for `python -m benchmarks.arena.domains`
+    measured, revisions    what judges find in the shop, and what their revisions cost and mend
+    who_and_when, by_hand  runs whose mistake people have labelled; you as a judge
+    judges                 `judges`
+    commands               `run`, `task`, `mark` and `lab`
 
 No task is MemoryArena's, and no number here is a score on it: the rules are after its, the contents are ours. A plan
 that solves a task shows what prompts would have taken, and nothing of what a model would have made of them.

@@ -1,9 +1,8 @@
 """The commands of the arena's domains, to be added to any parser.
 
 run      runs tasks into a file of rows, and goes on where it was interrupted
-report   says what a file of rows comes to
 lab      runs the shop as a laboratory, and prints its table
-judges   asks judges about purchases of which it is known whether they are right
+judges   asks judges about work of which it is known whether it is right (`judges`)
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ import attrs
 
 from benchmarks.arena.domains.addresses import BadTask, script, task_at
 from benchmarks.arena.domains.habits import DOMAIN, BadHabits, Habits
+from benchmarks.arena.domains.judges import add_judges
 from benchmarks.arena.domains.lab_report import lab_break_even, lab_report, lab_table
 from benchmarks.arena.domains.laboratory import jobs, run_conditions
-from benchmarks.arena.domains.measured import as_table, cases, coin, measured, passes_all
 from benchmarks.arena.domains.memories import MEMORIES, policy_of
 from benchmarks.arena.domains.published import BadPublished, MissingData, published
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
-from benchmarks.arena.domains.reporting import report, table
-from benchmarks.arena.domains.results import BadResults, Row, read_results
+from benchmarks.arena.domains.remote import NoRay
+from benchmarks.arena.domains.results import BadResults, Row
 from benchmarks.arena.domains.running import path_of
 from benchmarks.arena.domains.scoring import mean
 from benchmarks.arena.domains.series import run_jobs, run_series
@@ -50,7 +49,7 @@ class BadRequest(Exception):
 
 _REFUSED: Final = (
     *(BadHabits, BadPublished, BadRequest, BadResults, BadRow, MageError, MissingData, MissingPackage),
-    *(ModuleNotFoundError, OSError),
+    *(ModuleNotFoundError, NoRay, OSError),
 )
 
 
@@ -103,33 +102,19 @@ def add_commands(commands: Any) -> None:
     )
     running.add_argument("--workers", type=_count, default=1, help="processes")
     running.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="run over the Ray at this address in place of workers; `local` begins one",
+    )
+    running.add_argument(
         "--sessions", type=Path, help="keep each run here, and go on inside an interrupted one"
     )
     running.add_argument("--retry", action="store_true", help="run again what has failed")
     running.add_argument("--out", type=Path, required=True, help="the file of rows, JSON Lines")
     running.set_defaults(command=run)
-    reporting = commands.add_parser("report", help="say what a file of rows comes to")
-    reporting.add_argument("results", type=Path, help="a file of rows")
-    reporting.add_argument("--json", action="store_true", dest="as_json", help="one object with `rows`")
-    reporting.set_defaults(command=say)
     _add_playing(commands)
     _add_laboratory(commands)
-    _add_judges(commands)
-
-
-def _add_judges(commands: Any) -> None:
-    judging = commands.add_parser(
-        "judges", help="ask judges about purchases of which it is known whether they are right"
-    )
-    judging.add_argument("--tasks", type=_count, default=10, help="how many, from number 0 on")
-    judging.add_argument("--seed", type=int, default=0, help="of the tasks and of all draws")
-    judging.add_argument("--size", default="full", choices=SIZES, help="full is about the paper's")
-    judging.add_argument("--model", action="append", default=[], help="a model as a judge; repeatable")
-    judging.add_argument("--base-url", help="the server; else OPENAI_BASE_URL, else OpenAI's")
-    judging.add_argument("--temperature", type=float, default=0.0, help="of every call")
-    judging.add_argument("--criteria", default="", help="what a model is asked to judge besides")
-    judging.add_argument("--json", action="store_true", dest="as_json", help="one object with `rows`")
-    judging.set_defaults(command=measure)
+    add_judges(commands)
 
 
 def _add_laboratory(commands: Any) -> None:
@@ -184,6 +169,7 @@ def run(chosen: argparse.Namespace) -> int:
                 chosen.tasks,
                 chosen.out,
                 workers=chosen.workers,
+                ray=chosen.ray,
                 again=chosen.retry,
                 progress=_tell,
             )
@@ -306,19 +292,6 @@ def _tell_tenth(row: Row, done: int, count: int) -> None:
         _tell(row, done, count)
 
 
-def say(chosen: argparse.Namespace) -> int:
-    """Say what a file of rows comes to, and return the exit status."""
-    try:
-        rows = read_results(chosen.results)
-    except BadResults as error:
-        return _refuse(str(error))
-    if not rows:
-        return _refuse(f"{chosen.results} has no rows")
-    found = report(rows)
-    print(json.dumps({"rows": found}, indent=2, sort_keys=True) if chosen.as_json else table(found))
-    return 0
-
-
 def show(chosen: argparse.Namespace) -> int:
     """Print a task or its script, and return the exit status."""
     try:
@@ -347,25 +320,3 @@ def mark(chosen: argparse.Namespace) -> int:
 def _refuse(why: str) -> int:
     print(f"Error: {why}", file=sys.stderr)
     return 2
-
-
-def measure(chosen: argparse.Namespace) -> int:
-    """Ask judges about labelled purchases, and return the exit status."""
-    asked = cases(chosen.seed, chosen.tasks, chosen.size)
-    found = [
-        measured("passes everything", passes_all, asked),
-        measured("coin", coin(chosen.seed), asked),
-    ]
-    try:
-        if chosen.model:
-            from mage.llm import ChatJudge, client  # noqa: PLC0415  # the others need no client
-
-            with client(base_url=chosen.base_url) as ours:
-                for name in chosen.model:
-                    judge = ChatJudge(ours, name, criteria=chosen.criteria, temperature=chosen.temperature)
-                    found.append(measured(name, judge, asked))
-    except _REFUSED as error:
-        return _refuse(str(error))
-    rows = [each.document() for each in found]
-    print(json.dumps({"rows": rows}, indent=2, sort_keys=True) if chosen.as_json else as_table(found))
-    return 0

@@ -1,7 +1,8 @@
-"""Judges, measured: of the purchases of the shop, each labelled right or wrong, which does a judge fail?
+"""Judges, measured: of questions of which it is known whether something is wrong, which does a judge fail?
 
-The cases are what Maintain asks in a run of the context reader, who errs at a seeded rate. A judge sees each as an
-agent's judge would: before, instructions, steps, text. So judges, and prompts for them, can be held beside each other.
+The questions are those that Maintain asks in a run of the context reader in the shop, who errs at a seeded rate, or of
+a run that people have labelled (`who_and_when`). A judge sees each as an agent's judge would: before, instructions,
+steps, text. So judges, and prompts for them, can be held beside each other.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from benchmarks.arena.domains.shopping.rules import Browsing, ShopRules
 from benchmarks.arena.domains.world import World
 from mage.agent import Agent, Policy
 from mage.effects import EffectError, FoldRequest, Judge, JudgeRequest, Metered, Usage, Verdict, metered
-from mage.engine import Failed, Passed
+from mage.engine import Failed, Passed, StepId
 from mage.stores import MemoryStore
 from mage.tokens import default_counter
 
@@ -36,15 +37,30 @@ class Case:
 
     Attributes:
         task: the task that it comes from.
-        subtask: which purchase, from 0 on.
+        subtask: which purchase, or which segment of a run, from 0 on.
         request: the question.
-        is_right: whether what was bought is what the rules ask for.
+        is_right: whether what was done in it is right: what was bought is what the rules ask for.
+        mistake: the step with which it became wrong; None where nothing is.
     """
 
     task: str
     subtask: int
     request: JudgeRequest = attrs.field(repr=False)
     is_right: bool
+    mistake: StepId | None = None
+
+    @property
+    def boundary(self) -> StepId | None:
+        """The last boundary before the mistake, to which an agent should go back; None where nothing is wrong."""
+        if self.mistake is None:
+            return None
+        known = [*self.request.boundaries, self.begin]
+        return max([each for each in known if each < self.mistake], default=self.begin)
+
+    @property
+    def begin(self) -> StepId:
+        """Where the steps in question begin: to which an agent goes back if the judge names no boundary."""
+        return self.request.steps[0].parent if self.request.steps else StepId(0)
 
 
 def cases(seed: int, tasks: int, size: SizeName = "full", mistakes: float = MISTAKES) -> list[Case]:
@@ -66,7 +82,8 @@ def _of_task(seed: int, number: int, size: SizeName, mistakes: float) -> list[Ca
         is_known = bool(closed) and expected(rules, closed) is not None
         if isinstance(request, JudgeRequest) and request.kind == "subgoal" and is_known:
             is_right = isinstance(verdict.value, Passed)
-            found.append(Case(task.id, len(closed) - 1, request, is_right))
+            mistake = None if is_right else request.steps[-1].id  # the purchase itself
+            found.append(Case(task.id, len(closed) - 1, request, is_right, mistake))
         return verdict
 
     reader = ContextReader(*dice, mistakes=mistakes, loss=0.0, compresses=True)
@@ -115,7 +132,9 @@ class Worth:
         right: cases that are right.
         alarms: those of them that it failed.
         unanswered: cases for which it gave no verdict; they count as passed, as nothing is undone.
-        blamed_text: of `found`, those of which it blamed the text and not what was done.
+        blamed_text: of `found`, those of which it blamed the text and not what was done: the agent stays where it is.
+        placed: of `found`, those after which the agent goes back to the last boundary before the mistake.
+        too_far: of `found`, those after which it goes back further, and does right work again.
         usage: what it took.
     """
 
@@ -126,6 +145,8 @@ class Worth:
     alarms: int = 0
     unanswered: int = 0
     blamed_text: int = 0
+    placed: int = 0
+    too_far: int = 0
     usage: Usage = attrs.field(factory=lambda: Usage(calls=0))
 
     @property
@@ -162,44 +183,85 @@ def wilson(hits: int, count: int) -> float:
     return float(z * spread / (1 + z * z / count))
 
 
+@final
+@attrs.frozen
+class Answer:
+    """What a judge has said of a case.
+
+    Attributes:
+        case: the question.
+        verdict: its answer; None where it gave none, which counts as passed: nothing is undone.
+        usage: what it took.
+    """
+
+    case: Case
+    verdict: Verdict | None
+    usage: Usage
+
+    @property
+    def failed(self) -> Failed | None:
+        """Its verdict where it failed the case."""
+        return self.verdict if isinstance(self.verdict, Failed) else None
+
+
+def ask(judge: Judge, asked: Iterable[Case]) -> list[Answer]:
+    """Return what a judge says of cases, each asked once. Nothing that it raises as an `EffectError` stops it."""
+    return [_answer(judge, case) for case in asked]
+
+
+def _answer(judge: Judge, case: Case) -> Answer:
+    try:
+        said: Metered[Verdict] = metered(judge(case.request))
+    except EffectError as error:
+        return Answer(case, None, error.usage)
+    return Answer(case, said.value, said.usage)
+
+
 def measured(name: str, judge: Judge, asked: Iterable[Case]) -> Worth:
     """Return what a judge does with cases, each asked once. Nothing that it raises as an `EffectError` stops it."""
+    return worth_of(name, ask(judge, asked))
+
+
+def worth_of(name: str, answers: Iterable[Answer]) -> Worth:
+    """Return what answers come to."""
     worth = Worth(name)
-    for case in asked:
-        worth = _with(worth, case, judge)
+    for each in answers:
+        worth = _with(worth, each)
     return worth
 
 
-def _with(worth: Worth, case: Case, judge: Judge) -> Worth:
-    try:
-        answer: Metered[Verdict] = metered(judge(case.request))
-    except EffectError as error:
-        answer = Metered(Passed(), error.usage)
-        worth = attrs.evolve(worth, unanswered=worth.unanswered + 1)
-    has_failed = isinstance(answer.value, Failed)
-    blames_text = isinstance(answer.value, Failed) and answer.value.fault == "summary"
-    usage = worth.usage + answer.usage
-    if case.is_right:
-        return attrs.evolve(worth, right=worth.right + 1, alarms=worth.alarms + has_failed, usage=usage)
-    return attrs.evolve(
-        worth,
-        wrong=worth.wrong + 1,
-        found=worth.found + has_failed,
-        blamed_text=worth.blamed_text + blames_text,
-        usage=usage,
+def _with(worth: Worth, answer: Answer) -> Worth:
+    failed, case = answer.failed, answer.case
+    worth = attrs.evolve(
+        worth, unanswered=worth.unanswered + (answer.verdict is None), usage=worth.usage + answer.usage
     )
+    if case.is_right:
+        return attrs.evolve(worth, right=worth.right + 1, alarms=worth.alarms + (failed is not None))
+    worth = attrs.evolve(worth, wrong=worth.wrong + 1)
+    if failed is None:
+        return worth
+    worth = attrs.evolve(worth, found=worth.found + 1)
+    if failed.fault == "summary":
+        return attrs.evolve(worth, blamed_text=worth.blamed_text + 1)
+    back, right = case.begin if failed.boundary is None else failed.boundary, case.boundary
+    assert right is not None  # the case is wrong
+    return attrs.evolve(worth, placed=worth.placed + (back == right), too_far=worth.too_far + (back < right))
 
 
 def as_table(found: Sequence[Worth]) -> str:
     """Return a line for each judge."""
-    head = f"{'judge':<24}{'recall':>14}{'precision':>14}{'alarms':>10}{'text':>6}{'none':>6}{'tokens':>12}"
+    wide = max([24, *[len(each.name) + 2 for each in found]])
+    head = (
+        f"{'judge':<{wide}}{'recall':>14}{'precision':>14}{'alarms':>10}{'placed':>10}{'too far':>9}{'text':>6}{'none':>6}"
+        f"{'tokens':>12}"
+    )
     lines = [head]
     for each in found:
         recall = f"{each.recall:.2f} ±{wilson(each.found, each.wrong):.2f}"
         precision = f"{each.precision:.2f} ±{wilson(each.found, each.found + each.alarms):.2f}"
-        alarms = f"{each.alarms}/{each.right}"
+        alarms, placed = f"{each.alarms}/{each.right}", f"{each.placed}/{each.found}"
         lines.append(
-            f"{each.name:<24}{recall:>14}{precision:>14}{alarms:>10}{each.blamed_text:>6}{each.unanswered:>6}"
-            f"{each.usage.total:>12,}"
+            f"{each.name:<{wide}}{recall:>14}{precision:>14}{alarms:>10}{placed:>10}{each.too_far:>9}{each.blamed_text:>6}"
+            f"{each.unanswered:>6}{each.usage.total:>12,}"
         )
     return "\n".join(lines)

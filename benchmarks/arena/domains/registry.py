@@ -34,12 +34,14 @@ _SMALL_CORPUS: Final = searching.Size(
 @final
 @attrs.frozen
 class MissingPackage(Exception):
-    """A domain needs a package that is not installed."""
+    """A package is needed that is not installed; a dependency group brings it."""
 
     package: str
+    who: str = "this domain"
+    group: str = "arena"
 
     def __str__(self) -> str:
-        return f"this domain needs {self.package}: pip install --group arena"
+        return f"{self.who} needs {self.package}: pip install --group {self.group}"
 
 
 def domains_of(name: str) -> tuple[str, ...]:

@@ -43,6 +43,15 @@ def read_results(path: Path) -> list[Row]:
     Raises:
         BadResults: it cannot be read, or another line is no row.
     """
+    return [_row(found, where) for where, found in read_lines(path)]
+
+
+def read_lines(path: Path) -> list[tuple[str, dict[str, object]]]:
+    """Return the JSON objects of a file with where each stands, none where it is missing; a last line that was cut off is left out.
+
+    Raises:
+        BadResults: it cannot be read, or another line is no JSON object.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -50,17 +59,29 @@ def read_results(path: Path) -> list[Row]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadResults(f"{path} cannot be read: {error}") from None
     whole, _, _ = text.rpartition("\n")
-    return [_row(line, f"{path}, line {number}") for number, line in enumerate(whole.splitlines(), 1) if line]
+    lines = [(f"{path}, line {number}", line) for number, line in enumerate(whole.split("\n"), 1) if line]
+    return [(where, _object(line, where)) for where, line in lines]
 
 
-def _row(line: str, where: str) -> Row:
+def _object(line: str, where: str) -> dict[str, object]:
     try:
-        row: object = json.loads(line)
-    except ValueError:
+        found: object = json.loads(line)
+    except (ValueError, RecursionError):
         raise BadResults(f"{where}: this is no JSON; move the file away, or mend the line") from None
-    if not isinstance(row, dict) or not isinstance(row.get("settings"), dict) or "number" not in row:
+    if not isinstance(found, dict):
+        raise BadResults(f"{where}: this is no row of the arena's; name another file")
+    return found
+
+
+def _row(row: dict[str, object], where: str) -> Row:
+    if not is_of_a_task(row):
         raise BadResults(f"{where}: this is no row of the arena's; name another file")
     return row
+
+
+def is_of_a_task(row: Row) -> bool:
+    """Tell whether an object is the row of a task, whatever else it lacks."""
+    return isinstance(row.get("settings"), dict) and "number" in row
 
 
 def written(row: Row) -> str:

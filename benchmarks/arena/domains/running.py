@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from benchmarks.arena.domains.decisions import POINTS, context_of, decisions, steps_on
 from benchmarks.arena.domains.habits import Habits, reader_agent
 from benchmarks.arena.domains.memories import policy_of
 from benchmarks.arena.domains.planning import PlanModel
@@ -23,8 +24,6 @@ from benchmarks.arena.domains.task import Marked, Task
 from benchmarks.arena.domains.world import Standing, World, played, stand, step
 from mage import Session, __version__
 from mage.agent import Agent, Outcome, outcome_document
-from mage.chat import note_in
-from mage.effects import RESET
 from mage.engine import Tree
 from mage.stores import JournalStore, MemoryStore, open_store
 from mage.tokens import TokenCounter, default_counter
@@ -64,7 +63,8 @@ def _ran(settings: Settings, number: int) -> Row:
         outcome = agent.run(store, task.id, task=task.text)
         with Session.open(store, task.id) as session:
             actions = tuple(path_of(session.tree))
-    return _row(settings, number, task, outcome, actions, counter)
+            context = context_of(decisions(session.log()), session.tree)
+    return {**_row(settings, number, task, outcome, actions, counter), "context": context}
 
 
 def _agent(
@@ -94,10 +94,8 @@ def _agent(
 
 def path_of(tree: Tree) -> Iterator[str]:
     """Yield the actions of the path that an agent stands on, in their order: what it left behind does not count."""
-    for each in tree.active_path():
-        made = tree.step(each)
-        if made.action != RESET and note_in(made.action, made.observation) is None and each != 0:
-            yield made.action
+    for made in steps_on(tree):
+        yield made.action
 
 
 # -- the row -------------------------------------------------------------------------------------------
@@ -156,6 +154,7 @@ def _origin(settings: Settings, counter: TokenCounter) -> Row:
         "scores": "the actions of the path on which the agent stood at the end, played in a new world",
         "tokens": tokens,
         "trace": f"actions, observations and instructions of that path, counted here ({counter.name})",
+        "context": f"{tokens}: at most {POINTS} of the prompts on that path, the longest of each stretch",
         "tasks": tasks,
     }
 

@@ -13,6 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from benchmarks.arena.domains.remote import DIED, ray_rows
 from benchmarks.arena.domains.results import (
     DONE,
     Appending,
@@ -39,6 +40,7 @@ def run_series(
     out: Path,
     *,
     workers: int = 1,
+    ray: str | None = None,
     again: bool = False,
     progress: Progress = lambda _row, _done, _all: None,
     run: RunTask[Settings] = run_task,
@@ -52,6 +54,7 @@ def run_series(
         tasks: how many, from number 0 on.
         out: the file of results; rows of other settings in it are kept.
         workers: processes; with one it all happens in this one.
+        ray: the address of a Ray in place of workers; see `remote.ray_rows`.
         again: run tasks again that have failed.
         progress: hears of each row.
         run: runs one task.
@@ -59,11 +62,14 @@ def run_series(
     Raises:
         BadResults: the file cannot be read or written.
         OSError: the reference data of the settings cannot be read.
+        MissingPackage: Ray is wanted and not installed.
+        NoRay: it cannot be reached.
     """
     return run_jobs(
         [(settings, number) for number in range(tasks)],
         out,
         workers=workers,
+        ray=ray,
         again=again,
         progress=progress,
         run=run,
@@ -76,6 +82,7 @@ def run_jobs(
     *,
     run: RunTask[Of],
     workers: int = 1,
+    ray: str | None = None,
     again: bool = False,
     progress: Progress = lambda _row, _done, _all: None,
 ) -> list[Row]:
@@ -95,7 +102,8 @@ def run_jobs(
     done = len(wanted) - len(waiting)
     appending = Appending(out)
     try:
-        for row in _rows(waiting, workers, run):
+        rows_now = _rows(waiting, workers, run) if ray is None else ray_rows(waiting, ray, run)
+        for row in rows_now:
             appending.add(row)
             done += 1
             progress(row, done, len(wanted))
@@ -130,7 +138,7 @@ def _rows(jobs: list[tuple[Of, int]], workers: int, run: RunTask[Of]) -> Iterato
             # which task has killed its process is known only where they run one by one, in their order
             if workers == 1:
                 settings, number = waiting.pop(0)
-                yield failed(settings, number, "the process that ran it died")
+                yield failed(settings, number, DIED)
             workers = 1
 
 

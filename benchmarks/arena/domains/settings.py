@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, final
 
@@ -95,8 +96,13 @@ class Settings:
     def session_file(self, task: str) -> str:
         """Return where the session of a task is kept: apart from that of any other settings."""
         assert self.sessions is not None  # asked only where they are kept
-        digest = hashlib.sha256(canonical(self.document()).encode()).hexdigest()[:12]
-        return str(self.sessions / f"{task}-{digest}.db")
+        return str(session_in(self.sessions, task, self.document()))
+
+
+def session_in(folder: Path, task: str, document: Mapping[str, object]) -> Path:
+    """Return where the session of a task of some settings is kept."""
+    digest = hashlib.sha256(canonical(document).encode()).hexdigest()[:12]
+    return folder / f"{task}-{digest}.db"
 
 
 def _digest(path: Path) -> str:

@@ -1,0 +1,1 @@
+"""The part of STATE-Bench's interface that the follower's loader asks for."""
