@@ -85,9 +85,7 @@ def tried(seed: int, number: int, size: SizeName, making: Making, mistakes: floa
     world, counter = World[Browsing](rules), default_counter()
     judge = making(world, rules, number)
     agent = Agent(
-        model=ReaderModel(
-            ContextReader(seed, number, mistakes=mistakes, loss=0.0, compresses=True), counter, None, str
-        ),
+        model=ReaderModel(ContextReader(seed, number, mistakes=mistakes, loss=0.0, compresses=True), counter),
         environment=world,
         judge=judge,
         policy=Policy(maintain=judge is not None, max_steps=rules.cap * len(rules.instructions) * AROUND),
