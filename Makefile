@@ -114,8 +114,10 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group arena
 	@touch $@
 
-arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER, STATE_BENCH=CHECKOUT).
-	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/retrieval/test_attached.py tests/arena/test_following.py -m "not worlds"
+arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER, STATE_BENCH=CHECKOUT), a small laboratory.
+	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/retrieval/test_attached.py tests/arena/test_following.py tests/arena/domains/test_laboratory.py -m "not worlds"
+	rm -f .venv/lab.jsonl
+	$(BIN)/python -m benchmarks.arena lab --size small --tasks 3 --workers $(WORKERS) --out .venv/lab.jsonl
 	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
 	@if [ -n "$(STATE_BENCH)" ]; then $(BIN)/python -m benchmarks.arena follow --state-bench "$(STATE_BENCH)" --workers $(WORKERS); fi
 

@@ -251,15 +251,25 @@ def by_bm25(query: str, chunks: Sequence[str], seed: str) -> Iterable[int]:
     Raises:
         ModuleNotFoundError: the dependency group `arena` is not installed.
     """
-    module: Any = import_module("bm25s")
-    words = [_WORD.findall(chunk.lower()) for chunk in chunks]
-    asked = sorted(set(_WORD.findall(query.lower())) & {word for chunk in words for word in chunk})
+    index, known = _indexed(tuple(chunks))
+    asked = sorted(known.intersection(_WORD.findall(query.lower())))
     if not asked:
         return range(len(chunks) - 1, -1, -1)
-    index = module.BM25(method="lucene")
-    index.index(words, show_progress=False)
     scores = index.get_scores(asked)
     return sorted(range(len(chunks)), key=lambda place: (-float(scores[place]), -place))
+
+
+# Any: the package says nothing of its types
+@lru_cache(maxsize=2)
+def _indexed(chunks: tuple[str, ...]) -> tuple[Any, frozenset[str]]:
+    """Return an index of chunks, and their words. Chunks that are asked for again and again are indexed once."""
+    module: Any = import_module("bm25s")
+    words = [_WORD.findall(chunk.lower()) for chunk in chunks]
+    known = frozenset(word for chunk in words for word in chunk)
+    index = module.BM25(method="lucene")
+    if known:
+        index.index(words, show_progress=False)
+    return index, known
 
 
 def has_bm25() -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, Final, final  # Any: argparse keeps the type of its parsers to itself
@@ -17,10 +18,12 @@ from typing import Any, Final, final  # Any: argparse keeps the type of its pars
 import attrs
 
 from benchmarks.arena.domains.addresses import BadTask, script, task_at
+from benchmarks.arena.domains.habits import DOMAIN, BadHabits, Habits
 from benchmarks.arena.domains.judges import add_judges
-from benchmarks.arena.domains.lab_report import lab_report, lab_table
-from benchmarks.arena.domains.laboratory import jobs, run_conditions, sweep
+from benchmarks.arena.domains.lab_report import lab_break_even, lab_report, lab_table
+from benchmarks.arena.domains.laboratory import jobs, run_conditions
 from benchmarks.arena.domains.memories import MEMORIES, beside, policy_of
+from benchmarks.arena.domains.published import BadPublished, MissingData, published
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
 from benchmarks.arena.domains.remote import NoRay
 from benchmarks.arena.domains.results import BadResults, Row
@@ -28,14 +31,18 @@ from benchmarks.arena.domains.running import path_of
 from benchmarks.arena.domains.scoring import mean
 from benchmarks.arena.domains.series import run_jobs, run_series
 from benchmarks.arena.domains.settings import AGENTS, Settings
+from benchmarks.arena.domains.sweeps import sweep
 from benchmarks.arena.domains.travel.rows import BadRow
 from benchmarks.arena.domains.world import played
 from benchmarks.arena.retrieval.catalogue import KINDS, WINDOW, BadMemory
 from benchmarks.arena.retrieval.serving import add_memory_options, add_serving, caps_of
+from benchmarks.arena.systems import has_bm25
 from mage import MageError, Session
 from mage.chat import MODES, canonical
 
 INTERRUPTED: Final = 130
+_NOT_TEXT: Final = re.compile(r"true|false|null|\d+|\d+\.\d+")
+"""A value of an option that is no text."""
 
 
 @final
@@ -44,15 +51,8 @@ class BadRequest(Exception):
 
 
 _REFUSED: Final = (
-    BadMemory,
-    BadRequest,
-    BadResults,
-    BadRow,
-    MageError,
-    MissingPackage,
-    ModuleNotFoundError,
-    NoRay,
-    OSError,
+    *(BadHabits, BadMemory, BadPublished, BadRequest, BadResults, BadRow, MageError, MissingData),
+    *(MissingPackage, ModuleNotFoundError, NoRay, OSError),
 )
 
 
@@ -71,7 +71,18 @@ def add_commands(commands: Any) -> None:
     )
     add_memory_options(running)
     running.add_argument(
-        "--agent", default="plan", choices=AGENTS, help="a plan that solves the task, or a model"
+        "--agent",
+        default="plan",
+        choices=AGENTS,
+        help="a plan that solves the task; a model; or the scripted context reader of the shop",
+    )
+    running.add_argument(
+        "--reader",
+        action="append",
+        default=[],
+        type=_change,
+        metavar="NAME=VALUE",
+        help="how the context reader or its judge errs, such as mistakes=0.2",
     )
     running.add_argument(
         "--policy",
@@ -89,7 +100,15 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--tasks", type=_count, default=10, help="how many, from number 0 on")
     running.add_argument("--seed", type=int, default=0, help="of the tasks")
     running.add_argument("--size", default="full", choices=SIZES, help="full is about the paper's")
-    running.add_argument("--data", type=Path, help="travel: TravelPlanner's train_ref_info.jsonl")
+    running.add_argument(
+        "--rows", type=Path, help="rows in MemoryArena's public schema, in place of tasks of our own"
+    )
+    running.add_argument(
+        "--data",
+        type=Path,
+        help="travel: TravelPlanner's train_ref_info.jsonl; with --rows also the products of shopping, the documents"
+        " of search",
+    )
     running.add_argument("--workers", type=_count, default=1, help="processes")
     running.add_argument(
         "--ray",
@@ -146,7 +165,7 @@ def _change(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError  # argparse says what was wrong
-    return name, json.loads(value) if value in ("true", "false", "null") or value.isdecimal() else value
+    return name, json.loads(value) if _NOT_TEXT.fullmatch(value) else value
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -179,26 +198,59 @@ def _check(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
     Raises:
         Exception: one of `_REFUSED`.
     """
-    if chosen.data is not None and "travel" not in names:
-        raise BadRequest("--data is for --domain travel")
-    if chosen.agent == "model":
-        if not chosen.model:
-            raise BadRequest("--agent model needs --model NAME")
-        from mage.llm import client  # noqa: PLC0415  # a plan needs no client
-
-        client(base_url=chosen.base_url).close()
-    elif chosen.model or chosen.judge:
-        raise BadRequest("--model and --judge are for --agent model")
+    if chosen.data is not None and chosen.rows is None and "travel" not in names:
+        raise BadRequest("--data is for --domain travel, or for --rows")
+    if chosen.rows is not None and len(names) > 1:
+        raise BadRequest(f"--rows has the rows of one domain: of {', '.join(names)} name one")
+    _check_model(chosen)
+    _check_reader(chosen, names)
     if chosen.sessions is not None:
         chosen.sessions.mkdir(parents=True, exist_ok=True)
+    _check_memory(chosen)
+    for name in names:
+        domain(name, chosen.size, chosen.data, chosen.rows)
+    if chosen.rows is not None:
+        _check_rows(chosen, names[0])
+
+
+def _check_model(chosen: argparse.Namespace) -> None:
+    if chosen.agent != "model":
+        if chosen.model or chosen.judge:
+            raise BadRequest("--model and --judge are for --agent model")
+        return
+    if not chosen.model:
+        raise BadRequest("--agent model needs --model NAME")
+    from mage.llm import client  # noqa: PLC0415  # a plan needs no client
+
+    client(base_url=chosen.base_url).close()
+
+
+def _check_memory(chosen: argparse.Namespace) -> None:
     policy_of(chosen.memory, canonical(dict(chosen.policy)), 1)
     other = beside(chosen.memory)
-    if other is not None:
-        other.require()
-        if other.writes and not (chosen.memory_model or chosen.model):
-            raise BadRequest(f"--memory {other.name} needs a model that writes: --memory-model NAME")
-    for name in names:
-        domain(name, chosen.size, chosen.data)
+    if other is None:
+        return
+    other.require()
+    if other.writes and not (chosen.memory_model or chosen.model):
+        raise BadRequest(f"--memory {other.name} needs a model that writes: --memory-model NAME")
+
+
+def _check_rows(chosen: argparse.Namespace, name: str) -> None:
+    there = len(published(name, chosen.rows, chosen.data).rows)
+    if chosen.tasks > there:
+        raise BadRequest(f"{chosen.rows} has {there} rows: --tasks {there} at most")
+    if chosen.agent == "reader":
+        raise BadRequest("--agent reader can read our own tasks alone, and not --rows")
+
+
+def _check_reader(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
+    if chosen.agent != "reader":
+        if chosen.reader:
+            raise BadRequest("--reader is for --agent reader")
+        return
+    if names != (DOMAIN,):
+        raise BadRequest(f"--agent reader can read the prompts of --domain {DOMAIN} alone")
+    Habits.of(canonical(dict(chosen.reader)))
 
 
 def _settings(chosen: argparse.Namespace, name: str) -> Settings:
@@ -209,11 +261,13 @@ def _settings(chosen: argparse.Namespace, name: str) -> Settings:
         seed=chosen.seed,
         size=chosen.size,
         policy=canonical(dict(chosen.policy)),
+        reader=canonical(dict(chosen.reader)),
         model=chosen.model,
         judge=chosen.judge,
         mode=chosen.mode,
         temperature=chosen.temperature,
         data=chosen.data,
+        rows=chosen.rows,
         base_url=chosen.base_url,
         caps=caps_of(chosen),
         memory_model=chosen.memory_model,
@@ -235,7 +289,9 @@ def _sr(rows: list[Row]) -> float:
 
 def experiment(chosen: argparse.Namespace) -> int:
     """Run all series of the laboratory, print what they come to, and return the exit status."""
-    series = sweep(chosen.seed, chosen.size)
+    if not has_bm25():
+        print("BM25 is left out: bm25s is not installed (pip install --group arena)", file=sys.stderr)
+    series = sweep(chosen.seed, chosen.size, has_bm25())
     try:
         rows = run_jobs(
             jobs(series, chosen.tasks),
@@ -249,8 +305,12 @@ def experiment(chosen: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"\ninterrupted: the same command goes on, with what {chosen.out} has", file=sys.stderr)
         return INTERRUPTED
-    found = lab_report(rows, series)
-    print(json.dumps({"rows": found}, indent=2, sort_keys=True) if chosen.as_json else lab_table(found))
+    found, gone = lab_report(rows, series), lab_break_even(rows, series)
+    if chosen.as_json:
+        said = {"rows": found, "break_even": [each.document() for each in gone]}
+        print(json.dumps(said, indent=2, sort_keys=True))
+    else:
+        print(lab_table(found, gone))
     return 0
 
 

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
+import attrs
+
+from benchmarks.arena.domains.breakeven import BreakEven, break_even, break_even_table, leads
 from benchmarks.arena.domains.drawing import draws
-from benchmarks.arena.domains.laboratory import MEMORIES, Conditions
 from benchmarks.arena.domains.results import Row, key_of
 from benchmarks.arena.domains.scoring import mean
+from benchmarks.arena.domains.sweeps import ALL_MEMORIES, Conditions
 from benchmarks.arena.domains.words import several
 from mage.chat import canonical
 
 RESAMPLES: Final = 1000
 _COLUMNS: Final = several(
-    "memory; mistakes; judge: misses, alarms; lost; SR; PS; SR less full history's; tokens; steps; guessed"
+    "memory; mistakes; judge: misses, alarms; lost; besides; SR; PS; SR less full history's; tokens; steps; guessed"
 )
-_AGAINST: Final = "full-history"
+_NUMBERS: Final = ("sr", "ps", "tokens", "steps", "guessed", "revisions", "stopped_by_cap")
+ASSUMED: Final = (
+    "A row with a recall is a sensitivity analysis: it says what would follow if recall fell with the length of a prompt "
+    "along that curve, wherever in it a fact stands. It is evidence of nothing."
+)
 
 Values: TypeAlias = Sequence[float]
 
@@ -35,63 +42,133 @@ def half_width(values: Values) -> float:
     return (means[round(0.975 * RESAMPLES) - 1] - means[round(0.025 * RESAMPLES)]) / 2
 
 
-def lab_report(rows: Sequence[Row], conditions: Sequence[Conditions]) -> list[dict[str, object]]:
-    """Return an object for each series, in their order: means, half-widths, and SR against full history, by pairs."""
-    by_series: dict[str, list[Row]] = {}
+_ByThrow: TypeAlias = dict[Conditions, list[list[Row]]]
+"""By series, but for the draw of its judge: the rows of each draw, by task."""
+
+
+def _by_series(rows: Sequence[Row], conditions: Sequence[Conditions]) -> _ByThrow:
+    by_key: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: key_of(row)[1]):
-        by_series.setdefault(key_of(row)[0], []).append(row)
-    plain = {
-        each.mistakes: _values(by_series[canonical(each.document())], "sr")
-        for each in conditions
-        if each.memory == _AGAINST
-    }
-    found: list[dict[str, object]] = []
+        by_key.setdefault(key_of(row)[0], []).append(row)
+    found: _ByThrow = {}
     for each in dict.fromkeys(conditions):
-        mine = by_series[canonical(each.document())]
-        said: dict[str, object] = {"settings": each.document(), "memory": each.memory, "tasks": len(mine)}
-        said["failed"] = sum(row.get("outcome") == "failed" for row in mine)
-        for name in ("sr", "ps", "tokens", "steps", "guessed", "revisions", "stopped_by_cap"):
-            values = _values(mine, name)
+        found.setdefault(attrs.evolve(each, throw=0), []).append(by_key[canonical(each.document())])
+    return found
+
+
+def lab_report(rows: Sequence[Row], conditions: Sequence[Conditions]) -> list[dict[str, object]]:
+    """Return an object for each series, in their order: means, half-widths, and SR against full history, by pairs.
+
+    Series that differ in the draw of their judge alone are one: each of its tasks counts with its mean over draws.
+    """
+    found: list[dict[str, object]] = []
+    series = _by_series(rows, conditions)
+    for each, throws in series.items():
+        said: dict[str, object] = {
+            "settings": each.document(),
+            "memory": _name(each),
+            "tasks": len(throws[0]),
+        }
+        said["failed"] = sum(row.get("outcome") == "failed" for mine in throws for row in mine)
+        for name in _NUMBERS:
+            values = _values(throws, name)
             said |= {name: mean(values), f"{name}_half_width": half_width(values)}
-        if each.mistakes in plain:
-            pairs = zip(_values(mine, "sr"), plain[each.mistakes], strict=True)
+        if len(throws) > 1:
+            of = [mean(_values([mine], "sr")) for mine in throws]
+            said |= {"draws": len(throws), "sr_of_draws": of}
+        plain = series.get(_plain(each))
+        if plain is not None:
+            pairs = zip(_values(throws, "sr"), _values(plain, "sr"), strict=True)
             differences = [ours - theirs for ours, theirs in pairs]
             said |= {"sr_more": mean(differences), "sr_more_half_width": half_width(differences)}
+        if each.recall:
+            said["sensitivity"] = ASSUMED
         found.append(said)
     return found
 
 
-def _values(rows: Sequence[Row], name: str) -> list[float]:
-    """Return a number of each task; what a failed one does not have is 0."""
-    values = [row.get(name, 0) for row in rows]
-    return [float(value) if isinstance(value, int | float) else 0.0 for value in values]
+def _plain(each: Conditions) -> Conditions:
+    """Return full history without a judge, where all else is as in some conditions."""
+    return Conditions(
+        "full-history",
+        each.mistakes,
+        cart=each.cart,
+        recall=each.recall,
+        strength=each.strength,
+        seed=each.seed,
+        size=each.size,
+    )
 
 
-def lab_table(report: Sequence[Mapping[str, object]]) -> str:
-    """Return a report as a table in Markdown."""
+def _values(throws: Sequence[Sequence[Row]], name: str) -> list[float]:
+    """Return a number of each task, over draws in the mean; what a failed one does not have is 0."""
+    by_task = zip(*throws, strict=True)
+    return [mean(_number(row.get(name, 0)) for row in rows) for rows in by_task]
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def lab_break_even(rows: Sequence[Row], conditions: Sequence[Conditions]) -> list[BreakEven]:
+    """Return the rates at which leads are gone, of those whose series were all run."""
+    series = _by_series(rows, conditions)
+    sr = {each: _values(throws, "sr") for each, throws in series.items()}
+    seed, size = conditions[0].seed, conditions[0].size
+    found = (break_even(lead, sr) for lead in leads(seed, size))
+    return [each for each in found if each is not None]
+
+
+# -- tables ---------------------------------------------------------------------------------------------
+
+
+def lab_table(report: Sequence[Mapping[str, object]], found: Sequence[BreakEven] = ()) -> str:
+    """Return a report as tables in Markdown: the series, what recall is, and where leads are gone."""
     lines = [_COLUMNS, tuple("---" for _ in _COLUMNS), *(tuple(_cells(each)) for each in report)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    parts = ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
+    if any("sensitivity" in each for each in report):
+        parts.append(ASSUMED)
+    if found:
+        parts.append(break_even_table(found))
+    return "\n\n".join(parts)
+
+
+def _name(each: Conditions) -> str:
+    if each.setup.rank is None:
+        return each.memory
+    by = f" by {each.query}" if each.setup.rank == "bm25" else ""
+    return f"{each.memory}: {each.most} {each.chunks}{by}"
 
 
 def _cells(said: Mapping[str, object]) -> tuple[str, ...]:
     of = cast("Mapping[str, object]", said["settings"])
-    setup = MEMORIES[str(of["memory"])]
-    judged = of["judge"] and (setup.watched or setup.policy.maintain)
-    judge = f"{of['misses']:.2f}, {of['alarms']:.2f}" if judged else "none"
+    setup = ALL_MEMORIES[str(of["memory"])]
+    judge = f"{of['misses']:.2f}, {of['alarms']:.2f}" if of["judge"] and setup.is_judged else "none"
     lost = f"{of['loss']:.2f}" if setup.compresses and not setup.forgets else "-"
-    against = _with(said, "sr_more", "+.2f") if "sr_more" in said else "-"
     return (
-        str(of["memory"]),
+        str(said["memory"]),
         f"{of['mistakes']:.1f}",
         judge,
         "all" if setup.forgets else lost,
+        _besides(said, of),
         _with(said, "sr", ".2f"),
         _with(said, "ps", ".3f"),
-        against,
+        _with(said, "sr_more", "+.2f") if "sr_more" in said else "-",
         _with(said, "tokens", ",.0f", lambda value: value / 1000) + "K",
         f"{said['steps']:.0f}",
         f"{said['guessed']:.1f}",
     )
+
+
+def _besides(said: Mapping[str, object], of: Mapping[str, object]) -> str:
+    found = ["cart"] if of["cart"] else []
+    if of["recall"]:
+        part = "" if of["strength"] == 1 else f" by {of['strength']:g}"
+        found.append(f"if recall: {of['recall']}{part}")
+    if "draws" in said:
+        by_draw = cast("Sequence[float]", said["sr_of_draws"])
+        found.append(f"{said['draws']} draws: SR {min(by_draw):.2f} to {max(by_draw):.2f}")
+    return "; ".join(found) or "-"
 
 
 def _with(said: Mapping[str, object], name: str, form: str, scale: Callable[[float], float] = float) -> str:

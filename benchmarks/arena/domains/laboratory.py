@@ -7,148 +7,60 @@ facts a memory shows. All rows of a task share their draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 import attrs
 
+from benchmarks.arena.domains.cart import Carted, Shop
+from benchmarks.arena.domains.fetching import shown_by
+from benchmarks.arena.domains.habits import along
 from benchmarks.arena.domains.judging import JudgedShop, TruthJudge
+from benchmarks.arena.domains.prompted import ReaderModel, Sight
 from benchmarks.arena.domains.reader import ContextReader
-from benchmarks.arena.domains.registry import VERSION, SizeName, domain
+from benchmarks.arena.domains.recall import CURVES
+from benchmarks.arena.domains.registry import SizeName, domain
 from benchmarks.arena.domains.running import AROUND, Row, failed
 from benchmarks.arena.domains.shopping.rules import Browsing, ShopRules
+from benchmarks.arena.domains.sweeps import Conditions
+from benchmarks.arena.domains.task import Task
 from benchmarks.arena.domains.world import World
-from mage import __version__
-from mage.agent import Agent, Outcome, Policy, outcome_document
-from mage.chat import decide_messages, system_prompt, written
-from mage.effects import Decide, Decision, Metered, Usage
+from benchmarks.arena.systems import text_of
+from mage import Session, __version__
+from mage.agent import Agent, Outcome, outcome_document
+from mage.effects import RESET, Usage
+from mage.engine import Tree
 from mage.stores import MemoryStore
 from mage.tokens import TokenCounter, default_counter
 
-_EVERYTHING: Final = Policy(compress=False, maintain=False, revise=False)
+
+@lru_cache(maxsize=64)
+def _task(size: SizeName, seed: int, number: int) -> Task:
+    """Return a task, which is a value: all series of a process share it."""
+    return domain("shopping", size).task(seed, number)
 
 
 @final
-@attrs.frozen
-class Setup:
-    """How a memory is made here.
+class _Counting:
+    """A counter that counts a short text once: the same observations stand in the prompts of all series."""
 
-    Attributes:
-        policy: of the agent.
-        window: how many of the newest steps are shown; None for all that the policy shows.
-        compresses: whether the reader writes a summary after each product.
-        forgets: whether no summary says a fact.
-        watched: whether the shop is watched by the judge, in place of the agent's own Maintain.
-    """
+    def __init__(self, counter: TokenCounter) -> None:
+        self.name = counter.name
+        self._counter = counter
+        self._short = lru_cache(maxsize=20_000)(counter.count)
 
-    policy: Policy
-    window: int | None = None
-    compresses: bool = True
-    forgets: bool = False
-    watched: bool = False
+    def count(self, text: str) -> int:
+        return self._short(text) if len(text) <= _SHORT else self._counter.count(text)
 
 
-MEMORIES: Final = {
-    "full-history": Setup(_EVERYTHING, compresses=False),
-    "full-history-judged": Setup(_EVERYTHING, compresses=False, watched=True),
-    "mage": Setup(Policy()),
-    "mage-without-compress": Setup(Policy(compress=False)),
-    "mage-without-maintain": Setup(Policy(maintain=False)),
-    "mage-without-revise": Setup(Policy(revise=False)),
-    "no-memory-judged": Setup(Policy(), forgets=True),
-    "no-memory": Setup(Policy(maintain=False), forgets=True),
-    "window-20": Setup(_EVERYTHING, window=20, compresses=False),
-    "window-40": Setup(_EVERYTHING, window=40, compresses=False),
-}
+_SHORT: Final = 2_000
+"""Characters of a text that may be kept."""
 
 
-@final
-@attrs.frozen
-class Conditions:
-    """One series of the laboratory.
-
-    Attributes:
-        memory: one of `MEMORIES`.
-        mistakes: the share of purchases that the reader gets wrong, whatever it knows.
-        misses: the share of wrong purchases that the judge passes.
-        alarms: the share of right ones that it fails. With misses, half each is a coin.
-        judge: whether there is one.
-        loss: the share of summaries that lose their fact.
-        seed: of the tasks and of all draws.
-        size: of the tasks.
-    """
-
-    memory: str
-    mistakes: float = 0.1
-    misses: float = 0.1
-    alarms: float = 0.05
-    judge: bool = True
-    loss: float = 0.0
-    seed: int = 0
-    size: SizeName = "full"
-
-    def document(self) -> dict[str, object]:
-        """Return as JSON all that a row depends on."""
-        return {"domain": "shopping", "agent": "context-reader", "tasks": VERSION, **attrs.asdict(self)}
-
-
-# -- what is swept ------------------------------------------------------------------------------------
-
-MISTAKES: Final = (0.0, 0.1, 0.2)
-LOSSES: Final = (0.05, 0.1, 0.2)
-_JUDGES: Final = ((0.0, 0.0), (0.3, 0.05), (0.6, 0.05), (0.1, 0.0), (0.1, 0.3), (0.5, 0.5))
-"""Misses and false alarms, beside those of `Conditions`: one that never errs, and a coin at the end."""
-_JUDGED: Final = ("full-history-judged", "mage")
-
-
-def sweep(seed: int, size: SizeName = "full") -> tuple[Conditions, ...]:
-    """Return all series, in the order of the table."""
-    found = [Conditions(memory, mistakes) for mistakes in MISTAKES for memory in MEMORIES]
-    found += [Conditions(memory, misses=m, alarms=a) for m, a in _JUDGES for memory in _JUDGED]
-    found += [Conditions("mage", judge=False)]
-    found += [
-        Conditions(memory, loss=loss) for memory in ("mage", "mage-without-maintain") for loss in LOSSES
-    ]
-    return tuple(attrs.evolve(each, seed=seed, size=size) for each in found)
-
-
-# -- one task -----------------------------------------------------------------------------------------
-
-Sight: TypeAlias = Callable[[str], str]
-"""What becomes of the text of a prompt before the reader has it; tests take facts out with it."""
-
-
-@final
-class ReaderModel:
-    """A model, to an agent: a context reader behind the prompt that a model would be sent, in plain text."""
-
-    def __init__(
-        self, reader: ContextReader, counter: TokenCounter, window: int | None, sight: Sight
-    ) -> None:
-        self._reader = reader
-        self._count = lru_cache(maxsize=20_000)(counter.count)
-        self._window = window
-        self._sight = sight
-
-    def __call__(self, request: Decide, /) -> Metered[Decision]:
-        """Render the prompt, and return what its reader decides. Tokens are counted message by message."""
-        if self._window is not None:
-            raw = request.shown.raw[-self._window :]
-            request = attrs.evolve(request, shown=attrs.evolve(request.shown, raw=raw))
-        said = prompt_of(request)
-        decision = self._reader(self._sight("\n".join(said)))
-        reply = "".join(each.text for each in decision.actions) or str(getattr(decision.then, "text", ""))
-        return Metered(
-            decision, Usage(sum(map(self._count, said)), self._count(reply), estimated=1), "reader", ""
-        )
-
-
-def prompt_of(request: Decide) -> tuple[str, ...]:
-    """Return the texts of the messages that ask for a decision in the mode without tool calls."""
-    system = system_prompt("text", tools=request.tools, manual=request.manual, rules=request.rules)
-    chat = written(decide_messages(request, system=system, mode="text", tools=request.tools), "chat")
-    return tuple(each["content"] for each in chat)
+@lru_cache(maxsize=1)
+def _counter() -> TokenCounter:
+    return _Counting(default_counter())
 
 
 def run_conditions(conditions: Conditions, number: int) -> Row:
@@ -161,31 +73,37 @@ def run_conditions(conditions: Conditions, number: int) -> Row:
 
 def run_reader(conditions: Conditions, number: int, sight: Sight = str) -> Row:
     """Return the row of a task."""
-    counter = default_counter()
-    task = domain("shopping", conditions.size).task(conditions.seed, number)
+    counter = _counter()
+    task = _task(conditions.size, conditions.seed, number)
     rules = task.rules
     assert isinstance(rules, ShopRules)  # it is a shop
-    made, dice = MEMORIES[conditions.memory], (conditions.seed, number)
+    made, dice = conditions.setup, (conditions.seed, number)
     world = World[Browsing](rules)
     reader = ContextReader(
         *dice,
         mistakes=conditions.mistakes,
         loss=1.0 if made.forgets else conditions.loss,
         compresses=made.compresses,
+        recall=along(conditions.recall, conditions.strength, counter),
     )
-    judge = TruthJudge(world, rules, counter, *dice, misses=conditions.misses, alarms=conditions.alarms)
-    shop = JudgedShop(world, judge, task.text) if made.watched else None
+    thrown = (*dice, *([conditions.throw] if conditions.throw else []))
+    judge = TruthJudge(world, rules, counter, *thrown, misses=conditions.misses, alarms=conditions.alarms)
+    watched = JudgedShop(world, judge, task.text) if made.watched and conditions.judge else None
+    shop: Shop = watched or world
     steps = rules.cap * len(rules.instructions) * AROUND
     agent = Agent(
-        model=ReaderModel(reader, counter, made.window, sight),
-        environment=world if shop is None else shop,
+        model=shown_by(conditions, ReaderModel(reader, counter, sight), rules, counter, number),
+        environment=Carted(shop, world, rules) if conditions.cart else shop,
         judge=judge if conditions.judge and made.policy.maintain else None,
         policy=attrs.evolve(made.policy, max_steps=steps),
         counter=counter,
     )
-    outcome = agent.run(MemoryStore(), task.id, task=task.text)
+    store = MemoryStore()
+    outcome = agent.run(store, task.id, task=task.text)
+    with Session.open(store, task.id) as session:
+        trace = _trace(session.tree, rules.instructions, counter)
     marked = task.mark(world.standing.closed)
-    spent = Usage(calls=0) if shop is None else shop.spent
+    spent = Usage(calls=0) if watched is None else watched.spent
     return {
         "settings": conditions.document(),
         "number": number,
@@ -195,14 +113,34 @@ def run_reader(conditions: Conditions, number: int, sight: Sight = str) -> Row:
         "bought": [dict(each.answer).get("code") for each in world.standing.closed],
         "stopped_by_cap": sum(each.ending == "cap" for each in world.standing.closed) / len(marked.right),
         "guessed": reader.guessed,
+        "trace": trace,
         **_totals(outcome, spent),
         "origin": {
             "scores": "where the world stood at the end",
             "tokens": f"no model was asked: what prompts and replies would have taken, counted here ({counter.name})",
+            "trace": f"the path on which the agent stood at the end, counted here ({counter.name})",
             "tasks": f"generated here, seed {conditions.seed}",
+            **_assumed(conditions),
         },
         "version": __version__,
     }
+
+
+def _assumed(conditions: Conditions) -> Row:
+    """Say where a curve of recall comes from, and what a row with one is."""
+    if not conditions.recall:
+        return {}
+    said = (
+        f"assumed: {conditions.recall} ({CURVES[conditions.recall].source}), strength {conditions.strength}"
+    )
+    return {"recall": f"{said}; a sensitivity analysis, which is evidence of nothing"}
+
+
+def _trace(tree: Tree, instructions: Sequence[str], counter: TokenCounter) -> Row:
+    """Say how long the path is on which the agent stood at the end, with all instructions of the task."""
+    made = [tree.step(each) for each in tree.active_path() if each]
+    texts = [text_of(each.action, each.observation) for each in made if each.action != RESET]
+    return {"steps": len(texts), "tokens": counter.count("\n".join([*instructions, *texts]))}
 
 
 def _totals(outcome: Outcome, beside: Usage) -> Row:
@@ -219,7 +157,7 @@ def _totals(outcome: Outcome, beside: Usage) -> Row:
     }
 
 
-def jobs(conditions: tuple[Conditions, ...], tasks: int) -> Iterator[tuple[Conditions, int]]:
+def jobs(conditions: Iterable[Conditions], tasks: int) -> Iterator[tuple[Conditions, int]]:
     """Yield what is to be run: each series, task by task."""
     for each in conditions:
         yield from ((each, number) for number in range(tasks))

@@ -14,7 +14,7 @@ import attrs
 
 from benchmarks.arena.domains.drawing import draws
 from benchmarks.arena.domains.judging import TruthJudge, expected
-from benchmarks.arena.domains.laboratory import ReaderModel
+from benchmarks.arena.domains.prompted import ReaderModel
 from benchmarks.arena.domains.reader import ContextReader
 from benchmarks.arena.domains.registry import SizeName, domain
 from benchmarks.arena.domains.running import AROUND
@@ -89,7 +89,7 @@ def _of_task(seed: int, number: int, size: SizeName, mistakes: float) -> list[Ca
     reader = ContextReader(*dice, mistakes=mistakes, loss=0.0, compresses=True)
     steps = rules.cap * len(rules.instructions) * AROUND
     agent = Agent(
-        model=ReaderModel(reader, counter, None, str),
+        model=ReaderModel(reader, counter),
         environment=world,
         judge=judge,
         policy=Policy(max_steps=steps),

@@ -3,7 +3,8 @@
 It takes the text of a prompt of the shop, and returns a decision by the rules of the shop. It has no task, no world and
 no memory of its own but dice: how often it has seen a product bought, so that another try is another throw. A fact that
 is not in the text is guessed, and now and then it buys what it does not want; both are drawn from the seed. Of the
-hints it reads nothing, it never looks into a summary, and it goes back only where a judge sends it.
+hints it reads nothing, it never looks into a summary, and it goes back only where a judge sends it. What was bought
+earlier it may overlook, with a probability that the length of the text decides; the present options it never does.
 """
 
 from __future__ import annotations
@@ -11,21 +12,23 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import attrs
 
 from benchmarks.arena.domains.calls import action
 from benchmarks.arena.domains.drawing import draws
 from benchmarks.arena.domains.shopping.catalogue import dollars
+from benchmarks.arena.retrieval.attached import RETRIEVED
 from mage.chat import BadAction, parse_action
 from mage.effects import Decision
 
 GIVEN_BACK: Final = "It was given back"
 """How an observation says that a purchase does not count any more."""
 
+_MARGIN: Final = re.compile(r"\n(?! )")
 _BUDGET: Final = re.compile(r"bundle of (\d+) products.* for at most (\$\d+\.\d\d) in all")
 _WANTED: Final = re.compile(r"Product (\d+): buy one .+\. Of those that fit and can be paid, (.+)\.")
 _RESERVE: Final = re.compile(r"Leave at least (\$\d+\.\d\d) of the budget")
@@ -41,6 +44,8 @@ _BOUGHT: Final = re.compile(
     r"(?:Bought as product|Product) (\d+)(?: purchased)?: (\S+) (.+), (\$\d+\.\d\d)\.$"
 )
 _OVER: Final = re.compile(r"Product (\d+)(?: purchased:|: nothing was bought| was purchased)")
+_CARTED: Final = re.compile(r"Cart: product (\d+) is (\S+) (.+), (\$\d+\.\d\d)\.")
+_RETRIEVED: Final = f"Notice: {RETRIEVED}"
 _UNDONE: Final = "hints"
 _SPREAD: Final = 0.7
 """A price that is not known is guessed within so much of an equal share of the budget."""
@@ -78,6 +83,7 @@ class Scene:
         options: titles.
         avoids: by earlier product, what each word avoids.
         bought: purchases whose title and price stand in the text, by their number.
+        cart: what the newest observation says is in the cart, by number; empty in a shop without one.
         over: the numbers of the products that were dealt with, facts or not.
         pages: products by title, whose page stands in the text.
         codes: codes by title, of the results of the last search.
@@ -96,6 +102,7 @@ class Scene:
     options: tuple[str, ...] = ()
     avoids: Mapping[int, Mapping[str, frozenset[str]]] = attrs.field(factory=dict)
     bought: dict[int, Found] = attrs.field(factory=dict)
+    cart: Mapping[int, Found] = attrs.field(factory=dict)
     over: set[int] = attrs.field(factory=set)
     pages: dict[str, Found] = attrs.field(factory=dict)
     codes: dict[str, str] = attrs.field(factory=dict)
@@ -127,27 +134,28 @@ def read(text: str) -> Scene:
             done = block.removeprefix("Action[").removesuffix("]")
         elif block.startswith("Observation: "):
             _see(scene, done, block.removeprefix("Observation: "))
-        elif block.startswith("Task: "):
-            _take_task(scene, block)
-        elif block.startswith("Instruction: "):
-            _take_instruction(scene, block.removeprefix("Instruction: "))
-        elif _SUMMARY.match(block):
-            _take_account(scene, _SUMMARY.sub("", block, count=1))
+        else:
+            _take(scene, block)
     return scene
+
+
+def _take(scene: Scene, block: str) -> None:
+    """Take in a block that is no step and no hint."""
+    if block.startswith("Task: "):
+        _take_task(scene, block)
+    elif block.startswith("Instruction: "):
+        _take_instruction(scene, block.removeprefix("Instruction: "))
+    elif block.startswith(_RETRIEVED):
+        _take_retrieved(scene, block)
+    elif _SUMMARY.match(block):
+        _take_account(scene, _SUMMARY.sub("", block, count=1))
 
 
 def _blocks(text: str) -> Iterator[str]:
     """Yield the blocks from the task on: a line at the left margin and the indented ones below it."""
     _, task, rest = text.partition("\nTask: ")
-    block: list[str] = []
-    for line in f"{task.lstrip()}{rest}".split("\n"):
-        if line.startswith(" "):
-            block.append(line[1:])
-            continue
-        if block:
-            yield "\n".join(block)
-        block = [line]
-    yield "\n".join(block)
+    for block in _MARGIN.split(f"{task.lstrip()}{rest}"):
+        yield block.replace("\n ", "\n")
 
 
 def _take_task(scene: Scene, block: str) -> None:
@@ -192,6 +200,14 @@ def _take_purchase(scene: Scene, line: str) -> None:
         scene.bought[int(bought[1])] = Found(bought[2], bought[3], _cents(bought[4]))
 
 
+def _take_retrieved(scene: Scene, block: str) -> None:
+    """Take in the purchases among what was retrieved. Pages and results of earlier subtasks decide nothing now."""
+    for line in block.split("\n"):
+        said = line.rpartition("Observation: ")[2]
+        if said.startswith("Bought"):
+            _take_purchase(scene, said)
+
+
 def _see(scene: Scene, done: str, text: str) -> None:
     """Take in what was seen after an action."""
     before, scene.last = scene.opened, (done, text)
@@ -206,6 +222,9 @@ def _see(scene: Scene, done: str, text: str) -> None:
         scene.has_more = seen.has_more
     if text.startswith("Not bought"):
         scene.refused.add(before)
+    if "\nCart: " in text:
+        carted = [line for each in text.split("\n") if (line := _CARTED.fullmatch(each)) is not None]
+        scene.cart = {int(line[1]): Found(line[2], line[3], _cents(line[4])) for line in carted}
     ended = _ended(text)
     if ended and GIVEN_BACK not in text:
         scene.over.add(ended)
@@ -235,6 +254,7 @@ def _seen(text: str) -> _Seen:
     return _Seen(pages={named[2]: Found(named[1], named[2], _cents(priced[1]), rating)})
 
 
+@lru_cache(maxsize=4096)
 def _ended(text: str) -> int:
     """Return the number of the product that is over by an observation; 0 for none."""
     for line in text.split("\n"):
@@ -244,6 +264,7 @@ def _ended(text: str) -> int:
     return 0
 
 
+@lru_cache(maxsize=4096)
 def _call(done: str) -> tuple[str, str]:
     """Return the tool of an action and its one argument, both empty where it is no call."""
     try:
@@ -257,6 +278,15 @@ def _cents(text: str) -> int:
     return round(float(text.strip("$")) * 100)
 
 
+Recall: TypeAlias = Callable[[str], float]
+"""From the text of a prompt, the share of earlier purchases in it that are noticed."""
+
+
+def all_of_it(_text: str, /) -> float:
+    """Notice everything, however long a text is."""
+    return 1.0
+
+
 @final
 class ContextReader:
     """Decides from the text of a prompt; see the module.
@@ -266,7 +296,12 @@ class ContextReader:
     """
 
     def __init__(
-        self, *dice: object, mistakes: float = 0.0, loss: float = 0.0, compresses: bool = True
+        self,
+        *dice: object,
+        mistakes: float = 0.0,
+        loss: float = 0.0,
+        compresses: bool = True,
+        recall: Recall = all_of_it,
     ) -> None:
         """Make a reader.
 
@@ -275,12 +310,14 @@ class ContextReader:
             mistakes: the share of purchases for which it takes another option than it wants.
             loss: the share of its summaries that say neither title nor price.
             compresses: whether it compresses after each product.
+            recall: the share of earlier purchases that it notices in a text, when it buys and when it summarizes.
         """
         self.guessed = 0
         self._dice = dice
         self._mistakes = mistakes
         self._loss = loss
         self._compresses = compresses
+        self._recall = recall
         self._tries: Counter[int] = Counter()
 
     def __call__(self, text: str, /) -> Decision:
@@ -290,16 +327,22 @@ class ContextReader:
         if ended:
             self._tries[ended] += 1
             if self._compresses and scene.is_open and ended in scene.over:
-                return Decision.compress(self._account(scene, ended))
+                return Decision.compress(self._account(scene, ended, text))
         if scene.count in scene.over or not scene.place:
             return Decision.finish("Done.")
-        return Decision.act(_looking(scene) or self._buying(scene))
+        return Decision.act(_looking(scene) or self._buying(scene, text))
 
-    def _account(self, scene: Scene, place: int) -> str:
+    def _noticed(self, scene: Scene, text: str, place: int) -> Mapping[int, Found]:
+        """Return the purchases that are noticed in a text. A longer one never shows more: each has one throw a try."""
+        facts = {**scene.cart, **scene.bought}
+        share = self._recall(text) if facts else 0.0
+        return {of: each for of, each in facts.items() if self._draw("notice", place, of).random() < share}
+
+    def _account(self, scene: Scene, place: int, text: str) -> str:
         """Return the text of a summary, which may have lost what later products need."""
         if not scene.last[1].startswith("Bought"):
             return f"Product {place}: nothing was bought."
-        known = scene.bought.get(place)
+        known = self._noticed(scene, text, place).get(place)
         if known is None or self._draw("loss", place).random() < self._loss:
             return f"Product {place} was purchased."
         return f"Product {place} purchased: {known.code} {known.title}, {dollars(known.cents)}."
@@ -307,12 +350,13 @@ class ContextReader:
     def _draw(self, what: str, place: int, *more: object) -> random.Random:
         return draws("laboratory", *self._dice, what, place, self._tries[place], *more)
 
-    def _buying(self, scene: Scene) -> str:
+    def _buying(self, scene: Scene, text: str) -> str:
         """Return the action that buys what the rules ask for, or by mistake something else."""
+        known = self._noticed(scene, text, scene.place)
         found = [scene.pages[title] for title in scene.options if title in scene.pages]
         found = [each for each in found if each.code not in scene.refused]
-        left, missing = self._left(scene)
-        bad, unknown = self._avoided(scene)
+        left, missing = self._left(scene, known)
+        bad, unknown = self._avoided(scene, known)
         fitting = [
             each
             for each in found
@@ -330,11 +374,11 @@ class ContextReader:
         self.guessed += missing + unknown
         return action("buy")
 
-    def _left(self, scene: Scene) -> tuple[int, int]:
+    def _left(self, scene: Scene, facts: Mapping[int, Found]) -> tuple[int, int]:
         """Return what is left of the budget in cents, and how many prices of earlier products were guessed for it."""
         left, missing = scene.budget, 0
         for place in range(1, scene.place):
-            known = scene.bought.get(place)
+            known = facts.get(place)
             if known is None:
                 missing += 1
                 off = self._draw("price", scene.place, place).uniform(-_SPREAD, _SPREAD)
@@ -343,11 +387,11 @@ class ContextReader:
                 left -= known.cents
         return left, missing
 
-    def _avoided(self, scene: Scene) -> tuple[frozenset[str], int]:
+    def _avoided(self, scene: Scene, facts: Mapping[int, Found]) -> tuple[frozenset[str], int]:
         """Return the words that must not stand in a title, and how many earlier titles were guessed for it."""
         bad, missing = frozenset[str](), 0
         for place, avoids in scene.avoids.items():
-            known = scene.bought.get(place)
+            known = facts.get(place)
             if known is None:
                 missing += 1
                 words = {self._draw("title", scene.place, place).choice(sorted(avoids))} if avoids else set()

@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
+from benchmarks.arena.domains.published import published
 from benchmarks.arena.domains.search import settling as searching
 from benchmarks.arena.domains.search.tasks import Searching
 from benchmarks.arena.domains.shopping import stocking as shopping
@@ -48,26 +49,35 @@ def domains_of(name: str) -> tuple[str, ...]:
     return GROUPS.get(name, (name,))
 
 
-def domain(name: str, size: SizeName = "full", data: Path | None = None) -> Domain:
-    """Return a domain.
+def domain(name: str, size: SizeName = "full", data: Path | None = None, rows: Path | None = None) -> Domain:
+    """Return a domain: of tasks of our own, or of the rows of a file of the user's.
 
     Args:
         name: one of `NAMES`.
         size: about the paper's, or small.
-        data: of travel: a file of TravelPlanner's reference data, in place of made-up trips.
+        data: of travel: a file of TravelPlanner's reference data, in place of made-up trips. With rows: what their
+            answers are found in, see `published`.
+        rows: a file of rows in MemoryArena's public schema, in place of tasks of our own. They have one size.
 
     Raises:
-        BadRow: the file is no such data.
+        BadPublished: the rows, or the data behind them, are not as expected.
+        BadRow: the reference data of travel is none.
+        MissingData: the rows cannot be played without data that is not given.
         MissingPackage: the domain needs a package that is not installed.
+        OSError: a file of rows cannot be read.
     """
+    if rows is not None:
+        if name in GROUPS["formal"]:
+            _formal(name, 1)  # which says so where SymPy is missing
+        return published(name, rows, data)
     is_small = size == "small"
     if name == "shopping":
         return Shopping(_SMALL_SHOP if is_small else shopping.FULL)
     if name == "search":
         return Searching(_SMALL_CORPUS if is_small else searching.FULL)
     if name == "travel":
-        rows: tuple[Row, ...] = () if data is None else read_rows(data)
-        return Travelling(members=2, wishes=2, rows=rows) if is_small else Travelling(rows=rows)
+        trips: tuple[Row, ...] = () if data is None else read_rows(data)
+        return Travelling(members=2, wishes=2, rows=trips) if is_small else Travelling(rows=trips)
     return _formal(name, 4 if is_small else 7)
 
 

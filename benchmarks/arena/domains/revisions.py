@@ -14,7 +14,7 @@ import attrs
 
 from benchmarks.arena.coverage import draw, interval
 from benchmarks.arena.domains.judging import TruthJudge, expected
-from benchmarks.arena.domains.laboratory import ReaderModel
+from benchmarks.arena.domains.prompted import ReaderModel
 from benchmarks.arena.domains.reader import ContextReader
 from benchmarks.arena.domains.registry import SizeName, domain
 from benchmarks.arena.domains.running import AROUND
@@ -85,9 +85,7 @@ def tried(seed: int, number: int, size: SizeName, making: Making, mistakes: floa
     world, counter = World[Browsing](rules), default_counter()
     judge = making(world, rules, number)
     agent = Agent(
-        model=ReaderModel(
-            ContextReader(seed, number, mistakes=mistakes, loss=0.0, compresses=True), counter, None, str
-        ),
+        model=ReaderModel(ContextReader(seed, number, mistakes=mistakes, loss=0.0, compresses=True), counter),
         environment=world,
         judge=judge,
         policy=Policy(maintain=judge is not None, max_steps=rules.cap * len(rules.instructions) * AROUND),

@@ -14,11 +14,13 @@ from typing import Final, TypeAlias
 import attrs
 
 from benchmarks.arena.domains.decisions import POINTS, context_of, decisions, steps_on
+from benchmarks.arena.domains.habits import Habits, reader_agent
 from benchmarks.arena.domains.memories import beside, policy_of
 from benchmarks.arena.domains.planning import PlanModel
 from benchmarks.arena.domains.registry import domain
 from benchmarks.arena.domains.scoring import NOTHING, Score
 from benchmarks.arena.domains.settings import Documented, Settings
+from benchmarks.arena.domains.shopping.rules import ShopRules
 from benchmarks.arena.domains.task import Marked, Task
 from benchmarks.arena.domains.world import Standing, World, played, stand, step
 from benchmarks.arena.retrieval.joined import Joined, Needs
@@ -53,13 +55,14 @@ def failed(settings: Documented, number: int, detail: str) -> Row:
 
 def _ran(settings: Settings, number: int) -> Row:
     counter = default_counter()
-    task = domain(settings.domain, settings.size, settings.data).task(settings.seed, number)
+    tasks = domain(settings.domain, settings.size, settings.data, settings.rows)
+    task = tasks.task(settings.seed, number)
     steps = task.rules.cap * len(task.rules.instructions) * AROUND
     with ExitStack() as stack:
         store: JournalStore = MemoryStore()
         if settings.sessions is not None:
             store = stack.enter_context(open_store(settings.session_file(task.id)))
-        agent = _agent(settings, task, counter, steps, stack)
+        agent = _agent(settings, number, task, counter, steps, stack)
         joined = _joined(settings, task, agent.model, counter, stack)
         if joined is not None:
             agent = attrs.evolve(agent, model=joined.model)
@@ -103,8 +106,13 @@ def _with_memory(row: Row, joined: Joined, *, acted: bool) -> Row:
     }
 
 
-def _agent(settings: Settings, task: Task, counter: TokenCounter, steps: int, stack: ExitStack) -> Agent:
+def _agent(
+    settings: Settings, number: int, task: Task, counter: TokenCounter, steps: int, stack: ExitStack
+) -> Agent:
     policy = policy_of(settings.memory, settings.policy, steps)
+    if settings.agent == "reader":
+        assert isinstance(task.rules, ShopRules)  # no other domain is asked for with a reader
+        return reader_agent(Habits.of(settings.reader), (settings.seed, number), task.rules, policy, counter)
     world = World(task.rules)
     if settings.agent == "plan":
         return Agent(model=PlanModel(task, counter), environment=world, policy=policy, counter=counter)
@@ -175,16 +183,18 @@ def _scores(score: Score) -> Row:
 
 def _origin(settings: Settings, counter: TokenCounter) -> Row:
     """Say where each number comes from."""
+    tasks = f"generated here, seed {settings.seed}" + (", from the user's data" if settings.data else "")
+    if settings.rows is not None:
+        tasks = "rows of a file of the user's, in MemoryArena's public schema, which nobody here has seen"
     tokens = f"as the server counted them; where it did not, which `estimated` counts, counted here ({counter.name})"
-    if settings.agent == "plan":
+    if settings.agent != "model":
         tokens = f"no model was asked: what its prompts would have taken, counted here ({counter.name})"
     return {
         "scores": "the actions of the path on which the agent stood at the end, played in a new world",
         "tokens": tokens,
         "trace": f"actions, observations and instructions of that path, counted here ({counter.name})",
         "context": f"{tokens}: at most {POINTS} of the prompts on that path, the longest of each stretch",
-        "tasks": f"generated here, seed {settings.seed}"
-        + (", from the user's data" if settings.data else ""),
+        "tasks": tasks,
     }
 
 

@@ -74,7 +74,7 @@ def test_what_cannot_be_run_is_refused_in_a_line(
     assert main([*run, "--model", "m"]) == 2
     assert capsys.readouterr().err == "Error: --model and --judge are for --agent model\n"
     assert main(["run", "--domain", "search", "--data", "x", "--out", str(out)]) == 2
-    assert capsys.readouterr().err == "Error: --data is for --domain travel\n"
+    assert capsys.readouterr().err == "Error: --data is for --domain travel, or for --rows\n"
     assert main([*run, "--data", str(tmp_path / "missing")]) == 2
     assert "cannot be read" in capsys.readouterr().err
     assert main([*run, "--policy", "high_water=x"]) == 2
@@ -94,6 +94,70 @@ def test_what_cannot_be_run_is_refused_in_a_line(
     assert capsys.readouterr().err == "Error: this domain needs SymPy: pip install --group arena\n"
     with pytest.raises(SystemExit):
         main(["run", "--domain", "shopping", "--tasks", "0", "--out", str(out)])
+    assert not out.exists()
+
+
+def test_the_context_reader_plays_in_the_runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader that never errs has all right under each memory, and its row says how it errs and that nobody was asked."""
+    out = tmp_path / "rows.jsonl"
+    run = [
+        "run",
+        "--domain",
+        "shopping",
+        "--size",
+        "small",
+        "--tasks",
+        "1",
+        "--agent",
+        "reader",
+        "--out",
+        str(out),
+    ]
+    for memory in ("mage", "full-history"):
+        assert main([*run, "--memory", memory, "--reader", "mistakes=0"]) == 0
+    for line in out.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        assert (row["sr"], row["outcome"]) == (1, "finished")
+        assert row["settings"]["reader"]["mistakes"] == 0
+        assert row["settings"]["reader"]["misses"] == 0.1
+        assert "no model was asked" in row["origin"]["tokens"]
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            ["--domain", "travel", "--agent", "reader"],
+            "--agent reader can read the prompts of --domain shopping alone",
+        ),
+        (
+            ["--domain", "all", "--agent", "reader"],
+            "--agent reader can read the prompts of --domain shopping alone",
+        ),
+        (["--domain", "shopping", "--reader", "loss=0.1"], "--reader is for --agent reader"),
+        (
+            ["--domain", "shopping", "--agent", "reader", "--reader", "luck=1"],
+            "there is no 'luck' in a reader",
+        ),
+        (
+            ["--domain", "shopping", "--agent", "reader", "--reader", "loss=1.5"],
+            "a number from 0 to 1, and not 1.5",
+        ),
+        (
+            ["--domain", "shopping", "--agent", "reader", "--reader", "loss=true"],
+            "a number from 0 to 1, and not True",
+        ),
+        (["--domain", "shopping", "--agent", "reader", "--reader", "recall=GPT"], "no curve is called 'GPT'"),
+    ],
+)
+def test_what_a_reader_cannot_be_is_refused(
+    asked: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another domain, an unknown habit, a share that is none: one line and status 2, before anything is run."""
+    out = tmp_path / "rows.jsonl"
+    assert main(["run", *asked, "--tasks", "1", "--out", str(out)]) == 2
+    assert said in capsys.readouterr().err
     assert not out.exists()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from typing import Final, final
 
 import attrs
@@ -125,7 +126,17 @@ class ShopRules:
                 return self._bought(state, subtask)
 
     def found(self, words: str) -> tuple[Product, ...]:
-        """Return the results of a search, best first; those that are buried come on a later page. Cost: O(products)."""
+        """Return the results of a search, best first; those that are buried come on a later page.
+
+        Cost: O(products), the first time that a text is searched for.
+        """
+        return self._ranking(words)
+
+    @cached_property
+    def _ranking(self) -> Callable[[str], tuple[Product, ...]]:
+        return lru_cache(maxsize=1024)(self._ranked)
+
+    def _ranked(self, words: str) -> tuple[Product, ...]:
         wanted = frozenset(_words_of(words))
         ranked = sorted(
             (-len(wanted & known), tie, product.code) for known, tie, product in self._shelf if wanted & known
