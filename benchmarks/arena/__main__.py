@@ -1,5 +1,6 @@
 """The arena, from the command line.
 
+    python -m benchmarks.arena all --out FOLDER [--traces FOLDER] [--state-bench CHECKOUT] [--small]
     python -m benchmarks.arena coverage [--traces FOLDER] [--only NAME] [--out ROWS.jsonl]
     python -m benchmarks.arena follow --state-bench CHECKOUT --cooking 50 [--before 5] [--out ROWS.jsonl]
     python -m benchmarks.arena run --domain shopping --agent plan --tasks 150 --out ROWS.jsonl
@@ -23,6 +24,7 @@ from typing import Final
 
 from benchmarks.arena.coverage import cover_all
 from benchmarks.arena.domains.commands import add_commands
+from benchmarks.arena.everything import add_all
 from benchmarks.arena.following.command import add_command
 from benchmarks.arena.reports.commands import add_report
 from benchmarks.arena.systems import has_bm25
@@ -106,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     add_command(commands)
     add_commands(commands)
     add_report(commands)
+    add_all(commands, main)
     return parser
 
 

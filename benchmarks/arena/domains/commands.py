@@ -60,16 +60,34 @@ _REFUSED: Final = (
 def add_commands(commands: Any) -> None:
     """Add the commands to the subparsers of a parser; `chosen.command(chosen)` runs the one that was chosen."""
     running = commands.add_parser("run", help="run tasks of a domain into a file of rows")
+    _add_tasks(running)
+    _add_agent(running)
+    add_memory_options(running)
+    running.add_argument("--workers", type=_count, default=1, help="processes")
     running.add_argument(
-        "--domain", required=True, choices=[*NAMES, *GROUPS], help="formal is math and physics"
+        "--ray",
+        metavar="ADDRESS",
+        help="run over the Ray at this address in place of workers; `local` begins one",
     )
+    running.add_argument(
+        "--sessions", type=Path, help="keep each run here, and go on inside an interrupted one"
+    )
+    running.add_argument("--retry", action="store_true", help="run again what has failed")
+    running.add_argument("--out", type=Path, required=True, help="the file of rows, JSON Lines")
+    running.set_defaults(command=run)
+    _add_playing(commands)
+    _add_laboratory(commands)
+    add_judges(commands)
+    add_serving(commands)
+
+
+def _add_agent(running: argparse.ArgumentParser) -> None:
     running.add_argument(
         "--memory",
         default="mage",
         help=f"what the agent is shown: {', '.join(MEMORIES)}, or a memory system beside it: "
         f"{', '.join([WINDOW, *KINDS])}, with parameters such as bm25:k=3,chunk=subtask, or the URL of a memory server",
     )
-    add_memory_options(running)
     running.add_argument(
         "--agent",
         default="plan",
@@ -97,6 +115,12 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--base-url", help="the server; else OPENAI_BASE_URL, else OpenAI's")
     running.add_argument("--mode", default="tools", choices=MODES, help="how the model replies")
     running.add_argument("--temperature", type=float, default=0.0, help="of every call")
+
+
+def _add_tasks(running: argparse.ArgumentParser) -> None:
+    running.add_argument(
+        "--domain", required=True, choices=[*NAMES, *GROUPS], help="formal is math and physics"
+    )
     running.add_argument("--tasks", type=_count, default=10, help="how many, from number 0 on")
     running.add_argument("--seed", type=int, default=0, help="of the tasks")
     running.add_argument("--size", default="full", choices=SIZES, help="full is about the paper's")
@@ -109,22 +133,6 @@ def add_commands(commands: Any) -> None:
         help="travel: TravelPlanner's train_ref_info.jsonl; with --rows also the products of shopping, the documents"
         " of search",
     )
-    running.add_argument("--workers", type=_count, default=1, help="processes")
-    running.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="run over the Ray at this address in place of workers; `local` begins one",
-    )
-    running.add_argument(
-        "--sessions", type=Path, help="keep each run here, and go on inside an interrupted one"
-    )
-    running.add_argument("--retry", action="store_true", help="run again what has failed")
-    running.add_argument("--out", type=Path, required=True, help="the file of rows, JSON Lines")
-    running.set_defaults(command=run)
-    _add_playing(commands)
-    _add_laboratory(commands)
-    add_judges(commands)
-    add_serving(commands)
 
 
 def _add_laboratory(commands: Any) -> None:

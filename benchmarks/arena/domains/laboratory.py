@@ -115,14 +115,19 @@ def run_reader(conditions: Conditions, number: int, sight: Sight = str) -> Row:
         "guessed": reader.guessed,
         "trace": trace,
         **_totals(outcome, spent),
-        "origin": {
-            "scores": "where the world stood at the end",
-            "tokens": f"no model was asked: what prompts and replies would have taken, counted here ({counter.name})",
-            "trace": f"the path on which the agent stood at the end, counted here ({counter.name})",
-            "tasks": f"generated here, seed {conditions.seed}",
-            **_assumed(conditions),
-        },
+        "origin": _origin(conditions, counter),
         "version": __version__,
+    }
+
+
+def _origin(conditions: Conditions, counter: TokenCounter) -> Row:
+    """Say where each number comes from."""
+    return {
+        "scores": "where the world stood at the end",
+        "tokens": f"no model was asked: what prompts and replies would have taken, counted here ({counter.name})",
+        "trace": f"the path on which the agent stood at the end, counted here ({counter.name})",
+        "tasks": f"generated here, seed {conditions.seed}",
+        **_assumed(conditions),
     }
 
 

@@ -395,7 +395,7 @@ def test_a_task_that_fails_is_a_row_worth_nothing(monkeypatch: pytest.MonkeyPatc
     def broken(*_: object) -> object:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(laboratory, "domain", broken)
+    monkeypatch.setattr(laboratory, "_task", broken)
     conditions = small("full-history")
     row = run_conditions(conditions, 0)
     assert (row["outcome"], row["sr"], row["detail"]) == ("failed", 0, "RuntimeError: broken")
