@@ -114,12 +114,11 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group arena
 	@touch $@
 
-arena: .venv/arena          ## Memory systems beside each other on recorded runs (TRACES=FOLDER, STATE_BENCH=CHECKOUT), a small laboratory.
+arena: .venv/arena          ## All of the arena in small (a look at each measure), and the coverage of recorded runs whole (TRACES=FOLDER, STATE_BENCH=CHECKOUT).
 	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/retrieval/test_attached.py tests/arena/test_following.py tests/arena/domains/test_laboratory.py -m "not worlds"
-	rm -f .venv/lab.jsonl
-	$(BIN)/python -m benchmarks.arena lab --size small --tasks 3 --workers $(WORKERS) --out .venv/lab.jsonl
+	rm -rf .venv/arena-out
+	$(BIN)/python -m benchmarks.arena all --small --out .venv/arena-out --workers $(WORKERS) $(if $(TRACES),--traces "$(TRACES)") $(if $(STATE_BENCH),--state-bench "$(STATE_BENCH)")
 	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
-	@if [ -n "$(STATE_BENCH)" ]; then $(BIN)/python -m benchmarks.arena follow --state-bench "$(STATE_BENCH)" --workers $(WORKERS); fi
 
 .venv/ray/made: pyproject.toml
 	$(PYTHON) -m venv --clear .venv/ray
