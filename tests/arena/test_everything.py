@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.arena.__main__ import main
 from benchmarks.arena.domains import commands
+from benchmarks.arena.domains.sweeps import sweep
 from benchmarks.arena.everything import Part, _ran  # its parts take minutes, so they are stood in for here
 
 
@@ -17,7 +18,7 @@ def test_what_cannot_be_measured_is_named_and_the_rest_is_reported(
 ) -> None:
     """Without traces, a checkout, games and SymPy the laboratory is left; its rows and the page stand in the folder."""
     monkeypatch.setattr("benchmarks.arena.everything.find_spec", lambda _name: None)
-    whole = commands.sweep
+    whole = sweep
     monkeypatch.setattr(commands, "sweep", lambda *given: whole(*given)[:2])  # the first series alone
     out = tmp_path / "out"
     asked = ["all", "--small", "--out", str(out), "--traces", str(tmp_path / "none"), "--workers", "1"]
