@@ -1,6 +1,6 @@
 """What Claude Code's hooks record, and what they hand back after a compaction: python examples/claude_code_hooks.py
 
-Needs: pip install mage-state. In place of the client, which calls `mage hook claude-code study.db` for each event
+Needs: pip install mage-state. In place of the client, which calls `mage hook claude-code hooks.db` for each event
 (README has its settings), this program does; it makes a new session each time that it is run.
 """
 
@@ -16,7 +16,7 @@ SESSION = str(uuid4())
 def hook(event: str, **more: Any) -> str:
     """Let a hook hear an event, and return the context that it hands back."""
     told = json.dumps({"session_id": SESSION, "hook_event_name": event, "cwd": ".", **more})
-    command = [sys.executable, "-m", "mage", "hook", "claude-code", "study.db"]
+    command = [sys.executable, "-m", "mage", "hook", "claude-code", "hooks.db"]
     out = subprocess.run(command, input=told, capture_output=True, text=True, check=True).stdout  # noqa: S603  # our own command
     return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out else ""
 

@@ -18,7 +18,7 @@ from rich.text import Text
 
 import mage
 from mage.bundle import Bundle, encode_bundle, pack
-from mage.cli.naming import AtVersion, InFile, parse_reference
+from mage.cli.naming import AtVersion, InFile, InStore, parse_reference
 from mage.cli.output import (
     AsJson,
     Refused,
@@ -223,7 +223,8 @@ def replay(
         raise typer.BadParameter(f"{format!r} is none of {', '.join(formats())}", param_hint="--format")
     if writes is not None and not covers:
         raise typer.BadParameter("it says something with --coverage alone", param_hint="--writes")
-    loaded = load(_trace(file), file=file, format=format, steps=steps.value)
+    data, named = _trace(file)
+    loaded = load(data, file=named, format=format, steps=steps.value)
     if not is_successful(loaded):
         raise Refused(str(loaded.failure()))
     chosen = _choose(loaded.unwrap(), file, task)
@@ -246,17 +247,18 @@ def replay(
         say(f"session written to {printable(str(out))}")
 
 
-def _trace(given: str) -> bytes:
-    """Return the bytes of a trace: those of the file, or of a session in a store as a journal.
+def _trace(given: str) -> tuple[bytes, str]:
+    """Return a trace as bytes and what its file is called: the file itself, or a session in a store as a journal.
 
     Raises:
         Refused: there is neither.
     """
     said = parse_reference(given)
     if isinstance(said.place, InFile) and said.version is None:
-        return read_bytes(said.place.path)
+        return read_bytes(said.place.path), given
     named = parse_version(given)
-    return b"".join(encode_journal(load_commands(named.session, named.version)))
+    name = named.session.name if isinstance(named.session, InStore) else given
+    return b"".join(encode_journal(load_commands(named.session, named.version))), f"{name}.jsonl"
 
 
 @final

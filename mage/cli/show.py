@@ -45,7 +45,7 @@ from mage.engine import (
 )
 from mage.engine import inside as look_inside
 from mage.engine.tree import trace
-from mage.memory.journal import RUN
+from mage.memory.journal import ANSWERED, CALLING, RUN
 from mage.render import (
     Difference,
     Meter,
@@ -172,7 +172,7 @@ def _looked_at(found: JournalStore, journal: JournalInfo, meter: Meter) -> _List
         state = fold(_noticing(records_of(Opened(found, journal.name), journal.head.version), last))
     except StoreError as error:
         return _Listed(journal.name, journal, damage=str(error))
-    outcome = _outcome(last, state)
+    outcome = _outcome(last, state, journal.head.version)
     return _Listed(journal.name, journal, state.tree.task, outcome, meter.count(view(state)))
 
 
@@ -184,11 +184,17 @@ def _noticing(records: Iterator[Record], last: list[Record]) -> Iterator[Record]
         yield record
 
 
-def _outcome(last: list[Record], state: State) -> str:
-    """Return how the run of a session ended, by its last note; where it had none, what its last summary waits for."""
-    if not last:
+def _outcome(last: list[Record], state: State, version: int) -> str:
+    """Return how the run of a session ended, by its last note; where it had none, what its last summary waits for.
+
+    The notes of a memory belong to no run: only its answer is said, until a command comes behind it.
+    """
+    kind = operation_of(last[0])[1] if last else ""
+    if kind == ANSWERED and last[0].version == version:
+        return "answered"
+    if kind in ("", CALLING, ANSWERED):
         return "" if isinstance(state, Active) else type(state).__name__.lower()
-    if operation_of(last[0]) != ("note", "ended"):
+    if kind != "ended":
         return "not ended"
     try:
         document = json.loads(last[0].parts[0].text)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from mage import Session
+from mage import Memory, Session
 from mage.codec import encode_journal
 from mage.engine import Accept, Command, Compress, Grow, Revise, Start, StepId
 from tests.cli.children import place
 from tests.cli.runner import mage
 from tests.cli.test_sessions import story
 from tests.cli.test_terminal import STYLE, at_terminal
+from tests.memory.replies import buy, done, reply
 from tests.stores.corrupted import sql
 
 __all__ = ["place"]
@@ -159,3 +160,19 @@ def test_without_colour_or_terminal_the_text_is_plain() -> None:
     piped = mage("tree", "work.db#study").out
     assert "\x1b" not in piped
     assert max(map(len, piped.splitlines())) > 80
+
+
+def test_the_answer_of_a_memory_is_listed_until_something_comes_behind_it(tmp_path: Path) -> None:
+    """Its notes belong to no run: a call that is being made is no end, and the answer is one only as the last record."""
+    url = str(tmp_path / "memory.db")
+
+    def listed() -> str:
+        return str(json.loads(mage("sessions", url, "--json").out)["sessions"][0]["outcome"])
+
+    with Memory.open(url, "m", task="Buy a desk.") as kept:
+        kept.take(reply(buy("desk"), ids="a"), perform=done)
+        assert listed() == ""
+        kept.take(reply(text="Bought."))
+        assert listed() == "answered"
+        kept.instruct("And a lamp.")
+        assert listed() == ""

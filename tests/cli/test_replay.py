@@ -182,6 +182,7 @@ def test_a_session_in_a_store_is_replayed_as_its_journal(
     mage("run", "--offline", "--session", "work.db#a")
     Path("a.jsonl").write_bytes(encode_all("work.db", "a"))
     plain = json.loads(mage("replay", "a.jsonl", "--json").out)
+    assert "task a: " in mage("replay", "work.db#a").out
     for name in ("work.db#a", "work.db", "sqlite:///work.db#a"):
         assert json.loads(mage("replay", name, "--json").out)["tokens"] == plain["tokens"]
     assert json.loads(mage("replay", "work.db#a@4", "--json").out)["steps"] < plain["steps"]
