@@ -57,7 +57,7 @@ def parts(chosen: argparse.Namespace) -> Iterator[Part]:
     yield Part("cooking", ("follow", "--cooking", "2" if chosen.small else str(GAMES), *common), lacks)
     size = ("--size", "small", "--tasks", "3") if chosen.small else ("--tasks", "20")
     yield Part("lab", ("lab", *size, *common), resumes=True)
-    lacks = "" if find_spec("sympy") else "the package SymPy is not installed (pip install --group arena)"
+    lacks = "" if find_spec("sympy") else "the package SymPy is not installed (`make .venv/arena` brings it)"
     for memory in MEMORIES:
         asked = ("run", "--domain", "all", "--memory", memory, *size, *common)
         yield Part(f"plans-{memory}", asked, lacks, resumes=True)

@@ -298,7 +298,7 @@ def _sr(rows: list[Row]) -> float:
 def experiment(chosen: argparse.Namespace) -> int:
     """Run all series of the laboratory, print what they come to, and return the exit status."""
     if not has_bm25():
-        print("BM25 is left out: bm25s is not installed (pip install --group arena)", file=sys.stderr)
+        print("BM25 is left out: bm25s is not installed (`make .venv/arena` brings it)", file=sys.stderr)
     series = sweep(chosen.seed, chosen.size, has_bm25())
     try:
         rows = run_jobs(

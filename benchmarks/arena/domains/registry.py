@@ -41,7 +41,7 @@ class MissingPackage(Exception):
     group: str = "arena"
 
     def __str__(self) -> str:
-        return f"{self.who} needs {self.package}: pip install --group {self.group}"
+        return f"{self.who} needs {self.package}: `make .venv/{self.group}` brings it"
 
 
 def domains_of(name: str) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def say(chosen: argparse.Namespace) -> int:
     except OSError as error:
         return _refuse(f"this cannot be read or written: {error}")
     except ModuleNotFoundError as missing:
-        return _refuse(f"--figures needs {missing.name}: pip install --group figures")
+        return _refuse(f"--figures needs {missing.name}: `make .venv/figures` brings it")
     print(
         json.dumps(document(results), indent=2, sort_keys=True) if chosen.as_json else _text(results, drawn)
     )

@@ -77,7 +77,7 @@ _ROOM: Final = "`make memories` brings them"
 
 KINDS: Final[Mapping[str, Kind]] = {
     "random": Kind(_random, _OURS),
-    "bm25": Kind(_bm25, _OURS, {"bm25s": "bm25s"}, "pip install --group arena"),
+    "bm25": Kind(_bm25, _OURS, {"bm25s": "bm25s"}, "`make .venv/arena` brings it"),
     "dense": Kind(_dense, _OURS, _MINILM, _ROOM),
     "mem0": Kind(
         others.mem0,

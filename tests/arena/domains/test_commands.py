@@ -91,7 +91,7 @@ def test_what_cannot_be_run_is_refused_in_a_line(
 
     monkeypatch.setattr(registry, "_formal", lacking)
     assert main(["run", "--domain", "formal", "--out", str(out)]) == 2
-    assert capsys.readouterr().err == "Error: this domain needs SymPy: pip install --group arena\n"
+    assert capsys.readouterr().err == "Error: this domain needs SymPy: `make .venv/arena` brings it\n"
     with pytest.raises(SystemExit):
         main(["run", "--domain", "shopping", "--tasks", "0", "--out", str(out)])
     assert not out.exists()

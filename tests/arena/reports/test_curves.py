@@ -136,7 +136,7 @@ def test_without_matplotlib_figures_are_refused_in_a_line(
     out = tmp_path / "rows.jsonl"
     write_results(out, [row(0, 1.0, context=[[1, 1], [2, 3]])])
     assert main(["report", str(out), "--figures", str(tmp_path / "figures")]) == 2
-    assert capsys.readouterr().err == "Error: --figures needs matplotlib: pip install --group figures\n"
+    assert capsys.readouterr().err == "Error: --figures needs matplotlib: `make .venv/figures` brings it\n"
     assert main(["report", str(out), "--html", str(tmp_path / "page.html")]) == 0
     assert "<svg" in (tmp_path / "page.html").read_text()
 
