@@ -34,14 +34,14 @@ _SMALL_CORPUS: Final = searching.Size(
 @final
 @attrs.frozen
 class MissingPackage(Exception):
-    """A package is needed that is not installed; a dependency group brings it."""
+    """A package is needed that is not installed; a target of the Makefile brings it."""
 
     package: str
     who: str = "this domain"
-    group: str = "arena"
+    target: str = ".venv/arena"
 
     def __str__(self) -> str:
-        return f"{self.who} needs {self.package}: `make .venv/{self.group}` brings it"
+        return f"{self.who} needs {self.package}: `make {self.target}` brings it"
 
 
 def domains_of(name: str) -> tuple[str, ...]:

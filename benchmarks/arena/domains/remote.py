@@ -88,7 +88,7 @@ def _begun(address: str) -> Any:
     except ModuleNotFoundError as missing:
         if missing.name != "ray":
             raise
-        raise MissingPackage("Ray", "--ray", "ray") from None
+        raise MissingPackage("Ray", "--ray", ".venv/ray/made") from None
     code = [str(Path(str(find_spec(name).origin)).parent) for name in ("benchmarks", "mage")]  # type: ignore[union-attr]  # both run
     given: dict[str, object] = {"include_dashboard": False, "address": LOCAL}
     if address == LOCAL:

@@ -49,7 +49,7 @@ def test_without_ray_its_option_is_refused_in_a_line(
     monkeypatch.setitem(sys.modules, "ray", None)
     asked = ["run", "--domain", "shopping", "--tasks", "1", "--ray", "local", "--out", str(tmp_path / "rows")]
     assert main(asked) == 2
-    assert capsys.readouterr().err == "Error: --ray needs Ray: `make .venv/ray` brings it\n"
+    assert capsys.readouterr().err == "Error: --ray needs Ray: `make .venv/ray/made` brings it\n"
 
 
 @pytest.mark.ray
