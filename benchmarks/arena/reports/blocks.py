@@ -10,7 +10,7 @@ import attrs
 from benchmarks.arena.domains.registry import NAMES
 from benchmarks.arena.domains.results import Row
 from benchmarks.arena.domains.scoring import mean
-from benchmarks.arena.reports.series import LABORATORY, Said, Series, all_series, number_of
+from benchmarks.arena.reports.series import LABORATORY, Said, Series, all_series, number_of, tokens_of
 
 ABLATIONS: Final = {
     "mage": "MAGE (Full)",
@@ -32,13 +32,15 @@ class Block:
         settings: that all of them share.
         series: by the label of the memory and the domain.
         memories: the memory behind each label.
-        notes: what each memory has besides, in all of its series.
+        notes: what each memory has besides, in all of its series, and what its figures are worth.
+        limited: the labels of memories whose figures are not simply measured.
     """
 
     settings: Mapping[str, object]
     series: Mapping[tuple[str, str], Series]
     memories: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    limited: frozenset[str] = frozenset()
 
     @property
     def labels(self) -> list[str]:
@@ -76,6 +78,7 @@ def _block(series: Sequence[Series]) -> Block:
     labelled: dict[tuple[str, str], Series] = {}
     memories: dict[str, str] = {}
     notes: dict[str, None] = {}
+    limited, worth = set[str](), dict[str, None]()
     for each, extra in sorted(zip(series, extras, strict=True), key=lambda pair: _rank(pair[0], pair[1])):
         memory = each.of("memory")
         told = ", ".join(f"{name}={_plain(value)}" for name, value in extra.items() if name in apart[memory])
@@ -84,7 +87,9 @@ def _block(series: Sequence[Series]) -> Block:
             notes[
                 f"{NAMED.get(memory, memory)}: {', '.join(f'{name} {value}' for name, value in held.items())}."
             ] = None
-        label = f"{NAMED.get(memory, memory)}{f' ({told})' if told else ''}"
+        limits = each.limits  # beside the name, so that no line of any table can be read without it
+        worth.update({f"[{short}]: {why}.": None for short, why in limits.items()})
+        label = f"{NAMED.get(memory, memory)}{f' ({told})' if told else ''}{''.join(f' [{short}]' for short in limits)}"
         while (
             label,
             each.of("domain"),
@@ -92,7 +97,9 @@ def _block(series: Sequence[Series]) -> Block:
             label = f"{label}, other data"
         labelled[label, each.of("domain")] = each
         memories[label] = memory
-    return Block({**settings, **shared}, labelled, memories, tuple(notes))
+        limited.update([label] if limits else [])
+    told_of = (*notes, *sorted(worth))
+    return Block({**settings, **shared}, labelled, memories, told_of, frozenset(limited))
 
 
 def _told_apart(
@@ -155,15 +162,23 @@ def averages(block: Block) -> list[Said]:
         if len(known) < len(each):
             continue  # over other domains it would be another number
         rows = block.rows_of(label, block.domains)
-        names = ("sr", "ps", "tokens")
+        names = ("sr", "ps")
         said: Said = {"memory": block.memories[label], "label": label, "agent": block.settings.get("agent")}
         found.append(
             {
                 **said,
                 "domains": len(known),
                 "tasks": len(rows),
-                "over_domains": {name: mean(series.mean(name) for series in known) for name in names},
-                "over_tasks": {name: mean(number_of(row.get(name)) for row in rows) for name in names},
+                "over_domains": {
+                    **{name: mean(series.mean(name) for series in known) for name in names},
+                    "tokens": mean(
+                        mean(tokens) for tokens in (tokens_of(each.rows) for each in known) if tokens
+                    ),
+                },
+                "over_tasks": {
+                    **{name: mean(number_of(row.get(name)) for row in rows) for name in names},
+                    "tokens": mean(tokens_of(rows)),
+                },
             }
         )
     return found

@@ -40,9 +40,16 @@ _ALIKE: Final = (
     "recall",
     "strength",
     "cart",
+    "data",
+    "rows",
 )
 """What two series must share to be put beside each other: the same tasks, by the same agent."""
+_HABITS: Final = ("mistakes", "recall")
+"""What two scripted readers must share: how often they err, and what they notice."""
 _NO_MODEL: Final = "no model acted"
+_MEASURED: Final = "measured"
+_SHORT: Final = 40
+"""Characters of a name for what a figure is worth; rows may come from anybody."""
 
 
 @final
@@ -69,6 +76,18 @@ class Series:
     def mean(self, name: str) -> float:
         """Return the mean of a number over the tasks."""
         return mean(self.values(name))
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """What the rows of a memory system say that their figures are worth: one sentence, or several in their order."""
+        told = [row.get("memory_system") for row in self.rows]
+        found = {each.get("figures") for each in told if isinstance(each, dict)}
+        return tuple(sorted(each for each in found if isinstance(each, str)))
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """What the figures are worth that are not simply measured: a short name, and why."""
+        return dict([_limit(each) for each in self.figures if each != _MEASURED])
 
 
 def number_of(value: object) -> float:
@@ -111,13 +130,20 @@ def has_a_model(settings: Mapping[str, object]) -> bool:
     return _NO_MODEL not in who_acted(settings)
 
 
+def _limit(figures: str) -> tuple[str, str]:
+    if figures.startswith(f"{_MEASURED};"):
+        return "writer not known", figures
+    short, _, why = figures.partition(":")
+    return short[:_SHORT], why.strip() or figures
+
+
 # -- what a series comes to --------------------------------------------------------------------------------
 
 
 def report(rows: Iterable[Row]) -> list[Said]:
     """Return an object for each series, in the order of their settings. Cost: O(2,000 x tasks)."""
     series = all_series(rows)
-    return [{**_summary(each), **_paired(each, _beside(each, series))} for each in series]
+    return [{**_summary(each), **_paired(each, beside(each, series))} for each in series]
 
 
 def _summary(series: Series) -> Said:
@@ -140,21 +166,38 @@ def _summary(series: Series) -> Said:
         "steps": series.mean("steps"),
         "summaries": series.mean("summaries"),
         "revisions": series.mean("revisions"),
-        "tokens": series.mean("tokens"),
-        "tokens_interval": interval_of(series.values("tokens")),
+        "tokens": mean(tokens_of(rows)),
+        "tokens_tasks": len(tokens_of(rows)),
+        "tokens_interval": interval_of(tokens_of(rows)),
         "tokens_by_call": calls_of(rows),
         "settings": dict(series.settings),
         "origin": next((row["origin"] for row in rows if "origin" in row), None),
     }
+    if series.figures:
+        said["figures"] = "; and ".join(series.figures)
     for name in ("soft_ps", "guessed"):
         if any(name in row for row in rows):
             said[name] = series.mean(name)
     return said
 
 
+def has_tokens(row: Row) -> bool:
+    """Tell whether the tokens of a task are known. One that could not be run has none, and would make a system look cheap."""
+    return number_of(row.get("tokens")) > 0 or row.get("tokens") == 0
+
+
+def tokens_of(rows: Iterable[Row]) -> list[float]:
+    """Return the tokens of each task of which they are known."""
+    return [number_of(row.get("tokens")) for row in rows if has_tokens(row)]
+
+
 def calls_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Return for each kind of call how many a task has on average, and the tokens that were read and written."""
+    """Return for each kind of call how many a task has on average, and the tokens that were read and written.
+
+    The average is over the tasks whose calls are known.
+    """
     kinds: dict[str, dict[str, float]] = {}
+    rows = [row for row in rows if isinstance(row.get("tokens_by_call"), dict)]
     for row in rows:
         told = row.get("tokens_by_call")
         for kind, usage in sorted(told.items()) if isinstance(told, dict) else ():
@@ -204,12 +247,28 @@ def pairs_of(one: Series, other: Series) -> list[tuple[Row, Row]]:
 
 
 def difference(pairs: Sequence[tuple[Row, Row]], name: str) -> tuple[float, list[float]]:
-    """Return by how much the first has more of a number than the second on average, and the 95 % interval."""
+    """Return by how much the first has more of a number than the second on average, and the 95 % interval.
+
+    Tokens are compared over the pairs in which those of both are known.
+    """
+    pairs = with_tokens(pairs) if name == "tokens" else pairs
     found = [number_of(one.get(name)) - number_of(other.get(name)) for one, other in pairs]
     return mean(found), interval_of(found)
 
 
-def _beside(series: Series, others: Sequence[Series]) -> Series | None:
+def with_tokens(pairs: Iterable[tuple[Row, Row]]) -> list[tuple[Row, Row]]:
+    """Return the pairs in which the tokens of both are known."""
+    return [(one, other) for one, other in pairs if has_tokens(one) and has_tokens(other)]
+
+
+def share_of_tokens(pairs: Sequence[tuple[Row, Row]]) -> float | None:
+    """Return what share of the second's tokens the first took; None where that cannot be said."""
+    known = with_tokens(pairs)
+    theirs = sum(number_of(row.get("tokens")) for _, row in known)
+    return sum(number_of(row.get("tokens")) for row, _ in known) / theirs if theirs else None
+
+
+def beside(series: Series, others: Sequence[Series]) -> Series | None:
     """Return the series of full history that played the same tasks; None where there is none."""
     if series.settings.get("memory") == BASELINE:
         return None
@@ -218,7 +277,14 @@ def _beside(series: Series, others: Sequence[Series]) -> Series | None:
 
 
 def _is_alike(one: Series, other: Series) -> bool:
-    return all(one.settings.get(name) == other.settings.get(name) for name in (*_ALIKE, "data"))
+    return all(one.settings.get(name) == other.settings.get(name) for name in _ALIKE) and all(
+        _habit(one, name) == _habit(other, name) for name in _HABITS
+    )
+
+
+def _habit(series: Series, name: str) -> object:
+    reader = series.settings.get("reader")
+    return reader.get(name) if isinstance(reader, dict) else None
 
 
 def _shared(one: Series, other: Series) -> int:
@@ -232,8 +298,5 @@ def _paired(series: Series, other: Series | None) -> Said:
     said: Said = {"against": BASELINE, "paired_tasks": len(pairs)}
     for name in ("sr", "ps", "tokens"):
         said[f"{name}_more"], said[f"{name}_more_interval"] = difference(pairs, name)
-    theirs = mean(number_of(row.get("tokens")) for _, row in pairs)
-    said["tokens_of_full_history"] = (
-        mean(number_of(row.get("tokens")) for row, _ in pairs) / theirs if theirs else None
-    )
+    said["tokens_of_full_history"] = share_of_tokens(pairs)
     return said

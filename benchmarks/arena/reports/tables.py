@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final, cast
 
 from benchmarks.arena.domains.results import Row
@@ -14,13 +14,17 @@ from benchmarks.arena.reports.series import (
     BASELINE,
     Said,
     Series,
+    beside,
     calls_of,
     difference,
     has_a_model,
     number_of,
     pairs_of,
     report,
+    share_of_tokens,
+    tokens_of,
     who_acted,
+    with_tokens,
 )
 from benchmarks.arena.reports.table import Line, Place, Table
 
@@ -48,7 +52,8 @@ _FOLLOWED: Final = several(
 )
 _INTERVALS: Final = (
     "95 % intervals: of SR by Wilson's score, of the others by tasks drawn anew, which is a point where all tasks agree:"
-    " then more tasks are needed. A missing answer and a failed task count as 0."
+    " then more tasks are needed. A missing answer and a failed task count as 0; tokens and calls are means over the tasks"
+    " that have them, which one that could not be run has not."
 )
 
 
@@ -103,8 +108,9 @@ def _main(block: Block, labels: Sequence[str], title: str) -> Table:
         (label, *_scores(block, label, plain, formal), *_means(means.get(label), bool(means)))
         for label in labels
     ]
+    limited = {at for at, line in enumerate(lines) if line[0] in block.limited}
     notes = [_about(block), *block.notes, "#tokens: mean of a task, prompts and replies of all calls."]
-    marked = _marked(columns, lines) if has_a_model(block.settings) and len(lines) > 1 else {}
+    marked = _marked(columns, lines, limited) if has_a_model(block.settings) and len(lines) > 1 else {}
     if marked:
         notes.append(
             "The best of a column is bold (in a terminal *), the second underlined ('); intervals stand below."
@@ -119,10 +125,9 @@ def _scores(block: Block, label: str, plain: Sequence[str], formal: Sequence[str
             (_NOTHING, _NOTHING) if series is None else (_share(series.mean("sr")), _share(series.mean("ps")))
         )
         if name in plain:
-            yield _NOTHING if series is None else _thousands(series.mean("tokens"))
+            yield _NOTHING if series is None else _mean_of(tokens_of(series.rows))
     if formal:
-        rows = block.rows_of(label, formal)
-        yield _thousands(mean(number_of(row.get("tokens")) for row in rows)) if rows else _NOTHING
+        yield _mean_of(tokens_of(block.rows_of(label, formal)))
 
 
 def _means(said: Said | None, wanted: bool) -> Iterator[str]:
@@ -131,14 +136,21 @@ def _means(said: Said | None, wanted: bool) -> Iterator[str]:
             yield from (_NOTHING,) * 3
         else:
             of = cast("Mapping[str, float]", said[name])
-            yield from (_share(of["sr"]), _share(of["ps"]), _thousands(of["tokens"]))
+            yield from (
+                _share(of["sr"]),
+                _share(of["ps"]),
+                _thousands(of["tokens"]) if of["tokens"] else _NOTHING,
+            )
 
 
-def _marked(columns: Sequence[str], lines: Sequence[Line]) -> dict[Place, str]:
-    """Return the best and the second cells of each column of scores; equal ones share a mark."""
+def _marked(columns: Sequence[str], lines: Sequence[Line], limited: Set[int]) -> dict[Place, str]:
+    """Return the best and the second cells of each column of scores; equal ones share a mark.
+
+    Lines whose figures say nothing of a system take no part.
+    """
     found: dict[Place, str] = {}
     for place, name in enumerate(columns):
-        cells = [line[place] for line in lines]
+        cells = [_NOTHING if at in limited else line[place] for at, line in enumerate(lines)]
         ranked = (
             sorted({cell for cell in cells if cell != _NOTHING}, reverse=True) if name in ("SR", "PS") else []
         )
@@ -219,12 +231,16 @@ def _each_cells(said: Said) -> Iterator[str]:
         str(said["stopped"]),
         str(said["failed"]),
     )
-    yield from (f"{said['steps']:.0f}", f"{said['tokens']:,.0f}", _ends(said["tokens_interval"], ",.0f"))
+    yield f"{said['steps']:.0f}"
+    yield from (
+        (f"{said['tokens']:,.0f}", _ends(said["tokens_interval"], ",.0f"))
+        if said["tokens_tasks"]
+        else (_NOTHING, _NOTHING)
+    )
 
 
 def _differences(block: Block, title: str) -> Table:
-    base = next((label for label in block.labels if block.memories[label] == BASELINE), None)
-    if base is None:
+    if BASELINE not in block.memories.values():
         return Table(
             title, _PAIRED, (), notes=(f"There is no row of {BASELINE}, so nothing to put beside it.",)
         )
@@ -232,12 +248,13 @@ def _differences(block: Block, title: str) -> Table:
     for label in block.labels:
         pairs = []
         for domain in block.domains:
-            both = (block.series.get((label, domain)), block.series.get((base, domain)))
-            shared = pairs_of(both[0], both[1]) if both[0] is not None and both[1] is not None else []
+            series = block.series.get((label, domain))
+            other = None if series is None else beside(series, list(block.series.values()))
+            shared = [] if series is None or other is None else pairs_of(series, other)
             pairs += shared
-            if label != base and shared:
+            if shared:
                 lines.append((f"{domain}, {label}", *_difference_cells(shared)))
-        if label != base and pairs and len(block.domains) > 1:
+        if pairs and len(block.domains) > 1:
             lines.append((f"all tasks, {label}", *_difference_cells(pairs)))
     return Table(title, _PAIRED, tuple(lines), notes=("An interval without 0 in it is a difference.",))
 
@@ -246,10 +263,9 @@ def _difference_cells(pairs: Sequence[tuple[Row, Row]]) -> Iterator[str]:
     yield str(len(pairs))
     for name, form in (("sr", "+.3f"), ("ps", "+.3f"), ("tokens", "+,.0f")):
         more, ends = difference(pairs, name)
-        yield format(more, form)
-        yield _ends(ends, form)
-    theirs = sum(number_of(row.get("tokens")) for _, row in pairs)
-    yield f"{sum(number_of(row.get('tokens')) for row, _ in pairs) / theirs:.3f}" if theirs else _NOTHING
+        known = name != "tokens" or with_tokens(pairs)
+        yield from (format(more, form), _ends(ends, form)) if known else (_NOTHING, _NOTHING)
+    yield _share(share_of_tokens(pairs))
 
 
 def _calls(block: Block, title: str) -> Table:
@@ -418,6 +434,10 @@ def _share(number: object) -> str:
 
 def _whole(number: object) -> str:
     return _NOTHING if number is None else f"{number_of(number):,.0f}"
+
+
+def _mean_of(tokens: Sequence[float]) -> str:
+    return _thousands(mean(tokens)) if tokens else _NOTHING
 
 
 def _thousands(number: float) -> str:

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.arena.reports.blocks import averages, blocks
+from benchmarks.arena.reports.files import Results
 from benchmarks.arena.reports.series import interval_of, report, wilson
+from benchmarks.arena.reports.tables import tables
 from tests.arena.reports.rows import any_rows, row, usage
 
 
@@ -22,7 +24,8 @@ def test_a_series_is_one_object() -> None:
     assert (said["domain"], said["memory"], said["agent"], said["tasks"]) == ("shopping", "mage", "plan", 3)
     assert said["sr"] == pytest.approx(2 / 3)
     assert said["ps"] == pytest.approx(1 / 3)
-    assert (said["tokens"], said["steps"], said["failed"]) == (30, 2, 1)
+    assert (said["tokens"], said["tokens_tasks"]) == (45, 2)
+    assert (said["steps"], said["failed"]) == (2, 1)
     assert said["answered"] == pytest.approx(1 / 3)
     assert said["sr_interval"] == list(wilson(2, 3))
     assert "soft_ps" not in said
@@ -95,12 +98,46 @@ def test_averages_are_over_domains_and_over_tasks() -> None:
 
 
 def test_tokens_are_told_by_kind_of_call() -> None:
-    """Means over all tasks: one that failed and has none counts as nothing."""
-    (said,) = report([row(0, 1.0, tokens_by_call=usage(100)), row(1, 0.0)])
+    """Means over the tasks whose calls are known: one that could not be run says nothing of them."""
+    (said,) = report([row(0, 1.0, tokens_by_call=usage(100)), row(1, 1.0, tokens_by_call={}), row(2, 0.0)])
     assert said["tokens_by_call"] == {
         "judge": {"calls": 0.5, "prompt": 5.5, "completion": 0.5},
         "model": {"calls": 1.5, "prompt": 50, "completion": 3.5},
     }
+
+
+def test_a_task_that_could_not_be_run_makes_no_system_cheap() -> None:
+    """Its tokens are in no mean and in no difference, while its success counts as 0."""
+    full = [row(number, 1.0, memory="full-history", tokens=100) for number in range(2)]
+    mine = [row(0, 1.0, tokens=80), {**row(1, 0.0), "outcome": "failed"}]
+    said = {each["memory"]: each for each in report([*full, *mine])}["mage"]
+    assert (said["sr"], said["sr_more"], said["tokens"]) == (0.5, -0.5, 80)
+    assert (said["tokens_more"], said["tokens_of_full_history"]) == (-20, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"rows": "a"}, {"rows": "b"}),
+        ({"data": "a"}, {"data": "b"}),
+        ({"reader": {"mistakes": 0.1}}, {"reader": {"mistakes": 0.2}}),
+        ({"reader": {"recall": "flat:0.9"}}, {"reader": {"recall": ""}}),
+    ],
+)
+def test_no_pair_is_made_of_other_rows_data_or_habits(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Tasks out of another file, or a reader that errs otherwise, are no pairs, in JSON and in the tables alike."""
+    rows = [row(0, 1.0, memory="full-history", settings=theirs), row(0, 0.0, settings=ours)]
+    assert all("sr_more" not in said for said in report(rows))
+    found = [table for table in tables(Results(tuple(rows))) if table.title.startswith("Paired")]
+    assert not any(table.lines for table in found)
+
+
+def test_a_row_says_what_its_figures_are_worth() -> None:
+    """As the rows of a memory system say it, and nothing where there is none beside the agent."""
+    worth = {"figures": "plumbing only: no model wrote what was remembered"}
+    mem0, ours = report([row(0, 1.0, memory="mem0", memory_system=worth), row(0, 1.0, memory="zero")])
+    assert mem0["figures"] == worth["figures"]
+    assert "figures" not in ours
 
 
 @settings(deadline=None)

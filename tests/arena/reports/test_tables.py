@@ -85,6 +85,26 @@ def test_a_heading_says_who_acted() -> None:
     assert all("no model acted: a scripted reader" in table.title for table in tables(results(reader)))
 
 
+def test_what_is_no_measurement_says_so_in_every_line_and_wins_nothing() -> None:
+    """A line whose figures are plumbing is named so in each table that has it, told why, and is never marked as best."""
+    worth = {"figures": "plumbing only: no model wrote what was remembered"}
+    rows = [
+        row(0, 1.0, memory="mem0", agent="model", memory_system=worth, tokens=1, tokens_by_call=usage(1)),
+        row(0, 0.0, memory="bm25", agent="model", memory_system={"figures": "measured"}, tokens=2),
+        row(0, 0.5, memory="full-history", agent="model", tokens=2),
+    ]
+    found = tables(results(rows))
+    for table in found:
+        assert "mem0 [plumbing only]" in as_text(table)
+        assert "mem0 [plumbing only]" in unescape(as_html(table))
+        assert "bm25 [" not in as_text(table)
+    main = found[0]
+    assert "[plumbing only]: no model wrote what was remembered." in main.notes
+    at = [line[0] for line in main.lines].index("mem0 [plumbing only]")
+    assert main.marked
+    assert all(line != at for line, _ in main.marked)
+
+
 def test_without_full_history_nothing_is_put_beside_it() -> None:
     """The table of differences says so in place of numbers."""
     found = next(
