@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.arena.coverage import cover_all
-from benchmarks.arena.domains.commands import add_commands
+from benchmarks.arena.domains.commands import INTERRUPTED, add_commands
+from benchmarks.arena.domains.results import BadResults, refuse_new, write_whole
 from benchmarks.arena.everything import add_all
 from benchmarks.arena.following.command import add_command
 from benchmarks.arena.reports.commands import add_report
@@ -41,13 +42,20 @@ ROOM: Final = 700
 def main(arguments: list[str] | None = None) -> int:
     """Carry out a command and return the exit status."""
     chosen = _parser().parse_args(arguments)
-    status: int = chosen.command(chosen)
+    try:
+        status: int = chosen.command(chosen)
+    except KeyboardInterrupt:  # of the commands that cannot go on where they were
+        sys.stderr.write("\ninterrupted: nothing of what was under way is kept\n")
+        return INTERRUPTED
+    except BadResults as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 2
     return status
 
 
 def _coverage(chosen: argparse.Namespace) -> int:
-    if chosen.out is not None and chosen.out.exists():
-        sys.stderr.write(f"{chosen.out}: there is something already; name a new file\n")
+    if chosen.out is not None and (why := refuse_new(chosen.out)):
+        sys.stderr.write(f"{why}\n")
         return 1
     if not has_bm25():
         sys.stderr.write(
@@ -69,7 +77,7 @@ def _coverage(chosen: argparse.Namespace) -> int:
         sys.stdout.write("\n".join(as_text(these)) + "\n\n")
         sys.stdout.flush()
     if chosen.out is not None:
-        chosen.out.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
+        write_whole(chosen.out, "".join(json.dumps(row) + "\n" for row in found))
     return 0 if found else 1
 
 

@@ -19,6 +19,9 @@ from typing import Any, Final, TypeAlias, final  # Any: argparse keeps the type 
 
 import attrs
 
+from benchmarks.arena.domains.commands import INTERRUPTED
+from benchmarks.arena.domains.results import BadResults, write_whole
+
 Run: TypeAlias = Callable[[list[str]], int]
 """Carries out a command of the arena by its arguments, and returns its exit status."""
 GAMES: Final = 50
@@ -93,23 +96,41 @@ def run_all(chosen: argparse.Namespace, run: Run) -> int:
             sys.stderr.write(f"-- {part.name} is left out: {part.lacks}\n")
             continue
         ended = _ran(part, file, run)
+        if ended == INTERRUPTED:  # and not the next part in place of this one
+            return ended
         if ended:
             status = status or ended
         elif file.exists():
             files.append(file)
-    return status or _reported(files, chosen.out, run)
+    return _reported(files, chosen.out, run) or status  # a part that failed takes nothing from the others
 
 
 def _ran(part: Part, file: Path, run: Run) -> int:
+    asked, kept = " ".join(_deciding(part.arguments)), file.with_suffix(".asked")
     if file.exists() and not part.resumes:
+        if kept.exists() and kept.read_text(encoding="utf-8") != asked:
+            sys.stderr.write(f"Error: {file} is of another command, which {kept} has: name another folder\n")
+            return 2
         sys.stderr.write(f"-- {part.name}: {file} is there already\n")
         return 0
     sys.stderr.write(f"-- {part.name}: python -m benchmarks.arena {' '.join(part.arguments)}\n")
     began = time.monotonic()
-    with file.with_suffix(".txt").open("w", encoding="utf-8") as told, redirect_stdout(told):
-        status = run([*part.arguments, "--out", str(file)])
+    try:
+        if not part.resumes:  # a file that goes on may hold rows of several commands, each with its settings
+            write_whole(kept, asked)
+        with file.with_suffix(".txt").open("w", encoding="utf-8") as told, redirect_stdout(told):
+            status = run([*part.arguments, "--out", str(file)])
+    except (OSError, BadResults) as error:
+        sys.stderr.write(f"Error: {part.name} cannot be written: {error}\n")
+        return 2
     sys.stderr.write(f"-- {part.name}: {time.monotonic() - began:.0f} s\n")
     return status
+
+
+def _deciding(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments that decide what comes of a part: all but the number of its processes."""
+    place = arguments.index("--workers") if "--workers" in arguments else len(arguments)
+    yield from (*arguments[:place], *arguments[place + 2 :])
 
 
 def _reported(files: Sequence[Path], folder: Path, run: Run) -> int:

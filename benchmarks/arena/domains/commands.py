@@ -172,7 +172,7 @@ def _count(text: str) -> int:
 def _change(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise ValueError  # argparse says what was wrong
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE")
     return name, json.loads(value) if _NOT_TEXT.fullmatch(value) else value
 
 

@@ -58,9 +58,13 @@ def read_lines(path: Path) -> list[tuple[str, dict[str, object]]]:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise BadResults(f"{path} cannot be read: {error}") from None
-    whole, _, _ = text.rpartition("\n")
+    whole, _, last = text.rpartition("\n")
     lines = [(f"{path}, line {number}", line) for number, line in enumerate(whole.split("\n"), 1) if line]
-    return [(where, _object(line, where)) for where, line in lines]
+    found = [(where, _object(line, where)) for where, line in lines]
+    try:  # a whole object without its line's end: an editor of the user's has taken it away, and no kill can end so else
+        return [*found, (f"{path}, the last line", _object(last, ""))] if last else found
+    except BadResults:
+        return found
 
 
 def _object(line: str, where: str) -> dict[str, object]:
@@ -120,12 +124,32 @@ def write_results(path: Path, rows: Iterable[Row]) -> None:
     Raises:
         BadResults: it cannot be written.
     """
+    write_whole(path, "".join(written(row) for row in rows))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put a text into a file, whole or not at all.
+
+    Raises:
+        BadResults: it cannot be written.
+    """
     beside = path.with_name(f"{path.name}.new")
     try:
-        beside.write_text("".join(written(row) for row in rows), encoding="utf-8")
+        beside.write_text(text, encoding="utf-8")
         os.replace(beside, path)
     except OSError as error:
         raise BadResults(f"{path} cannot be written: {error}") from None
+
+
+def refuse_new(path: Path) -> str:
+    """Say why no new file can be made here, before hours are spent on what it is to hold; empty where it can.
+
+    Args:
+        path: of the file.
+    """
+    if path.exists():
+        return f"{path}: there is something already; name a new file"
+    return "" if path.parent.is_dir() else f"{path}: there is no folder {path.parent}"
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:

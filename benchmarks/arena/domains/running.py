@@ -71,7 +71,7 @@ def _ran(settings: Settings, number: int) -> Row:
             actions = tuple(path_of(session.tree))
             context = context_of(decisions(session.log()), session.tree)
     row = {**_row(settings, number, task, outcome, actions, counter), "context": context}
-    return row if joined is None else _with_memory(row, joined, acted=settings.agent != "plan")
+    return row if joined is None else _with_memory(row, joined, acted=settings.agent)
 
 
 def _joined(
@@ -92,7 +92,7 @@ def _joined(
     return Joined(model, chosen, needs, task.rules, counter, stack)
 
 
-def _with_memory(row: Row, joined: Joined, *, acted: bool) -> Row:
+def _with_memory(row: Row, joined: Joined, *, acted: str) -> Row:
     """Return a row with what the memory system did, whose tokens count as all others do."""
     taken, kinds, total = joined.usage(), row["tokens_by_call"], row["tokens"]
     assert isinstance(kinds, dict)  # as `_row` made them

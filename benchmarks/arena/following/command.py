@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol, TypeAlias, final
 import attrs
 
 from benchmarks.arena.coverage import PRODUCT, Drawn, differences, draw, interval
+from benchmarks.arena.domains.results import refuse_new, write_whole
 from benchmarks.arena.following.cooking import CookingWorld
 from benchmarks.arena.following.follower import BadFile, Followed, Plan, follow
 from benchmarks.arena.following.state_bench import READINGS, StateBench
@@ -328,8 +329,8 @@ def add_command(commands: Any) -> None:
 
 def run_follow(chosen: argparse.Namespace) -> int:
     """Carry out the command and return the exit status."""
-    if chosen.out is not None and chosen.out.exists():
-        return _refused(f"{chosen.out}: there is something already; name a new file")
+    if chosen.out is not None and (why := refuse_new(chosen.out)):
+        return _refused(why)
     environments: list[Plans] = []
     if chosen.state_bench is not None:
         environments.append(StateBench(chosen.state_bench, chosen.values))
@@ -351,7 +352,7 @@ def run_follow(chosen: argparse.Namespace) -> int:
     except BadFile as error:
         return _refused(error.reason)
     if chosen.out is not None:
-        chosen.out.write_text("".join(json.dumps(row) + "\n" for row in written), encoding="utf-8")
+        write_whole(chosen.out, "".join(json.dumps(row) + "\n" for row in written))
     return 0 if written else 1
 
 

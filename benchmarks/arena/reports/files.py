@@ -37,6 +37,8 @@ def read_files(paths: Iterable[Path]) -> Results:
     tasks, tables = list[Row](), dict[str, list[Numbers]]()
     for path in paths:
         found = read_lines(path)
+        if not found and not path.exists():
+            raise BadResults(f"there is no file {path}")
         if not found:
             raise BadResults(f"{path} has no rows")
         for where, row in found:

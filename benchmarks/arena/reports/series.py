@@ -182,8 +182,8 @@ def _summary(series: Series) -> Said:
 
 
 def has_tokens(row: Row) -> bool:
-    """Tell whether the tokens of a task are known. One that could not be run has none, and would make a system look cheap."""
-    return number_of(row.get("tokens")) > 0 or row.get("tokens") == 0
+    """Tell whether a row has the tokens of a task. One whose run has failed has a part of them or none, and would look cheap."""
+    return row.get("outcome") != "failed" and (number_of(row.get("tokens")) > 0 or row.get("tokens") == 0)
 
 
 def tokens_of(rows: Iterable[Row]) -> list[float]:
@@ -194,10 +194,12 @@ def tokens_of(rows: Iterable[Row]) -> list[float]:
 def calls_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     """Return for each kind of call how many a task has on average, and the tokens that were read and written.
 
-    The average is over the tasks whose calls are known.
+    The average is over the tasks whose run has not failed.
     """
     kinds: dict[str, dict[str, float]] = {}
-    rows = [row for row in rows if isinstance(row.get("tokens_by_call"), dict)]
+    rows = [
+        row for row in rows if row.get("outcome") != "failed" and isinstance(row.get("tokens_by_call"), dict)
+    ]
     for row in rows:
         told = row.get("tokens_by_call")
         for kind, usage in sorted(told.items()) if isinstance(told, dict) else ():

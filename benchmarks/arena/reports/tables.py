@@ -53,7 +53,7 @@ _FOLLOWED: Final = several(
 _INTERVALS: Final = (
     "95 % intervals: of SR by Wilson's score, of the others by tasks drawn anew, which is a point where all tasks agree:"
     " then more tasks are needed. A missing answer and a failed task count as 0; tokens and calls are means over the tasks"
-    " that have them, which one that could not be run has not."
+    " whose run has not failed."
 )
 
 

@@ -102,11 +102,11 @@ class Joined:
         """Return the tokens of the models that the system has asked."""
         return usage_of(self._book)
 
-    def document(self, *, acted: bool) -> dict[str, object]:
+    def document(self, *, acted: str) -> dict[str, object]:
         """Return as JSON what a row says of the system.
 
         Args:
-            acted: whether a model acted, and no plan.
+            acted: who acted: a plan, a scripted reader or a model.
         """
         chosen = self._chosen
         said: dict[str, object] = {"name": chosen.name, "figures": self._figures(acted=acted)}
@@ -119,13 +119,15 @@ class Joined:
             said["model"] = self._needs.model
         return said
 
-    def _figures(self, *, acted: bool) -> str:
+    def _figures(self, *, acted: str) -> str:
         """Say what the figures of the row are worth."""
         named = {*self._models, *({self._needs.model} if self._chosen.writes else ())}
         if any(not name or name.startswith(SCRIPTED) for name in named):
             return "plumbing only: no model wrote what was remembered"
-        if not acted:
+        if acted == "plan":
             return "tokens only: a plan acted, which reads no memory"
+        if acted == "reader":
+            return "scripted reader: no model acted on what was remembered"
         if self._chosen.name == SERVER and not named:
             return "measured; whether a model wrote behind the server is not known"
         return "measured"

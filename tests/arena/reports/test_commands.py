@@ -44,6 +44,9 @@ def test_what_cannot_be_read_or_written_is_refused_in_a_line(
     """A file that is missing or empty, a line that is no row, a page that has no folder: one line, and status 2."""
     out = tmp_path / "rows.jsonl"
     assert main(["report", str(out)]) == 2
+    assert capsys.readouterr().err == f"Error: there is no file {out}\n"
+    out.touch()
+    assert main(["report", str(out)]) == 2
     assert capsys.readouterr().err == f"Error: {out} has no rows\n"
     for line, why in (("nonsense", "this is no JSON"), ("[1]", "no row of the arena's"), ("{}", "no row of")):
         out.write_text(f"{line}\n")

@@ -98,7 +98,7 @@ def test_averages_are_over_domains_and_over_tasks() -> None:
 
 
 def test_tokens_are_told_by_kind_of_call() -> None:
-    """Means over the tasks whose calls are known: one that could not be run says nothing of them."""
+    """Means over the tasks whose calls are known: one whose run failed says nothing of them."""
     (said,) = report([row(0, 1.0, tokens_by_call=usage(100)), row(1, 1.0, tokens_by_call={}), row(2, 0.0)])
     assert said["tokens_by_call"] == {
         "judge": {"calls": 0.5, "prompt": 5.5, "completion": 0.5},
@@ -109,7 +109,7 @@ def test_tokens_are_told_by_kind_of_call() -> None:
 def test_a_task_that_could_not_be_run_makes_no_system_cheap() -> None:
     """Its tokens are in no mean and in no difference, while its success counts as 0."""
     full = [row(number, 1.0, memory="full-history", tokens=100) for number in range(2)]
-    mine = [row(0, 1.0, tokens=80), {**row(1, 0.0), "outcome": "failed"}]
+    mine = [row(0, 1.0, tokens=80), {**row(1, 0.0, tokens=3), "outcome": "failed"}]
     said = {each["memory"]: each for each in report([*full, *mine])}["mage"]
     assert (said["sr"], said["sr_more"], said["tokens"]) == (0.5, -0.5, 80)
     assert (said["tokens_more"], said["tokens_of_full_history"]) == (-20, 0.8)

@@ -141,6 +141,8 @@ def test_a_row_says_what_the_system_was_and_did(memory: str) -> None:
     assert (row["outcome"], row["sr"]) == ("finished", 1), row
     said: Any = row["memory_system"]
     assert said["figures"] == "tokens only: a plan acted, which reads no memory"
+    read: Any = run_task(attrs.evolve(planned(memory), agent="reader"), 0)
+    assert read["memory_system"]["figures"] == "scripted reader: no model acted on what was remembered"
     full = run_task(planned("full-history"), 0)
     assert "memory_system" not in full
     assert isinstance(row["tokens"], int)
