@@ -57,7 +57,9 @@ def test_of_many_numbers_none_is_reckoned() -> None:
 
 def test_what_the_manual_says_is_not_named() -> None:
     """The judge reads it too."""
-    asked = attrs.evolve(JUDGE, manual="A basket holds 4321.98 at most.", text="It held 4321.98, and 4321.97.")
+    asked = attrs.evolve(
+        JUDGE, manual="A basket holds 4321.98 at most.", text="It held 4321.98, and 4321.97."
+    )
     assert unfounded(attrs.evolve(asked, manual="")) == ("4321.98", "4321.97")
     assert unfounded(asked) == ("4321.97",)
 
