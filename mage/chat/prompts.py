@@ -622,7 +622,9 @@ def shorter(request: Asked) -> Asked | None:
     steps, less = tuple([_cut(step, max(SHORT, longest)) for step in steps]), cut(manual, max(SHORT, longest))
     if _length(steps) + len(less) >= _length(request.steps) + len(manual):
         return None
-    return attrs.evolve(request, steps=steps, **({"manual": less} if less != manual else {}))
+    if isinstance(request, JudgeRequest):
+        return attrs.evolve(request, steps=steps, manual=less)
+    return attrs.evolve(request, steps=steps)
 
 
 def _length(steps: Sequence[Step]) -> int:

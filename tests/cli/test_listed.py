@@ -50,6 +50,7 @@ def test_the_last_changed_is_listed_first_with_how_it_ended() -> None:
 def test_what_a_memory_notes_is_no_run() -> None:
     """Its session has an outcome with the model's answer, until anything is done after it."""
     said = {"tool_calls": [{"id": "a", "function": {"name": "look", "arguments": "{}"}}]}
+    more = {"tool_calls": [{"id": "b", "function": {"name": "buy", "arguments": "{}"}}]}
     with Memory.open("work.db", "kept", task="Look.", policy=Policy(judge_finish=False)) as kept:
         for reply, outcome in (
             (said, ""),
