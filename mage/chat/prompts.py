@@ -48,7 +48,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -617,14 +617,13 @@ def shorter(request: Asked) -> Asked | None:
     steps = _since_the_accounts(request)
     if len(steps) < len(request.steps):
         return attrs.evolve(request, steps=steps)
-    manual = request.manual if isinstance(request, JudgeRequest) else ""
+    manual = str(getattr(request, "manual", ""))  # a summarizer is told none
     longest = max([len(manual), *[len(text) for step in steps for text in step.content]]) // 2
     steps, less = tuple([_cut(step, max(SHORT, longest)) for step in steps]), cut(manual, max(SHORT, longest))
     if _length(steps) + len(less) >= _length(request.steps) + len(manual):
         return None
-    if isinstance(request, JudgeRequest):
-        return attrs.evolve(request, steps=steps, manual=less)
-    return attrs.evolve(request, steps=steps)
+    changes: dict[str, Any] = {"steps": steps}  # of either type of request
+    return attrs.evolve(request, **(changes if less == manual else {**changes, "manual": less}))
 
 
 def _length(steps: Sequence[Step]) -> int:

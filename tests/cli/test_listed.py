@@ -11,7 +11,6 @@ import pytest
 from mage import Memory, Session
 from mage.codec import encode_journal
 from mage.engine import Accept, Command, Compress, Grow, Revise, Start, StepId
-from mage.memory import Memory, Policy
 from tests.cli.children import place
 from tests.cli.runner import mage
 from tests.cli.test_sessions import story
@@ -45,24 +44,6 @@ def test_the_last_changed_is_listed_first_with_how_it_ended() -> None:
         ("again", "", 2),
         ("invoices", "unverified", 3),
     ]
-
-
-def test_what_a_memory_notes_is_no_run() -> None:
-    """Its session has an outcome with the model's answer, until anything is done after it."""
-    said = {"tool_calls": [{"id": "a", "function": {"name": "look", "arguments": "{}"}}]}
-    more = {"tool_calls": [{"id": "b", "function": {"name": "buy", "arguments": "{}"}}]}
-    with Memory.open("work.db", "kept", task="Look.", policy=Policy(judge_finish=False)) as kept:
-        for reply, outcome in (
-            (said, ""),
-            ({"content": "Seen."}, "answered"),
-            (said | {"content": "Go on."}, ""),
-        ):
-            done = (
-                None if reply.get("content") == "No." else "nothing"
-            )  # declined: no command follows the answer
-            kept.take({"role": "assistant", **reply}, perform=lambda call, done=done: done)
-            listed = json.loads(mage("sessions", "work.db", "--json").out)["sessions"]
-            assert {each["name"]: each["outcome"] for each in listed}["kept"] == outcome
 
 
 def test_a_run_that_has_not_finished_says_why() -> None:
