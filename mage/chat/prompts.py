@@ -619,10 +619,11 @@ def shorter(request: Asked) -> Asked | None:
         return attrs.evolve(request, steps=steps)
     manual = str(getattr(request, "manual", ""))  # a summarizer is told none
     longest = max([len(manual), *[len(text) for step in steps for text in step.content]]) // 2
-    steps, less = tuple([_cut(step, max(SHORT, longest)) for step in steps]), cut(manual, max(SHORT, longest))
-    if _length(steps) + len(less) >= _length(request.steps) + len(manual):
+    shorter_steps = tuple([_cut(step, max(SHORT, longest)) for step in steps])
+    less = cut(manual, max(SHORT, longest))
+    if _length(shorter_steps) + len(less) >= _length(request.steps) + len(manual):
         return None
-    changes: dict[str, Any] = {"steps": steps}  # of either type of request
+    changes: dict[str, Any] = {"steps": shorter_steps}  # of either type of request
     return attrs.evolve(request, **(changes if less == manual else {**changes, "manual": less}))
 
 
