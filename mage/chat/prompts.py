@@ -618,7 +618,8 @@ def shorter(request: Asked) -> Asked | None:
     if len(steps) < len(request.steps):
         return attrs.evolve(request, steps=steps)
     manual = str(getattr(request, "manual", ""))  # a summarizer is told none
-    longest = max([len(manual), *[len(text) for step in steps for text in step.content]]) // 2
+    contents = [len(text) for step in steps for text in step.content]
+    longest = max(len(manual), *contents, 0) // 2
     shorter_steps = tuple([_cut(step, max(SHORT, longest)) for step in steps])
     less = cut(manual, max(SHORT, longest))
     if _length(shorter_steps) + len(less) >= _length(request.steps) + len(manual):
