@@ -40,7 +40,7 @@ Content is in blocks as in `mage.render`: nothing in a step can be mistaken for 
 The fixed words are in `mage.chat.words`.
 
 once           earlier parts of the subgoal stand by their interim accounts, in place of their steps
-each time      the longest contents of steps are halved, their middles left out openly
+each time      the longest contents of steps are halved, and a judge's manual as long; their middles left out openly
 in the end     nothing is left to be made shorter
 """
 
@@ -48,7 +48,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -615,12 +615,17 @@ def shorter(request: Asked) -> Asked | None:
     if isinstance(request, FoldRequest | ChapterRequest):
         return None
     steps = _since_the_accounts(request)
-    if len(steps) == len(request.steps):
-        longest = max([len(text) for step in steps for text in step.content], default=0)
-        steps = tuple([_cut(step, max(SHORT, longest // 2)) for step in steps])
-        if _length(steps) >= _length(request.steps):
-            return None
-    return attrs.evolve(request, steps=steps)
+    if len(steps) < len(request.steps):
+        return attrs.evolve(request, steps=steps)
+    manual = str(getattr(request, "manual", ""))  # a summarizer is told none
+    contents = [len(text) for step in steps for text in step.content]
+    longest = max(len(manual), *contents, 0) // 2
+    shorter_steps = tuple([_cut(step, max(SHORT, longest)) for step in steps])
+    less = cut(manual, max(SHORT, longest))
+    if _length(shorter_steps) + len(less) >= _length(request.steps) + len(manual):
+        return None
+    changes: dict[str, Any] = {"steps": shorter_steps}  # of either type of request
+    return attrs.evolve(request, **(changes if less == manual else {**changes, "manual": less}))
 
 
 def _length(steps: Sequence[Step]) -> int:

@@ -37,7 +37,17 @@ from mage.memory.exchange import (
     results_of,
     why_barred,
 )
-from mage.memory.journal import ANSWERED, Tally, Transcript, begins, ends_going_back, goes_on, marked, turns
+from mage.memory.journal import (
+    ANSWERED,
+    CALLING,
+    Tally,
+    Transcript,
+    begins,
+    ends_going_back,
+    goes_on,
+    marked,
+    turns,
+)
 from mage.memory.parts import (
     BadAgent,
     require_one_of,
@@ -211,6 +221,8 @@ class MemoryBase(Generic[S]):
         self._head = head
         if asked.kind == ANSWERED:
             self._tally.answer = str(asked.document["answer"])
+        elif asked.kind == CALLING:
+            self._tally.answer = None
 
     def _recorded(self, asked: Operate, state: State) -> State:
         """Count a command that this memory has written."""

@@ -211,7 +211,7 @@ async def look(run: Run) -> None:
     run.see(seen)
     await tell_of_resuming(run)
     if run.interrupted_at:
-        told = "The program ended while this call of yours was made, so nobody knows whether it was done: look before you repeat it."
+        told = "This call of yours was begun and has no result, so nobody knows whether it was done: look before you repeat it."
         await run.notice("uncertain", told, run.interrupted_at)
         run.interrupted_at = ""
     if before is not None:
@@ -260,6 +260,7 @@ class Take:
         recorded: the places of the calls that this turn has recorded, for when it begins again.
         came: by place, the results of the calls that the host has carried out in this turn.
         begun: the places of the calls that the host was asked to carry out in this turn.
+        declined: the places of those that the host did not carry out, for when the turn begins again.
     """
 
     reply: AssistantReply
@@ -270,6 +271,7 @@ class Take:
     recorded: set[int] = attrs.field(factory=set)
     came: dict[int, Observed] = attrs.field(factory=dict)
     begun: set[int] = attrs.field(factory=set)
+    declined: set[int] = attrs.field(factory=set)
 
     async def __call__(self, run: Run) -> Taken:
         """Record the host's calls as steps, then carry out the model's call to a tool of the memory (D11)."""
@@ -377,24 +379,27 @@ class Take:
     async def _performed(self, run: Run, place: int, call: Call) -> Observed | None:
         """Have the host carry out a call; where the host raises, tell the model that the outcome is unknown.
 
-        A note in the journal names the call beforehand. A call during which an earlier process ended is not
-        repeated: its step says that the outcome is unknown.
+        A note in the journal names the call beforehand, and another one says where the host did not carry it out. A
+        call during which an earlier process ended is not repeated: its step says that the outcome is unknown.
         """
         calling = {"reply": self.reply.digest, "call": call.id, "action": cut(call.action, LONGEST_NOTED)}
         if place not in self.begun and self.tally.calling == tuple(calling.values()):
             return Observed(UNCERTAIN)
         self.begun.add(place)
-        await WriteNote("calling", calling)
-        try:
-            came = await Perform(call)
-            if came is None:
-                return None
-            observed = self.came[place] = observed_in(came)
-        except BaseException:  # anything that the host's code raises, cancellation too, is raised again
-            told = "The host failed at this call of yours, so nobody knows whether it was done: look before you repeat it."
-            run.notices.append(told_once("uncertain", told, call.action))
-            raise
-        return observed
+        if place not in self.declined:
+            await WriteNote("calling", calling)
+            try:
+                came = await Perform(call)
+                if came is not None:
+                    observed = self.came[place] = observed_in(came)
+                    return observed
+            except BaseException:  # anything that the host's code raises, cancellation too, is raised again
+                told = "The host failed at this call of yours, so nobody knows whether it was done: look before you repeat it."
+                run.notices.append(told_once("uncertain", told, call.action))
+                raise
+            self.declined.add(place)
+        await WriteNote("declined", {"call": call.id})  # else the next process would call its outcome unknown
+        return None
 
     def _may_ask(self, observed: Observed | None, held: Sequence[str]) -> bool:
         return observed is None and self.results is None and not held

@@ -23,6 +23,7 @@ from mage.engine import Command, Grow, Instruct, Retext, Revise, State, Step, St
 from mage.engine.errors import MageError
 from mage.memory.requests import Counts
 from mage.session import Entry, Noted
+from mage.stores.records import is_marker
 
 UNCERTAIN: Final = (
     "(Nobody knows: the run was interrupted while this action was performed. It may have happened, or not.)"
@@ -39,6 +40,8 @@ REPLY: Final = "reply"
 
 CALLING: Final = "calling"
 """The kind of the note that a memory writes before the host carries out a call."""
+DECLINED: Final = "declined"
+"""The kind of the note behind a `CALLING` note where the host did not carry the call out."""
 ANSWERED: Final = "answered"
 """The kind of the note with the model's answer; after it a program need not call the model."""
 LONGEST_NOTED: Final = 500
@@ -149,8 +152,8 @@ class Tally:
         replies: the digests of all replies that caused a command.
         commands: how many commands this memory itself has recorded.
         calling: the newest call that the host was asked to carry out: the digest of its reply, its id and its action.
-            None where a command follows it.
-        answer: the model's last answer. None where a command follows it.
+            None where a command, an answer, or the host's refusal follows it.
+        answer: the model's last answer; the marker where it was redacted. None where a command or a call follows it.
 
     Args:
         counts: the counts to begin with.
@@ -235,11 +238,19 @@ class Tally:
             if isinstance(each, Entry):
                 self.calling = self.answer = None
                 continue
-            said = _document(each.note.text)
-            if each.note.kind == CALLING:
-                self.calling = (said.get("reply", ""), said.get("call", ""), said.get("action", ""))
-            elif each.note.kind == ANSWERED:
-                self.answer = said.get("answer", "")
+            self._add_note(each.note.kind, each.note.text)
+
+    def _add_note(self, kind: str, text: str) -> None:
+        """Read a note. Of a redacted one its kind still counts; one without our texts is another writer's."""
+        lost = text if is_marker(text) else None
+        said = _document(text)
+        action, answer = said.get("action", lost), said.get("answer", lost)
+        if kind == CALLING and action is not None:
+            self.calling, self.answer = (said.get("reply", ""), said.get("call", ""), action), None
+        elif kind == ANSWERED and answer is not None:
+            self.calling, self.answer = None, answer
+        elif kind == DECLINED:
+            self.calling = None
 
     def add_all(self, entries: Iterable[Entry], before: State | None) -> State | None:
         """Count the commands that follow the state `before`; return the state after them. Cost: O(replaying them)."""

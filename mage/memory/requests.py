@@ -179,7 +179,7 @@ class Look(Ask[Seen]):
 class WriteNote(Ask[None]):
     """Write a note between the commands of the journal. Raises `Overtaken` where the head has changed since `Look`."""
 
-    kind: Literal["calling", "answered"]
+    kind: Literal["calling", "declined", "answered"]
     document: Mapping[str, object]
 
 

@@ -7,8 +7,9 @@ of a memory is measured by (`mage.trajectories`), and what is pointed out to a j
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
+from itertools import islice
 from typing import Final, NamedTuple, final
 
 from mage.engine import JudgeRequest
@@ -91,41 +92,51 @@ MOST: Final = 10
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _JOINED = re.compile(r"[/@#:+-]")
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,6})?")
+_PAIRS: Final = 3_000
+"""How many pairs of numbers may make another one: of many more, some make any number by chance."""
+_RECKONED: Final = 100
+_CHECKED: Final = 1_000
+"""How many values of a summary are looked at for such a pair."""
 
 
 def unfounded(request: JudgeRequest) -> tuple[str, ...]:
     """Return the ids and numbers of a summary that stand in nothing that it may rely on: a check that costs no model.
 
-    They are its literal values with a digit that occur in no step, task, instruction, finished part or hint, and that
+    They are its literal values with a digit that occur in no step, task, instruction, finished part, hint or manual, and that
     do not come of two numbers there, as what is left of a budget does: one of what came before, or of the summary's
-    own of which this was said already, plus or less another or one of the steps. A summary may count and add up
-    further, so such a value is no proof of a mistake: it is pointed out. At most ten.
+    own of which this was said already, plus or less another or one of the steps. Of what came before these are the
+    numbers of the task, the instructions and the newest finished parts, at most 100, and fewer beside steps with many
+    numbers: many numbers make any other by chance. A summary may count and add up further, so such a value is no
+    proof of a mistake: it is pointed out. At most ten.
 
-    Cost: O(size of the request), and for each of them O(numbers of what came before).
+    Cost: O(size of the request).
     """
     hints = request.hints
-    lines = [line.text for line in (*request.before, *request.earlier)]
+    lines = [line.text for line in reversed((*request.before, *request.earlier))]
     before = _values_in([request.task, *request.instructions, *lines])
     steps = _values_in(text for step in request.steps for text in step.content)
     tried = [text for step in hints.continuations for text in step.content]
     told = [*[line.text for line in hints.subgoals], *[lesson.text for lesson in hints.lessons]]
-    others = _values_in([*tried, *told])
+    others = _values_in([request.manual, *tried, *told])
     known = before | steps | others
     said = dict.fromkeys(value for value in _with_digit(request.text) if value not in known)
-    reckoned, numbers = set(_numbers(before)), _numbers(steps)
+    numbers = _numbers(steps)
+    most = min(_RECKONED, _PAIRS // max(1, len(numbers)))
+    reckoned = dict.fromkeys(islice(_numbers(before), most))
     for _ in range(2):  # the second time with what was found behind it in the text
-        for value in list(said):
+        for value in list(islice(said, _CHECKED)):
             made = next(iter(_numbers([value])), None)
             if made is not None and _comes_of(made, reckoned, numbers):
-                reckoned.add(made)
+                if len(reckoned) < 2 * most:
+                    reckoned[made] = None
                 del said[value]
     return tuple(said)[:MOST]
 
 
-def _values_in(texts: Iterable[str]) -> set[str]:
-    """Return the values of texts, and the parts of those that are joined, as one of a date may be named alone."""
+def _values_in(texts: Iterable[str]) -> dict[str, None]:
+    """Return in order the values of texts, and the parts of those that are joined, as one of a date may be named alone."""
     values = [value for text in texts for value in _with_digit(text)]
-    return {part for value in values for part in (value, *_JOINED.split(value))}
+    return dict.fromkeys(part for value in values for part in (value, *_JOINED.split(value)))
 
 
 def _with_digit(text: str) -> Iterator[str]:
@@ -134,10 +145,10 @@ def _with_digit(text: str) -> Iterator[str]:
             yield _THOUSANDS.sub("", value).casefold()
 
 
-def _numbers(values: Iterable[str]) -> frozenset[Decimal]:
-    return frozenset(Decimal(value) for value in values if _NUMBER.fullmatch(value))
+def _numbers(values: Iterable[str]) -> dict[Decimal, None]:
+    return dict.fromkeys(Decimal(value) for value in values if _NUMBER.fullmatch(value))
 
 
-def _comes_of(made: Decimal, reckoned: Set[Decimal], others: Set[Decimal]) -> bool:
+def _comes_of(made: Decimal, reckoned: Collection[Decimal], others: Collection[Decimal]) -> bool:
     """Tell whether a number is one that was reckoned or known before, plus or less another one."""
     return any(abs(each - made) in part for each in reckoned for part in (reckoned, others))

@@ -46,6 +46,24 @@ def test_what_is_left_of_a_budget_is_not_named(budget: Decimal, price: Decimal, 
     assert unfounded(asked) == ("4321.98",)
 
 
+def test_of_many_numbers_none_is_reckoned() -> None:
+    """Some two of them make any number; so a made-up one is pointed out, and thousands take no pair of thousands each."""
+    many = " ".join(f"{number}.37" for number in range(100, 9_000))
+    step = attrs.evolve(JUDGE.steps[0], observation=f"Prices: {many}")
+    said = " ".join(f"{number}.11" for number in range(10_000, 20_000))
+    asked = attrs.evolve(JUDGE, task=f"Spend {many}.", steps=(step,), text=f"1,737.00 are left, then {said}.")
+    assert unfounded(asked)[:2] == ("1737.00", "10000.11")
+
+
+def test_what_the_manual_says_is_not_named() -> None:
+    """The judge reads it too."""
+    asked = attrs.evolve(
+        JUDGE, manual="A basket holds 4321.98 at most.", text="It held 4321.98, and 4321.97."
+    )
+    assert unfounded(attrs.evolve(asked, manual="")) == ("4321.98", "4321.97")
+    assert unfounded(asked) == ("4321.97",)
+
+
 def test_the_judge_is_told() -> None:
     """Behind the summary, and only where there are any."""
     assert "Found in none of the above: 15.99\n" in _asked("Bought it for $15.99.")

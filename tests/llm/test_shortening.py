@@ -66,6 +66,14 @@ def test_what_cannot_be_made_shorter_is_an_overflow() -> None:
     assert 0 < outcome.left < 30
 
 
+def test_a_long_manual_is_cut_like_a_long_step() -> None:
+    """An agent hands its environment's manual to a judge of another window; the judge still answers."""
+    request = attrs.evolve(JUDGE, manual="Each shelf has a number. " * 2_000)
+    outcome = judged(PASSED, requests=(request,), window=2_000)
+    assert "characters left out" in outcome.bodies[0]["messages"][0]["content"]
+    assert outcome.fault is None
+
+
 def test_earlier_parts_stand_by_their_accounts_first() -> None:
     """Before anything is cut, the steps that an interim account covers are left to it."""
     steps = tuple([Step(StepId(number), StepId(number - 1), f"a{number}", "seen") for number in range(1, 5)])

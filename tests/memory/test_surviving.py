@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mage.cli.change import redact_store
 from mage.effects import EffectError, JudgeRequest
 from mage.engine import ApplyVerdict, Failed, FoldRequest, Grow, Passed, Verdict
 from mage.memory import AsyncMemory, Call, Memory, Policy, Stopped
@@ -160,6 +162,70 @@ def test_a_call_during_which_the_process_dies_is_not_made_twice(ids: str | None,
         assert "nobody knows whether" not in str(notices(again.messages()))
     with memory(store) as later:
         assert "nobody knows whether" not in str(notices(later.messages()))
+
+
+@given(st.lists(MADE, min_size=1, max_size=4), st.integers(0, 3))
+def test_a_call_that_the_host_did_not_carry_out_is_no_interrupted_one(made: list[Made], at: int) -> None:
+    """Such as one that waits for a person: another process tells nobody of it, and carries it out when asked again."""
+    store, performed = MemoryStore(), list[str]()
+    said = reply(*made, ids=[f"call_{place}" for place in range(len(made))])
+
+    def perform(call: Call) -> str | None:
+        performed.append(call.id)
+        return None if call.id == f"call_{at}" else done(call)
+
+    with memory(store) as kept:
+        kept.take(said, perform=perform)
+    with memory(store) as again:
+        assert "nobody knows whether" not in str(notices(again.messages()))
+    refused = performed[-1:] == [f"call_{at}"]
+    with memory(store) as again:
+        before = len(performed)
+        again.take(said, perform=lambda call: (performed.append(call.id), done(call))[1])
+        assert performed[before : before + 1] == ([f"call_{at}"] if refused else [])
+        grown = [each.observation for each in journal(again) if isinstance(each, Grow)]
+        assert UNCERTAIN not in grown
+
+
+def test_nothing_is_told_of_an_interrupted_call_behind_an_answer() -> None:
+    """The model has read of it and answered; and a call behind an answer takes the answer back."""
+    store, said = MemoryStore(), reply(buy("oak desk"), ids="a")
+
+    def dying(call: Call) -> str:
+        raise Crash
+
+    with pytest.raises(Crash):
+        memory(store).take(said, perform=dying)
+    with memory(store) as kept:
+        assert "nobody knows whether" in str(notices(kept.messages()))
+        assert kept.take(reply(text="It is done.")).finished
+    with memory(store) as kept:
+        assert kept.answer() == "It is done."
+        assert notices(kept.messages()) == []
+        with pytest.raises(Crash):
+            kept.take(said, perform=dying)
+        assert kept.answer() is None
+    with memory(store) as kept:
+        assert kept.answer() is None
+        assert "nobody knows whether" in str(notices(kept.messages()))
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_redacted_note_still_says_that_there_was_a_call_or_an_answer(ends: bool) -> None:
+    """A program that is run again after the answer calls no model, though the answer's text is gone."""
+    store = MemoryStore()
+
+    def dying(call: Call) -> str:
+        raise Crash
+
+    kept = memory(store)
+    with contextlib.suppress(Crash):
+        kept.take(reply(text="The key is k-17.")) if ends else kept.take(reply(buy("k-17")), perform=dying)
+    assert redact_store(store, None, re.compile("k-17"))
+    with memory(store) as again:
+        answer = again.answer()
+        assert answer is not None and answer.startswith("[redacted ") if ends else answer is None
+        assert ("nobody knows whether" in str(notices(again.messages()))) is not ends
 
 
 @given(stories())
