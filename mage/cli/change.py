@@ -37,6 +37,7 @@ from mage.cli.sessions import (
     store_of,
 )
 from mage.engine.text import as_text, is_blank
+from mage.memory.journal import MEMORY_NOTES
 from mage.render import one_line, printable, step_as_json
 from mage.session import Refused as NotRevised
 from mage.session import Session
@@ -52,6 +53,7 @@ from mage.stores import (
     StoreError,
     UnknownJournal,
     fold,
+    operation_of,
     redacted,
     text_names,
     verify,
@@ -333,7 +335,7 @@ def _lines_of_redaction(
     if (elsewhere := _elsewhere(target)) is not None:
         yield f"{elsewhere}\n"
     cannot, was = ("could not", "would be") if dry_run else ("cannot", "was")
-    for name in sorted({place.journal for place in places if place.text == "note"}):
+    for name in sorted({place.journal for place in places if place.of_a_run}):
         run = f"the run of {_withheld(name, pattern)} {cannot} be gone on with: its log {was} redacted"
         yield f"{run}; mage run --anew begins a new one there\n"
 
@@ -368,11 +370,15 @@ def _plain_redaction(
 @final
 @attrs.frozen
 class Place:
-    """Where a text matches: the session whose own record has it, the version, and the name of the text."""
+    """Where a text matches: the session whose own record has it, the version, and the name of the text.
+
+    `of_a_run` says whether the text is a note of an agent's run, which is followed when the run is resumed.
+    """
 
     journal: str
     version: int
     text: str
+    of_a_run: bool = False
 
 
 def redact_store(
@@ -552,7 +558,9 @@ def redacted_records(
         if matching := places_in(record, pattern):
             changed[record.version] = redacted(record, matching)
             names = text_names(record)
-            places.extend(Place(name, record.version, names[place]) for place in matching)
+            operation, kind = operation_of(record)
+            is_run = operation == "note" and kind not in MEMORY_NOTES
+            places.extend(Place(name, record.version, names[place], is_run) for place in matching)
     return changed, places
 
 

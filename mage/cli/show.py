@@ -45,7 +45,7 @@ from mage.engine import (
 )
 from mage.engine import inside as look_inside
 from mage.engine.tree import trace
-from mage.memory.journal import ANSWERED, CALLING, DECLINED, RUN
+from mage.memory.journal import ANSWERED, MEMORY_NOTES, RUN
 from mage.render import (
     Difference,
     Meter,
@@ -192,7 +192,7 @@ def _outcome(last: list[Record], state: State, version: int) -> str:
     kind = operation_of(last[0])[1] if last else ""
     if kind == ANSWERED and last[0].version == version:
         return "answered"
-    if kind in ("", CALLING, DECLINED, ANSWERED):
+    if kind in ("", *MEMORY_NOTES):
         return "" if isinstance(state, Active) else type(state).__name__.lower()
     if kind != "ended":
         return "not ended"

@@ -210,6 +210,10 @@ class MemoryBase(Generic[S]):
             case _:
                 raise TypeError(f"nobody answers a {type(asked).__name__}")
 
+    def _as_note(self, document: Mapping[str, object]) -> str:
+        """Return the text of a note, with the version behind which it was decided."""
+        return canonical({**document, "after": self._session.version})
+
     def _noted(self, asked: WriteNote, head: Head) -> None:
         """Move the known head behind a note that this memory has written.
 

@@ -384,6 +384,7 @@ class Take:
         """
         calling = {"reply": self.reply.digest, "call": call.id, "action": cut(call.action, LONGEST_NOTED)}
         if place not in self.begun and self.tally.calling == tuple(calling.values()):
+            run.notices[:] = [each for each in run.notices if each.kind != "uncertain"]  # its step says so
             return Observed(UNCERTAIN)
         self.begun.add(place)
         if place not in self.declined:

@@ -44,6 +44,8 @@ DECLINED: Final = "declined"
 """The kind of the note behind a `CALLING` note where the host did not carry the call out."""
 ANSWERED: Final = "answered"
 """The kind of the note with the model's answer; after it a program need not call the model."""
+MEMORY_NOTES: Final = (CALLING, ANSWERED, DECLINED)
+"""The kinds of the notes of a memory; all others are of an agent's run or of a host."""
 LONGEST_NOTED: Final = 500
 """The most characters of an action in a `CALLING` note."""
 
@@ -238,12 +240,18 @@ class Tally:
             if isinstance(each, Entry):
                 self.calling = self.answer = None
                 continue
-            self._add_note(each.note.kind, each.note.text)
+            self._add_note(each)
 
-    def _add_note(self, kind: str, text: str) -> None:
-        """Read a note. Of a redacted one its kind still counts; one without our texts is another writer's."""
+    def _add_note(self, noted: Noted) -> None:
+        """Read a note. Of a redacted one its kind still counts; one without our texts is another writer's.
+
+        An answer that landed behind another writer's command was decided before it, and is none.
+        """
+        kind, text = noted.note.kind, noted.note.text
         lost = text if is_marker(text) else None
         said = _document(text)
+        if kind == ANSWERED and lost is None and said.get("after") != str(noted.version - 1):
+            return
         action, answer = said.get("action", lost), said.get("answer", lost)
         if kind == CALLING and action is not None:
             self.calling, self.answer = (said.get("reply", ""), said.get("call", ""), action), None

@@ -20,7 +20,7 @@ from threading import RLock, get_ident
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast, final
 
-from mage.chat import Form, Steps, canonical, note_action, read_reply
+from mage.chat import Form, Steps, note_action, read_reply
 from mage.effects import (
     ActionEffect,
     AsyncJudge,
@@ -395,7 +395,7 @@ class Memory(MemoryBase[Session]):
             case Operate():
                 return self._operate(asked)
             case WriteNote(kind, document):
-                self._noted(asked, self._session.note(kind, canonical(document)))
+                self._noted(asked, self._session.note(kind, self._as_note(document)))
                 return None
             case Effect(request):
                 return self._effect(request)
@@ -636,7 +636,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
             case Operate():
                 return await self._operate(asked)
             case WriteNote(kind, document):
-                self._noted(asked, await self._session.note(kind, canonical(document)))
+                self._noted(asked, await self._session.note(kind, self._as_note(document)))
                 return None
             case Effect(request):
                 return await self._effect(request)

@@ -104,10 +104,10 @@ def unfounded(request: JudgeRequest) -> tuple[str, ...]:
 
     They are its literal values with a digit that occur in no step, task, instruction, finished part, hint or manual, and that
     do not come of two numbers there, as what is left of a budget does: one of what came before, or of the summary's
-    own of which this was said already, plus or less another or one of the steps. Of what came before these are the
+    own of which this was said already, plus or less another; or, of an amount with a point, one of the steps. Of what came before these are the
     numbers of the task, the instructions and the newest finished parts, at most 100, and fewer beside steps with many
-    numbers: many numbers make any other by chance. A summary may count and add up further, so such a value is no
-    proof of a mistake: it is pointed out. At most ten.
+    numbers: many numbers make any other by chance, whole ones above all. A summary may count and add up further, so
+    such a value is no proof of a mistake: it is pointed out. At most ten.
 
     Cost: O(size of the request).
     """
@@ -126,7 +126,8 @@ def unfounded(request: JudgeRequest) -> tuple[str, ...]:
     for _ in range(2):  # the second time with what was found behind it in the text
         for value in list(islice(said, _CHECKED)):
             made = next(iter(_numbers([value])), None)
-            if made is not None and _comes_of(made, reckoned, numbers):
+            beside = numbers if "." in value else ()
+            if made is not None and _comes_of(made, reckoned, beside):
                 if len(reckoned) < 2 * most:
                     reckoned[made] = None
                 del said[value]
