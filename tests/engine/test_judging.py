@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,6 +96,13 @@ def test_the_digest_is_sha256_of_canonical_json(
     spelled = canonical(pending).encode(errors="backslashreplace")
     assert pending.digest == hashlib.sha256(spelled).hexdigest()
     assert judge_request(pending).digest == pending.digest
+
+
+def test_the_engine_knows_no_environment() -> None:
+    """A question of the engine has no manual, not even None: an agent adds its environment's, and the digest stays."""
+    request = judge_request(compress(grown(start("t"), "a"), "did a").unwrap())
+    assert request.manual == ""  # None would be falsy, too
+    assert attrs.evolve(request, manual="Doors are locked.").digest == request.digest
 
 
 def test_a_digest_is_the_same_today_as_when_it_was_written_down() -> None:
