@@ -82,7 +82,7 @@ def test_what_cannot_be_run_is_refused_in_a_line(
     assert main([*run, "--policy", "speed=1"]) == 2
     assert "no 'speed' in a policy" in capsys.readouterr().err
     assert main(["report", str(out)]) == 2
-    assert "has no rows" in capsys.readouterr().err
+    assert "there is no file" in capsys.readouterr().err
     assert main(["run", "--domain", "search", "--out", str(tmp_path / "no" / "rows.jsonl")]) == 2
     assert "cannot be written" in capsys.readouterr().err
 
