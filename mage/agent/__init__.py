@@ -14,7 +14,7 @@ from mage.agent.agent import Agent, AsyncAgent
 from mage.agent.log import BadRunLog, RunDiverged
 from mage.agent.reruns import Rerun, remembered, rerun
 from mage.agent.what_ifs import CallCounts, WhatIf, what_if
-from mage.memory.parts import BadAgent, NotAwaitable, extracted
+from mage.memory.guards import BadAgent, NotAwaitable, extracted
 from mage.memory.policy import (
     BadPolicy,
     Outcome,

@@ -41,9 +41,9 @@ from mage.effects import (
 )
 from mage.effects.program import Ask, Program, drive, drive_awaited
 from mage.engine import Digest
-from mage.memory import parts
+from mage.memory import guards
+from mage.memory.guards import answer_of, extracted, extracted_awaited, thought_about
 from mage.memory.journal import RUN
-from mage.memory.parts import answer_of, extracted, extracted_awaited, thought_about
 from mage.memory.policy import Outcome, Policy, RunFailed, StoreFault, writing
 from mage.memory.requests import AgentHook, heard_by, tell_hooks
 from mage.memory.state import Run
@@ -86,12 +86,12 @@ class Agent:
         counter: counts tokens. None: exact, where `toktok-rs` is installed. A resumed run keeps its counter.
     """
 
-    model: Model = attrs.field(validator=parts.asked)
+    model: Model = attrs.field(validator=guards.asked)
     environment: Environment = attrs.field(validator=sound)
-    judge: Judge | None = attrs.field(default=None, validator=parts.asked)
-    summarizer: Summarizer | None = attrs.field(default=None, validator=parts.asked)
-    policy: Policy | None = attrs.field(default=None, validator=parts.policy)
-    counter: TokenCounter | None = attrs.field(default=None, validator=parts.counter)
+    judge: Judge | None = attrs.field(default=None, validator=guards.asked)
+    summarizer: Summarizer | None = attrs.field(default=None, validator=guards.asked)
+    policy: Policy | None = attrs.field(default=None, validator=guards.policy)
+    counter: TokenCounter | None = attrs.field(default=None, validator=guards.counter)
 
     def run(
         self,
@@ -136,7 +136,7 @@ class Agent:
         Any exception of model, judge, summarizer or environment except `EffectError` is raised again. Nothing is lost:
         the next `run` continues from there.
         """
-        parts.require_json_object("remember", remember)
+        guards.require_json_object("remember", remember)
         with ExitStack() as stack:
             opened = stack.enter_context(open_store(store)) if isinstance(store, str) else store
             hooks = heard_by(on_event)
@@ -158,12 +158,12 @@ class Agent:
 class AsyncAgent:
     """The twin of `Agent` that awaits model, environment, judge and summarizer. See `Agent`."""
 
-    model: AsyncModel = attrs.field(validator=parts.asked)
+    model: AsyncModel = attrs.field(validator=guards.asked)
     environment: AsyncEnvironment = attrs.field(validator=sound)
-    judge: AsyncJudge | None = attrs.field(default=None, validator=parts.asked)
-    summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=parts.asked)
-    policy: Policy | None = attrs.field(default=None, validator=parts.policy)
-    counter: TokenCounter | None = attrs.field(default=None, validator=parts.counter)
+    judge: AsyncJudge | None = attrs.field(default=None, validator=guards.asked)
+    summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=guards.asked)
+    policy: Policy | None = attrs.field(default=None, validator=guards.policy)
+    counter: TokenCounter | None = attrs.field(default=None, validator=guards.counter)
 
     async def run(
         self,
@@ -182,7 +182,7 @@ class AsyncAgent:
         A cancellation takes effect at an await of model, judge or environment, or after a write to the store; the next
         `run` continues from there.
         """
-        parts.require_json_object("remember", remember)
+        guards.require_json_object("remember", remember)
         async with AsyncExitStack() as stack:
             opened = stack.enter_context(open_store(store)) if isinstance(store, str) else store
             hooks = heard_by(on_event)

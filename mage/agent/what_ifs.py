@@ -55,12 +55,12 @@ from mage.effects import (
 from mage.engine import State, Step, StepId, Tree, view
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
+from mage.memory.guards import BadAgent, require_asked, require_json_object, require_policy
 from mage.memory.journal import Tally
-from mage.memory.parts import BadAgent, require_asked, require_json_object, require_policy
 from mage.memory.policy import KindOfCall, Outcome, Policy, RunStopped
 from mage.memory.requests import AgentHook, Request, heard_by
 from mage.memory.revise import differing, lasting_of
-from mage.render.values import Difference, compare_states
+from mage.render.as_json import Difference, compare_states
 from mage.session import Session
 from mage.stores import NOTHING, JournalStore, verify
 

@@ -39,9 +39,11 @@ Content is in blocks as in `mage.render`: nothing in a step can be mistaken for 
 
 The fixed words are in `mage.chat.words`.
 
-once           earlier parts of the subgoal stand by their interim accounts, in place of their steps
-each time      the longest contents of steps are halved, and a judge's manual as long; their middles left out openly
-in the end     nothing is left to be made shorter
+A question to a judge or a summarizer that does not fit into its model's context is made shorter (`shorter`):
+
+    once           earlier parts of the subgoal stand by their interim accounts, in place of their steps
+    each time      the longest contents are halved, steps' and a judge's manual, their middles left out openly
+    in the end     nothing is left to be made shorter
 """
 
 from __future__ import annotations
@@ -153,9 +155,8 @@ def _open(request: Decide) -> Block:
 
 
 def _repeated(instruction: str) -> Block:
-    is_short = (
-        len(instruction) <= _REPEATED + _REPEATED // 4
-    )  # what is gained is more than the words that say so
+    # to leave out less than a quarter would take more words than it spares
+    is_short = len(instruction) <= _REPEATED + _REPEATED // 4
     return Block("Now: ", instruction if is_short else cut(instruction, _REPEATED))
 
 
@@ -179,9 +180,6 @@ def _where_to(request: Decide) -> Block:
 def labels_of(boundaries: Iterable[StepId]) -> str:
     """Return boundaries as a prompt names them."""
     return ", ".join([f"[Step {boundary}]" for boundary in boundaries])
-
-
-# -- the questions ------------------------------------------------------------------------------------------
 
 
 # -- the chats -----------------------------------------------------------------------------------------
@@ -617,7 +615,9 @@ def shorter(request: Asked) -> Asked | None:
     steps = _since_the_accounts(request)
     if len(steps) < len(request.steps):
         return attrs.evolve(request, steps=steps)
-    manual = str(getattr(request, "manual", ""))  # a summarizer is told none
+    manual = str(
+        getattr(request, "manual", "")
+    )  # a summarizer's has none; mypy knows one type here at a time
     contents = [len(text) for step in steps for text in step.content]
     longest = max(len(manual), *contents, 0) // 2
     shorter_steps = tuple([_cut(step, max(SHORT, longest)) for step in steps])

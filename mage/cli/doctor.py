@@ -47,7 +47,7 @@ from mage.cli.sessions import LOOKS, Store, Target, message_of, opened, sessions
 from mage.codec import decode_journal, encode_journal
 from mage.engine import Command, Start, replay
 from mage.render import one_line, printable
-from mage.render.values import Json
+from mage.render.as_json import Json
 from mage.session.loading import read_packed
 from mage.stores import (
     NOTHING,

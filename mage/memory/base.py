@@ -37,6 +37,10 @@ from mage.memory.exchange import (
     results_of,
     why_barred,
 )
+from mage.memory.guards import (
+    BadAgent,
+    require_one_of,
+)
 from mage.memory.journal import (
     ANSWERED,
     CALLING,
@@ -47,10 +51,6 @@ from mage.memory.journal import (
     goes_on,
     marked,
     turns,
-)
-from mage.memory.parts import (
-    BadAgent,
-    require_one_of,
 )
 from mage.memory.policy import Policy
 from mage.memory.requests import AgentHook, IsDue, Operate, Overtaken, Seen, Tell, WriteNote, tell_hooks

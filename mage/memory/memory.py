@@ -55,8 +55,7 @@ from mage.memory.exchange import (
     show,
     undisturbed,
 )
-from mage.memory.journal import NOTED_SO, Transcript, departs, turns
-from mage.memory.parts import (
+from mage.memory.guards import (
     answer_of,
     dropped,
     extracted,
@@ -68,6 +67,7 @@ from mage.memory.parts import (
     thought_about,
     verdict_of,
 )
+from mage.memory.journal import NOTED_SO, Transcript, departs, turns
 from mage.memory.policy import Policy, writing
 from mage.memory.requests import (
     AgentHook,

@@ -29,6 +29,16 @@ instruction was placed brings that in force too.)
 from __future__ import annotations
 
 from mage.engine import ExecutionState
+from mage.render.as_json import (
+    Difference,
+    Sides,
+    compare_states,
+    difference_as_json,
+    line_as_json,
+    state_as_json,
+    step_as_json,
+    tree_as_json,
+)
 from mage.render.blocks import (
     DEFAULT_CAPS,
     NO_CAPS,
@@ -41,16 +51,6 @@ from mage.render.blocks import (
     printable,
 )
 from mage.render.drawing import DrawnLine, as_dot, as_mermaid, bars, draw
-from mage.render.values import (
-    Difference,
-    Sides,
-    compare_states,
-    difference_as_json,
-    line_as_json,
-    state_as_json,
-    step_as_json,
-    tree_as_json,
-)
 
 __all__ = [
     "DEFAULT_CAPS",

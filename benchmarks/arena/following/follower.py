@@ -111,7 +111,7 @@ class Followed:
 
 
 @final
-class Remembering:
+class InOneRun:
     """A memory at work in one run: what it shows and what that costs.
 
     The open steps of every system that has any are those of the product at its mark, after the steps that this very
@@ -196,7 +196,7 @@ def follow(
     Cost: that of the environment, and a prompt for each step.
     """
     earlier = tuple([attrs.evolve(act, need=_NOTHING) for run in before for act in run.acts])
-    memory = Remembering(system, attrs.evolve(plan.run, acts=(*earlier, *plan.run.acts)), room, counter)
+    memory = InOneRun(system, attrs.evolve(plan.run, acts=(*earlier, *plan.run.acts)), room, counter)
     for act in earlier:
         memory.take(act.action, act.observation)
     following = _Following(plan, memory, plan.world(), look_ups)
@@ -211,7 +211,7 @@ class _Following:
     """A plan that is being followed."""
 
     plan: Plan
-    memory: Remembering
+    memory: InOneRun
     world: World
     look_ups: bool
     looked_up: int = 0

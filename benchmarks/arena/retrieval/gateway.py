@@ -12,13 +12,12 @@ import json
 import os
 import struct
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Final, final
 
 from benchmarks.arena.retrieval.attached import Spent
 from benchmarks.arena.retrieval.minilm import NAME, embedded, minilm
-from benchmarks.arena.retrieval.wire import Address, NoAnswer, post, received, send
+from benchmarks.arena.retrieval.wire import Address, JsonServer, NoAnswer, post
 from mage.effects import Usage
 from mage.tokens import TokenCounter
 
@@ -48,7 +47,7 @@ class Gateway:
         self._usage = Usage(calls=0)
         self._failed = 0
         self._lock = threading.Lock()
-        self._http = _Http(self)
+        self._http = JsonServer(("127.0.0.1", 0), self.answer, _refusal)
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
         )
@@ -120,7 +119,11 @@ def models_at(base_url: str | None) -> Address:
 
 
 def _refused(status: int, why: str) -> tuple[int, dict[str, Any]]:
-    return status, {"error": {"message": why, "type": "memory_gateway", "code": None}}
+    return status, _refusal(why)
+
+
+def _refusal(why: str) -> dict[str, Any]:
+    return {"error": {"message": why, "type": "memory_gateway", "code": None}}
 
 
 def _embeddings(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -136,27 +139,3 @@ def _embeddings(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     data = [{"object": "embedding", "index": at, "embedding": each} for at, each in enumerate(vectors)]
     taken = {"prompt_tokens": model.read - before, "total_tokens": model.read - before}
     return 200, {"object": "list", "model": NAME, "data": data, "usage": taken}
-
-
-@final
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, gateway: Gateway) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.gateway = gateway
-
-
-@final
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:  # the name that http.server looks for
-        assert isinstance(self.server, _Http)
-        body = received(self)
-        if isinstance(body, NoAnswer):
-            send(self, *_refused(body.status, body.reason))
-        else:
-            send(self, *self.server.gateway.answer(self.path.partition("?")[0], body))
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it
-        """Say nothing."""

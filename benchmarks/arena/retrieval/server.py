@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, final
 
 from benchmarks.arena.retrieval.attached import Remembers, Spent, WriteRefused
-from benchmarks.arena.retrieval.wire import Address, NoAnswer, post, received, send
+from benchmarks.arena.retrieval.wire import Address, JsonServer, NoAnswer, post
 from mage.effects import Usage
 
 _REFUSING: Final = (400, 413, 422)
@@ -130,7 +129,7 @@ class MemoryServer:
         self._models = models
         self._users: dict[str, Remembers] = {}
         self._lock = threading.Lock()
-        self._http = _Http((host, port), self)
+        self._http = JsonServer((host, port), self.answer, lambda reason: {"error": reason})
         self.url = f"http://{host}:{self._http.server_address[1]}"
 
     def serve(self) -> None:
@@ -183,27 +182,3 @@ class MemoryServer:
             memory.add_chunk(text)
             return 200, {}
         return 200, {"prompt": memory.wrap_user_prompt(text)}
-
-
-@final
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, address: tuple[str, int], server: MemoryServer) -> None:
-        super().__init__(address, _Handler)
-        self.memories = server
-
-
-@final
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:  # the name that http.server looks for
-        assert isinstance(self.server, _Http)
-        body = received(self)
-        if isinstance(body, NoAnswer):
-            send(self, body.status, {"error": body.reason})
-        else:
-            send(self, *self.server.memories.answer(self.path.partition("?")[0], body))
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it
-        """Say nothing."""

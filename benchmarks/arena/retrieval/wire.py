@@ -6,9 +6,9 @@ import base64
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler
-from typing import Any, Final, final
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final, TypeAlias, final
 from urllib.parse import urlsplit, urlunsplit
 
 import attrs
@@ -118,3 +118,43 @@ def send(handler: BaseHTTPRequestHandler, status: int, body: Mapping[str, object
         handler.wfile.write(data)
     except (BrokenPipeError, ConnectionResetError):
         handler.close_connection = True
+
+
+Answer: TypeAlias = Callable[[str, dict[str, Any]], tuple[int, Mapping[str, object]]]
+"""Answers a path and a JSON object by a status and a JSON object."""
+
+
+@final
+class JsonServer(ThreadingHTTPServer):
+    """A server of JSON objects over POST, a thread for each request; `server_address` is where it listens."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(
+        self, address: tuple[str, int], answer: Answer, refusal: Callable[[str], Mapping[str, object]]
+    ) -> None:
+        """Listen at an address, port 0 for any.
+
+        Args:
+            address: the host and the port.
+            answer: answers each request; the query of its path is left out.
+            refusal: returns a reason in words as the body that says why a request cannot be read.
+        """
+        super().__init__(address, _Handler)
+        self.answer = answer
+        self.refusal = refusal
+
+
+@final
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:  # the name that http.server looks for
+        assert isinstance(self.server, JsonServer)
+        body = received(self)
+        if isinstance(body, NoAnswer):
+            send(self, body.status, self.server.refusal(body.reason))
+        else:
+            send(self, *self.server.answer(self.path.partition("?")[0], body))
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it
+        """Say nothing."""
