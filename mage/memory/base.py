@@ -181,8 +181,8 @@ class MemoryBase(Generic[S]):
             self._run.resumed_from = None if begins == len(entries) else before
         self._tally.add_all(entries[begins:], before)
         self._tally.add_notes(log)
-        if anew and not followed and self._tally.calling is not None:
-            self._run.interrupted_at = self._tally.calling[-1]
+        if anew and not followed:
+            self._run.interrupted = tuple(action for *_, action in self._tally.calling)
         self._head, self._state = self._session.head, self._session.phase
         return Seen(
             self._state,

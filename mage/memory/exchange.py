@@ -210,10 +210,10 @@ async def look(run: Run) -> None:
     before = run.state if seen.followed else None
     run.see(seen)
     await tell_of_resuming(run)
-    if run.interrupted_at:
-        told = "This call of yours was begun and has no result, so nobody knows whether it was done: look before you repeat it."
-        await run.notice("uncertain", told, run.interrupted_at)
-        run.interrupted_at = ""
+    if run.interrupted:
+        told = "Calls of yours were begun and have no result, so nobody knows whether they were done: look before you repeat one."
+        await run.notice("uncertain", told, *run.interrupted)
+        run.interrupted = ()
     if before is not None:
         run.head_changed()
         await run.notice("changed", "Somebody else has changed your state meanwhile: read it anew.")
@@ -383,7 +383,7 @@ class Take:
         call during which an earlier process ended is not repeated: its step says that the outcome is unknown.
         """
         calling = {"reply": self.reply.digest, "call": call.id, "action": cut(call.action, LONGEST_NOTED)}
-        if place not in self.begun and self.tally.calling == tuple(calling.values()):
+        if place not in self.begun and tuple(calling.values()) in self.tally.calling:
             run.notices[:] = [each for each in run.notices if each.kind != "uncertain"]  # its step says so
             return Observed(UNCERTAIN)
         self.begun.add(place)

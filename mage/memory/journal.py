@@ -19,7 +19,20 @@ import attrs
 from mage.chat import BESIDE, NOTED, PARTS, THOUGHT, AssistantReply, ToolResult, note_in
 from mage.chat.parts import cut
 from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Observed, Reversible
-from mage.engine import Command, Grow, Instruct, Retext, Revise, State, Step, StepId, SummaryId, apply, view
+from mage.engine import (
+    Command,
+    Compress,
+    Grow,
+    Instruct,
+    Retext,
+    Revise,
+    State,
+    Step,
+    StepId,
+    SummaryId,
+    apply,
+    view,
+)
 from mage.engine.errors import MageError
 from mage.memory.requests import Counts
 from mage.session import Entry, Noted
@@ -153,8 +166,9 @@ class Tally:
         calls: by call id, the number of recorded commands of that reply.
         replies: the digests of all replies that caused a command.
         commands: how many commands this memory itself has recorded.
-        calling: the newest call that the host was asked to carry out: the digest of its reply, its id and its action.
-            None where a command, an answer, or the host's refusal follows it.
+        calling: the calls that an earlier process asked its host to carry out and that nothing has settled: of each the
+            digest of its reply, its id and its action. Its step settles a call, and so does the host's refusal; a
+            compress, a revise or an answer settles all.
         answer: the model's last answer; the marker where it was redacted. None where a command or a call follows it.
 
     Args:
@@ -184,7 +198,7 @@ class Tally:
         self.calls = Counter[str]()
         self.replies = set[str]()
         self.commands = 0
-        self.calling: tuple[str, str, str] | None = None
+        self.calling = dict[tuple[str, str, str], None]()
         self.answer: str | None = None
 
     def clear(self) -> None:
@@ -197,7 +211,8 @@ class Tally:
         self.calls.clear()
         self.replies.clear()
         self.reply = ""
-        self.calling = self.answer = None
+        self.calling.clear()
+        self.answer = None
 
     def add(self, command: Command, meta: Mapping[str, object], after: State) -> None:
         """Count a command that has led to the state `after`. Cost: O(1).
@@ -205,7 +220,7 @@ class Tally:
         Raises:
             BadEffect: the effect in its meta cannot be read.
         """
-        self.calling = self.answer = None
+        self._settle(command, meta)
         if isinstance(command, Revise):
             boundary = StepId(command.boundary)
             self._revisions[boundary] = self._revisions.get(boundary, 0) + 1
@@ -238,9 +253,18 @@ class Tally:
         """Read the notes of a memory behind the last command of a journal. Cost: O(length of the log)."""
         for each in log:
             if isinstance(each, Entry):
-                self.calling = self.answer = None
-                continue
-            self._add_note(each)
+                self._settle(each.command, each.meta)
+            else:
+                self._add_note(each)
+
+    def _settle(self, command: Command, meta: Mapping[str, object]) -> None:
+        """Take back the answer behind which a command comes, and the calls that it settles: its own; at a boundary, all."""
+        self.answer = None
+        if isinstance(command, Compress | Revise):
+            self.calling.clear()
+        elif isinstance(command, Grow):
+            made = (str(meta.get(REPLY, "")), str(meta.get(CALL, "")), cut(command.action, LONGEST_NOTED))
+            self.calling.pop(made, None)
 
     def _add_note(self, noted: Noted) -> None:
         """Read a note. Of a redacted one its kind still counts; one without our texts is another writer's.
@@ -254,11 +278,13 @@ class Tally:
             return
         action, answer = said.get("action", lost), said.get("answer", lost)
         if kind == CALLING and action is not None:
-            self.calling, self.answer = (said.get("reply", ""), said.get("call", ""), action), None
+            self.calling[said.get("reply", ""), said.get("call", ""), action] = None
+            self.answer = None
         elif kind == ANSWERED and answer is not None:
-            self.calling, self.answer = None, answer
-        elif kind == DECLINED:
-            self.calling = None
+            self.calling.clear()
+            self.answer = answer
+        elif kind == DECLINED and self.calling:
+            self.calling.popitem()  # it follows the note of its call
 
     def add_all(self, entries: Iterable[Entry], before: State | None) -> State | None:
         """Count the commands that follow the state `before`; return the state after them. Cost: O(replaying them)."""

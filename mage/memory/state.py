@@ -161,7 +161,7 @@ class Run:
         given: by step, the instructions that the environment gave there.
         awaiting: the failed summary for which the model was asked to write a better text.
         insisted: the failed summary for which the model was asked once more.
-        interrupted_at: the action of the call during which an earlier process ended; empty once the model was told.
+        interrupted: the actions of calls that an earlier process has begun and not settled; empty once the model was told.
         resumed_from: the state before the revise with which the journal ended when it was opened: it is unknown which
             steps were undone in the environment, and whether the model was told.
         found: the id of the first step of this run: earlier steps were made by other runs.
@@ -203,7 +203,7 @@ class Run:
         self.awaiting: SummaryId | None = None
         self.insisted: SummaryId | None = None
         self.resumed_from: State | None = None
-        self.interrupted_at = ""
+        self.interrupted: tuple[str, ...] = ()
         self.found = ROOT_STEP
         self._counts_of: tuple[ExecutionState, int, int] | None = None
         # two caches: S as shown for a state and a setting; the legal boundaries for a head that has failed or not
