@@ -26,6 +26,7 @@ A `JudgeRequest` and a `SummaryRequest` are asked so:
     Earlier part [Step 12]: ...          fallback summaries of the same subgoal
     Action: ... / Observation: ...       each step, raw; for a judge, where each part began
     Tried and undone: / Tried ...        a judge's: what else was tried on this way, and the lessons
+    Asked for next: ...                  a judge's: instructions that came with the last of these steps
     Summary to judge: ...                a judge's
     Found in none of the above: ...      a judge's: numbers and ids of the text
     If there is a mistake, it may ...    a judge's: the boundaries at which it may have begun
@@ -517,6 +518,8 @@ def _judged_steps(request: JudgeRequest) -> Iterator[Block]:
             yield Block(f"Done since [Step {step.parent}]:")
         yield from (Block(f"Action {step.id}: ", step.action), observation_of(step.observation))
     yield from under(Block("Tried and undone:"), recent(request.hints, JUDGE_CAPS), JUDGE_CAPS)
+    for instruction in request.later:
+        yield Block("Asked for next: ", instruction)
     yield Block("Summary to judge: ", request.text)
     if missing := unfounded(request):
         yield Block("Found in none of the above: ", ", ".join(missing))

@@ -225,6 +225,7 @@ Tried and undone: what else was tried on this way. Nothing of it holds now; but 
 may be relied on, and need not be looked up again.
 note: what the agent wrote down for itself; it proves nothing.
 Environment, further down: the rules of the world that the agent acts in.
+Asked for next: what came with the last step. It is not yet to be done; the text may say what it needs of it.
 Found in none of the above: numbers and ids of the text that occur nowhere. A count, a sum or a remainder may be right \
 all the same; a name, price or id is not."""
 JUDGE_SUBGOAL: Final = Prompt(
@@ -237,7 +238,8 @@ JUDGE_SUBGOAL: Final = Prompt(
     # 6: the end is the whole task's: a run that had done a part of it was passed.
     # 7: a remainder may be right, such as the money left, though it stands nowhere.
     # 8: is told the environment's rules: a strict judge failed what they allow, and could not know what they ask for.
-    8,
+    # 9: is shown the instruction that came last: a true text was failed for a number of it.
+    9,
     f"""\
 You check whether a subgoal was really completed. An agent has replaced the steps below by a summary and will from \
 now on read only the summary: what is wrong in it stays wrong.
@@ -268,7 +270,8 @@ JUDGE_FALLBACK: Final = Prompt(
     # 5: judges in context, is told what occurs nowhere, and takes no note for evidence, as `judge-subgoal`
     # 6: lets a plan stand, which the summarizer is asked to keep
     # 7: is told the environment's rules, as `judge-subgoal`
-    7,
+    # 8: is shown the instruction that came last, as `judge-subgoal`
+    8,
     f"""\
 You check an interim account. An agent's steps grew too long and were replaced by the summary below, before their \
 subgoal was over; it will from now on read only the summary.

@@ -51,8 +51,9 @@ class JudgeRequest:
         steps: what was done, in execution order.
         text: the text to be judged.
         boundaries: where a mistake may be said to have begun (`Failed.boundary`), in path order.
-        digest: give it back with the answer. `hints`, `boundaries` and `manual` do not enter it.
+        digest: give it back with the answer. `hints`, `boundaries`, `manual` and `later` do not enter it.
         manual: what the environment says of itself, which the engine does not know: an agent adds it.
+        later: the instructions that came with the last of these steps; the engine leaves it empty, and a memory adds them.
     """
 
     task: str
@@ -66,6 +67,7 @@ class JudgeRequest:
     boundaries: tuple[StepId, ...]
     digest: Digest
     manual: str = ""
+    later: tuple[str, ...] = ()
 
 
 def in_force(tree: Tree, base: StepId, end: StepId) -> tuple[str, ...]:

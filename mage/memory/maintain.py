@@ -88,18 +88,25 @@ async def _put(run: Run) -> Outcome | None:
     if not isinstance(state, Unverified):
         return None
     if not run.policy.maintain:
-        request = judge_request(state)
+        request = _question(state, since_root=False)
         operated(await run.operate(Accept()))
         await _tell_unfounded(run, request)
         return None
     if run.verdict is not None and run.verdict[0] == state.digest:
         return await _recorded(run, state.digest, run.verdict[1])
-    request = judge_request(state, since_root=not run.policy.compress)
+    request = _question(state, since_root=not run.policy.compress)
     if run.policy.wait:
         return await _judged(run, state.digest, run.asked("judge", judge(request)))
     await BeginJudging(request)
     run.judging = state.digest
     return None
+
+
+def _question(state: Unverified, *, since_root: bool) -> JudgeRequest:
+    """Return the question for the judge, with the instructions that the text may use though no step was made under them."""
+    request, tree = judge_request(state, since_root=since_root), state.tree
+    later = [each.text for each in tree.instructions_at(tree.head_summary.boundary)]
+    return attrs.evolve(request, later=tuple([text for text in later if text not in request.instructions]))
 
 
 async def _tell_unfounded(run: Run, request: JudgeRequest) -> None:

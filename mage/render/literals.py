@@ -113,7 +113,7 @@ def unfounded(request: JudgeRequest) -> tuple[str, ...]:
     """
     hints = request.hints
     lines = [line.text for line in reversed((*request.before, *request.earlier))]
-    before = _values_in([request.task, *request.instructions, *lines])
+    before = _values_in([request.task, *request.instructions, *request.later, *lines])
     steps = _values_in(text for step in request.steps for text in step.content)
     tried = [text for step in hints.continuations for text in step.content]
     told = [*[line.text for line in hints.subgoals], *[lesson.text for lesson in hints.lessons]]

@@ -101,6 +101,7 @@ def test_the_digest_is_sha256_of_canonical_json(
 def test_the_engine_knows_no_environment() -> None:
     """A question of the engine has no manual, not even None: an agent adds its environment's, and the digest stays."""
     request = judge_request(compress(grown(start("t"), "a"), "did a").unwrap())
+    assert request.later == ()
     assert request.manual == ""  # None would be falsy, too
     assert attrs.evolve(request, manual="Doors are locked.").digest == request.digest
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from mage.chat import judge_messages, unfounded
+from mage.effects import JudgeRequest
+from mage.engine import FoldRequest, Passed, Verdict
 from mage.memory import Memory, Policy
 from mage.stores import MemoryStore
 from tests.memory.replies import TASK, buy, compress, done, memory, reply
@@ -86,3 +89,28 @@ def test_without_a_judge_none_is_named() -> None:
     """Each summary is accepted openly then."""
     with Memory.open(MemoryStore(), "m", task=TASK) as kept:
         assert "A judge checks it" not in str(kept.messages())
+
+
+def test_a_judge_is_shown_the_instruction_that_came_last() -> None:
+    """The text may use what it says: the model reads it as it compresses. The digest of the question does not hang on it."""
+    asked: list[JudgeRequest] = []
+
+    def judge(request: JudgeRequest | FoldRequest) -> Verdict:
+        assert isinstance(request, JudgeRequest)
+        asked.append(request)
+        return Passed()
+
+    with Memory.open(MemoryStore(), "m", task="t", judge=judge) as kept:
+        kept.instruct("A desk for at most $97.40.")
+        kept.take(reply(buy("desk"), ids="a"), perform=done)
+        kept.instruct("A chair for at most $41.20.")
+        kept.take(reply(compress("Desk: oak. $41.20 is for the chair."), ids="b"))
+        kept.take(reply(buy("chair"), ids="c"), perform=done)
+        kept.take(reply(compress("Chair: linen."), ids="d"))
+    assert [(each.instructions, each.later) for each in asked] == [
+        (("A desk for at most $97.40.",), ("A chair for at most $41.20.",)),
+        (("A chair for at most $41.20.",), ()),
+    ]
+    assert [unfounded(each) for each in asked] == [(), ()]
+    _, shown = judge_messages(asked[0])
+    assert "\nAsked for next: A chair for at most $41.20.\nSummary to judge: " in getattr(shown, "text", "")
