@@ -26,7 +26,7 @@ from benchmarks.arena.domains.memories import MEMORIES, beside, policy_of
 from benchmarks.arena.domains.published import BadPublished, MissingData, published
 from benchmarks.arena.domains.registry import GROUPS, NAMES, SIZES, MissingPackage, domain, domains_of
 from benchmarks.arena.domains.remote import NoRay
-from benchmarks.arena.domains.results import BadResults, Row
+from benchmarks.arena.domains.results import DONE, BadResults, Row
 from benchmarks.arena.domains.running import path_of
 from benchmarks.arena.domains.scoring import mean
 from benchmarks.arena.domains.series import run_jobs, run_series
@@ -179,6 +179,7 @@ def _change(text: str) -> tuple[str, object]:
 def run(chosen: argparse.Namespace) -> int:
     """Run what was asked for, and return the exit status."""
     names = domains_of(chosen.domain)
+    ran: list[Row] = []
     try:
         _check(chosen, names)
         for name in names:
@@ -192,12 +193,16 @@ def run(chosen: argparse.Namespace) -> int:
                 progress=_tell,
             )
             print(f"{name}: SR {_sr(rows):.3f} over {len(rows)} tasks, in {chosen.out}", file=sys.stderr)
+            ran += rows
     except _REFUSED as error:
         return _refuse(str(error))
     except KeyboardInterrupt:
         print(f"\ninterrupted: the same command goes on, with what {chosen.out} has", file=sys.stderr)
         return INTERRUPTED
-    return 0
+    if any(row.get("outcome") in DONE for row in ran):
+        return 0
+    print("Error: every task failed, so nothing was measured; --retry runs them again", file=sys.stderr)
+    return 1
 
 
 def _check(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:

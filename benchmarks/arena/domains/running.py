@@ -96,6 +96,7 @@ def _with_memory(row: Row, joined: Joined, *, acted: str) -> Row:
     """Return a row with what the memory system did, whose tokens count as all others do."""
     taken, kinds, total = joined.usage(), row["tokens_by_call"], row["tokens"]
     assert isinstance(kinds, dict)  # as `_row` made them
+    acted = acted if any(each["calls"] for each in kinds.values()) else "nobody"
     assert isinstance(total, int)
     said = {**kinds, "memory": taken.document} if taken.calls else kinds
     return {

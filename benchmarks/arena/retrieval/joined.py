@@ -106,7 +106,7 @@ class Joined:
         """Return as JSON what a row says of the system.
 
         Args:
-            acted: who acted: a plan, a scripted reader or a model.
+            acted: who acted: a plan, a scripted reader, a model, or nobody, where no call was answered.
         """
         chosen = self._chosen
         said: dict[str, object] = {"name": chosen.name, "figures": self._figures(acted=acted)}
@@ -121,6 +121,8 @@ class Joined:
 
     def _figures(self, *, acted: str) -> str:
         """Say what the figures of the row are worth."""
+        if acted == "nobody":
+            return "nothing: no call was answered"
         named = {*self._models, *({self._needs.model} if self._chosen.writes else ())}
         if any(not name or name.startswith(SCRIPTED) for name in named):
             return "plumbing only: no model wrote what was remembered"

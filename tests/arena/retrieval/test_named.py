@@ -202,6 +202,33 @@ def test_a_model_plays_beside_a_system_over_http(tmp_path: Path) -> None:
     assert next(rows) == next(rows)
 
 
+def test_where_no_call_was_answered_nothing_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model that refuses every call: the row says so, and the command ends with status 1, not with a figure."""
+    out = tmp_path / "rows.jsonl"
+    command = [
+        "run",
+        "--domain",
+        "shopping",
+        "--size",
+        "small",
+        "--tasks",
+        "2",
+        "--memory",
+        "random:k=2",
+        "--agent",
+        "model",
+        "--model",
+        "m",
+    ]
+    with ScriptedServer(answering=lambda _: Status(401)) as server:
+        assert main([*command, "--base-url", server.url, "--out", str(out)]) == 1
+    said: Any = [row["memory_system"] for row in read_results(out)]
+    assert {each["figures"] for each in said} == {"nothing: no call was answered"}
+    assert "every task failed" in capsys.readouterr().err
+
+
 # -- accounts -----------------------------------------------------------------------------------------
 
 
