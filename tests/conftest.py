@@ -26,7 +26,7 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
     max_examples=60,
     database=None,
-)  # for specs.faults: whether a test fails, not how
+)  # for specs.faults and branches: whether a test fails, not how
 # A user's first run is the same every time; CI searches anew, from a seed that it prints (--hypothesis-seed).
 settings.load_profile(os.environ.get("MAGE_TESTS", "first-run"))
 
