@@ -26,8 +26,22 @@ from typing import Any, Final, cast, final  # `Any`: lines of JSON, each as its 
 import attrs
 from returns.result import Failure, Result, Success
 
-from mage.codec.shapes import DIGEST, TEXT, WHOLE, Array, Leaf, Nullable, Object, header, header_problem
-from mage.codec.strict_json import DecodeError, Json, Problem, read_json, write_json
+from mage.codec.strict_json import (
+    DIGEST,
+    TEXT,
+    WHOLE,
+    Array,
+    DecodeError,
+    Json,
+    Leaf,
+    Nullable,
+    Object,
+    Problem,
+    header,
+    header_problem,
+    read_json,
+    write_json,
+)
 from mage.stores.doctor import Finding, KeptJournal, KeptSnapshot, Row, Stray
 from mage.stores.errors import BadName, DamagedRecord, NameTaken, StoreError, UnknownJournal
 from mage.stores.protocol import JournalInfo, JournalStore, as_name, name_beside

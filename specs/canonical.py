@@ -1,4 +1,4 @@
-"""The plain form of the reference, so that `==` compares it whole with the engine's (`mage.testing.canonical`).
+"""The plain form of the reference, so that `==` compares it whole with the engine's (`mage.testing.machine`).
 
 The form is a dict of tuples, strings and numbers: every node with its children, the notes, the heads, the
 phase, S = (C, R, H) and what a judge would be asked. Only the sentinels' own fields are left out, which
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mage.testing.canonical import Canonical
+from mage.testing.machine import Canonical
 from specs.reference import Mage
 from specs.reference_nodes import Chapter as PlainChapter
 from specs.reference_nodes import Line, Request, above, boundary_of, lines_inside, path, trace, way

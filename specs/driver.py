@@ -19,7 +19,7 @@ from mage.engine import (
 )
 from mage.engine.journal import Operation
 from mage.testing import Edge
-from mage.testing.canonical import plain_verdict, spelled
+from mage.testing.machine import plain_verdict, spelled
 from specs.canonical import canonical_of_reference, copy_of_reference
 from specs.conformance import BEFORE_START, Answer, Detail, Implementation, Reached, Request, refused_with
 from specs.conformance import Refused as RefusedAnswer

@@ -37,7 +37,7 @@ from mage.engine import (
 )
 from mage.engine.journal import Operation
 from mage.testing import Edge, canonical
-from mage.testing.canonical import Canonical
+from mage.testing.machine import Canonical
 from specs.decision_laws import (
     fallback_hides_nothing,
     fallbacks_leave_no_trace,

@@ -55,7 +55,7 @@ from mage.engine.ids import NOWHERE, ROOT_SUMMARY
 from mage.engine.journal import Operation
 from mage.engine.text import as_text, is_blank
 from mage.testing import carry_out
-from mage.testing.canonical import plain_verdict
+from mage.testing.machine import plain_verdict
 from specs.tla.tools import FOLDER, TLC, Run, ToolError, find
 
 Value: TypeAlias = str | int | bool | tuple["Value", ...] | Mapping[str, "Value"]

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, assert_never, cast
 
 from returns.result import Failure, Result, Success
 
-from mage.codec.shapes import (
+from mage.codec.strict_json import (
     DIGEST,
     FLAG,
     FORMAT_VERSION,
@@ -29,17 +29,20 @@ from mage.codec.shapes import (
     TEXT,
     WHOLE,
     WORDS,
+    DecodeError,
     Nullable,
     Object,
+    Problem,
     Shape,
     header,
     header_problem,
     name,
+    read_json,
     require_fit,
     tagged,
+    write_json,
     written_step,
 )
-from mage.codec.strict_json import DecodeError, Problem, read_json, write_json
 from mage.engine import journal
 from mage.engine.journal import Command
 from mage.engine.nodes import (

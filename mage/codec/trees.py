@@ -21,7 +21,7 @@ from typing import Final, cast
 from returns.result import Failure, Result, Success
 
 from mage.codec.commands import SUMMARY_VERDICT, Document, summary_verdict_document, summary_verdict_of
-from mage.codec.shapes import (
+from mage.codec.strict_json import (
     FLAG,
     FORMAT_VERSION,
     KIND,
@@ -29,12 +29,16 @@ from mage.codec.shapes import (
     WHOLE,
     WORDS,
     Array,
+    DecodeError,
     Object,
+    Problem,
     header,
     header_problem,
     name,
+    read_json,
+    short,
+    write_json,
 )
-from mage.codec.strict_json import DecodeError, Problem, read_json, short, write_json
 from mage.engine.assemble import assemble, in_phase
 from mage.engine.errors import InvariantError
 from mage.engine.ids import ROOT_STEP, ROOT_SUMMARY, Digest, StepId

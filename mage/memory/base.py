@@ -57,7 +57,7 @@ from mage.memory.requests import AgentHook, IsDue, Operate, Overtaken, Seen, Tel
 from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Entry, Noted
-from mage.session.reading import Readable
+from mage.session.core import Readable
 from mage.stores import Head
 from mage.stores.protocol import Home
 from mage.tokens import TokenCounter

@@ -13,10 +13,10 @@ summary and the text that the judge was asked about, also behind new steps and i
 """
 
 from mage.session import events
+from mage.session.core import Moment
 from mage.session.drivers import NotAVerdict, OtherTask, Refused, SessionClosed, WrongLoop
 from mage.session.events import Event, Hook
 from mage.session.loading import SNAPSHOT_EVERY, Entry, Noted
-from mage.session.reading import Moment
 from mage.session.session import AsyncSession, Session
 from mage.stores import Conflict
 

@@ -31,11 +31,10 @@ from mage.engine import (
     Verdict,
 )
 from mage.engine.journal import Operation
-from mage.session.core import Core
+from mage.session.core import Core, Moment, Readable
 from mage.session.drivers import AskJudge, Tell, Turn, WrongLoop, answer, answer_awaited, collector_paused
 from mage.session.events import Event, Hook, as_hooks, tell
 from mage.session.loading import SNAPSHOT_EVERY, Entry, Loaded, Meta, Noted, Settings, beginning
-from mage.session.reading import Moment, Readable
 from mage.stores import (
     AsyncJournalStore,
     Clock,

@@ -52,8 +52,7 @@ import attrs
 from returns.result import Success
 
 from mage.codec.commands import COMMAND, VERDICT, command_document, command_from, verdict_of
-from mage.codec.shapes import DIGEST, TEXT, WHOLE, Leaf, Shape, tagged
-from mage.codec.strict_json import Problem, read_json, write_json
+from mage.codec.strict_json import DIGEST, TEXT, WHOLE, Leaf, Problem, Shape, read_json, tagged, write_json
 from mage.engine.errors import MageError
 from mage.engine.folding import fold_request
 from mage.engine.ids import StepId

@@ -33,8 +33,7 @@ except ModuleNotFoundError as _missing:
         "mage.testing needs its extra: pip install 'mage-state[testing]'", name="hypothesis"
     ) from None
 
-from mage.testing.canonical import canonical, differences
-from mage.testing.machine import Version, Versioned, VersionMachine
+from mage.testing.machine import Version, Versioned, VersionMachine, canonical, differences
 from mage.testing.scripted import (
     AwaitedEnvironment,
     Recording,

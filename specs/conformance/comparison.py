@@ -20,7 +20,7 @@ from mage.engine import (
     judge_request,
     view,
 )
-from mage.testing.canonical import Canonical, canonical_json, differences
+from mage.testing.machine import Canonical, canonical_json, differences
 from mage.testing.strategies import legal_boundaries, script
 from specs.conformance.implementation import (
     Answer,

@@ -29,7 +29,7 @@ from mage.engine import (
     UnknownBoundary,
     apply,
 )
-from mage.testing.canonical import canonical_json
+from mage.testing.machine import canonical_json
 from mage.testing.strategies import Edge, Refusing, carry_out
 
 BEFORE_START: Final = 0

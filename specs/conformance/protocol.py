@@ -16,8 +16,22 @@ from typing import Final, NotRequired, TypeAlias, TypedDict, cast, final
 import attrs
 
 from mage.codec.commands import COMMAND, command_document, read_command
-from mage.codec.shapes import DIGEST, FLAG, TEXT, WHOLE, Array, Leaf, Nullable, Object, tagged
-from mage.codec.strict_json import Json, Problem, mismatch, read_json, write_json
+from mage.codec.strict_json import (
+    DIGEST,
+    FLAG,
+    TEXT,
+    WHOLE,
+    Array,
+    Json,
+    Leaf,
+    Nullable,
+    Object,
+    Problem,
+    mismatch,
+    read_json,
+    tagged,
+    write_json,
+)
 from specs.conformance.implementation import Answer, Detail, Reached, Refused, Request
 
 FORGET: Final = b'{"forget":true}'

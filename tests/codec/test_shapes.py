@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from mage.codec.shapes import (
+from mage.codec.strict_json import (
     DIGEST,
     FLAG,
     TEXT,
     WHOLE,
     WORDS,
     Array,
+    Json,
     Nullable,
     Object,
+    OddNumber,
+    Problem,
+    Repeated,
     Shape,
     header_problem,
     name,
     tagged,
 )
-from mage.codec.strict_json import Json, OddNumber, Problem, Repeated
 
 _SCALARS: tuple[Json, ...] = ("", "desk", "a" * 64, 0, 7, -1, True, False, None, OddNumber("1.0"))
 _CONTAINERS: tuple[Json, ...] = ([], ["desk"], {}, {"desk": 1}, Repeated("desk"))

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.codec import encode_tree
-from mage.codec.shapes import Array, Object
-from mage.codec.strict_json import Json, Problem
+from mage.codec.strict_json import Array, Json, Object, Problem
 from mage.codec.trees import TREE, contradictions
 from mage.engine import Chapter, State, Step, Summary
 from mage.engine.nodes import Instruction

@@ -32,7 +32,7 @@ from mage.engine import (
     revise,
     start,
 )
-from mage.testing.canonical import plain_verdict
+from mage.testing.machine import plain_verdict
 
 anything = st.text(st.characters(exclude_categories=()), max_size=20)
 

@@ -14,7 +14,7 @@ from mage.session import events
 from mage.session.loading import pack, unpack
 from mage.stores import JournalStore, MemoryStore, Snapshot, StoreUnavailable, redacted, snapshot_digest
 from mage.testing import states
-from mage.testing.canonical import canonical_json
+from mage.testing.machine import canonical_json
 from tests.session.twins import Twin, both
 
 

@@ -34,7 +34,7 @@ from mage.engine import (
 )
 from mage.engine.journal import Operation
 from mage.testing import Edge, carry_out
-from mage.testing.canonical import canonical, canonical_json
+from mage.testing.machine import canonical, canonical_json
 from specs.canonical import canonical_of_reference
 from specs.conformance import Reached, Refused, Request, compare, sequences
 from specs.driver import Reference, disagreement, overtaken_chapters, perform

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mage.engine import Command, Grow, Instruct, Passed, Rejected, Revise, Start, State, StepId, apply
 from mage.session import Session
 from mage.stores import NOTHING, Head, MemoryStore, Record, UnknownJournal, draft, fold, seal, verify
-from mage.stores.behind import record_behind
+from mage.stores.protocol import record_behind
 from mage.testing import journals
 from tests.trajectories.samples import records
 

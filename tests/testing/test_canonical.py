@@ -24,7 +24,7 @@ from mage.engine import (
     start,
 )
 from mage.testing import History, canonical, differences, histories, states
-from mage.testing.canonical import canonical_json, plain_verdict
+from mage.testing.machine import canonical_json, plain_verdict
 from specs.conformance import fingerprint
 
 

@@ -10,10 +10,9 @@ from typing import Any, Final, TypeAlias
 
 from mage.codec.strict_json import action_text, canonical
 from mage.engine.journal import Grow, Instruct, Start
-from mage.stores.behind import record_behind
 from mage.stores.errors import NameTaken, UnknownJournal
 from mage.stores.opening import open_store
-from mage.stores.protocol import JournalStore, now
+from mage.stores.protocol import JournalStore, now, record_behind
 from mage.stores.records import NOTHING, draft, random_salt, seal
 
 # -- what came back from a tool -----------------------------------------------------------------------------

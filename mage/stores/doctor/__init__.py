@@ -10,8 +10,16 @@ It reads a copy of a SQLite file, and a PostgreSQL database in a transaction tha
 """
 
 from mage.stores.doctor.examining import UNFINISHED, Examined, LeftOut, Sound, examine, repair, rest_of
-from mage.stores.doctor.kept import Finding, Kept, KeptJournal, KeptSnapshot, Row, Stray
-from mage.stores.doctor.reading import kept_at, private_folder
+from mage.stores.doctor.reading import (
+    Finding,
+    Kept,
+    KeptJournal,
+    KeptSnapshot,
+    Row,
+    Stray,
+    kept_at,
+    private_folder,
+)
 
 __all__ = [
     "UNFINISHED",

@@ -18,30 +18,17 @@ written. The others are merely there.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, groupby, islice
 from operator import itemgetter
-from typing import Final, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 import attrs
 
 from mage.codec import encode_tree
-from mage.codec.strict_json import write_json
+from mage.codec.strict_json import DecodeError, Problem, write_json
 from mage.engine import Start, State
-from mage.stores.doctor.kept import (
-    Chain,
-    Finding,
-    Judged,
-    Kept,
-    KeptJournal,
-    KeptSnapshot,
-    Lost,
-    Row,
-    chosen,
-    content_of,
-    contents,
-    digest_in,
-)
+from mage.stores.doctor.reading import Finding, Kept, KeptJournal, KeptSnapshot, Row
 from mage.stores.errors import BadName, DamagedRecord
 from mage.stores.protocol import JournalStore, as_name, is_time, snapshot_digest
 from mage.stores.records import (
@@ -49,11 +36,13 @@ from mage.stores.records import (
     NOTHING,
     Head,
     Record,
+    chained,
     draft,
     flat_parts,
     fold,
     meta_of,
     random_salt,
+    read_parts,
     seal,
 )
 
@@ -65,6 +54,142 @@ _MOST: Final = 50
 
 Unpack: TypeAlias = Callable[[bytes], State | str | None]
 """Returns the state in a snapshot, or why it holds none; None where the form of the snapshot is unknown."""
+
+# -- the chain of one journal ----------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Lost:
+    """A record whose content cannot be read, and the reason."""
+
+    version: int
+    row: Row
+    reason: str
+
+
+def content_of(row: Row) -> Record | str:
+    """Return the record of a row with the digest in its column, or why it cannot be read. Cost: O(length of its texts)."""
+    version, body, parts, _ = row
+    if isinstance(body, DecodeError):  # the bundle puts it there for a line that cannot be read
+        return str(body)
+    if type(version) is not int or not isinstance(body, str) or not isinstance(parts, bytes):
+        return "a column holds something of another kind"
+    read = read_parts(parts)
+    if isinstance(read, Problem):
+        return f"its texts cannot be read: {read.as_error()}"
+    return Record(version, body, read, digest_in(row) or "")
+
+
+def _behind(digest: str, content: Record) -> str:
+    """Return the digest that follows from a content behind a digest. Cost: O(length of its texts)."""
+    return chained(digest, content.version, content.body, content.parts)
+
+
+def digest_in(row: Row) -> str | None:
+    """Return the digest in its column, in hex; None where the column holds none."""
+    return row[3].hex() if isinstance(row[3], bytes) and len(row[3]) == 32 else None
+
+
+def chosen(rows: Sequence[Row], before: Iterable[str | None]) -> Row:
+    """Return the row, among several of one version, that is chained to a digest before it; else one that can be read."""
+    if len(rows) == 1:
+        return rows[0]
+    contents = [(row, content) for row in rows if isinstance(content := content_of(row), Record)]
+    for digest in before:
+        for row, content in contents:
+            if digest is not None and _behind(digest, content) == content.digest:
+                return row
+    return contents[0][0] if contents else rows[0]
+
+
+class Judged(NamedTuple):
+    """What a later record or the head says of contents that their columns did not fit: `proved` as written, or `broken`."""
+
+    proved: tuple[int, ...] = ()
+    broken: tuple[int, ...] = ()
+
+
+@final
+class Chain:
+    """The chain of one journal, which `follow` and `lose` take along its records. Cost of each: O(length of its texts).
+
+    Attributes:
+        head: the last record's head, as it follows from the contents; None where nothing before is known.
+        said: the digest in the column of the last record.
+        begins: the first version from which each record is chained to the one before, up to the last.
+        pending: the versions whose column does not fit their content, and of which nothing is proved yet.
+    """
+
+    def __init__(self, head: Head | None, first: int) -> None:
+        self.head = head
+        self.said: str | None = None
+        self.begins = first
+        self.pending: list[int] = []
+
+    @property
+    def before(self) -> tuple[str | None, str | None]:
+        """The digests that the next record can be chained to, the likelier first."""
+        return (None if self.head is None else self.head.digest, self.said)
+
+    def follow(self, content: Record) -> Judged:
+        """Take the next record."""
+        version, said = content.version, content.digest or None
+        computed, column = self.before
+        found, judged = said, Judged()
+        if computed is None:  # nothing proves this content yet: the next record may
+            self.begins = version + 1
+        elif (found := _behind(computed, content)) == said:
+            judged = Judged(proved=self._settled())
+        elif column not in (None, computed) and _behind(str(column), content) == said:
+            judged, found = Judged(broken=self._settled()), said
+            self.begins = version
+        else:
+            self.pending.append(version)
+        self.head, self.said = None if found is None else Head(version, found), said
+        return judged
+
+    def lose(self, version: int, digest: str | None) -> Judged:
+        """Take a version whose content is lost, and the digest in its column."""
+        self.head, self.said = None if digest is None else Head(version, digest), digest
+        self.begins = version + 1
+        return Judged(broken=self._settled())
+
+    def end(self, digest: str | None) -> Judged:
+        """Take the digest of the last record that the journal's row has."""
+        proved = self.head is not None and self.head.digest == digest
+        return Judged(proved=self._settled()) if proved else Judged(broken=self._settled())
+
+    def _settled(self) -> tuple[int, ...]:
+        """Return the versions that were pending, and forget them."""
+        settled = tuple(self.pending)
+        self.pending.clear()
+        return settled
+
+
+def contents(kept: Kept, journal: object, before: Head | None, after: int) -> Iterator[Record | Lost]:
+    """Yield the content of each version behind `after` of which there is a row, of a journal with this id.
+
+    Its own records go on from the head `before`, None where it is not known. The digest of each is the one that follows
+    from the contents: that of a proved content is the one that was written; "" where none follows.
+    """
+    chain = Chain(before, after + 1)
+    last = after
+    for version, rows in groupby(kept.rows(journal), key=itemgetter(0)):
+        if type(version) is not int or version <= last:
+            continue
+        if version > last + 1:
+            chain.lose(version - 1, None)
+        last = version
+        row = chosen(list(rows), chain.before)
+        content = content_of(row)
+        if isinstance(content, str):
+            chain.lose(version, digest_in(row))
+            yield Lost(version, row, content)
+            continue
+        chain.follow(content)
+        yield attrs.evolve(content, digest="" if chain.head is None else chain.head.digest)
+
 
 # -- what an examination says ----------------------------------------------------------------------------
 

@@ -19,13 +19,107 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, final
 
-from mage.stores.doctor.kept import Finding, Kept, KeptJournal, KeptSnapshot, Row, Stray
+import attrs
+
 from mage.stores.errors import BadAddress, DamagedStore, StoreUnavailable, UnknownSchema
 from mage.stores.opening import database_at, without_password
 from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS, address, lenient
 from mage.stores.transactions import Connection, Database, Rows
+
+# -- the content of a store, of which nothing is believed yet ------------------------------------------
+
+
+@final
+@attrs.frozen
+class Finding:
+    """A fault: something in a store that is not as it was written.
+
+    Attributes:
+        journal: the name of the journal; None for a fault of the store itself.
+        version: the record, or the place where one is missing; None for a fault of the journal itself.
+        fault: the kind of fault, in a word or two, such as `"missing record"`.
+        reason: the fault in a sentence.
+    """
+
+    journal: str | None
+    version: int | None
+    fault: str
+    reason: str
+
+    def __str__(self) -> str:
+        place = "the store" if self.journal is None else f"session {self.journal!r}"
+        place += "" if self.version is None else f", record {self.version}"
+        return f"{place}: {self.fault}: {self.reason}"
+
+
+@final
+@attrs.frozen
+class KeptJournal:
+    """The row of a journal. `JournalInfo` says what its values should be; the digest is in bytes."""
+
+    id: object
+    name: object
+    parent: object
+    forked_at: object
+    head: object
+    digest: object
+    payload: object
+    grows: object
+    created: object
+    changed: object
+
+
+@final
+@attrs.frozen
+class KeptSnapshot:
+    """The row of a snapshot, which belongs to the journal with this id."""
+
+    journal: object
+    version: object
+    data: object
+    digest: object
+
+
+Row: TypeAlias = tuple[object, object, object, object]
+"""Version, body, parts and digest of a record."""
+
+
+@final
+@attrs.frozen
+class Stray:
+    """Records of a journal that the store does not have."""
+
+    journal: object
+    count: int
+
+
+class Kept(Protocol):
+    """The content of a store, and the faults of the file or database around it."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """The faults of the file or the database itself that have shown so far."""
+        ...
+
+    @property
+    def journals(self) -> Sequence[KeptJournal]:
+        """The rows of journals, in the order in which they were made."""
+        ...
+
+    def rows(self, journal: object) -> Iterator[Row]:
+        """Yield the rows of records of the journal with this id, in order of versions."""
+        ...
+
+    def snapshots(self, journal: object) -> Iterator[KeptSnapshot]:
+        """Yield the rows of snapshots of the journal with this id."""
+        ...
+
+    def strays(self) -> Sequence[Stray]:
+        """Return the records that belong to no journal."""
+        ...
+
 
 # -- a database ----------------------------------------------------------------------------------------
 

@@ -15,22 +15,24 @@ the store does not keep the promise. No test framework is needed; with pytest:
 
 from typing import Final
 
-from mage.testing.stores import concurrency, promises
-from mage.testing.stores.concurrency import Written, hammer, write_many
+from mage.testing.stores import kit, promises
 from mage.testing.stores.kit import (
     Kit,
     Promise,
     Url,
+    Written,
     chain,
     expect,
     expect_equal,
     expect_raised,
     following,
+    hammer,
     kit_for,
     promises_in,
     recorded,
     salts,
     state_of,
+    write_many,
 )
 
 __all__ = [
@@ -52,5 +54,5 @@ __all__ = [
     "write_many",
 ]
 
-PROMISES: Final[tuple[Promise, ...]] = (*promises_in(promises), *promises_in(concurrency))
+PROMISES: Final[tuple[Promise, ...]] = (*promises_in(promises), *promises_in(kit))
 """Every promise of `mage.stores.protocol`."""

@@ -13,7 +13,7 @@ import attrs
 from mage import Failed
 from mage.engine import ApplyVerdict, Command, Compress, Grow, Instruct, Revise, State, Unverified
 from mage.testing import canonical
-from mage.testing.canonical import Canonical, spelled
+from mage.testing.machine import Canonical, spelled
 from specs.conformance import (
     BEFORE_START,
     Answer,

@@ -6,7 +6,7 @@ import json
 from io import BytesIO
 
 from mage.engine import Grow, Start, start
-from mage.testing.canonical import canonical_json
+from mage.testing.machine import canonical_json
 from specs.conformance import Engine, Request, fingerprint
 from specs.conformance.protocol import FORGET, FORGOTTEN, Show, write_request
 from specs.conformance.serve import serve
