@@ -1,34 +1,40 @@
 r"""The examination of a store, the repaired copy of it, and the rest that no copy can hold.
 
 The examination looks at every record's chain and command, every head, fork and snapshot. A fault in one record hides no
-other: behind it the chain goes on from the record's own digest, so that each finding is one fault.
-
-A repair writes the sound part of a store into another store. No session can hold the records behind a damage, nor the
-states that a snapshot carries across it: `rest_of` yields one JSON object for each such record, and one for each
-journal whose state is known behind the damage:
+other: behind the damage the chain goes on from the record's own digest, so that each finding is one fault. A repair writes
+the sound part of a store into another store. No session can hold the records behind a damage, nor the states that a snapshot
+carries across the damage: `rest_of` yields one JSON object for each such record and for each such state:
 
     {"session":"main","record":13,"proved":true,"digest":"9a1e...","body":"{\"op\":\"grow\"}","parts":[...]}
     {"session":"main","record":12,"proved":false,"reason":"its texts cannot be read: ...","body":"...","parts_hex":"..."}
     {"session":"main","version":66,"from_snapshot":51,"tree":{"format":"mage-tree",...}}
 
-A record is proved where the chain leads from it to the session's head without a gap: its content is the one that was
-written. The others are merely there.
+A record is proved where the chain leads from it to the session's head without a gap: then its content is as it was written.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, count, groupby, islice
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, TypeAlias, cast, final
 
 import attrs
 
 from mage.codec import encode_tree
-from mage.codec.strict_json import DecodeError, Problem, write_json
+from mage.codec.strict_json import write_json
 from mage.engine import Start, State
-from mage.stores.doctor.reading import Finding, Kept, KeptJournal, KeptSnapshot, Row
+from mage.stores.doctor.reading import (
+    Finding,
+    Kept,
+    KeptJournal,
+    KeptSnapshot,
+    Lost,
+    Row,
+    content_of,
+    digest_in,
+)
 from mage.stores.errors import BadName, DamagedRecord
 from mage.stores.protocol import JournalStore, as_name, is_time, snapshot_digest
 from mage.stores.records import (
@@ -42,12 +48,11 @@ from mage.stores.records import (
     fold,
     meta_of,
     random_salt,
-    read_parts,
     seal,
 )
 
 UNFINISHED: Final = "mage doctor: unfinished repair"
-"""The name of the journal that stands in a database while a repair is written into it."""
+"""The name of the journal that stands in a store while a repair is written into the store."""
 _AT_ONCE: Final = 1000
 _MOST: Final = 50
 """Findings of one journal that are listed one by one."""
@@ -56,43 +61,18 @@ Unpack: TypeAlias = Callable[[bytes], State | str | None]
 """Returns the state in a snapshot, or why it holds none; None where the form of the snapshot is unknown."""
 
 # -- the chain of one journal ----------------------------------------------------------------------------
-
-
-@final
-@attrs.frozen
-class Lost:
-    """A record whose content cannot be read, and the reason."""
-
-    version: int
-    row: Row
-    reason: str
-
-
-def content_of(row: Row) -> Record | str:
-    """Return the record of a row with the digest in its column, or why it cannot be read. Cost: O(length of its texts)."""
-    version, body, parts, _ = row
-    if isinstance(body, DecodeError):  # the bundle puts it there for a line that cannot be read
-        return str(body)
-    if type(version) is not int or not isinstance(body, str) or not isinstance(parts, bytes):
-        return "a column holds something of another kind"
-    read = read_parts(parts)
-    if isinstance(read, Problem):
-        return f"its texts cannot be read: {read.as_error()}"
-    return Record(version, body, read, digest_in(row) or "")
+#
+# A record's digest follows from the digest before it and from its content, and a column holds the digest once more. So where
+# only a column was damaged, the next record or the head proves the content, since its digest was made from the one that
+# follows from that content. Where a content was damaged, the next record is still chained to the digest in the column.
 
 
 def _behind(digest: str, content: Record) -> str:
-    """Return the digest that follows from a content behind a digest. Cost: O(length of its texts)."""
     return chained(digest, content.version, content.body, content.parts)
 
 
-def digest_in(row: Row) -> str | None:
-    """Return the digest in its column, in hex; None where the column holds none."""
-    return row[3].hex() if isinstance(row[3], bytes) and len(row[3]) == 32 else None
-
-
 def chosen(rows: Sequence[Row], before: Iterable[str | None]) -> Row:
-    """Return the row, among several of one version, that is chained to a digest before it; else one that can be read."""
+    """Return, of the rows of one version, the one that is chained to a digest before; else one that can be read."""
     if len(rows) == 1:
         return rows[0]
     contents = [(row, content) for row in rows if isinstance(content := content_of(row), Record)]
@@ -103,16 +83,13 @@ def chosen(rows: Sequence[Row], before: Iterable[str | None]) -> Row:
     return contents[0][0] if contents else rows[0]
 
 
-class Judged(NamedTuple):
-    """What a later record or the head says of contents that their columns did not fit: `proved` as written, or `broken`."""
-
-    proved: tuple[int, ...] = ()
-    broken: tuple[int, ...] = ()
+Settled: TypeAlias = tuple[Sequence[int], bool]
+"""Versions whose column did not fit their content, and whether a later record or the head proves the contents."""
 
 
 @final
 class Chain:
-    """The chain of one journal, which `follow` and `lose` take along its records. Cost of each: O(length of its texts).
+    """The chain of one journal, along which `follow` and `lose` go. Cost of each: O(length of the record's texts).
 
     Attributes:
         head: the last record's head, as it follows from the contents; None where nothing before is known.
@@ -132,46 +109,44 @@ class Chain:
         """The digests that the next record can be chained to, the likelier first."""
         return (None if self.head is None else self.head.digest, self.said)
 
-    def follow(self, content: Record) -> Judged:
+    def follow(self, content: Record) -> Settled:
         """Take the next record."""
         version, said = content.version, content.digest or None
         computed, column = self.before
-        found, judged = said, Judged()
+        found: str | None = said
+        settled: Settled = (), False
         if computed is None:  # nothing proves this content yet: the next record may
             self.begins = version + 1
         elif (found := _behind(computed, content)) == said:
-            judged = Judged(proved=self._settled())
+            settled = self._settle(proved=True)
         elif column not in (None, computed) and _behind(str(column), content) == said:
-            judged, found = Judged(broken=self._settled()), said
+            settled, found = self._settle(proved=False), said
             self.begins = version
         else:
             self.pending.append(version)
         self.head, self.said = None if found is None else Head(version, found), said
-        return judged
+        return settled
 
-    def lose(self, version: int, digest: str | None) -> Judged:
+    def lose(self, version: int, digest: str | None) -> Settled:
         """Take a version whose content is lost, and the digest in its column."""
         self.head, self.said = None if digest is None else Head(version, digest), digest
         self.begins = version + 1
-        return Judged(broken=self._settled())
+        return self._settle(proved=False)
 
-    def end(self, digest: str | None) -> Judged:
+    def end(self, digest: str | None) -> Settled:
         """Take the digest of the last record that the journal's row has."""
-        proved = self.head is not None and self.head.digest == digest
-        return Judged(proved=self._settled()) if proved else Judged(broken=self._settled())
+        return self._settle(proved=self.head is not None and self.head.digest == digest)
 
-    def _settled(self) -> tuple[int, ...]:
-        """Return the versions that were pending, and forget them."""
-        settled = tuple(self.pending)
-        self.pending.clear()
-        return settled
+    def _settle(self, *, proved: bool) -> Settled:
+        settled, self.pending = self.pending, []
+        return settled, proved
 
 
 def contents(kept: Kept, journal: object, before: Head | None, after: int) -> Iterator[Record | Lost]:
-    """Yield the content of each version behind `after` of which there is a row, of a journal with this id.
+    """Yield the content of each version after `after` that has a row in the journal with this id.
 
-    Its own records go on from the head `before`, None where it is not known. The digest of each is the one that follows
-    from the contents: that of a proved content is the one that was written; "" where none follows.
+    `before` is the head that the journal's own records go on from, None where it is not known. The digest of each record
+    follows from the contents, so that of a proved content is the one that was written; "" where none follows.
     """
     chain = Chain(before, after + 1)
     last = after
@@ -197,7 +172,7 @@ def contents(kept: Kept, journal: object, before: Head | None, after: int) -> It
 @final
 @attrs.frozen
 class Carried:
-    """The states behind a damage, from `since`, the version of a sound snapshot, to `upto`, whose state is `state`."""
+    """The states behind a damage, from version `since`, which has a sound snapshot, to `upto`, which leads to `state`."""
 
     since: int
     upto: int
@@ -210,16 +185,15 @@ class Sound:
     """The sound part of a journal: its records up to a version, read through the lineage.
 
     Attributes:
-        id: the id of its row.
-        name: its name, or a stand-in where its own cannot be used.
+        id: the id of the journal's row.
+        name: the journal's name, or a stand-in where that name cannot be used.
         parent: the name of the journal that it reads through; None for no fork.
         forked_at: the last version that it has from its parent, as far as the parent is sound.
         upto: the last version up to which everything is sound; 0 where nothing is.
-        ends: the last version that its row or a record names.
-        proved_from: behind a damage, the first version from which the chain leads to the head without a gap: these
-            contents are as they were written, though no journal can hold them without those before. None for none.
+        ends: the last version that the row or a record names.
+        proved_from: the first version behind a damage from which the chain proves the contents; None for none.
         carried: the states behind a damage that the snapshot of a proved version has; None for none.
-        first: the version that its own records go on from, as its row says it.
+        first: the version that the journal's own records go on from, by its row.
     """
 
     id: object
@@ -233,20 +207,18 @@ class Sound:
     first: int = 0
 
     def __str__(self) -> str:
-        said = [f"records 1 to {self.upto} are sound" if self.upto else "no record is sound from the start"]
-        if self.proved_from is not None:
-            said.append(
-                f"{self.proved_from} to {self.ends} stand behind the damage and are proved: the chain leads from them"
-                " to the head"
-            )
+        said = f"records 1 to {self.upto} are sound" if self.upto else "no record is sound from the start"
+        if self.proved_from is None:
+            said += "; what is there of the others is not proved"
         else:
-            said.append("what is there of the others is not proved")
+            said += f"; {self.proved_from} to {self.ends} stand behind the damage and are proved"
+            said += ": the chain leads from them to the head"
         if self.carried is not None:
             since, upto = self.carried.since, self.carried.upto
-            said.append(
-                f"the states of versions {since} to {upto} are proved by the snapshot of version {since}"
+            said += (
+                f"; the states of versions {since} to {upto} are proved by the snapshot of version {since}"
             )
-        return f"session {self.name!r}: {'; '.join(said)}"
+        return f"session {self.name!r}: {said}"
 
     @property
     def is_whole(self) -> bool:
@@ -257,7 +229,7 @@ class Sound:
 @final
 @attrs.frozen
 class Examined:
-    """Each fault of a store, none where all is as it was written; and its sound part, a parent before its forks."""
+    """Every fault of a store, and its sound part, a parent before its forks."""
 
     findings: tuple[Finding, ...]
     sound: tuple[Sound, ...]
@@ -269,7 +241,7 @@ class Examined:
 @final
 @attrs.frozen
 class Point:
-    """A version: the heads that content and column say, the likelier first, and its state, None behind a damage."""
+    """A version: its heads by content and by column, the likelier first, and its state, None behind a damage."""
 
     heads: tuple[Head, ...]
     state: State | None
@@ -277,24 +249,22 @@ class Point:
 
 @final
 class Walk:
-    """One walk over one journal; see `Sound` for what it finds.
+    """One walk over one journal; see `Sound` for the other attributes.
 
     Attributes:
-        points: each version that a fork begins at, and that is sound or proved.
+        points: the versions at which forks begin, or that have a snapshot, and that are sound or proved.
         starts_sound: whether the records before its own are sound.
     """
 
     def __init__(self, kept: Kept, row: KeptJournal, start: Point | None, name: str) -> None:
-        self._kept = kept
-        self._row = row
-        self._name = name
+        self._kept, self._row, self._name = kept, row, name
         self.findings: list[Finding] = []
         self._more = 0
         self.first = row.forked_at if type(row.forked_at) is int else 0
         self._chain = Chain(None if start is None else start.heads[0], self.first + 1)
         self._state = None if start is None else start.state
-        self._is_sound = start is not None and (start.state is not None or start.heads[0] == NOTHING)
-        self.starts_sound = self._is_sound
+        self.starts_sound = start is not None and (start.state is not None or start.heads[0] == NOTHING)
+        self._is_sound = self.starts_sound
         self._refused: tuple[int, str] | None = None
         self._last = self.first
         self._payload = self._grows = 0
@@ -306,15 +276,17 @@ class Walk:
         self.carried: Carried | None = None
 
     def through(self, forked_at: Collection[object], unpack: Unpack | None) -> None:
-        """Walk over all records and snapshots of the journal, from which forks begin at these versions."""
-        snapshots = {snapshot.version for snapshot in self._kept.snapshots(self._row.id)}
-        noted = {*snapshots, self._row.head, *forked_at}
+        """Walk over all records and snapshots of the journal; `forked_at` are the versions at which forks begin."""
+        noted = {each.version for each in self._kept.snapshots(self._row.id)} | {self._row.head, *forked_at}
         for version, rows in groupby(self._kept.rows(self._row.id), key=itemgetter(0)):
             self._look_at(version, list(rows), noted)
         self.ends = max(self._last, self._row.head if type(self._row.head) is int else 0)
         self._look_at_end()
         self._look_at_head()
-        self._look_at_sums()
+        said, found = (self._row.payload, self._row.grows), (self._payload, self._grows)
+        if self._readable and said != found:
+            reason = f"its row counts {said[0]!r} bytes and {said[1]!r} steps, its records have {found[0]} and {found[1]}"
+            self._find(None, "sums", reason)
         for word, time in (("made", self._row.created), ("changed", self._row.changed)):
             if not is_time(time):
                 self._find(None, "time", f"its row says that it was {word} at {time!r}, which is no time")
@@ -340,14 +312,14 @@ class Walk:
             self._find(version, "doubled record", f"it is there {len(rows)} times")
         content = content_of(row)
         if isinstance(content, str):
-            self._judge(self._chain.lose(version, digest_in(row)))
+            self._settle(self._chain.lose(version, digest_in(row)))
             if self._chain.head is not None:
                 self.points[version] = Point((self._chain.head,), None)
             return self._spoil(version, "damaged record", content)
         if content.digest and content.digest == self._chain.said:
-            self._judge(self._chain.lose(version, None))
+            self._settle(self._chain.lose(version, None))
             return self._spoil(version, "doubled record", f"it is record {version - 1} once more")
-        self._judge(self._chain.follow(content))
+        self._settle(self._chain.follow(content))
         self._payload += len(row[2]) if isinstance(row[2], bytes) else 0
         self._grows += content.body == GROW
         self._carry_out(content)
@@ -365,38 +337,40 @@ class Walk:
         self._last = version
         if version > expected:
             missing = f"{expected}" if version == expected + 1 else f"{expected} to {version - 1}"
-            self._judge(self._chain.lose(version - 1, None))
+            self._settle(self._chain.lose(version - 1, None))
             reason = f"after {expected - 1} comes {version}, without {missing}"
             self._spoil(expected, "missing record", reason)
 
-    def _judge(self, judged: Judged) -> None:
-        """Note what is proved of records whose column did not fit their content."""
-        for version in judged.proved:
-            reason = "its digest is not that of its content, which the chain behind it proves to be as it was written"
-            self._find(version, "damaged digest", reason)
-        for version in judged.broken:
-            reason = (
-                "its content does not match its digest, or it does not belong behind the record before it"
-            )
-            self._spoil(version, "damaged record", reason)
-        if judged.proved and self._refused is not None:
+    def _settle(self, settled: Settled) -> None:
+        """Note whether records whose column did not fit their content are proved or broken."""
+        versions, proved = settled
+        for version in versions:
+            if proved:
+                reason = "its digest is not that of its content, which the chain behind it proves to be as it was written"
+                self._find(version, "damaged digest", reason)
+            else:
+                reason = (
+                    "its content does not match its digest, or it does not belong behind the record before it"
+                )
+                self._spoil(version, "damaged record", reason)
+        if versions and proved and self._refused is not None:
             refused, reason = self._refused
             self._spoil(refused, "refused command", reason)
             self.upto = refused - 1
-        elif judged.proved and self._is_sound:
-            self.upto = judged.proved[-1]
-        if judged.proved or judged.broken:
+        elif versions and proved and self._is_sound:
+            self.upto = versions[-1]
+        if versions:
             self._refused = None
 
     def _carry_out(self, record: Record) -> None:
-        """Carry out the command of a record, and look at its meta, which leads to no state: what follows stays sound."""
+        """Carry out the command of a record, and look at its meta: a fault in the meta leaves the records behind it sound."""
         if self._is_sound:
             try:
                 self._state = fold([record], self._state)
             except DamagedRecord as damaged:
                 if (
                     self._chain.pending
-                ):  # it may not be the command that was written: the records behind it tell
+                ):  # the records behind it tell whether this is the command that was written
                     self._is_sound, self._refused = False, (record.version, damaged.reason)
                 else:
                     self._spoil(record.version, "refused command", damaged.reason)
@@ -413,14 +387,14 @@ class Walk:
                 self._find(record.version, "time", "what goes with it says a time that is none")
 
     def _look_at_end(self) -> None:
-        """Note what the head proves of the last records, and the version from which the chain leads to it."""
+        """Note which of the last records the head proves, and the version from which the chain leads to the head."""
         version, digest = self._row.head, self._row.digest
         said = digest.hex() if isinstance(digest, bytes) else None
-        self._judge(self._chain.end(said if version == self._last else None))
-        at, begins = self._chain.head, self._chain.begins
+        self._settle(self._chain.end(said if version == self._last else None))
+        at = self._chain.head
         leads = at is not None and (at.version, at.digest) == (version, said)
-        if leads and self.upto < self._last and begins <= self._last:
-            self.proved_from = begins
+        if leads and self.upto < self._last and self._chain.begins <= self._last:
+            self.proved_from = self._chain.begins
 
     def _look_at_head(self) -> None:
         version, digest = self._row.head, self._row.digest
@@ -439,21 +413,15 @@ class Walk:
             self._find(None, "head", f"the head says version {version}, before its beginning")
         return None
 
-    def _look_at_sums(self) -> None:
-        said = (self._row.payload, self._row.grows)
-        found = (self._payload, self._grows)
-        if self._readable and said != found:
-            reason = f"its row counts {said[0]!r} bytes and {said[1]!r} steps, its records have {found[0]} and {found[1]}"
-            self._find(None, "sums", reason)
-
     def _look_at_snapshot(self, snapshot: KeptSnapshot, unpack: Unpack | None) -> None:
         version, data, digest = snapshot.version, snapshot.data, snapshot.digest
         if type(version) is not int or not isinstance(data, bytes) or not isinstance(digest, str):
             return self._find(None, "snapshot", "a column of it holds something of another kind")
         point = self.points.get(version)
         if point is None:
-            reason = "it is of a version that the journal does not have of its own"
-            return self._find(version, "snapshot", reason)
+            return self._find(
+                version, "snapshot", "it is of a version that the journal does not have of its own"
+            )
         if all(snapshot_digest(head, data) != digest for head in point.heads):
             return self._find(version, "snapshot", "it does not fit its record, or its content was changed")
         packed = None if unpack is None else unpack(data)
@@ -468,7 +436,7 @@ class Walk:
         return None
 
     def _carried(self, since: int, state: State) -> Carried:
-        """Carry out the proved commands behind a snapshot that is tied to a record behind the damage."""
+        """Carry out the proved commands behind a snapshot that is behind the damage."""
         upto = since
         for content in contents(self._kept, self._row.id, None, self.first):
             if isinstance(content, Record) and content.version > since:
@@ -495,47 +463,41 @@ class Walk:
 
 # -- all journals ----------------------------------------------------------------------------------------
 
-_Forks: TypeAlias = Mapping[object, Sequence[KeptJournal]]
-"""The forks of each journal, by its id."""
-
 
 def examine(kept: Kept, *, unpack: Unpack | None = None) -> Examined:
     """Return the faults of a store, and its sound part.
 
-    Args:
-        kept: the content of the store.
-        unpack: returns the state in a snapshot, to be compared with the state that the records lead to;
-            `mage.session` packs them. Without it, only the digests of snapshots are checked.
+    `unpack` returns the state in a snapshot, to be compared with the state that the records lead to (`mage.session` packs
+    snapshots). Without it, only the digests of snapshots are checked.
 
-    Returns:
-        Every fault. Cost: O(size): each record is verified and carried out once, however many forks read it.
+    Cost: O(size): each record is verified and carried out once, however many forks read it.
     """
     return _Examination(kept, unpack).carry_out()
 
 
 @final
 class _Examination:
-    """An examination under way: its findings, and the walks over the journals that forks read through."""
-
     def __init__(self, kept: Kept, unpack: Unpack | None) -> None:
-        self._kept = kept
-        self._unpack = unpack
+        self._kept, self._unpack = kept, unpack
         self._findings: list[Finding] = []
         self._sound: dict[object, Sound] = {}
         self._walks: dict[object, Walk] = {}
         self._broken: set[object] = set()
         self._rows = {row.id: row for row in kept.journals}
         self._names = _usable_names(kept.journals)
+        self._forks: dict[object, list[KeptJournal]] = {}
+        for row in kept.journals:
+            self._forks.setdefault(row.parent, []).append(row)
 
     def carry_out(self) -> Examined:
         self._look_at_names()
-        forks: dict[object, list[KeptJournal]] = {}
-        for row in self._kept.journals:
-            if row.parent is not None:
-                forks.setdefault(row.parent, []).append(row)
         roots = [row for row in self._kept.journals if self._is_root(row)]
-        for row in chain(roots, self._lost_roots()):  # lazily: a circle is what no root has reached
-            self._examine_family(row, forks)
+        for root in chain(roots, self._circles()):
+            family = [root]
+            for row in family:  # which grows meanwhile: a parent is examined before its forks
+                if row.id not in self._sound:
+                    self._examine(row)
+                    family += self._forks.get(row.id, ())
         for stray in self._kept.strays():
             reason = (
                 f"{stray.count} records belong to the journal with id {stray.journal!r}, which is not there"
@@ -543,11 +505,8 @@ class _Examination:
             self._findings.append(Finding(None, None, "stray records", reason))
         return Examined((*self._kept.findings, *self._findings), tuple(self._sound.values()))
 
-    def _lost_roots(self) -> Iterator[KeptJournal]:
-        """Yield the journals whose parent is missing, and those that read through themselves."""
-        for row in self._kept.journals:
-            if row.parent is not None and row.parent not in self._rows:
-                yield row
+    def _circles(self) -> Iterator[KeptJournal]:
+        """Yield the journals that read through themselves: lazily, as those that no root has reached so far."""
         for row in self._kept.journals:
             if row.id not in self._sound:
                 for each in self._circle(row):
@@ -563,68 +522,54 @@ class _Examination:
             row = self._rows[row.parent]
         return list(line.values())[list(line).index(row.id) :]
 
-    def _examine_family(self, root: KeptJournal, forks: _Forks) -> None:
-        """Examine a journal and all forks below it, a parent before its forks."""
-        todo = [root]
-        for row in todo:  # grows while it is walked
-            if row.id not in self._sound:
-                self._examine(row, {fork.forked_at for fork in forks.get(row.id, ())})
-                todo.extend(fork for fork in forks.get(row.id, ()) if fork.id not in self._sound)
-
     def _look_at_names(self) -> None:
+        seen: set[object] = set()
         for row in self._kept.journals:
             if row.name == UNFINISHED:
                 reason = "a repair into this store was cut short, so not all is in it: drop its sessions, repair again"
                 self._find(row, None, "unfinished repair", reason)
-        seen: set[object] = set()
-        for row in self._kept.journals:
             if row.name in seen:
                 self._find(row, None, "name", "two journals have this name")
             seen.add(row.name)
-            problem = _name_problem(row.name)
-            if problem is not None:
+            if (problem := _name_problem(row.name)) is not None:
                 self._find(row, None, "name", problem)
 
     def _is_root(self, row: KeptJournal) -> bool:
-        if row.parent is None:
-            if row.forked_at == 0:
-                return True
-            reason = f"nothing says where its first {row.forked_at!r} records are"
-        elif row.parent not in self._rows:
-            reason = f"the journal with id {row.parent!r}, which it reads through, is not there"
-        else:
+        if row.parent in self._rows:
             return False
+        if row.parent is not None:
+            reason = f"the journal with id {row.parent!r}, which it reads through, is not there"
+        elif row.forked_at != 0:
+            reason = f"nothing says where its first {row.forked_at!r} records are"
+        else:
+            return True
         self._find(row, None, "orphan fork", reason)
         self._broken.add(row.id)
-        return row.parent is None
+        return True
 
-    def _examine(self, row: KeptJournal, forked_at: Collection[object]) -> None:
-        start, name = self._start(row), self._names[row.id]
-        walk = self._walks[row.id] = Walk(self._kept, row, start, name)
-        walk.through(forked_at, self._unpack)
+    def _examine(self, row: KeptJournal) -> None:
+        name = self._names[row.id]
+        walk = self._walks[row.id] = Walk(self._kept, row, self._start(row), name)
+        walk.through({fork.forked_at for fork in self._forks.get(row.id, ())}, self._unpack)
         self._findings += walk.findings
         parent = None if row.id in self._broken or row.parent is None else self._sound[row.parent]
         first, upto = walk.first, walk.upto
         if parent is not None and not walk.starts_sound:  # only the sound part of the parent is believed
-            reads = self._is_in(row.parent, row.forked_at)
-            upto = first = min(parent.upto, first) if reads else 0
+            upto = first = min(parent.upto, first) if self._is_own(row.parent, row.forked_at) else 0
         through = None if parent is None else parent.name
         known = (walk.ends, walk.proved_from, walk.carried, walk.first)
         self._sound[row.id] = Sound(row.id, name, through, first, upto, *known)
 
     def _start(self, row: KeptJournal) -> Point | None:
-        """Return the point that a journal's own records go on from, None where it is not known; no state behind a damage."""
+        """Return the point that a journal's own records go on from; None where the point is not known."""
         if row.id in self._broken:
             return None
         if row.parent is None:
             return Point((NOTHING,), None)
         walk, parent = self._walks[row.parent], self._sound[row.parent]
-        if not self._is_in(row.parent, row.forked_at):
-            reason = (
-                f"it begins at version {row.forked_at!r} of {parent.name!r},"
-                f" which has of its own {walk.first + 1} to {walk.ends}"
-            )
-            self._find(row, None, "fork point", reason)
+        if not self._is_own(row.parent, row.forked_at):
+            reason = f"it begins at version {row.forked_at!r} of {parent.name!r}, which has of its own"
+            self._find(row, None, "fork point", f"{reason} {walk.first + 1} to {walk.ends}")
             return None
         point = walk.points.get(row.forked_at) if isinstance(row.forked_at, int) else None
         if point is None or point.state is None:
@@ -633,8 +578,8 @@ class _Examination:
             self._find(row, parent.upto + 1, "damaged parent", reason)
         return point if point is not None and point.heads else None
 
-    def _is_in(self, journal: object, version: object) -> bool:
-        """Tell whether a version is among a journal's own, damaged or not."""
+    def _is_own(self, journal: object, version: object) -> bool:
+        """Tell whether a version is among a journal's own versions, damaged or not."""
         walk = self._walks[journal]
         return type(version) is int and walk.first < version <= walk.ends
 
@@ -643,10 +588,8 @@ class _Examination:
 
 
 def _name_problem(name: object) -> str | None:
-    if not isinstance(name, str):
-        return f"it is no text: {type(name).__name__}"
     try:
-        as_name(name)
+        as_name(cast("str", name))
     except BadName as bad:
         return bad.reason
     return None
@@ -688,9 +631,8 @@ class LeftOut:
 def repair(kept: Kept, examined: Examined, into: JournalStore) -> tuple[LeftOut, ...]:
     """Write the sound beginning of every journal into an empty store, and return the records that are left out.
 
-    Until all is written the store has a journal called `UNFINISHED`, which an examination reports. Records behind
-    a damage cannot be written, because a journal has no gap; `rest_of` yields them. Snapshots are not written: they
-    are caches. Cost: O(size).
+    Until all is written the store has a journal called `UNFINISHED`, which an examination reports. A journal has no gap, so
+    records behind a damage are left out; `rest_of` yields them. Snapshots are caches, and are not written. Cost: O(size).
 
     Raises:
         NameTaken: another repair writes into this store, or a repair into it was cut short.
@@ -698,7 +640,7 @@ def repair(kept: Kept, examined: Examined, into: JournalStore) -> tuple[LeftOut,
     into.create(UNFINISHED, [seal(NOTHING, draft(None, Start(UNFINISHED), {}), random_salt)])
     left: list[LeftOut] = []
     for sound in examined.sound:
-        if sound.name == UNFINISHED:  # left in the examined store by a repair into that one
+        if sound.name == UNFINISHED:  # a repair into the examined store has left it
             continue
         if sound.upto:
             _write(kept, sound, into)
@@ -709,18 +651,16 @@ def repair(kept: Kept, examined: Examined, into: JournalStore) -> tuple[LeftOut,
 
 
 def _write(kept: Kept, sound: Sound, into: JournalStore) -> None:
+    head = NOTHING if sound.parent is None else into.fork(sound.parent, sound.name, sound.forked_at)
+    records = _records(kept, sound, head)
     if sound.parent is None:
-        records = _records(kept, sound, NOTHING)
         head = into.create(sound.name, list(islice(records, _AT_ONCE)))
-    else:
-        head = into.fork(sound.parent, sound.name, sound.forked_at)
-        records = _records(kept, sound, head)
     while chunk := list(islice(records, _AT_ONCE)):
         head = into.append(sound.name, head, chunk)
 
 
 def _records(kept: Kept, sound: Sound, before: Head) -> Iterator[Record]:
-    """Yield the sound records that a journal has of its own, each with the digest that its content proves."""
+    """Yield a journal's own sound records, each with the digest that follows from its content."""
     if sound.upto > sound.forked_at:
         for content in contents(kept, sound.id, before, sound.forked_at):
             if isinstance(content, Record) and content.digest:
@@ -730,7 +670,7 @@ def _records(kept: Kept, sound: Sound, before: Head) -> Iterator[Record]:
 
 
 def rest_of(kept: Kept, examined: Examined) -> Iterator[bytes]:
-    """Yield lines of JSON, each with its newline: the records of every journal behind its sound part. Cost: O(size), lazily."""
+    """Yield lines of JSON, each with a newline: of every journal the records behind its sound part. Cost: O(size), lazily."""
     for sound in examined.sound:
         if not sound.is_whole:
             for found in contents(kept, sound.id, None if sound.forked_at else NOTHING, sound.first):

@@ -23,8 +23,10 @@ from typing import Any, Final, Protocol, TypeAlias, final
 
 import attrs
 
+from mage.codec.strict_json import DecodeError, Problem
 from mage.stores.errors import BadAddress, DamagedStore, StoreUnavailable, UnknownSchema
 from mage.stores.opening import database_at, without_password
+from mage.stores.records import Record, read_parts
 from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS, address, lenient
 from mage.stores.transactions import Connection, Database, Rows
 
@@ -95,6 +97,34 @@ class Stray:
     count: int
 
 
+@final
+@attrs.frozen
+class Lost:
+    """A record whose content cannot be read, and the reason."""
+
+    version: int
+    row: Row
+    reason: str
+
+
+def content_of(row: Row) -> Record | str:
+    """Return the record of a row with the digest in its column, or why it cannot be read. Cost: O(length of its texts)."""
+    version, body, parts, _ = row
+    if isinstance(body, DecodeError):  # the bundle puts it there for a line that cannot be read
+        return str(body)
+    if type(version) is not int or not isinstance(body, str) or not isinstance(parts, bytes):
+        return "a column holds something of another kind"
+    read = read_parts(parts)
+    if isinstance(read, Problem):
+        return f"its texts cannot be read: {read.as_error()}"
+    return Record(version, body, read, digest_in(row) or "")
+
+
+def digest_in(row: Row) -> str | None:
+    """Return the digest in the row's column, in hex; None where the column holds none."""
+    return row[3].hex() if isinstance(row[3], bytes) and len(row[3]) == 32 else None
+
+
 class Kept(Protocol):
     """The content of a store, and the faults of the file or database around it."""
 
@@ -140,7 +170,6 @@ _WAYS: Final = (
     f"{_RECORDS}NOT INDEXED WHERE journal = ? ORDER BY rowid DESC",
 )
 """The ways to the records of a journal: a damaged page of the index or the table stops each at another place."""
-_BEFORE_ALL: Final = -(1 << 63)
 _TABLES: Final = ("mage_journals", "mage_records", "mage_snapshots")
 """The first two are those of the first schema version."""
 
@@ -171,24 +200,19 @@ def kept_at(url: str, *, patience: float = 10.0) -> Iterator[Kept]:
 
 
 @final
+@attrs.define
 class _Database:
-    """A `Kept` of a database. Where its driver raises a `tolerated` error, at a damaged page, rows are looked for elsewhere."""
+    """A `Kept` of a database. Where a damaged page stops the driver with a `tolerated` error, rows are looked for in other ways."""
 
-    def __init__(
-        self,
-        execute: Callable[..., Rows],
-        tables: Collection[str],
-        findings: list[Finding],
-        *,
-        whole: bool = True,
-        tolerated: tuple[type[Exception], ...] = (),
-    ) -> None:
-        self._execute = execute
-        self._tables = tables
-        self.findings = findings
-        self._whole = whole
-        self._tolerated = tolerated
-        self.journals: Sequence[KeptJournal] = self._journals() if tables else ()
+    _execute: Callable[..., Rows]
+    _tables: Collection[str]
+    findings: list[Finding]
+    _whole: bool = True
+    _tolerated: tuple[type[Exception], ...] = ()
+    journals: Sequence[KeptJournal] = ()
+
+    def __attrs_post_init__(self) -> None:
+        self.journals = self._journals() if self._tables else ()
 
     def _journals(self) -> Sequence[KeptJournal]:
         rows: dict[object, KeptJournal] = {}
@@ -212,7 +236,7 @@ class _Database:
 
     def rows(self, journal: object) -> Iterator[Row]:
         if self._tables and self._whole:
-            last = _BEFORE_ALL
+            last = -(1 << 63)
             while rows := self._execute(_CHUNK, (journal, last)).fetchall():
                 yield from rows
                 last = rows[-1][0]
@@ -322,9 +346,7 @@ def _kept_in_file(path: Path) -> Iterator[Kept]:
                 tables = _tables_of_file(connection, findings)
                 damaged = _damaged_pages(connection) if tables else []
                 findings += damaged
-                yield _Database(
-                    connection.execute, tables, findings, whole=not damaged, tolerated=(sqlite3.Error,)
-                )
+                yield _Database(connection.execute, tables, findings, not damaged, (sqlite3.Error,))
         except sqlite3.Error as error:
             raise DamagedStore(str(error)) from error
 
@@ -396,12 +418,15 @@ def _header_findings(copy: Path) -> Iterator[Finding]:
             yield _of_store("cut file", f"it has {found} bytes, and says that it has {whole}")
             if found < whole <= _MOST * found:
                 os.truncate(copy, whole)  # SQLite reads nothing at all of a file that is shorter than it says
-    problem = log_problem(log.read_bytes()) if has_log else None
+    content = log.read_bytes() if has_log else b""
+    problem = log_problem(content)
     if problem is not None:
         reason = f"{problem}; what stood there is gone, acknowledged or not: --expect-head tells"
         yield _of_store("write-ahead log", reason)
-    elif has_log and header.startswith(_MAGIC) and (foreign := set_aside(copy)) is not None:
-        yield _of_store("foreign log", foreign)
+    elif has_log and header.startswith(_MAGIC):
+        sizes = (int.from_bytes(header[16:18], "big"), int.from_bytes(content[8:12], "big"))
+        foreign = _set_aside(copy, *[1 << 16 if size == 1 else size for size in sizes])
+        yield from [] if foreign is None else [_of_store("foreign log", foreign)]
 
 
 def _tables_of_file(connection: sqlite3.Connection, findings: list[Finding]) -> Collection[str]:
@@ -506,21 +531,21 @@ def _summed(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
 # database. But no session is ever renamed, and no id is used twice: so the file without its log and the file with
 # its log say the same of a session, or the log is another store's.
 
-_PAGE_SIZE: Final = slice(16, 18)
-_LOG_PAGE_SIZE: Final = slice(8, 12)
-
-
 _Said: TypeAlias = tuple[dict[object, tuple[object, object]], int]
 """The sessions that a database has: the name of each and the time when it was made, by its id; and the newest id that was ever used."""
 
 
-def set_aside(copy: Path) -> str | None:
-    """Remove the log beside a copy where it is another file's, and return why; None where nothing shows that.
+def _set_aside(copy: Path, size: int, log_size: int) -> str | None:
+    """Remove the log beside a copy where the log is another file's, and return why; None where nothing shows that.
 
-    Where file and log disagree on some sessions only, one of them may as well be damaged, and the log stays. Cost:
-    O(journals).
+    Where file and log disagree on some sessions only, one of the two may as well be damaged, and the log stays.
+
+    Args:
+        copy: the copy. Cost: O(journals).
+        size: bytes of a page of the file.
+        log_size: bytes of a page of the log.
     """
-    found = _foreign(copy)
+    found = _foreign(copy, size, log_size)
     if found is None:
         return None
     reason, is_sure = found
@@ -531,14 +556,10 @@ def set_aside(copy: Path) -> str | None:
     return f"it is not that of this file, which was looked at without it: {reason}"
 
 
-def _foreign(copy: Path) -> tuple[str, bool] | None:
-    size = _number(copy, _PAGE_SIZE)
-    log_size = _number(copy.with_name(copy.name + "-wal"), _LOG_PAGE_SIZE)
-    if size != (1 if log_size == 1 << 16 else log_size):
-        return (
-            f"its pages have {log_size} bytes, and those of the file {1 << 16 if size == 1 else size}",
-            True,
-        )
+def _foreign(copy: Path, size: int, log_size: int) -> tuple[str, bool] | None:
+    """Return why a log is another file's, and whether that is sure."""
+    if size != log_size:
+        return f"its pages have {log_size} bytes, and those of the file {size}", True
     alone = _said(copy, "immutable=1")  # which does without the log
     if alone is None:
         return None
@@ -546,11 +567,6 @@ def _foreign(copy: Path) -> tuple[str, bool] | None:
     if both is None:
         return "the file can be read without it, and not with it", True
     return _contradiction(alone, both)
-
-
-def _number(path: Path, place: slice) -> int:
-    with path.open("rb") as file:
-        return int.from_bytes(file.read(place.stop)[place], "big")
 
 
 def _contradiction(alone: _Said, both: _Said) -> tuple[str, bool] | None:
