@@ -261,7 +261,7 @@ def decode_bundle(data: bytes) -> Result[Bundle, DecodeError]:
     try:
         return Success(reader.bundle())
     except _Wrong as wrong:
-        return Failure(wrong.problem.at_line(reader.line, 0))
+        return Failure(wrong.problem.as_error(reader.line))
 
 
 @final
@@ -465,7 +465,7 @@ class KeptBundle:
 
     def _lose(self, problem: Problem, number: int) -> None:
         """Note a line that cannot be read: the line of a journal where one is due, else that of a record."""
-        error = problem.at_line(number, 0)
+        error = problem.as_error(number)
         journal = self._found[-1] if self._found else None
         if journal is None or (journal.head is not None and journal.last >= journal.head):
             self.findings.append(Finding(None, None, "damaged line", str(error)))

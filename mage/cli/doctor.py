@@ -48,7 +48,7 @@ from mage.codec import decode_journal, encode_journal
 from mage.engine import Command, Start, replay
 from mage.render import one_line, printable
 from mage.render.as_json import Json
-from mage.session.loading import read_packed
+from mage.session import loading
 from mage.stores import (
     NOTHING,
     Conflict,
@@ -165,7 +165,7 @@ def _of_store(
         heads.append((target.name, 0))
     try:
         with kept_at(store.url) as kept:
-            return _salvaged(kept, examine(kept, unpack=read_packed), heads, into, rest_to)
+            return _salvaged(kept, examine(kept, unpack=loading.unpack), heads, into, rest_to)
     except StoreError as error:
         raise Refused(message_of(store, error)) from None
 

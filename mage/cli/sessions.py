@@ -34,7 +34,7 @@ from mage.codec import decode_journal
 from mage.effects.program import drive
 from mage.engine import Command, MageError, State, apply
 from mage.session.drivers import answer
-from mage.session.loading import load, require_end
+from mage.session.loading import load
 from mage.stores import (
     NOTHING,
     DamagedJournals,
@@ -485,7 +485,5 @@ def state_at(session: SessionName, version: int | None = None) -> State:
     with opened_session(session) as found:
         head = found.store.head(found.name)
         at = found.require(version)
-        slot = drive(load(found.name, at, snapshots=True), partial(answer, found.store)).slot
-        if at == head.version:
-            require_end(slot, head)
-        return slot.state
+        program = load(found.name, head if at == head.version else at, snapshots=True)
+        return drive(program, partial(answer, found.store)).slot.state

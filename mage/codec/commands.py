@@ -1,17 +1,16 @@
 """Verdicts, commands and journals in JSON.
 
-A verdict is `{"type":"passed"}`, `{"type":"failed","feedback":...,"fault":...,"boundary":null}` and so on: a journal
-holds what a judge answered, a tree what a summary carries. A command is one object, whose `op` names the operation;
-every field is written, always.
+A verdict is an object such as `{"type":"passed"}` or `{"type":"failed","feedback":...,"fault":...,"boundary":null}`. A
+command is an object whose `op` names the operation; every field is always written.
 
     {"format":"mage-journal","version":1}
     {"op":"start","task":"Furnish the study"}
     {"op":"grow","action":"search[desk]","observation":"three desks"}
 
-A line ends at the byte LF and nowhere else: U+2028 and its like stand in strings as they are. The last line
-has its LF too, so that a file whose writing was cut short differs from a whole one. A CR before the LF is
-let pass: it is white space to JSON and cannot stand in a string unescaped, so a journal that some tool gave
-CRLF ends says exactly what it said before. Blank lines are refused: mage writes none, so something was lost.
+A line ends at the byte LF only: U+2028 and similar characters stand in strings as they are. The last line ends with LF
+too, so that a file that was cut differs from a whole one. A CR before the LF is accepted: JSON takes it for white space, and
+it cannot stand in a string unescaped, so a journal with CRLF ends means the same. Blank lines are refused: mage writes none,
+so something was lost.
 """
 
 from __future__ import annotations
@@ -59,14 +58,14 @@ from mage.engine.nodes import (
 from mage.engine.text import as_text
 
 Document: TypeAlias = dict[str, Any]
-"""A JSON object that fits the shape of what it is read as; a shape says more of its fields than a type can."""
+"""A JSON object that fits a shape, which says more of the fields than a type can."""
 
 # -- verdicts --------------------------------------------------------------------------------------------
 
 _FAILED: Final[dict[str, Shape]] = {"feedback": WORDS, "fault": name(*FAULTS), "boundary": Nullable(WHOLE)}
 
 VERDICT: Final = tagged("type", passed={}, failed={**_FAILED, "feedback": TEXT})
-"""What a judge answered; that feedback is not blank is the engine's to say (`BlankFeedback`)."""
+"""A judge's answer. Blank feedback fits: the engine refuses it (`BlankFeedback`)."""
 SUMMARY_VERDICT: Final = tagged(
     "type",
     pending={},
@@ -74,11 +73,11 @@ SUMMARY_VERDICT: Final = tagged(
     failed=_FAILED,
     accepted={"despite": Nullable(tagged("type", failed=_FAILED))},
 )
-"""What a summary carries."""
+"""The verdict of a summary in a tree."""
 
 
 def verdict_document(verdict: Verdict) -> Document:
-    """Return a judge's answer in JSON; raise `NotText` or `UnknownName` where it could not be read back."""
+    """Return a judge's answer as JSON; raise `NotText` or `UnknownName` for a value that could not be read back."""
     if isinstance(verdict, Passed):
         return {"type": "passed"}
     feedback, fault = as_text(verdict.feedback), as_fault(verdict.fault)
@@ -87,14 +86,14 @@ def verdict_document(verdict: Verdict) -> Document:
 
 
 def verdict_of(document: Mapping[str, Any]) -> Verdict:
-    """Return the verdict that fits the shape `VERDICT`."""
+    """Return the verdict in a document that fits the shape `VERDICT`."""
     if document["type"] == "passed":
         return Passed()
     return Failed(document["feedback"], document["fault"], document["boundary"])
 
 
 def summary_verdict_document(verdict: SummaryVerdict) -> Document:
-    """Return in JSON what a summary carries."""
+    """Return the verdict of a summary as JSON."""
     match verdict:
         case Pending():
             return {"type": "pending"}
@@ -107,7 +106,7 @@ def summary_verdict_document(verdict: SummaryVerdict) -> Document:
 
 
 def summary_verdict_of(document: Mapping[str, Any]) -> SummaryVerdict:
-    """Return the verdict that fits the shape `SUMMARY_VERDICT`."""
+    """Return the verdict in a document that fits the shape `SUMMARY_VERDICT`."""
     if document["type"] == "pending":
         return Pending()
     if document["type"] == "accepted":
@@ -120,7 +119,7 @@ def summary_verdict_of(document: Mapping[str, Any]) -> SummaryVerdict:
 
 
 class _Field(NamedTuple):
-    """A field of a command: its shape, and how a value of it is written. All but a verdict are read as they stand."""
+    """A field of a command: its shape, and the function that makes JSON of its value. All but verdicts are read as they are."""
 
     shape: Shape
     write: Callable[[Any], object]
@@ -149,7 +148,7 @@ _COMMANDS: Final[Mapping[str, tuple[type[Command], dict[str, _Field]]]] = {
     "revise": (journal.Revise, {"boundary": _STEP, "lesson": _TEXT}),
     "fold": (journal.Fold, {"first": _STEP, "last": _STEP, "text": _TEXT, "digest": _DIGEST}),
 }
-"""Each operation: its command, and the command's fields in their order."""
+"""The command of each operation, and the command's fields in order."""
 _WRITTEN: Final = {
     kind: (op, [(key, field.write) for key, field in fields.items()])
     for op, (kind, fields) in _COMMANDS.items()
@@ -159,15 +158,14 @@ COMMAND: Final = tagged(
     "op",
     **{op: {key: field.shape for key, field in fields.items()} for op, (_, fields) in _COMMANDS.items()},
 )
-"""A line of a journal. Whether a text may be blank is the engine's to say, when the journal is replayed."""
+"""A line of a journal. Blank texts fit: the engine refuses them where the journal is replayed."""
 
 
 def encode_command(command: Command) -> str:
     r"""Return a command as one line of JSON, without a newline.
 
-    `decode_command` gives an equal command back. (Strings come back as the tree keeps them: surrogate
-    pairs joined, D15. Lone surrogates are written as escapes, `\ud800`, so the line is good UTF-8.)
-    Cost: O(size).
+    `decode_command` returns an equal command, with surrogate pairs joined as in the tree (D15). Lone surrogates are written
+    as escapes, `\ud800`, so that the line is valid UTF-8. Cost: O(size).
 
     Raises:
         NotText: a text is not a string.
@@ -177,9 +175,9 @@ def encode_command(command: Command) -> str:
 
 
 def decode_command(line: str | bytes) -> Result[Command, DecodeError]:
-    """Return the command that a line says, or why it says none. Any bytes, any string.
+    """Return the command in a line, or why there is none. Takes any bytes and any string.
 
-    A newline or other white space around the object is let pass, as JSON has it. Cost: O(length).
+    White space around the object, such as a newline, is accepted, as in JSON. Cost: O(length).
     """
     try:
         data = line.encode() if isinstance(line, str) else line
@@ -191,7 +189,7 @@ def decode_command(line: str | bytes) -> Result[Command, DecodeError]:
 
 
 def read_command(data: bytes) -> Command | Problem:
-    """Return the command that `data` says, or the problem that keeps it from being one."""
+    """Return the command in `data`, or why there is none."""
     document = read_json(data)
     if isinstance(document, Problem):
         return document
@@ -199,7 +197,7 @@ def read_command(data: bytes) -> Command | Problem:
 
 
 def command_document(command: Command) -> Document:
-    """Return a command in JSON; raises as `encode_command` does."""
+    """Return a command as JSON; raises as `encode_command` does."""
     op, fields = _WRITTEN[type(command)]
     document: Document = {"op": op}
     for key, write in fields:
@@ -208,7 +206,7 @@ def command_document(command: Command) -> Document:
 
 
 def command_from(document: Document) -> Command:
-    """Return the command that fits the shape `COMMAND`."""
+    """Return the command in a document that fits the shape `COMMAND`."""
     kind, fields = _COMMANDS[document["op"]]
     given = list(map(document.__getitem__, fields))
     if kind is journal.ApplyVerdict:
@@ -235,29 +233,28 @@ def encode_journal(commands: Iterable[Command]) -> Iterator[bytes]:
 
 
 def decode_journal(data: bytes | Iterable[bytes]) -> Result[tuple[Command, ...], DecodeError]:
-    """Return the commands of a journal, or the first line that is not one, and why. Any bytes.
+    """Return the commands of a journal, or the first line that has none, and why. Takes any bytes.
 
-    That the engine takes the commands in this order is not asked here; `replay` says so.
+    Whether the engine takes the commands in this order is not checked; `replay` tells.
 
     Args:
         data: a whole file, or its lines with their newlines, as a file opened in binary mode yields them.
 
     Returns:
-        The commands, or the error with its line and the number of sound commands before it.
-        Cost: O(size).
+        The commands, or the error with its line and the number of sound commands before it. Cost: O(size).
     """
     lines = _lines(data)
     first = next(lines, None)
     if first is None:
-        return Failure(Problem("", "the journal is empty, expected its header").at_line(1, 0))
+        return Failure(Problem("", "the journal is empty, expected its header").as_error(1))
     problem = _broken(first) or _header(first[:-1])
     if problem is not None:
-        return Failure(problem.at_line(1, 0))
+        return Failure(problem.as_error(1))
     commands: list[Command] = []
     for number, line in enumerate(lines, start=2):
         read = _broken(line) or read_command(line[:-1])
         if isinstance(read, Problem):
-            return Failure(read.at_line(number, len(commands)))
+            return Failure(read.as_error(number, len(commands)))
         commands.append(read)
     return Success(tuple(commands))
 
@@ -274,7 +271,7 @@ def _lines(data: bytes | Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _broken(line: bytes) -> Problem | None:
-    """Return why a line is no line, None if it is one."""
+    """Return why a line is not whole, None if it is."""
     end = line.find(b"\n")
     if end == -1:
         return Problem("", "the line is cut: no newline ends it")

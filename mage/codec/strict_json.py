@@ -21,10 +21,10 @@ from mage.engine.nodes import KINDS
 from mage.engine.text import is_blank
 
 _LIMIT: Final = 60
-"""Characters of a file's own words that an error repeats: enough to recognize, never a 50 MB echo."""
+"""Characters of a file's text that an error repeats: enough to recognize the text, however long it is."""
 
 MOST_DIGITS: Final = 15
-"""Digits of the longest integer: every JSON reader has all of them exactly, also one that has doubles only."""
+"""Digits of the longest integer: every JSON reader reads it exactly, also one that has doubles only."""
 
 
 @final
@@ -33,10 +33,10 @@ class DecodeError:
     """Why a file, a line or a record is refused.
 
     Attributes:
-        path: the place inside the JSON, such as `$.steps[41].parent`; `$` is the whole of it.
+        path: the place inside the JSON, such as `$.steps[41].parent`; `$` is the whole.
         problem: what was found and what was expected, in one line.
-        line: the line of a journal, from 1 (its header); None where there are no lines.
-        good: how many commands before that line are sound.
+        line: the line of a journal, from 1 (the header); None for a file of one object.
+        good: the number of sound commands before that line.
     """
 
     path: str
@@ -46,20 +46,16 @@ class DecodeError:
 
     def __str__(self) -> str:
         place = self.path if self.line is None else f"line {self.line}: {self.path}"
-        return f"{place}: {self.problem}{self._sound()}"
-
-    def _sound(self) -> str:
         if not self.good:
-            return ""
-        if self.good == 1:
-            return "; the 1 command before it is sound"
-        return f"; the {self.good} commands before it are sound"
+            return f"{place}: {self.problem}"
+        which = "1 command before it is" if self.good == 1 else f"{self.good} commands before it are"
+        return f"{place}: {self.problem}; the {which} sound"
 
 
 @final
 @attrs.frozen
 class OddNumber:
-    """A number as written that no field takes: a fraction, NaN, an infinity, too many digits."""
+    """A number, as it was written, that no field takes: a fraction, NaN, an infinity, one with too many digits."""
 
     written: str
 
@@ -67,38 +63,34 @@ class OddNumber:
 @final
 @attrs.frozen
 class Repeated:
-    """An object in which `key` stands twice, so that nobody can say which value counts."""
+    """An object in which `key` stands twice, so that it is not known which value counts."""
 
     key: str
 
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | OddNumber | Repeated | None"
-"""What a JSON text says; `True` and `False` are among the integers, as Python has it."""
+"""A JSON text as it was read; `True` and `False` are integers, as in Python."""
 
 
 @final
 @attrs.frozen
 class Problem:
-    """What is wrong with a value, and the path downwards to it, such as `.steps[41].parent`; empty for the value itself."""
+    """The fault of a value, and the path downwards to its place, such as `.steps[41].parent`; "" for the value itself."""
 
     path: str
     text: str
 
     def below(self, step: str) -> Problem:
-        """Return the same problem as seen from one level up; `step` is `.key` or `[index]`."""
+        """Return the same problem with its path from one level up; `step` is `.key` or `[index]`."""
         return Problem(step + self.path, self.text)
 
-    def as_error(self) -> DecodeError:
-        """Return the error of a file that has no lines."""
-        return DecodeError("$" + self.path, self.text)
-
-    def at_line(self, line: int, good: int) -> DecodeError:
-        """Return the error of a journal: its line, and the number of sound commands before."""
+    def as_error(self, line: int | None = None, good: int = 0) -> DecodeError:
+        """Return the error of a file; of a journal also the line, and the number of sound commands before that line."""
         return DecodeError("$" + self.path, self.text, line, good)
 
 
 def mismatch(expected: str, found: Json) -> Problem:
-    """Return the problem of a value that is not what was expected."""
+    """Return the problem of a value that does not fit what was expected."""
     if isinstance(found, Repeated):
         return Problem("", f"the key {_quoted(found.key)} stands twice")
     return Problem("", f"expected {expected}, found {_in_words(found)}")
@@ -120,12 +112,12 @@ def _in_words(found: Json) -> str:
 
 
 def short(text: str, limit: int = _LIMIT) -> str:
-    """Return `text`, or its first `limit` characters and how many there are."""
+    """Return `text`; of a longer one the first `limit` characters and the number of all characters."""
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 
 
 def _quoted(text: str) -> str:
-    """Spell `text` in quotes on one line; what a terminal could not show is escaped."""
+    """Return `text` in quotes on one line, with escapes for characters that a terminal cannot show."""
     start = text[:_LIMIT]
     spelled = json.dumps(start, ensure_ascii=not start.isprintable())
     return spelled if len(text) <= _LIMIT else f"{spelled}... ({len(text)} characters)"
@@ -135,7 +127,7 @@ def _quoted(text: str) -> str:
 
 _BOM: Final = b"\xef\xbb\xbf"
 _DEEPEST: Final = 1000
-"""Levels that are handed to the parser, which recurses: mage writes five, and the stack holds far more."""
+"""Levels of nesting that the parser, which recurses, is given: mage writes five, and the stack holds far more."""
 _STRING_OR_BRACKET: Final = re.compile(
     rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|(?P<opens>[\[{])|(?P<closes>[\]}])', re.DOTALL
 )
@@ -143,7 +135,7 @@ _TOO_DEEP: Final = Problem("", "arrays or objects are nested deeper than any tha
 
 
 def read_json(data: bytes) -> Json | Problem:
-    """Return what `data` says, or the problem that keeps it from being JSON. Any bytes. Cost: O(length)."""
+    """Return the value in `data`, or why there is none. Takes any bytes. Cost: O(length)."""
     if not data or data.isspace():
         return Problem("", "nothing is here, expected a JSON object")
     if data.startswith(_BOM):
@@ -159,12 +151,12 @@ def read_json(data: bytes) -> Json | Problem:
     except json.JSONDecodeError as error:
         what = error.msg.rstrip(": ").removesuffix(" at")
         return Problem("", f"not JSON: {what[0].lower()}{what[1:]} at character {error.pos + 1}")
-    except RecursionError:  # this host's limit, or how deep it already is, allows less
+    except RecursionError:  # the host's recursion limit, or the depth of the caller, allows less
         return _TOO_DEEP
 
 
 def _is_too_deep(data: bytes) -> bool:
-    """Tell whether the parser would recurse deeper than is safe on any stack. Cost: O(length), in constant memory."""
+    """Tell whether the parser would recurse deeper than any stack allows. Cost: O(length), in constant memory."""
     if data.count(b"[") + data.count(b"{") <= _DEEPEST:
         return False
     depth = 0
@@ -179,8 +171,8 @@ def _is_too_deep(data: bytes) -> bool:
 def write_json(document: object) -> bytes:
     """Return `document` as one line of JSON in UTF-8, without a newline. Cost: O(size).
 
-    Only what must be escaped is: quotes, backslashes, controls below U+0020, and lone surrogates, which
-    UTF-8 cannot spell.
+    Escapes stand only where they must: for quotes, backslashes, controls below U+0020, and lone surrogates, which UTF-8
+    cannot spell.
     """
     return _ENCODER.encode(document).encode(errors="backslashreplace")
 
@@ -214,7 +206,7 @@ if TYPE_CHECKING:
 
 
 def canonical(value: object) -> str:
-    """Return JSON with sorted keys and no spaces, and no escape that JSON does not need. Cost: O(size).
+    """Return JSON with sorted keys, without spaces and without escapes that JSON does not need. Cost: O(size).
 
     Raises:
         ValueError: a number is not finite.
@@ -224,7 +216,7 @@ def canonical(value: object) -> str:
 
 
 def action_text(name: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Return the canonical action of a call. Equal arguments give equal text. Cost: O(size)."""
+    """Return a call as the text of an action; equal arguments give equal texts. Cost: O(size)."""
     return f"{name} {canonical(arguments)}"
 
 
@@ -235,7 +227,7 @@ FORMAT_VERSION: Final = 1
 
 
 class Shape(Protocol):
-    """What a JSON value must look like."""
+    """The form that a JSON value must have."""
 
     @property
     def words(self) -> str:
@@ -250,7 +242,7 @@ class Shape(Protocol):
 @final
 @attrs.frozen
 class Leaf:
-    """A value without parts that matter: it fits or it does not."""
+    """A value whose parts have no shape of their own: it fits, or it does not."""
 
     words: str
     fits: Callable[[Json], bool]
@@ -339,7 +331,7 @@ class Object:
 @final
 @attrs.frozen
 class Tagged:
-    """An object of one of several shapes, each with the key `tag`, which names the case."""
+    """An object of one of several shapes; its key `tag` names which."""
 
     tag: str
     cases: Mapping[str, Object]
@@ -359,23 +351,23 @@ class Tagged:
 
 
 def name(*known: str) -> Leaf:
-    """Return the shape of a string that is one of the `known`."""
+    """Return the shape of a string that is one of `known`."""
     words = " or ".join(f'"{each}"' for each in known)
     return Leaf(words, lambda value: isinstance(value, str) and value in known)
 
 
 def tagged(tag: str, **cases: Mapping[str, Shape]) -> Tagged:
-    """Return the shape of an object whose `tag` names the case, given what else stands in each case."""
+    """Return the shape of an object whose `tag` names the case, from the other fields of each case."""
     return Tagged(tag, {case: Object({tag: name(case), **fields}) for case, fields in cases.items()})
 
 
 def header(format_name: str) -> dict[str, Shape]:
-    """Return the fields that begin a file of this format."""
+    """Return the first fields of a file of this format."""
     return {"format": name(format_name), "version": _VERSION}
 
 
 def header_problem(document: Json, format_name: str) -> Problem | None:
-    """Return why a document is not of this format and version, None if it is. What a later version added is not looked at."""
+    """Return why a document is not of this format and version, None if it is. Does not check the other fields."""
     if not isinstance(document, dict):
         return mismatch("an object", document)
     for key, shape in header(format_name).items():
@@ -409,7 +401,7 @@ _VERSION: Final = Leaf(
 
 
 def require_fit(what: str, value: str | int, shape: Leaf) -> None:
-    """Raise `UnknownName` where a value would be written that no one reads back."""
+    """Raise `UnknownName` for a value that could be written and not read back."""
     if shape.fits(value):
         return
     spelled = isinstance(value, str) or abs(value) < 10**MOST_DIGITS
@@ -418,7 +410,7 @@ def require_fit(what: str, value: str | int, shape: Leaf) -> None:
 
 
 def written_step(step: StepId | int) -> StepId:
-    """Return the id of a step as it is written; raises as `encode_command` does."""
+    """Return the id of a step as journals have it; raises as `encode_command` does."""
     found = require_id(step)
     require_fit("boundary", found, WHOLE)
     return found

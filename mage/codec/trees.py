@@ -1,4 +1,4 @@
-"""A state in JSON: the tree with its phase.
+"""A state as JSON: the tree and its phase.
 
     {"format":"mage-tree","version":1,"phase":"Active","task":...,"step_head":1,"summary_head":0,
     "steps":[{"id":1,"parent":0,"action":...,"observation":...}],
@@ -7,9 +7,9 @@
     "instructions":[{"step":0,"placed":[{"text":...,"standing":false}]}],
     "chapters":[{"last":2,"chapters":[{"first":1,"text":...,"accepted":0}]}]}
 
-The two roots are not written: they are the same in every tree (D2). Nor is what can be derived: digests and indexes, and
-of a chapter its label and boundary. Everything stands in order of ids and nothing twice, so equal states have one
-spelling.
+The two roots are not written, because they are the same in every tree (D2), nor is anything that can be derived: digests,
+indexes, the label and the boundary of a chapter. Nodes stand in order of ids, and nothing stands twice, so equal states
+have one spelling.
 """
 
 from __future__ import annotations
@@ -79,14 +79,11 @@ TREE: Final = Object(
 )
 """A whole tree file."""
 
-# -- a tree is written -----------------------------------------------------------------------------------
+# -- writing a tree --------------------------------------------------------------------------------------
 
 
 def encode_tree(state: State) -> bytes:
-    """Return a state as one JSON object, a node a line; equal states give equal bytes.
-
-    Cost: O(size of the tree).
-    """
+    """Return a state as one JSON object, a line for each node; equal states give equal bytes. Cost: O(size of the tree)."""
     tree = state.tree
     heads = {"step_head": tree.step_head, "summary_head": tree.summary_head}
     begin = {"format": _TREE_FORMAT, "version": FORMAT_VERSION, "phase": type(state).__name__}
@@ -107,7 +104,7 @@ def _array(field: str, documents: Iterable[object]) -> bytes:
 
 
 def _fields_in(shape: Object) -> Callable[[object], Document]:
-    """Return what takes those fields of a node that its shape has."""
+    """Return a function that takes from a node the fields of this shape."""
     keys, values = tuple(shape.fields), attrgetter(*shape.fields)
     return lambda node: dict(zip(keys, values(node), strict=True))
 
@@ -117,7 +114,7 @@ _instruction: Final = _fields_in(_INSTRUCTION)
 _chapter: Final = _fields_in(_CHAPTER)
 
 
-def _step(step: Step) -> Document:  # of which there are very many
+def _step(step: Step) -> Document:  # by hand: there are very many
     return {"id": step.id, "parent": step.parent, "action": step.action, "observation": step.observation}
 
 
@@ -143,14 +140,13 @@ def _chapters(tree: Tree) -> Iterator[Document]:
             yield {"last": summary.id, "chapters": [_chapter(each) for each in chapters]}
 
 
-# -- a tree is read --------------------------------------------------------------------------------------
+# -- reading a tree --------------------------------------------------------------------------------------
 
 
 def decode_tree(data: bytes) -> Result[State, DecodeError]:
-    """Return the state that a file says, or the first thing that is wrong with it. Any bytes.
+    """Return the state in a file, or the first problem of the file. Takes any bytes. Cost: O(size).
 
-    Every field is looked at; then the whole is held against I1 to I12, so that a forged file is refused
-    and not trusted. Cost: O(size).
+    Every field is checked against its shape, then the whole tree against I1 to I12, so that a forged file is refused.
     """
     document = read_json(data)
     if isinstance(document, Problem):
@@ -164,7 +160,7 @@ def decode_tree(data: bytes) -> Result[State, DecodeError]:
 
 
 def _checked(tree: Tree) -> Result[State, DecodeError]:
-    for summary in tree.summaries():  # before the phase: a digest is taken over covers that hold together
+    for summary in tree.summaries():  # before the phase, whose digest takes covers that are contiguous
         for gap in breaks_in_covers(tree, summary):
             return Failure(Problem("", f"I3 covers_are_contiguous: {short(gap, limit=200)}").as_error())
     state = in_phase(tree)
@@ -207,14 +203,14 @@ def _chapter_of(document: Document, last: Summary, summaries: Sequence[Summary])
     return Chapter(first.label, last.boundary, document["text"], document["accepted"], first.id, last.id)
 
 
-# -- what one field demands of another -------------------------------------------------------------------
+# -- fields that do not fit each other -------------------------------------------------------------------
 
 
 def contradictions(tree: Document) -> Iterator[Problem]:
-    """Yield where fields of the right shape do not fit each other, so that no tree can be made of them. Cost: O(size).
+    """Yield the places where fields do not fit each other, so that no tree can be made of them. Cost: O(size).
 
-    Where there are none, every id names a node, nodes name earlier nodes only, and the phase is that of the
-    head's verdict. What is wrong beyond that the engine's `check` finds.
+    Without such a place every id names a node, nodes name earlier nodes only, and the phase is that of the head's verdict.
+    The engine's `check` finds everything else.
     """
     last = len(tree["steps"])
     yield from _misplaced("steps", tree["steps"])
@@ -281,7 +277,7 @@ _PHASE_OF: Final[Mapping[str, str]] = {"pending": "Unverified", "failed": "Rejec
 
 
 def _wrong_phase(tree: Document) -> Iterator[Problem]:
-    """Yield a phase that is not the one of the summary head's verdict (D6)."""
+    """Yield the place of a phase that does not fit the summary head's verdict (D6)."""
     head = tree["summary_head"]
     verdict = tree["summaries"][head - 1]["verdict"]["type"] if head else "passed"
     phase = _PHASE_OF.get(verdict, "Active")

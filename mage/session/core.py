@@ -1,7 +1,7 @@
 """The session's programs, its one mutable slot, and what can be read from the slot without I/O.
 
-An operation moves the slot only after the store has acknowledged the record. So a failure or a cancellation before
-that leaves the session unchanged, and the state in the slot is durable.
+An operation moves the slot only after the store has acknowledged the record. So a failure or a cancellation before that
+leaves the session unchanged, and the state in the slot is always durable.
 The programs only ask (`mage.session.drivers`), and perform nothing.
 """
 
@@ -68,7 +68,6 @@ from mage.session.loading import (
     pack,
     read_entries,
     record_at,
-    require_end,
     stamped,
 )
 from mage.stores import (
@@ -97,7 +96,7 @@ _SHARE: Final = 16
 
 @final
 class Core:
-    """A session without I/O: settings, the slot, and a program for each operation."""
+    """A session without I/O: its settings, its slot, and a program for each operation."""
 
     def __init__(self, settings: Settings, loaded: Loaded) -> None:
         self.settings = settings
@@ -109,7 +108,7 @@ class Core:
     # -- programs that ask for turns and for the judge ------------------------------------------------
 
     async def operate(self, *commands: Operation, meta: Meta | None) -> State:
-        """Carry out commands durably, in one write: all of them or none. `meta` belongs to the last."""
+        """Carry out commands durably, in one write: all of them or none. `meta` belongs to the last command."""
         slot, _ = await Turn(self._commit(commands, meta))
         return slot.state
 
@@ -154,7 +153,7 @@ class Core:
         return await self._land(ApplyVerdict(answer.value, pending.digest), answer.meta)
 
     async def _land(self, verdict: ApplyVerdict, meta: Meta | None) -> State:
-        """Record a verdict, also behind new steps and instructions: those do not change the judge's question (D5)."""
+        """Record a verdict, also behind new steps and instructions, which do not change the judge's question (D5)."""
         return await self._repeated(lambda: self._land_once(verdict, meta))
 
     async def _repeated(self, turn: Callable[[], Program[Answer | None]]) -> Answer:
@@ -207,7 +206,7 @@ class Core:
         return entries
 
     async def _require_same(self, head: Head) -> None:
-        """Require that the name still belongs to the journal of `head`; records read between two checks do as well."""
+        """Require that the name still belongs to the journal of `head`. Records read between two checks are that journal's."""
         name = self.settings.name
         found = await HeadOf(name)
         if found == head:
@@ -218,7 +217,7 @@ class Core:
     # -- turns: programs that ask the store only, and have the session to themselves -------------------
 
     async def _land_once(self, verdict: ApplyVerdict, meta: Meta | None) -> State | None:
-        """Record a verdict; None where other writers' records came first and were read, and the verdict still fits."""
+        """Record a verdict; return None where other writers' records came first and were read, and the verdict still fits."""
         try:
             slot, _ = await self._commit((verdict,), meta)
         except Conflict:
@@ -232,7 +231,7 @@ class Core:
         return slot.state
 
     async def _note_once(self, note: Note, meta: Meta | None) -> Head | None:
-        """Append a note; None where other writers' commands came first and were read."""
+        """Append a note; return None where other writers' commands came first and were read."""
         self._require_open()
         slot = self.slot
         given = stamped(self.settings, meta)
@@ -254,7 +253,7 @@ class Core:
         return record.head
 
     async def _commit(self, commands: Sequence[Operation], meta: Meta | None) -> tuple[Slot, Revised | None]:
-        """Make commands durable in one write, then move the slot; return the slot, and what a revise has abandoned."""
+        """Make commands durable in one write, then move the slot; return the slot and the result of a revise."""
         self._require_open()
         before = slot = self.slot
         left: Revised | None = None
@@ -293,7 +292,7 @@ class Core:
                 raise unavailable from error
 
     async def _append_again(self, append: Append, last: Record) -> None:
-        """Append the same records again where the first result is unknown: the store never writes them twice."""
+        """Append the same records again after a result in doubt: the store never writes them twice."""
         try:
             await append
         except Conflict as conflict:
@@ -334,9 +333,7 @@ class Core:
         return await self._loaded(found)  # the journal was deleted, and created anew under this name
 
     async def _loaded(self, found: Head) -> Loaded:
-        loaded = await load(self.settings.name, found.version, snapshots=self.settings.snapshots)
-        require_end(loaded.slot, found)
-        return loaded
+        return await load(self.settings.name, found, snapshots=self.settings.snapshots)
 
     async def _is_behind(self, found: Head) -> bool:
         own = self.slot.head
@@ -388,7 +385,7 @@ class Core:
     def folding(
         self, first: StepId | int, last: StepId | int, text: str, digest: Digest | str | None
     ) -> Fold:
-        """Return the command that folds these lines; without a digest, it folds the present lines."""
+        """Return the command that folds these lines; without a digest, of the present lines."""
         state = self.slot.state
         if digest is None and isinstance(state, Active):
             request = fold_request(state, first, last, text).value_or(None)
@@ -444,7 +441,7 @@ class Moment:
 
 
 class Readable:
-    """The half of a session that performs no I/O, the same in both twins. Each method reads the slot once."""
+    """The half of both twins that performs no I/O. Each method reads the slot once, so its result is consistent."""
 
     _core: Core
 
@@ -473,7 +470,7 @@ class Readable:
 
     @property
     def redactions(self) -> int:
-        """The number of redactions of its journal when the session last looked."""
+        """The number of redactions of the journal when the session last read it."""
         return self._core.redactions
 
     @property

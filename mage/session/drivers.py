@@ -72,7 +72,7 @@ class WrongLoop(MageError):
 @final
 @attrs.define
 class NotAVerdict(MageError, TypeError):
-    """A judge's answer is no verdict but a `found`. Nothing was recorded, the summary is still pending."""
+    """A judge's answer is no verdict, but a `found`, the name of a type. Nothing was recorded; the summary is still pending."""
 
     found: str
 
@@ -183,7 +183,7 @@ class AskJudge(Ask[Verdict | Metered[Verdict]]):
 @final
 @attrs.frozen
 class Turn(Ask[Answer]):
-    """Run a program that asks only the store. No other turn of the session runs meanwhile; a cancellation waits."""
+    """Run a program that asks only the store. No other turn of the session runs meanwhile; a cancellation takes effect after it."""
 
     program: Program[Answer]
 
@@ -236,9 +236,9 @@ def _called(store: Any, asked: Ask[Any]) -> Any:  # Any: the answer of a store, 
 def collector_paused() -> Iterator[None]:
     """Switch the garbage collector off, in all threads, until the block ends; leave it off where the host has it off.
 
-    The collector would visit very many values again and again, none of them garbage: a third of the time to open a
-    session from a snapshot, a sixth of the time to read and fold its records. The block awaits nothing and makes no
-    cycles, so only other threads make garbage. The first of several threads to end switches the collector on again.
+    The collector would visit very many values again and again, none of them garbage: a third of the time to open a session
+    from a snapshot, a sixth of the time to read and fold its records. The block awaits nothing and makes no cycles, so only
+    other threads make garbage. Of several threads in such blocks the first to end switches the collector on again.
     """
     on = gc.isenabled()
     gc.disable()

@@ -1,9 +1,9 @@
 """Begin a session, or read its state from a store: the newest fitting snapshot, then records, verified and folded.
 
-A snapshot is a cache, no exchange format (that is `mage.codec`). It is JSON of arrays, not of objects: 100,000 steps
-are read in a quarter of a second. (Compressing it would halve its size, and take half as long again.) A reader first
-checks the digest, which ties a snapshot to the records that it was made from. So `unpack` trusts the bytes, and
-checks only that no walk along the tree is endless.
+A snapshot is a cache, and no format for exchange (`mage.codec` has those). It is JSON of arrays, not of objects: 100,000
+steps are read in a quarter of a second. (Compression would halve the size, and take half as long again.) A reader first
+checks the digest, which ties a snapshot to the records that it was made from. So `unpack` trusts the bytes, and checks only
+that no walk along the tree is endless.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _PASSED: Final = summary_verdict_document(Passed())
 
 
 def pack(state: State) -> bytes:
-    """Return a state in bytes. Cost: O(size of the tree)."""
+    """Return a state as bytes. Cost: O(size of the tree)."""
     tree = state.tree
     parents: list[int] = []
     texts: list[str] = []
@@ -96,16 +96,10 @@ def _packed(summary: Summary) -> list[object]:
     return [*place, summary.text, summary.kind, summary_verdict_document(summary.verdict)]
 
 
-def unpack(data: bytes) -> State | None:
-    """Return the state that `pack` has encoded; None for all other bytes. Cost: O(size of the tree)."""
-    state = read_packed(data)
-    return state if isinstance(state, State) else None
-
-
-def read_packed(data: bytes) -> State | str | None:
+def unpack(data: bytes) -> State | str | None:
     """Return the state that `pack` has encoded, or why the bytes have none; None for another format. Cost: O(size).
 
-    Accepts any bytes: checks all parents and ids first, so that every walk along the state's tree ends.
+    Takes any bytes. All parents and ids are checked first, so that every walk along the state's tree ends.
     """
     try:
         with collector_paused():
@@ -118,7 +112,7 @@ def read_packed(data: bytes) -> State | str | None:
 
 @final
 class _Odd(Exception):
-    """The decoded values are no tree."""
+    """The decoded values form no tree."""
 
 
 def _unpacked(document: list[Any]) -> State:
@@ -257,7 +251,7 @@ _AT_ONCE: Final = 1024
 @final
 @attrs.frozen
 class Settings:
-    """The arguments of `open`. Clock and salts are checked here, and their values whenever they are called.
+    """The arguments of `open`. Clock and salts are checked here, and each of their values when it is used.
 
     Attributes:
         name: the name of the journal.
@@ -370,10 +364,11 @@ async def _created(settings: Settings, task: str) -> Loaded:
 
 async def _found(settings: Settings, task: str | None, head: Head) -> Loaded:
     name = settings.name
-    loaded = await load(name, head.version, snapshots=settings.snapshots)
-    require_end(loaded.slot, head)
-    if task is not None and not (await has_task(name, loaded.slot.state, as_text(task))):
-        raise OtherTask(name)
+    loaded = await load(name, head, snapshots=settings.snapshots)
+    if task is not None and loaded.slot.state.tree.task != as_text(task):
+        first = await record_at(name, 1)
+        if not isinstance(first.parts[0], Redacted):  # a task that was redacted may be this one
+            raise OtherTask(name)
     await Tell(events.Opened(name, head.version, head.version - loaded.snapshot))
     return loaded
 
@@ -381,21 +376,20 @@ async def _found(settings: Settings, task: str | None, head: Head) -> Loaded:
 # -- read, verified and folded ---------------------------------------------------------------------------
 
 
-async def load(name: str, version: int, *, snapshots: bool) -> Loaded:
-    """Read the state of a journal at a version. Cost: O(size of the snapshot + records after it).
+async def load(name: str, at: Head | int, *, snapshots: bool) -> Loaded:
+    """Read the state of a journal at a version or head. Cost: O(size of the snapshot + records after it).
 
-    Instead of a snapshot that does not fit its head, an older one is read, and at last all records.
+    Where a snapshot does not fit its record, the one before is read, and without any snapshot all records.
 
     Raises:
-        DamagedRecord: a record that is read is damaged.
+        DamagedRecord: a record that is read is damaged, or the records lead to another head.
         UnknownJournal, UnknownVersion: there is no such journal or version.
     """
     redactions = await Redactions(name)  # before reading texts, which may be redacted meanwhile
+    version = at if isinstance(at, int) else at.version
     known = (await _fitting_snapshot(name, version)) if snapshots else None
-    if known is None:
-        return Loaded((await _fold_to(name, None, NOTHING, version)), 0, redactions)
-    slot = await _fold_to(name, known.state, known.head, version)
-    return Loaded(slot, known.head.version, redactions)
+    slot = await fold_on(name, known, at)
+    return Loaded(slot, 0 if known is None else known.head.version, redactions)
 
 
 async def _fitting_snapshot(name: str, version: int) -> Slot | None:
@@ -406,7 +400,7 @@ async def _fitting_snapshot(name: str, version: int) -> Slot | None:
         head = (await record_at(name, snapshot.version)).head
         if snapshot.digest == snapshot_digest(head, snapshot.data):
             state = unpack(snapshot.data)
-            if state is not None:
+            if isinstance(state, State):
                 return Slot(head, state)
         version = snapshot.version - 1
     return None
@@ -419,38 +413,21 @@ async def record_at(name: str, version: int) -> Record:
     raise DamagedRecord(version, "it is missing")
 
 
-async def _fold_to(name: str, state: State | None, head: Head, version: int) -> Slot:
-    while head.version < version:
-        upto = min(head.version + _AT_ONCE, version)
+async def fold_on(name: str, before: Slot | None, end: Head | int) -> Slot:
+    """Fold the records from a slot (None: the start) to a version or head; raise `DamagedRecord` if they do not lead there."""
+    state, head = (None, NOTHING) if before is None else (before.state, before.head)
+    last = end if isinstance(end, int) else end.version
+    while head.version < last:
+        upto = min(head.version + _AT_ONCE, last)
         records = await ReadRecords(name, head.version, upto)
         with collector_paused():
             state = fold(verify(head, records), state)
-        if not records or records[-1].version != upto:
-            missing = records[-1].version + 1 if records else head.version + 1
-            raise DamagedRecord(missing, "it is missing")
-        head = records[-1].head
-    return Slot(head, cast("State", state))  # a version is at least 1, so at least one record was folded
-
-
-async def fold_on(name: str, slot: Slot, found: Head) -> Slot:
-    """Fold the records from a slot to a later head of its journal; raise `DamagedRecord` if they do not lead there."""
-    after = await _fold_to(name, slot.state, slot.head, found.version)
-    require_end(after, found)
-    return after
-
-
-def require_end(slot: Slot, head: Head) -> None:
-    """Raise `DamagedRecord` unless the folded records end at the head that the store names."""
-    if slot.head != head:
-        raise DamagedRecord(head.version, f"it leads to {slot.head}, but the head says {head}")
-
-
-async def has_task(name: str, state: State, task: str) -> bool:
-    """Tell whether a journal has this task. A journal whose task was redacted may have any task."""
-    if state.tree.task == task:
-        return True
-    first = await record_at(name, 1)
-    return isinstance(first.parts[0], Redacted)
+        head = records[-1].head if records else head
+        if head.version != upto:
+            raise DamagedRecord(head.version + 1, "it is missing")
+    if isinstance(end, Head) and head != end:
+        raise DamagedRecord(last, f"it leads to {head}, but the head says {end}")
+    return Slot(head, cast("State", state))  # versions begin at 1, so a record was folded
 
 
 async def read_entries(name: str, before: Slot | None, upto: int) -> tuple[Entry | Noted, ...]:

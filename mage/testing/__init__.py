@@ -4,15 +4,15 @@
 
 - **Strategies** for Hypothesis: `texts`, `contents`, `verdicts`, `kinds`; `commands(state)`, what may come next;
   `histories()`, `journals()`, `states()`.
-- **A stateful test**: `VersionMachine`, which goes on from any version that ever was; yours to build on.
+- **A stateful test**: `VersionMachine`, which carries out commands on any earlier version; subclass it for tests of yours.
 - **Answers from a script**: `ScriptedModel`, `ScriptedEnvironment`, `ScriptedJudge`, `ScriptedSummarizer`, for programs
-  that ask; `Recording` and `RecordingEnvironment` keep the requests and answers of real ones.
-- **A store of journals of yours**: `mage.testing.stores` tests every promise of it.
+  that ask; `Recording` and `RecordingEnvironment` keep the requests to real ones, and the answers.
+- **Promises of stores**: `mage.testing.stores` tests each on a store of yours.
 
 A failing example prints Python to paste below `from mage.engine import *`: the commands that made its state.
 `state_after(commands)` and `History.of(commands)` make a state and a history of them.
 
-A property of your own over everything that mage can get into:
+A property that must hold for every state:
 
     from hypothesis import given
     from mage import view

@@ -79,14 +79,14 @@ from mage.testing.strategies import (
 @final
 @attrs.frozen
 class Version:
-    """A state, how it was reached, and all that could be read of it when it was new.
+    """A state, the commands that led to it, and its form and hash when it was new.
 
     Attributes:
         state: the state of the engine.
         form: its canonical JSON.
         hash: its hash.
         before: the version that the edges begin at, None for the start.
-        edges: the commands that led here from there, refused ones included.
+        edges: the commands from `before` to here, refused ones included.
     """
 
     state: State
@@ -97,7 +97,7 @@ class Version:
 
     @classmethod
     def of(cls, state: State, before: Version | None = None, edges: tuple[Edge, ...] = ()) -> Version:
-        """Return the version of a state that was just reached. Cost: O(size of its tree)."""
+        """Return the version of a new state. Cost: O(size of its tree)."""
         return cls(state, canonical_json(state), hash(state), before, edges)
 
     @property
@@ -127,12 +127,12 @@ Versioned: TypeAlias = Version | MultipleResults[Version]
 
 
 class VersionMachine(RuleBasedStateMachine):
-    """Carries out commands on any earlier version, and looks at everything that must hold.
+    """Carries out commands on any earlier version, and checks everything that must hold.
 
-    On every command: `check_change` and `check` find nothing, a refused command returns the state that it was
-    given, and the version that it went on from is what it was, to the byte and to the hash (L2, L7).
+    For every command, `check_change` and `check` find nothing, a refused command returns the state before it, and the
+    version before it has the same form, to the byte, and the same hash as when it was new (L2, L7).
 
-    Subclass it to look at more, or to run code of your own beside the engine:
+    Subclass it to check more, or to run code of yours beside the engine:
 
         from mage.testing import Edge, VersionMachine
 
@@ -142,8 +142,8 @@ class VersionMachine(RuleBasedStateMachine):
 
         TestMine = Mine.TestCase
 
-    An exception that is raised while a command is carried out gets a note: Python that makes the state before
-    the command, and the command.
+    An exception that is raised while a command is carried out gets a note: Python that makes the state before the command,
+    and the command.
 
     Attributes:
         tried: the start and every command up to the one that is carried out, refused ones included.
@@ -158,16 +158,16 @@ class VersionMachine(RuleBasedStateMachine):
         self.tried: tuple[Command, ...] = self.newest.tried
 
     def on_start(self, first: State) -> None:
-        """Look at the first state; raise where something is wrong. Yours to override."""
+        """Check the first state; raise for a fault. Override it."""
 
     def on_edge(self, edge: Edge) -> None:
-        """Look at one command and where it led; raise where something is wrong. Yours to override."""
+        """Check one command and the state after it; raise for a fault. Override it."""
 
     def look_again(self, version: Version) -> None:
-        """Look at a version after commands went on from it: it is what it was. Extend it with `super()`.
+        """Check that a version is the same after commands were carried out on it. Extend it with `super()`.
 
         Raises:
-            AssertionError: the version is another than it was when it was new.
+            AssertionError: the version has changed since it was new.
         """
         if canonical_json(version.state) != version.form or hash(version.state) != version.hash:
             raise AssertionError("L2 old_versions_stand: the state before is another than it was")
@@ -183,16 +183,16 @@ class VersionMachine(RuleBasedStateMachine):
 
     @rule(target=versions, length=lengths, data=st.data())
     def go_on(self, length: int, data: st.DataObject) -> Versioned:
-        """Carry out some commands that mostly fit, on from the newest version."""
+        """Carry out commands that mostly fit, on the newest version."""
         return self.followed(self.newest, length, data)
 
     @rule(target=versions, version=versions, length=lengths, data=st.data())
     def fork(self, version: Version, length: int, data: st.DataObject) -> Versioned:
-        """Carry out some commands that mostly fit, on from any version that ever was."""
+        """Carry out commands that mostly fit, on any earlier version."""
         return self.followed(version, length, data)
 
     def followed(self, version: Version, length: int, data: st.DataObject) -> Versioned:
-        """Carry out so many drawn commands; return every version on the way."""
+        """Carry out `length` drawn commands; return every version on the way."""
         passed: list[Version] = []
         for _ in range(length):
             led_to = self.carried_out(version, data.draw(commands(version.state)))
@@ -208,19 +208,19 @@ class VersionMachine(RuleBasedStateMachine):
 
     @rule(target=versions, version=versions, other=versions, verdict=verdicts)
     def judge_late(self, version: Version, other: Version, verdict: Verdict) -> Versioned:
-        """Answer what was asked in another version."""
+        """Record a verdict on the question of another version."""
         digest = other.state.digest if isinstance(other.state, Unverified) else Digest("0" * 64)
         return self.carried_out(version, ApplyVerdict(verdict, digest))
 
     @precondition(lambda self: self.newest.state.tree.next_step < 2 * CHUNK)
     @rule(target=versions, run=runs)
     def grow_a_run(self, run: tuple[Grow, ...]) -> Versioned:
-        """Record so many steps that the tree packs them."""
+        """Record enough steps for the tree to pack them."""
         return self.carried_out(self.newest, *run)
 
     @rule(target=versions, version=versions, pick=st.integers(0, 9), text=texts, kind=kinds)
     def retrace(self, version: Version, pick: int, text: str, kind: Kind) -> Versioned:
-        """Go back to where some summary starts, walk down its covers and compress them again (D4)."""
+        """Go back to the label of a summary, take the steps that it covers again, and compress them again (D4)."""
         tree = version.state.tree
         starts = tree.summary_path()[:-1] if isinstance(version.state, Rejected) else tree.summary_path()
         summaries = [tree.summary(below) for above in starts for below in tree.summary_children(above)]
@@ -232,7 +232,7 @@ class VersionMachine(RuleBasedStateMachine):
         return self.carried_out(version, Revise(summary.label, ""), *again, Compress(text, kind))
 
     def carried_out(self, version: Version, *operations: Operation) -> Versioned:
-        """Carry out commands, one on from the other, and look at all that must hold; return the newest version, if new."""
+        """Carry out commands in order, and check everything that must hold; return the version after them, if it is new."""
         state, edges = version.state, list[Edge]()
         journal, before = version.journal, version.tried
         for place, command in enumerate(operations):
@@ -256,7 +256,7 @@ class VersionMachine(RuleBasedStateMachine):
 @final
 @attrs.frozen
 class _Noted:
-    """Adds to an exception that leaves it Python that makes a state, and the command that was tried on the state."""
+    """Adds a note to an exception: Python that makes a state, and the command that was tried on that state."""
 
     journal: tuple[Command, ...]
     command: Command | None = None
@@ -271,7 +271,7 @@ class _Noted:
 
 
 def _look_at(edge: Edge) -> None:
-    """See that one command did on the engine what any may do."""
+    """Check the laws that hold for every command."""
     check_change(edge.before, edge.after)
     if edge.refusal is not None and edge.after is not edge.before:
         raise AssertionError("L7 refusal_changes_nothing: a refused command returned another state")
@@ -292,11 +292,10 @@ _ENCODER: Final = json.JSONEncoder(
 
 
 def canonical(state: State) -> Canonical:
-    """Return the plain form of a state: every node with its children, the notes, the heads, the phase,
-    S = (C, R, H) and the question to a judge.
+    """Return the plain form of a state: nodes with their children, lessons, instructions, heads, phase, S, a judge's question.
 
-    Only the fields of the two sentinels are left out, which no view shows (D2). Two states are equal
-    exactly when their forms are. Cost: O(size of the tree); 0.2 ms for 100 steps under 15 summaries.
+    Only the fields of the two roots are left out, which no view shows (D2). Two states are equal exactly when their forms
+    are. Cost: O(size of the tree); 0.2 ms for 100 steps under 15 summaries.
     """
     tree = state.tree
     return {
@@ -320,7 +319,7 @@ def canonical_json(state: State) -> bytes:
 
 
 def spelled(form: Canonical) -> bytes:
-    """Return a plain form, of whatever implementation, as canonical JSON. Cost: O(size)."""
+    """Return a plain form, of any implementation, as canonical JSON. Cost: O(size)."""
     return _ENCODER.encode(form).encode(errors="backslashreplace")
 
 
@@ -329,7 +328,7 @@ def _way(tree: Tree) -> tuple[SummaryId, ...]:
 
 
 def _inside(state: State) -> tuple[object, ...]:
-    """Every chapter that C shows, or that stands inside one, and the lines that it replaced."""
+    """Return the chapters that C shows, and those inside them, each with the lines that it replaced."""
     found: list[object] = []
     lines = [*view(state).compressed][::-1]
     while lines:
@@ -415,7 +414,7 @@ def _summary(summary: Summary) -> object:
 
 
 def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str, int | None]:
-    """Return a verdict as a word, feedback, fault and boundary; an accepted one has those that it is despite (D6)."""
+    """Return a verdict as a word, feedback, fault and boundary; of `Accepted` those of the failed verdict before it (D6)."""
     match verdict:
         case Pending():
             return ("pending", "", "", None)
@@ -433,14 +432,10 @@ def plain_verdict(verdict: SummaryVerdict) -> tuple[str, str, str, int | None]:
 
 
 def differences(engine: Canonical, other: Canonical, name: str = "the other") -> str:
-    """Return the parts in which two plain forms differ, a line each; empty where they are equal.
+    """Return a line for each part in which the engine's plain form and another differ; "" for equal forms.
 
-    Of a part that is a list the line names the first place that differs, and how many more there are.
-
-    Args:
-        engine: the engine's form.
-        other: the other side's form.
-        name: the name of the other side.
+    Of a part that is a list the line names the first place that differs, and the number of others. `name` is that of the other
+    implementation.
     """
     parts = dict.fromkeys([*engine, *other])
     lines = (_difference(part, engine.get(part), other.get(part), name) for part in parts)

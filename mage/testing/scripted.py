@@ -1,4 +1,4 @@
-"""Models, environments, judges and summarizers from a script, and recordings of real ones, for tests of their callers.
+"""Scripted models, environments, judges and summarizers, and recordings of real ones, for tests of programs that ask them.
 
     model = ScriptedModel(Decision.act("look"), TimeoutError(), Decision.finish("done"))
     environment = ScriptedEnvironment("a lamp", opening="a dark room")
@@ -50,7 +50,7 @@ class Scripted(Generic[Request, Answer]):
     """Returns the answers of a script in order, and keeps the requests. An exception in the script is raised.
 
     Attributes:
-        asked: every request so far, the one behind the last answer included.
+        asked: every request so far, also one for which no answer was left.
     """
 
     def __init__(self, *answers: Answer | Exception) -> None:
@@ -59,14 +59,14 @@ class Scripted(Generic[Request, Answer]):
 
     @property
     def left(self) -> int:
-        """How many answers are left."""
+        """The number of answers that are left."""
         return len(self._answers)
 
     def __call__(self, request: Request, /) -> Answer:
         """Return the next answer, or raise it.
 
         Raises:
-            ScriptEnded: there is none.
+            ScriptEnded: no answer is left.
         """
         self.asked.append(request)
         if not self._answers:
@@ -91,17 +91,17 @@ class ScriptedEnvironment:
     """An `Environment` from a script: any action returns the next observation.
 
     Attributes:
-        asked: every request so far, in order: `RESET` for a reset, an action as its text, a `Restore`.
+        asked: every request so far, in order: `RESET`, the text of an action, or a `Restore`.
         capabilities: see the arguments.
 
     Args:
         observations: those of the actions, in order; an exception among them is raised.
         opening: the first observation.
-        restored: the results of restoring, in order; behind the last one, `Restored("replay")`.
-        repeatable: whether it says that it can go to the end of any path.
-        foreseen: the effect of an action that it foresees, by action; none of any other.
-        tools: its tools.
-        manual: its manual.
+        restored: the results of restoring, in order; after the last, `Restored("replay")`.
+        repeatable: whether the environment says that it can go to the end of any path.
+        foreseen: the foreseen effects, by action.
+        tools: the tools.
+        manual: the manual.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class ScriptedEnvironment:
 
     @property
     def left(self) -> int:
-        """How many observations are left."""
+        """The number of observations that are left."""
         return self._observations.left
 
     @property
@@ -137,7 +137,7 @@ class ScriptedEnvironment:
 
     @property
     def awaited(self) -> AsyncEnvironment:
-        """The same script, as an environment that is awaited."""
+        """The same script as an `AsyncEnvironment`."""
         return AwaitedEnvironment(self)
 
     def reset(self) -> Observed | str:
@@ -161,7 +161,7 @@ class ScriptedEnvironment:
 
 @final
 class Recording(Generic[Request, Answer]):
-    """Calls a real function, and keeps requests and answers.
+    """Calls a function, and keeps the requests and answers.
 
     Attributes:
         asked: every request so far, in order.
@@ -192,7 +192,7 @@ class Recording(Generic[Request, Answer]):
         self.asked.append(request)
         try:
             yield
-        except Exception as error:  # whatever the user's code raises is kept, and raised
+        except Exception as error:  # from a user's code: it is kept, and raised again
             self.answers.append(error)
             raise
 
@@ -202,9 +202,9 @@ class RecordingEnvironment:
     """An `Environment` around a real one, which keeps requests and answers.
 
     Attributes:
-        resets, acts, restores: the recordings, by operation; of `restores` those by `CustomRestore`, or those that
-            put back `Snapshots`.
-        capabilities: those of the real one.
+        resets, acts, restores: the recordings, by operation; those in `restores` are calls of a `CustomRestore` or of
+            `Snapshots.put_back`.
+        capabilities: those of the real environment.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -226,15 +226,15 @@ class RecordingEnvironment:
 
     @property
     def awaited(self) -> AsyncEnvironment:
-        """The same, as an environment that is awaited."""
+        """The same as an `AsyncEnvironment`."""
         return AwaitedEnvironment(self)
 
     def reset(self) -> Observed | str:
-        """Reset the real one, and keep its answer."""
+        """Reset the real environment, and keep its answer."""
         return self.resets(RESET)
 
     def act(self, action: str, /) -> Observed | str:
-        """Act in the real one, and keep its answer."""
+        """Act in the real environment, and keep its answer."""
         return self.acts(action)
 
 

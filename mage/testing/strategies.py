@@ -1,8 +1,7 @@
 """Hypothesis strategies, from a text to a whole history: what commands are made of, commands, histories, states.
 
-Few contents and texts are drawn often, so that steps merge, summaries are met again and lessons pile up; the
-rest of what a string can be is drawn now and then. Whatever is drawn can be written by `mage.codec`, and is
-printed as Python that makes it again.
+A few contents and texts are drawn often, so that steps merge, summaries are met again and lessons accumulate; any other
+string is drawn now and then. `mage.codec` can write every drawn value, and every value is printed as Python that makes it.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def _carry_out_revise(state: State, command: Revise) -> Edge:
 def state_after(commands: Iterable[Command]) -> State:
     """Return the state after these commands, a `Start` first; a refused command changes nothing.
 
-    The states that `states()` draws are printed as a call of this function. Cost: that of the commands.
+    A state that `states()` draws is printed as a call of this function. Cost: that of the commands.
 
     Raises:
         ValueError: there is no `Start` among them.
@@ -138,7 +137,7 @@ def script(commands: Iterable[Command]) -> str:
 
 
 def state_script(**journals: Iterable[Command]) -> str:
-    """Return Python that makes states, by name, of the commands that led to each, none refused. Cost: O(size)."""
+    """Return Python that makes states, by name, of the accepted commands that led to each. Cost: O(size)."""
     made = (f"{name} = replay({listed(journal)}).unwrap()" for name, journal in journals.items())
     return "\n\n".join([HEADING, *made])
 
@@ -166,7 +165,7 @@ HOSTILE: Final = (
     "null",
     "x" * 3000,
 )
-"""Strings that have broken someone's code before."""
+"""Strings on which code has failed before."""
 
 _USUAL_TEXTS: Final = st.sampled_from(("m", "n"))
 _ANY_TEXTS: Final = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(), max_size=12))
@@ -174,7 +173,7 @@ _ANY_TEXTS: Final = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(),
 texts: Final[st.SearchStrategy[str]] = st.integers(0, 3).flatmap(
     lambda pick: _ANY_TEXTS if pick > 1 else _USUAL_TEXTS
 )
-"""Any string: every other time one of two usual ones, so that things are met again; else a hostile one or any."""
+"""Any string: half of them one of two usual strings, so that contents are met again; the others hostile or any."""
 
 _USUAL_CONTENTS: Final = st.sampled_from((("a", "o"), ("b", "o"), ("a", "p")))
 _ANY_CONTENTS: Final = st.tuples(texts, texts)
@@ -182,24 +181,24 @@ _ANY_CONTENTS: Final = st.tuples(texts, texts)
 contents: Final[st.SearchStrategy[tuple[str, str]]] = st.integers(0, 3).flatmap(
     lambda pick: _ANY_CONTENTS if pick > 1 else _USUAL_CONTENTS
 )
-"""The content of a step: every other time one of three usual ones, so that steps merge."""
+"""The content of a step: half of them one of three usual contents, so that steps merge."""
 
 runs: Final[st.SearchStrategy[tuple[Grow, ...]]] = st.sampled_from((2, 3, 30, 31, 32, 33, 40)).map(
     lambda length: tuple(Grow(f"a{number}", "o") for number in range(length))
 )
-"""Many steps in a row, often about as many as the tree packs together."""
+"""Many steps in a row, often about as many as the tree packs."""
 
 verdicts: Final[st.SearchStrategy[Verdict]] = st.one_of(
     st.just(Passed()),
     st.builds(Failed, texts, st.sampled_from(FAULTS), st.one_of(st.none(), st.integers(0, 45).map(StepId))),
 )
-"""What a judge answers, its feedback blank now and then; where it names a boundary, mostly an unknown one."""
+"""A judge's answer, sometimes with blank feedback; its boundary, if any, is mostly unknown."""
 
 kinds: Final[st.SearchStrategy[Kind]] = st.sampled_from(KINDS)
 """The kind of a summary."""
 
 old_digests: Final[st.SearchStrategy[Digest]] = st.sampled_from((Digest("0" * 64), Digest("f" * 64)))
-"""What no question has as its digest."""
+"""Digests that no question has."""
 
 Drawn = TypeVar("Drawn")
 
@@ -207,11 +206,11 @@ OperationName: TypeAlias = Literal[
     "grow", "instruct", "compress", "retext", "apply_verdict", "accept", "revise", "fold"
 ]
 OPERATIONS: Final[tuple[OperationName, ...]] = get_args(OperationName)
-"""What a command may be, for `draw_command`."""
+"""The operations that `draw_command` can draw."""
 
 
 class Drawing(Protocol):
-    """What draws from a strategy: a composite's `draw`, or that of `st.data()`."""
+    """Draws from a strategy: the `draw` of a composite or of `st.data()`."""
 
     def __call__(self, strategy: st.SearchStrategy[Drawn], /) -> Drawn:
         """Return a drawn value."""
@@ -223,11 +222,11 @@ _ONE_IN_EIGHT: Final = st.sampled_from((*[False] * 7, True))
 _LESSONS: Final = st.one_of(st.just(""), texts)
 _PLACES: Final = st.integers(0, 45)
 _UPWARDS: Final = st.sampled_from((0, 1, 1, 1, 2, 2, 3, 5, 12))
-"""How many boundaries up a revise goes, mostly few: a long history should also become a deep one."""
+"""The number of boundaries that a revise goes up, mostly small, so that long histories become deep too."""
 
 
 def legal_boundaries(state: State) -> list[StepId]:
-    """Return what revise takes in this state, in path order (D7), worked out from what the tree shows. Cost: O(way)."""
+    """Return the boundaries that a revise takes in this state, in path order (D7), found by reading the tree. Cost: O(way)."""
     boundaries = {summary.boundary for summary in state.tree.way_upwards()} | {ROOT_STEP}
     if isinstance(state, Rejected):
         boundaries.remove(state.tree.boundary)
@@ -239,7 +238,7 @@ def _grow(draw: Drawing, state: State) -> Operation:
 
 
 def _grow_again(draw: Drawing, state: State) -> Operation:
-    """Walk into a step that was taken from here before, if there is one."""
+    """Take a known step again, if there is one below the step head."""
     known = state.tree.step_children(state.tree.step_head)
     if not known:
         return Grow("a", "o")
@@ -249,7 +248,7 @@ def _grow_again(draw: Drawing, state: State) -> Operation:
 
 
 def _grow_on(draw: Drawing, state: State) -> Operation:
-    """Take a step that was never taken, so that trees get large."""
+    """Take a new step, so that trees get large."""
     return Grow(f"a{state.tree.next_step}", "o")
 
 
@@ -282,7 +281,7 @@ def _apply_verdict(draw: Drawing, state: State) -> Operation:
 
 
 def _failed_from(draw: Drawing, state: State) -> Operation:
-    """Say that a mistake began at one of the boundaries that may be named."""
+    """Fail a summary, and name one of the boundaries that may be named."""
     if not isinstance(state, Unverified):
         return _answered_late(draw, state)
     origins = judge_request(state).boundaries
@@ -299,12 +298,12 @@ def _go_back(draw: Drawing, state: State) -> Operation:
 
 
 def _go_anywhere(draw: Drawing, state: State) -> Operation:
-    """Go back to any step, mostly one where no summary of the path ends; a failed head's own is one of them."""
+    """Go back to any step: mostly none at which a summary of the path ends, or the boundary of a failed summary."""
     return Revise(draw(_PLACES) % (state.tree.next_step + 1), draw(_LESSONS))
 
 
 def _fold(draw: Drawing, state: State) -> Operation:
-    """Fold some of the newest lines; where there is nothing to fold, name any range."""
+    """Fold some of the newest lines; where none can be folded, name any range."""
     lines = [line for line in view(state).compressed if isinstance(line, Chapter) or line.kind == "subgoal"]
     if not isinstance(state, Active) or len(lines) < 2 or draw(_ONE_IN_EIGHT):
         return _fold_anything(draw, state)
@@ -323,7 +322,7 @@ def _folding(state: Active, first: StepId, last: StepId, text: str) -> Operation
 
 
 def _fold_two(draw: Drawing, state: State) -> Operation:
-    """Fold the two oldest lines or the two newest, so that chapters come into chapters, and end together."""
+    """Fold the two oldest lines or the two newest, so that chapters stand inside chapters, and end together."""
     lines = view(state).compressed
     if not isinstance(state, Active) or len(lines) < 2:
         return _grow(draw, state)
@@ -332,7 +331,7 @@ def _fold_two(draw: Drawing, state: State) -> Operation:
 
 
 def _fold_unjudged(draw: Drawing, state: State) -> Operation:
-    """Fold the two oldest lines with a digest that is not theirs, now and then into nothing."""
+    """Fold the two oldest lines with another digest, sometimes into a blank text."""
     lines = view(state).compressed
     last = lines[1].boundary if len(lines) > 1 else draw(_PLACES)
     return Fold(ROOT_STEP, last, " " if draw(_ONE_IN_TWO) else "m", draw(old_digests))
@@ -348,7 +347,7 @@ def _anything(draw: Drawing, state: State) -> Operation:
 
 _Draw: TypeAlias = Callable[[Drawing, State], Operation]
 _Move: TypeAlias = Operation | _Draw
-"""A command, or what draws one."""
+"""A command, or a function that draws one."""
 
 _DRAWN: Final[dict[OperationName, _Draw]] = {
     "grow": _grow,
@@ -388,7 +387,7 @@ _RETEXT: Final[tuple[_Move, ...]] = (Retext("m"), Retext("n"), _retext)
 
 
 def _table(*moves: _Move) -> st.SearchStrategy[_Move]:
-    """Return a strategy for one of these; the first is what it shrinks to, anything else comes last."""
+    """Return a strategy for one of these, which shrinks to the first; any other command comes last."""
     return st.sampled_from((*moves, *[_anything] * (len(moves) // 15 + 1)))
 
 
@@ -397,7 +396,7 @@ _REFUSED: Final[dict[type[State], tuple[_Move, ...]]] = {
     Unverified: (Instruct(" "), Retext("\t"), _answered(Failed(" ")), _answered_late, _go_anywhere),
     Rejected: (Retext("\t"), _go_anywhere),
 }
-"""What is legal in the phase and refused all the same, or mostly."""
+"""Commands that are legal in the phase and yet refused, always or mostly."""
 _NEXT_WITH_NOTHING_OPEN: Final = _table(
     *_GROW * 2,
     _compress,
@@ -420,7 +419,7 @@ _NEXT: Final[dict[type[State], st.SearchStrategy[_Move]]] = {
 def draw_command(draw: Drawing, state: State, operation: OperationName | None = None) -> Operation:
     """Draw the next command in this state: of this operation, legal or not, or mostly one that fits the phase.
 
-    Even a fitting one may be refused, for what it names or because it is blank. `mage.codec` can write it.
+    A command that fits the phase may be refused too, because it names an unknown id or is blank.
     """
     if operation is not None:
         return _DRAWN[operation](draw, state)
@@ -438,11 +437,11 @@ def commands(draw: st.DrawFn, state: State, operation: OperationName | None = No
 @final
 @attrs.frozen(repr=False)
 class History:
-    """A task, and every command that was tried after the start, in order. Its `repr` is Python to paste.
+    """A task, and every command that was tried after the start, in order. The `repr` is Python to paste.
 
     Attributes:
         start: the state at the start.
-        edges: where each command led, refused ones included.
+        edges: each command with the states around it, refused ones included.
     """
 
     start: Active
@@ -482,12 +481,12 @@ class History:
 
     @property
     def states(self) -> tuple[State, ...]:
-        """Every state it went through, the start first; a refused command adds none."""
+        """The start, and the state after each command that was not refused."""
         return (self.start, *(edge.after for edge in self.edges if edge.refusal is None))
 
     @property
     def journal(self) -> tuple[Command, ...]:
-        """The start and the commands that were not refused: what a journal would hold."""
+        """The start and the commands that were not refused, as a journal has them."""
         accepted = (edge.command for edge in self.edges if edge.refusal is None)
         return (Start(self.start.tree.task), *accepted)
 
@@ -498,7 +497,7 @@ _ONE_IN_SIXTY: Final = st.sampled_from((*[False] * 59, True))
 
 @st.composite
 def histories(draw: st.DrawFn, sizes: st.SearchStrategy[int] = _SIZES) -> History:
-    """Draw a history of so many commands; now and then one of them is a run of many steps."""
+    """Draw a history of as many commands as `sizes` says; sometimes one of them is a run of many steps."""
     first = start(draw(texts))
     state: State = first
     edges: list[Edge] = []
@@ -512,12 +511,12 @@ def histories(draw: st.DrawFn, sizes: st.SearchStrategy[int] = _SIZES) -> Histor
 
 @st.composite
 def journals(draw: st.DrawFn, sizes: st.SearchStrategy[int] = _SIZES) -> tuple[Command, ...]:
-    """Draw a journal: a `Start` and the commands that were accepted, of so many that were tried."""
+    """Draw a journal: a `Start` and the commands that were accepted, of as many as `sizes` says."""
     return draw(histories(sizes)).journal
 
 
 def states(sizes: st.SearchStrategy[int] = _SIZES) -> st.SearchStrategy[State]:
-    """Return a strategy for states, reached in so many commands or up to three more: often not yet trusted."""
+    """Return a strategy for states after as many commands as `sizes` says, or up to three more, so that each phase is met."""
     return _ended_journals(sizes).map(state_after)
 
 
@@ -537,4 +536,4 @@ def _ended_journals(draw: st.DrawFn, sizes: st.SearchStrategy[int]) -> list[Comm
 _ENDINGS: Final[st.SearchStrategy[tuple[Operation | None, ...]]] = st.sampled_from(
     ((), (), (Grow("a", "o"), Compress("m")), (Grow("a", "o"), Compress("m"), None))
 )
-"""What is tried after a history, so that each phase is met; None is a failed verdict."""
+"""The commands after a history, so that each phase is met; None stands for a failed verdict."""

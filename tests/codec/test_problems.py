@@ -29,7 +29,7 @@ def test_a_path_grows_from_the_inside_out() -> None:
     """Each level puts its own step before the path; the error begins it with `$`."""
     problem = Problem("", "too wide").below(".parent").below("[41]").below(".steps")
     assert problem.as_error() == DecodeError("$.steps[41].parent", "too wide")
-    assert problem.at_line(3, 1) == DecodeError("$.steps[41].parent", "too wide", 3, 1)
+    assert problem.as_error(3, 1) == DecodeError("$.steps[41].parent", "too wide", 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from threading import Barrier
 import pytest
 
 from mage import Session
-from mage.engine import grow, start
+from mage.engine import State, grow, start
 from mage.session.drivers import collector_paused
 from mage.session.loading import pack, unpack
 from mage.stores import MemoryStore
@@ -72,7 +72,7 @@ def test_nothing_is_collected_while_a_snapshot_is_read() -> None:
             state = unpack(data)
         finally:
             gc.callbacks.remove(looked)
-    assert state is not None
+    assert isinstance(state, State)
     assert looks.count("start") <= 2
 
 

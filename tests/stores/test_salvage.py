@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.codec import decode_tree
-from mage.session.loading import pack, read_packed
+from mage.session.loading import pack, unpack
 from mage.stores import (
     NOTHING,
     Head,
@@ -141,7 +141,7 @@ def test_what_stands_before_and_behind_a_damage_is_known(
     last = max(versions)
     snapshots = data.draw(st.sets(st.integers(1, LENGTH)))
     kept = journal_of(damaged(dict.fromkeys(versions, change)), RECORDS[-1].head, snapshots)
-    examined = examine(kept, unpack=read_packed)
+    examined = examine(kept, unpack=unpack)
     (sound,) = examined.sound
     assert {each.version for each in examined.findings if each.fault == "damaged record"} == versions
     assert sound.upto == min(versions) - 1

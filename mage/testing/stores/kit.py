@@ -47,12 +47,12 @@ Raised = TypeVar("Raised", bound=Exception)
 @final
 @attrs.frozen
 class Kit:
-    """How a store is opened, and its abilities. Each promise gets an empty store.
+    """How a store is opened, and what it can do. Each promise gets an empty store.
 
     Attributes:
         open: opens the store; where `durable`, a second call opens the same one again.
-        durable: whether records are there when the store is opened again, also while it is open.
-        processes: whether `open` can be pickled, and opens the same store in another process.
+        durable: whether records are there when the store is opened again, also a second time at once.
+        processes: whether `open` can be pickled and opens the same store in another process.
     """
 
     open: Callable[[], JournalStore]
@@ -63,7 +63,7 @@ class Kit:
 @final
 @attrs.frozen
 class Url:
-    """Opens a store by its URL, here or in another process."""
+    """Opens a store by its URL, in this or another process."""
 
     url: str
 
@@ -77,7 +77,7 @@ Promise: TypeAlias = Callable[[Kit], None]
 
 
 def promises_in(module: ModuleType) -> tuple[Promise, ...]:
-    """Return the promises of a module: every public function of it that takes a `Kit` and nothing else."""
+    """Return the promises in a module: its public functions whose only parameter is a `Kit`."""
     return tuple(
         [
             each
@@ -89,14 +89,14 @@ def promises_in(module: ModuleType) -> tuple[Promise, ...]:
 
 
 def kit_for(url: str) -> Kit:
-    """Return the kit of a store that `open_store` opens; each opening of `memory:` is a store of its own."""
+    """Return the kit of a store that `open_store` opens; of `memory:` each opening is another store."""
     if url == "memory:":
         return Kit(MemoryStore, durable=False)
     return Kit(Url(url), processes=True)
 
 
 def salts() -> Callable[[], str]:
-    """Return a source of salts that is the same every time, so that every run does the same."""
+    """Return a source of salts that gives the same salts in every run."""
     numbers = count()
     return lambda: f"{next(numbers):016x}"
 
@@ -104,7 +104,7 @@ def salts() -> Callable[[], str]:
 def recorded(
     commands: Iterable[Command], before: Head = NOTHING, state: State | None = None
 ) -> tuple[Record, ...]:
-    """Return the records of commands behind a head; the engine refuses none of them."""
+    """Return the records of commands behind a head. The engine must refuse none of the commands."""
     records: list[Record] = []
     new_salt = salts()
     for command in commands:
@@ -116,13 +116,13 @@ def recorded(
 
 
 def chain(length: int, label: str = "") -> tuple[Record, ...]:
-    """Return a start and steps, `length` records in all."""
+    """Return the records of a start and of steps, `length` in all."""
     steps = (Grow(f"{label} act {number}", f"seen {number}\n" * 3) for number in range(2, length + 1))
     return recorded([Start(f"task {label}"), *steps])
 
 
 def following(head: Head, *texts: str) -> tuple[Record, ...]:
-    """Return records that follow a head, a step for each text; the texts are new below the step head."""
+    """Return records that follow a head, a new step for each text."""
     records: list[Record] = []
     new_salt = salts()
     for text in texts:
@@ -137,13 +137,13 @@ def state_of(store: JournalStore, name: str) -> State:
 
 
 def expect(kept: bool, promise: str) -> None:
-    """Raise AssertionError with the promise, unless it is kept; also under `python -O`."""
+    """Raise `AssertionError` with the text of a promise unless the promise is kept; also under `python -O`."""
     if not kept:
         raise AssertionError(promise)
 
 
 def expect_equal(found: object, wanted: object, what: str) -> None:
-    """Raise AssertionError unless the value found is the value wanted.
+    """Raise `AssertionError` unless the value found is the value wanted.
 
     Where a value is or holds a whole journal, the error has a note: Python that makes the journal's state.
     """
@@ -157,7 +157,7 @@ def expect_equal(found: object, wanted: object, what: str) -> None:
 
 
 def _journals_in(value: object) -> Iterator[list[Command]]:
-    """Yield the commands of each sound journal that a value is or holds."""
+    """Yield the commands of each sound journal in a value."""
     if isinstance(value, tuple | list):
         if value and all(isinstance(each, Record) for each in value):
             with suppress(DamagedRecord):
@@ -181,7 +181,7 @@ def _commands_of(records: Iterable[Record]) -> list[Command]:
 def expect_raised(
     kind: type[Raised], what: str, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs
 ) -> Raised:
-    """Return the exception of `work`, which must be of this class."""
+    """Return the exception of `work`; raise `AssertionError` where it raises none of this class, or one without words."""
     try:
         answer = work(*args, **kwargs)
     except kind as error:
@@ -222,7 +222,7 @@ class Written:
 
 
 def write_many(store: JournalStore, name: str, texts: Iterable[str]) -> Written:
-    """Append each text as a step behind the head, again after each conflict."""
+    """Append each text as a step; after a conflict, again behind the new head."""
     acknowledged: dict[str, int] = {}
     conflicts = 0
     head = store.head(name)
@@ -247,10 +247,10 @@ def _texts(number: int, appends: int) -> list[str]:
 
 
 def hammer(kit: Kit, *, writers: int, appends: int) -> list[Written]:
-    """Let processes append to one journal at once, and check that each step is there exactly once.
+    """Start processes that append to one journal at once, and check that each step is there exactly once.
 
     Raises:
-        AssertionError: a step is missing, there twice, or not at the version that was acknowledged.
+        AssertionError: a step is missing, is there twice, or is not at its acknowledged version.
     """
     with kit.open() as store:
         store.create("shared", chain(1))
@@ -272,13 +272,13 @@ def _check_written(store: JournalStore, written: list[Written], writers: int, ap
 
 
 def processes_share_a_journal(kit: Kit) -> None:
-    """Processes append to one journal at once: every step is there once, at the version that was acknowledged."""
+    """Processes append to one journal at once: every step is there once, at its acknowledged version."""
     if kit.processes:
         hammer(kit, writers=3, appends=20)
 
 
 def threads_share_a_journal(kit: Kit) -> None:
-    """Threads append to one journal at once: every step is there once, at the version that was acknowledged."""
+    """Threads append to one journal at once: every step is there once, at its acknowledged version."""
     with kit.open() as store, ThreadPoolExecutor(6) as pool:
         store.create("shared", chain(1))
         running = [pool.submit(write_many, store, "shared", _texts(number, 15)) for number in range(6)]
@@ -286,7 +286,7 @@ def threads_share_a_journal(kit: Kit) -> None:
 
 
 def openings_share_a_journal(kit: Kit) -> None:
-    """Two openings of one store take turns: a late writer gets a conflict, and goes on from there."""
+    """Two openings of one store take turns: a late writer gets a conflict, and goes on from the head in it."""
     if not kit.durable:
         return
     with kit.open() as one, kit.open() as other:
@@ -308,7 +308,7 @@ def _at_once(pool: Executor, work: Callable[[int], Answer], many: int) -> list[A
 
 
 def one_of_many_gets_a_name(kit: Kit) -> None:
-    """Of threads that create or fork one name at once exactly one succeeds; the others get `NameTaken`."""
+    """Of threads that create or fork a journal of one name at once exactly one succeeds; the others get `NameTaken`."""
     with kit.open() as store, ThreadPoolExecutor(6) as pool:
         store.create("source", chain(2))
 
@@ -349,7 +349,7 @@ def a_fork_or_a_deletion_wins(kit: Kit) -> None:
 
 
 def readers_see_a_sound_prefix(kit: Kit) -> None:
-    """A reader beside a writer sees a sound journal, with every record that was acknowledged before."""
+    """A reader beside a writer reads a sound journal, with every record that was acknowledged before."""
     with kit.open() as store, ThreadPoolExecutor(2) as pool:
         store.create("shared", chain(1))
         writing = pool.submit(write_many, store, "shared", _texts(0, 60))
@@ -393,7 +393,7 @@ def the_awaitable_twin_does_the_same(kit: Kit) -> None:
 
 
 def a_cancelled_await_leaves_no_doubt(kit: Kit) -> None:
-    """Once a cancelled append has raised, it is done or not done, and nothing happens any more."""
+    """Once a cancelled append has raised, it is done or not done, and changes nothing any more."""
 
     async def cancelled_after(turns: int) -> None:
         name = f"a{turns}"
@@ -461,7 +461,7 @@ def _visit(open_it: Callable[[], JournalStore], who: str) -> dict[str, int]:
 
 
 def a_fork_of_the_process_loses_nothing(kit: Kit) -> None:
-    """A store was open when the process forked: a child is refused, or its acknowledged step is there."""
+    """After a fork of the process, a child that uses the parent's store is refused, or its acknowledged step is there."""
     if not kit.processes or not hasattr(os, "fork"):
         return
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -502,7 +502,7 @@ def _anew(open_it: Callable[[], JournalStore]) -> str:
 
 
 def _in_child(work: Callable[[], str]) -> str:
-    """Fork, and return the child's answer; empty where there is none."""
+    """Fork, and return the child's answer, "" for none."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
