@@ -1,7 +1,4 @@
-"""What a store refuses, and what can go wrong below it. Each message says what to do; all are `MageError`s.
-
-A store that is shown as `url` is shown without its password.
-"""
+"""The errors of stores, all `MageError`s. Each message says what to do; a `url` in it has no password."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def _shown(name: str) -> str:
-    """Spell a name in quotes on one line, as far as one reads."""
+    """Return a name in quotes on one line; of a long name only the beginning."""
     return ascii(short(name, 80)) if not name.isprintable() else repr(short(name, 80))
 
 
 class StoreError(MageError):
-    """The root of everything that a store raises on purpose."""
+    """The base of the errors of stores."""
 
 
 @final
@@ -76,7 +73,7 @@ class UnknownVersion(StoreError, LookupError):
 @final
 @attrs.define
 class Conflict(StoreError):
-    """The head is `found`, not the one that was `expected`: another writer has moved it. Nothing was written."""
+    """The head is `found`, not `expected`: another writer has moved it. Nothing was written."""
 
     expected: Head
     found: Head
@@ -104,7 +101,7 @@ class HasForks(StoreError):
 @final
 @attrs.define
 class DamagedRecord(StoreError):
-    """The record of this `version` is not what was written, not where it was written, or missing."""
+    """The record of this `version` was changed, is not in its place, or is missing."""
 
     version: int
     reason: str
@@ -117,7 +114,7 @@ class DamagedRecord(StoreError):
 @final
 @attrs.define
 class OtherRecord(StoreError, ValueError):
-    """What should take a record's place is not that record with texts redacted. Nothing was replaced."""
+    """The record that should replace the record of this `version` is not that record with texts redacted. Nothing was replaced."""
 
     version: int
 
@@ -131,7 +128,7 @@ class OtherRecord(StoreError, ValueError):
 @final
 @attrs.define
 class OutdatedTexts(StoreError):
-    """Texts were taken out of a journal since the state of a snapshot was read. The snapshot is not kept."""
+    """Texts of a journal were redacted since the state of a snapshot was read. The snapshot is not kept."""
 
     name: str
 
@@ -170,7 +167,7 @@ class BadNote(StoreError, ValueError):
 @final
 @attrs.define
 class BadSource(StoreError, ValueError):
-    """A `source`, which is `"clock"`, `"salts"` or `"patience"`, gave something else. Nothing was written."""
+    """A `source`, which is `"clock"`, `"salts"` or `"patience"`, gave a wrong value. Nothing was written."""
 
     source: str
     reason: str
@@ -182,7 +179,7 @@ class BadSource(StoreError, ValueError):
 @final
 @attrs.define
 class BadAddress(StoreError, ValueError):
-    """A store's URL says no store."""
+    """A URL names no store."""
 
     url: str
     reason: str
@@ -194,7 +191,7 @@ class BadAddress(StoreError, ValueError):
 @final
 @attrs.define
 class MissingExtra(StoreError, ImportError):
-    """A store, of the kind `what`, needs a package that is not installed; `extra` brings it."""
+    """A store, of the kind `what`, needs a package that is not installed; the extra `extra` installs it."""
 
     what: str
     extra: str
@@ -217,7 +214,7 @@ class UnknownSchema(StoreError):
 
 @attrs.define
 class DamagedStore(StoreError):
-    """The database itself cannot be read where it should be: its file was torn or overwritten."""
+    """The database itself cannot be read: its file was torn or overwritten."""
 
     reason: str
 
@@ -227,13 +224,13 @@ class DamagedStore(StoreError):
 
 @final
 class DamagedJournals(DamagedStore):
-    """The rows of some journals make no sense; the others are as sound as ever.
+    """The rows of some journals make no sense; the others are sound, and can be read.
 
-    Reading may go on with these. Deleting must not: nothing says what the damaged ones read through.
+    Nothing may be deleted then: it is not known through which journals the damaged ones read.
 
     Attributes:
-        sound: the others, in order of names.
-        damaged: for each damaged one its name and what is wrong.
+        sound: the sound journals, in order of names.
+        damaged: of each damaged journal the name and the fault.
     """
 
     def __init__(self, sound: tuple[JournalInfo, ...], damaged: tuple[str, ...]) -> None:
@@ -241,7 +238,7 @@ class DamagedJournals(DamagedStore):
         self.damaged = damaged
         more = f", and {len(damaged) - _NAMED} more" if len(damaged) > _NAMED else ""
         super().__init__("; ".join(damaged[:_NAMED]) + more)
-        self.args = (sound, damaged)  # a copy, and an unpickled one, is made of these
+        self.args = (sound, damaged)  # copying and unpickling pass these
 
 
 _NAMED: Final = 5
@@ -262,7 +259,7 @@ class StoreFull(StoreError):
 @final
 @attrs.define
 class StoreUnavailable(StoreError):
-    """The store cannot be reached or written now. Nothing was written, unless it is `in_doubt`: read the head, compare."""
+    """The store cannot be reached or written now. Nothing was written; where `in_doubt`, it may be: compare the head."""
 
     reason: str
     in_doubt: bool = False
@@ -276,7 +273,7 @@ class StoreUnavailable(StoreError):
 @final
 @attrs.define
 class WrongProcess(StoreError):
-    """A child that was forked off uses `what` its parent opened, and has none of its locks. Nothing was done."""
+    """A forked child uses `what` its parent opened, without the parent's locks. Nothing was done."""
 
     what: str
     opened_in: int

@@ -1,4 +1,4 @@
-"""Journals in this process's memory: for tests, and what the other stores are held against."""
+"""A store in the memory of this process: for tests, and the reference for the other stores."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from mage.stores.records import GROW, Head, Record, write_parts
 @final
 @attrs.define(eq=False)
 class _Journal:
-    """A journal: its own records, and the one that it reads the earlier ones from."""
+    """A journal: its own records, and the journal from which it reads the earlier records."""
 
     name: str
     parent: _Journal | None
@@ -54,7 +54,7 @@ class _Journal:
         return self.forked_at + len(self.records)
 
     def owner(self, version: int) -> _Journal:
-        """Return the journal of the lineage that holds this version."""
+        """Return the journal of the lineage that has this version."""
         journal = self
         while journal.parent is not None and version <= journal.forked_at:
             journal = journal.parent
@@ -102,7 +102,7 @@ class MemoryStore(JournalStore):
             if found != expected:
                 raise Conflict(expected, found)
             if checked:
-                journal.changed = self._clock()  # first: it may raise, and then nothing was written
+                journal.changed = self._clock()  # first, because it may raise: then nothing was written
                 journal.records.extend(checked)
             return _head(journal)
 
@@ -124,7 +124,7 @@ class MemoryStore(JournalStore):
         yield from records
 
     def journals(self) -> tuple[JournalInfo, ...]:
-        """Return what is known of each journal. Cost: O(size)."""
+        """Return an info of each journal. Cost: O(size)."""
         with self._alone():
             return tuple(_info(self._journals[name]) for name in sorted(self._journals))
 
@@ -195,12 +195,12 @@ class MemoryStore(JournalStore):
             self._find(name).snapshots.clear()
 
     def reclaim(self) -> None:
-        """Do nothing: memory has given everything back already."""
+        """Do nothing: deleted records are free already."""
         with self._alone():
             return
 
     def close(self) -> None:
-        """Let go of all journals: they are gone."""
+        """Drop all journals."""
         self._open = False
         if self._home.is_here:
             with self._own:
@@ -208,7 +208,7 @@ class MemoryStore(JournalStore):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the lock, in the process where it is one: in another, nobody may ever let go of it."""
+        """Hold the lock; raise `WrongProcess` in another process, where the lock may be held for ever."""
         self._home.require()
         with self._own:
             if not self._open:

@@ -1,7 +1,7 @@
 """Stores by URL: `memory:`, `sqlite:///work.db`, `postgresql://host/database`; and the awaitable twin of any store.
 
-The twin runs each operation in a thread, and the operation is over before its await is. The threads are the store's own:
-in those of the event loop a program runs its tools, and tools that wait for the store would keep it from being asked.
+The twin runs each operation in a thread, and the operation ends before its await does. The threads belong to the store: a
+program runs its tools in those of the event loop, and tools that wait for the store could occupy them all.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ KNOWN_URLS: Final = "memory:, sqlite:///work.db, sqlite:////var/lib/work.db, pos
 """One URL of each kind, for messages."""
 
 GROUP: Final = "mage.stores"
-"""The group of entry points by which another package brings a kind of store. The name is the URL's scheme; what it names
-is called with the URL and with `clock` and `patience`, as `open_store` was, for a `JournalStore`."""
+"""The group of entry points by which other packages bring kinds of stores. The name is the scheme of the URL; its function
+is called with the URL, `clock=` and `patience=`, and returns a `JournalStore`."""
 _QUERY: Final = re.compile(r"\?[A-Za-z_]+=")
 
 
@@ -50,21 +50,20 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
 
     Args:
         url: `memory:` is a new store each time, gone when it is closed. `sqlite:///work.db` is a file in the
-            working directory, `sqlite:////var/lib/work.db` one anywhere; a path with a `.` or a `/` in it and no
-            `:`, such as `work.db`, is such a file too. `postgresql://user@host/database`
-            goes on as PostgreSQL has it. Any other kind is one that a package brings under the entry point
-            `mage.stores`.
-        clock: returns the times of creation and change; it is called once more than that, to check it.
-        patience: seconds to wait for another writer before giving up with `StoreUnavailable`; up to 24 days.
+            working directory, `sqlite:////var/lib/work.db` a file anywhere; so is a path with a `.` or a `/` and no
+            `:`, such as `work.db`. `postgresql://user@host/database` can have all that PostgreSQL takes in a URL. A
+            package brings any other kind under the entry point `mage.stores`.
+        clock: returns the times of creation and change; called once more to check it.
+        patience: seconds to wait for another writer before `StoreUnavailable` is raised; up to 24 days.
 
     Raises:
-        BadAddress: the URL says no store, or has parameters for a SQLite file, or its directory is not there.
-        MissingExtra: what this kind of store needs is not installed.
+        BadAddress: the URL names no store, has parameters for a SQLite file, or a directory that is not there.
+        MissingExtra: a package that this kind of store needs is not installed.
         BadSource: `clock` returns no time, or `patience` is no number of seconds; nothing is made then.
-        UnknownSchema: what is there is no store of mage, or one of a newer mage; it was left as it is.
-        StoreUnavailable: it cannot be reached.
-        StoreFull: there is no room to make it.
-        WrongProcess: this process was forked from one that had the file open at that moment.
+        UnknownSchema: the file or database is no store of mage, or one of a newer mage; it was left as it is.
+        StoreUnavailable: the store cannot be reached.
+        StoreFull: there is no room to make the store.
+        WrongProcess: this process was forked while its parent had the file in use.
     """
     scheme, colon, rest = url.partition(":")
     if not colon and ("/" in url or "." in url):
@@ -91,11 +90,7 @@ def open_store(url: str, *, clock: Clock = now, patience: float = 10.0) -> Journ
 
 
 def _installed(scheme: str, url: str, clock: Clock, patience: float) -> JournalStore:
-    """Open a store of a kind that another package brings, under the entry point `mage.stores`.
-
-    Raises:
-        BadAddress: there is none of this kind, or it cannot be loaded.
-    """
+    """Open a store of a kind that another package brings; raise `BadAddress` if there is none, or it cannot be loaded."""
     from importlib.metadata import entry_points  # noqa: PLC0415  # as long to load as this room, and rarely needed
 
     shown = without_password(url)
@@ -105,7 +100,7 @@ def _installed(scheme: str, url: str, clock: Clock, patience: float) -> JournalS
         raise BadAddress(shown, f"unknown kind; known are {KNOWN_URLS}{more}")
     try:
         opening: Callable[..., JournalStore] = points[scheme].load()
-    except Exception as error:  # of their code
+    except Exception as error:  # raised by the other package's code
         what = f"{type(error).__name__}: {error}"
         raise BadAddress(
             shown, f"{points[scheme].value}, which is installed for it, cannot be loaded: {what}"
@@ -128,7 +123,7 @@ def database_at(url: str, *, patience: float) -> Database:
 
 
 def without_password(url: str) -> str:
-    """Return a URL without what may be a password, to be shown: rather too much left out, as one may hold any character."""
+    """Return a URL to be shown, without what may be a password: rather too much is left out, as a password may have any character."""
     shown = re.sub(r"(?i)([?&](?:ssl)?password=)[^&]*", r"\1***", url)
     return re.sub(r"(?s)(://[^/:]*):.*@", r"\1:***@", shown)
 
@@ -137,15 +132,15 @@ def without_password(url: str) -> str:
 
 
 _AT_ONCE: Final = 256
-"""Records that are read for each change of thread."""
+"""The number of records that are read for each change of thread."""
 _MOST: Final = 8
-"""Threads of one store; as many as are asked at once are started."""
+"""The most threads of one store; each starts when it is needed."""
 _THREADS: Final[WeakKeyDictionary[JournalStore, Executor]] = WeakKeyDictionary()
-"""Those of each store that is used by several awaitable twins. They end when it is freed."""
+"""The threads of each store, shared by its awaitable twins. They end when the store is freed."""
 
 
 async def to_its_end(work: Coroutine[object, object, Answer]) -> Answer:
-    """Await `work` to its end: a cancellation arrives after it, so that nothing is in doubt when it does."""
+    """Await `work` to its end: a cancellation is raised after that, so that nothing is in doubt then."""
     import asyncio  # noqa: PLC0415  # a sixth of the time to load this room, and only the twin needs it
 
     running = asyncio.ensure_future(work)
@@ -158,7 +153,7 @@ async def to_its_end(work: Coroutine[object, object, Answer]) -> Answer:
     if cancelled is None:
         return running.result()
     if not running.cancelled():
-        running.exception()  # asyncio would complain of an error that was not looked at
+        running.exception()  # asyncio would log an error that was not retrieved
     raise cancelled
 
 
@@ -173,7 +168,7 @@ def _threads() -> Executor:
 
 
 async def _over(threads: Executor, work: Callable[[], Answer]) -> Answer:
-    """Carry out `work` in one of the threads, to its end, with the context variables of the task that awaits it."""
+    """Carry out `work` in one of the threads, to its end, with the context variables of the awaiting task."""
     context = copy_context()
 
     async def in_one() -> Answer:
@@ -186,7 +181,7 @@ async def _over(threads: Executor, work: Callable[[], Answer]) -> Answer:
 
 
 def _raising_no_stop(work: Callable[[], Answer]) -> Answer:
-    """Carry out `work`. No future takes a `StopIteration`: one from a clock that ran out would never arrive."""
+    """Carry out `work`, and raise its `StopIteration`, as from a clock that ran out, as `RuntimeError`: no future takes the first."""
     try:
         return work()
     except StopIteration as error:
@@ -195,7 +190,7 @@ def _raising_no_stop(work: Callable[[], Answer]) -> Answer:
 
 @final
 class InThread(AsyncJournalStore):
-    """An `AsyncJournalStore` of any `JournalStore`, whose methods do what they do there."""
+    """The `AsyncJournalStore` of any `JournalStore`: the same methods, awaited."""
 
     def __init__(self, store: JournalStore, threads: Executor) -> None:
         """Use `in_thread`."""
@@ -205,7 +200,7 @@ class InThread(AsyncJournalStore):
 
     async def over(self, work: Callable[[], Answer]) -> Answer:
         """Carry out work in one of the store's threads."""
-        self._home.require()  # in a fork of the process the threads are none: nothing would ever be carried out
+        self._home.require()  # a fork of the process has no such threads, and would wait for ever
         return await _over(self._threads, work)
 
     async def create(self, name: str, records: Iterable[Record]) -> Head:
@@ -263,15 +258,14 @@ class InThread(AsyncJournalStore):
 
 
 def in_thread(store: JournalStore) -> InThread:
-    """Return the awaitable twin of `store`, to be used instead of it. Closing it closes the store.
+    """Return the awaitable twin of `store`, to be used instead of it. Closing the twin closes the store.
 
-    Each operation costs one change of thread more. Where an await is cancelled, the cancellation arrives once
-    the operation is over: it was carried out as a whole or not at all, and `head` says which. It may be used
-    in several event loops.
+    Each operation costs one more change of thread. When an await is cancelled, the cancellation is raised once the operation
+    has ended: it was carried out as a whole or not at all, and `head` tells which. Several event loops may use the twin.
     """
     try:
         threads = _THREADS.setdefault(store, _threads())
-    except TypeError:  # a store that cannot be referred to weakly
+    except TypeError:  # a store without weak references
         threads = _threads()
     return InThread(store, threads)
 

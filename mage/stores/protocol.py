@@ -1,20 +1,20 @@
-"""What a store of journals promises, and the checks that every store makes before it writes.
+"""The promises of a store of journals, the checks that every store makes before it writes, and recording without folding.
 
-Anyone's store that keeps the promises can stand in (`mage.testing.stores` tests them); with these checks its answers
-are those of the other stores.
+A store of yours that keeps the promises can be used everywhere (`mage.testing.stores` tests them); with these checks its
+answers and errors are those of the other stores.
 
-A *journal* has a name, and records 1 to n; its *head* is n and the digest of record n. A *fork* is a journal
-that starts at a version of another: it copies nothing and reads through its parent, forks of forks through
-the chain. Records are never changed or reordered, but for texts taken out by `replace_parts`.
+A *journal* has a name, and records 1 to n; its *head* is n and the digest of record n. A *fork* is a journal that starts at
+a version of another: it copies nothing and reads through its parent, forks of forks through all their ancestors. Records are
+never changed or reordered, except that `replace_parts` takes texts out.
 
-- **Durable**: what an operation has returned from survives the end of the process and of the machine.
+- **Durable**: once an operation has returned, its effect survives the end of the process and of the machine.
 - **Whole**: an operation is done as a whole or not at all, also when it raises, is cancelled or is killed.
 - **One line**: `append` writes only behind exactly the head that the writer names; else `Conflict`. Nothing
   is merged, reordered or overwritten. Records are verified against that head before they are written.
 - **Shared**: threads, and where the store has a URL processes too, may use a store at once, and open it as
-  often as they like. In a fork of the process that opened it, it is refused (`WrongProcess`).
+  often as they like. A fork of the process that opened the store may not use it (`WrongProcess`).
 
-Costs name `n` for the records that are written or read, and leave out their length.
+Costs name `n` for the records that are written or read, and leave out the length of the records.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ from mage.stores.records import (
 @final
 @attrs.frozen
 class JournalInfo:
-    """What is known of a journal without reading it.
+    """A journal without its records.
 
     Attributes:
-        name: its name.
-        head: where it ends.
-        parent: the journal that it reads through, None for one that is no fork. Where a fork was made at a
-            version that its source had from its own parent, that parent.
-        forked_at: the last version that it has from its parent; 0 for one that is no fork.
-        created: when it was made, in microseconds since 1970.
-        changed: when records were last appended to it.
+        name: the name.
+        head: the last version, and its digest.
+        parent: the journal that it reads through, None for no fork. Of a fork made at a version that the source had from its
+            own parent, that parent.
+        forked_at: the last version that it has from its parent; 0 for no fork.
+        created: the time when it was made, in microseconds since 1970.
+        changed: the time of the last append.
         payload: bytes of the texts of its own records, as they are kept.
-        grows: how many of its own records add a step.
+        grows: the number of its own records that add a step.
     """
 
     name: str
@@ -85,14 +85,14 @@ class JournalInfo:
 
     @property
     def records(self) -> int:
-        """How many records are its own; the others are read from its parent."""
+        """The number of its own records; the others are read from its parent."""
         return self.head.version - self.forked_at
 
 
 @final
 @attrs.frozen
 class Snapshot:
-    """A cache of what the records up to a version lead to, tied to them by `snapshot_digest`: losing one loses nothing."""
+    """A cache of the state at a version, tied to the records up to there by `snapshot_digest`: losing one loses nothing."""
 
     version: int
     data: bytes
@@ -100,18 +100,17 @@ class Snapshot:
 
 
 def snapshot_digest(head: Head, data: bytes) -> str:
-    """Return the digest of a snapshot: it ties `data` to the very records that it was made from."""
+    """Return the digest of a snapshot, which ties `data` to the records that it was made from. Cost: O(length of data)."""
     digest = hashlib.sha256(f"{head.version}\n{head.digest}\n".encode())
     digest.update(data)  # which can have tens of megabytes, and is not copied
     return digest.hexdigest()
 
 
 class JournalStore(Protocol):
-    """Where journals live. Every method may also raise `StoreUnavailable`, `StoreFull` or `DamagedStore`.
+    """A store of journals. Every method may also raise `StoreUnavailable`, `StoreFull` or `DamagedStore`.
 
-    A name is any text of 1 to 255 characters without NUL and lone surrogates, compared exactly; other names
-    are refused with `BadName`. Where there is no journal of the name that a method reads or changes, it raises
-    `UnknownJournal`.
+    A name is any text of 1 to 255 characters without NUL and lone surrogates, compared exactly; other names are refused with
+    `BadName`. A method that reads or changes a journal raises `UnknownJournal` where none has the name.
     """
 
     def create(self, name: str, records: Iterable[Record]) -> Head:
@@ -136,69 +135,69 @@ class JournalStore(Protocol):
         """Write records behind the head `expected`, all or none, and return the new head. Cost: O(n).
 
         Raises:
-            Conflict: the head is another one, by version or digest. None at all is written.
+            Conflict: the journal has another head, by version or digest. Nothing is written.
             DamagedRecord: the records do not follow `expected`.
         """
         ...
 
     def head(self, name: str) -> Head:
-        """Return where a journal ends. Cost: O(1)."""
+        """Return the head of a journal. Cost: O(1)."""
         ...
 
     def read(self, name: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """Yield the records after version `after`, up to `upto` (None: the head as it is now), in order.
 
-        They come through the lineage, lazily; what is appended meanwhile is not seen. They are as they are
-        kept: `verify` says whether they are sound. Cost: O(n + depth of forks).
+        They are read lazily, through the lineage; records that are appended meanwhile are not read. `verify` tells whether
+        they are sound. Cost: O(n + depth of forks).
 
         Raises:
-            UnknownJournal: it is not there, or was deleted meanwhile.
-            UnknownVersion: it has no version `upto`, or `after` is negative or beyond its end.
-            DamagedRecord: one cannot be read, or is not there.
+            UnknownJournal: the journal is not there, or was deleted meanwhile.
+            UnknownVersion: the journal has no version `upto`, or `after` is negative or beyond its end.
+            DamagedRecord: a record cannot be read, or is missing.
         """
         ...
 
     def journals(self) -> tuple[JournalInfo, ...]:
-        """Return what is known of each journal, in order of names. Cost: O(number of journals).
+        """Return an info of each journal, in order of names. Cost: O(number of journals).
 
         Raises:
-            DamagedJournals: the rows of some make no sense; the error has what is known of the others.
+            DamagedJournals: the rows of some make no sense; the error has the infos of the others.
         """
         ...
 
     def delete(self, name: str, *, expected: Head | None = None) -> None:
         """Delete a journal with its own records and snapshots. Cost: O(its own records).
 
-        `expected` is where it ended when the caller decided that it is not needed; None: wherever it ends.
+        `expected` is the head at which the caller decided to delete the journal; None for any head.
 
         Raises:
-            Conflict: its head is not `expected`: another writer has moved it. Nothing is deleted.
-            HasForks: forks read through it, and which.
+            Conflict: the head is not `expected`, because another writer has moved it. Nothing is deleted.
+            HasForks: forks read through the journal; the error names them.
         """
 
     def rename(self, name: str, new: str) -> None:
         """Give a journal, with its records and snapshots, another name. Cost: O(1).
 
         Raises:
-            NameTaken: there is a journal `new` already, `name` itself too.
-            HasForks: forks read through it, and which.
+            NameTaken: there is a journal `new` already; also where `new` is `name`.
+            HasForks: forks read through the journal; the error names them.
         """
 
     def replace_parts(self, name: str, records: Iterable[Record]) -> None:
-        """Put records in the place of themselves with texts redacted, in whichever journal each lies.
+        """Replace records by the same records with texts redacted, in whichever journal of the lineage each lies.
 
-        So every fork that reads them is redacted too; all snapshots that saw one of them are dropped. What
-        was taken out is overwritten where the medium allows; `reclaim` does the rest. Cost: O(n + journals).
+        So every fork that reads them is redacted too, and all snapshots at or behind one of them are dropped. The old texts
+        are overwritten where the medium allows; `reclaim` does the rest. Cost: O(n + journals).
 
         Raises:
-            UnknownVersion: it has no record of that version.
-            OtherRecord: one is not that record with texts redacted. None at all is replaced.
+            UnknownVersion: the journal has no record of that version.
+            OtherRecord: one is not the same record with texts redacted. Nothing is replaced.
         """
 
     def redactions(self, name: str) -> int:
-        """Return how often texts were taken out of what this journal reads. Cost: O(1).
+        """Return the number of redactions of the records that this journal reads. Cost: O(1).
 
-        Ask before you read a journal to make snapshots of it, and give the number with each snapshot.
+        Ask before you read a journal to make snapshots of it, and pass the number with each snapshot.
         """
         ...
 
@@ -212,28 +211,28 @@ class JournalStore(Protocol):
             version: the version.
             data: the snapshot.
             digest: `snapshot_digest` of the head at that version and of `data`.
-            redactions: what `redactions` said before the journal was read. A process that still has texts in
-                memory would otherwise write down again what was taken out meanwhile; None: it cannot have.
+            redactions: the answer of `redactions` before the journal was read. Without it, a process that still has texts in
+                memory could write texts again that were redacted meanwhile. None: the data has no such texts.
 
         Raises:
-            UnknownVersion: it has no version `version`.
-            OutdatedTexts: texts were taken out since. Nothing is kept.
+            UnknownVersion: the journal has no version `version`.
+            OutdatedTexts: texts were redacted since. Nothing is kept.
         """
 
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
-        """Return the newest snapshot at or before `upto` (None: the head), also one of an ancestor's, or None.
+        """Return the newest snapshot at or before `upto` (None: the head), also an ancestor's, or None.
 
-        Cost: O(its length + depth of forks).
+        Cost: O(length of the snapshot + depth of forks).
         """
 
     def drop_snapshots(self, name: str) -> None:
-        """Forget the snapshots of a journal's own versions."""
+        """Drop the snapshots of a journal's own versions."""
 
     def reclaim(self) -> None:
-        """Give back the room of what was deleted, and overwrite what was redacted. Cost: O(size)."""
+        """Free the room of deleted records, and overwrite redacted texts. Cost: O(size)."""
 
     def close(self) -> None:
-        """Let go of everything; using the store again is an error. Closing twice is none."""
+        """Free everything that the store holds; using it again is an error. Closing twice is no error."""
 
     def __enter__(self) -> Self:
         return self
@@ -247,7 +246,7 @@ class JournalStore(Protocol):
 class AsyncJournalStore(Protocol):
     """A `JournalStore` whose methods are awaited: the same names, promises and errors.
 
-    An operation whose await is cancelled is over, done or not done, when the cancellation arrives.
+    When the await of an operation is cancelled, the cancellation takes effect once the operation is done, or not done.
     """
 
     async def create(self, name: str, records: Iterable[Record]) -> Head: ...
@@ -301,7 +300,7 @@ def as_name(name: str) -> str:
 
 
 def name_beside(name: str, taken: Container[str]) -> str:
-    """Return the first of `NAME.parent`, `NAME.parent2`, ... that is not taken; a name that is too long for that is cut."""
+    """Return the first of `NAME.parent`, `NAME.parent2`, ... that is not taken; cut a name that is too long."""
     numbers = chain([""], map(str, count(2)))
     return next(
         free
@@ -311,7 +310,7 @@ def name_beside(name: str, taken: Container[str]) -> str:
 
 
 def beginning(records: Iterable[Record]) -> tuple[Record, ...]:
-    """Return the records of a new journal, verified; raise `DamagedRecord` where one is not sound, or there is none."""
+    """Return the records of a new journal, verified; raise `DamagedRecord` for one that is not sound, and for none."""
     checked = following(NOTHING, records)
     if not checked:
         raise DamagedRecord(1, "a journal has at least its start")
@@ -319,9 +318,9 @@ def beginning(records: Iterable[Record]) -> tuple[Record, ...]:
 
 
 def following(expected: Head, records: Iterable[Record]) -> tuple[Record, ...]:
-    """Return records that are to follow `expected`, verified; raise `DamagedRecord` where one is not sound, or not chained.
+    """Return records that follow `expected`, verified; raise `DamagedRecord` for one that is not sound, or not chained.
 
-    The digest of a record that `seal` made behind the one before it is known; the others are computed.
+    The digest of a record that `seal` has made behind the record before is not computed again.
     """
     checked: list[Record] = []
     before = expected
@@ -335,7 +334,7 @@ def following(expected: Head, records: Iterable[Record]) -> tuple[Record, ...]:
 
 
 def _readable(record: Record) -> Record:
-    """Return the record; raise `DamagedRecord` where it could not be read back as it is."""
+    """Return the record; raise `DamagedRecord` if it could not be read back as it is."""
     for part in record.parts:
         if isinstance(part, Plain):
             if not is_salt(part.salt):
@@ -350,7 +349,7 @@ def _readable(record: Record) -> Record:
 
 
 def require_range(name: str, after: int, upto: int | None, head: int) -> int:
-    """Return the last version to be read of a journal with this head; raise `UnknownVersion` for another range."""
+    """Return the last version to read of a journal that ends at `head`; raise `UnknownVersion` for a wrong range."""
     last = head if upto is None else upto
     for version in (last, after):
         if not 0 <= version <= head:
@@ -359,7 +358,7 @@ def require_range(name: str, after: int, upto: int | None, head: int) -> int:
 
 
 def require_same(old: Record, new: Record) -> None:
-    """Raise `OtherRecord` unless `new` is `old` with none or some of its texts redacted. Cost: O(length of its texts)."""
+    """Raise `OtherRecord` unless `new` is `old` with none or some of the texts redacted. Cost: O(length of the texts)."""
     is_same = (old.version, old.body, old.digest) == (new.version, new.body, new.digest)
     if not is_same or len(old.parts) != len(new.parts):
         raise OtherRecord(new.version)
@@ -371,12 +370,12 @@ def require_same(old: Record, new: Record) -> None:
 # -- the time, patience and the process --------------------------------------------------------------------
 
 Clock: TypeAlias = Callable[[], int]
-"""Returns the time: microseconds since 1970 in UTC. Nothing is ordered by it (D15)."""
+"""Returns the time: microseconds since 1970 in UTC. Nothing is ordered by times (D15)."""
 
 _END: Final = 253_402_300_800_000_000
-"""The end of the year 9999 in microseconds: a later number cannot be shown as a date, and is no time."""
+"""The end of the year 9999 in microseconds: a larger number cannot be shown as a date, and is no time."""
 _LONGEST_WAIT: Final = 24 * 86_400.0
-"""Seconds that a store waits at most: both databases count milliseconds, in 31 bits."""
+"""The most seconds that a store waits: both databases count milliseconds in 31 bits."""
 
 
 def now() -> int:
@@ -390,7 +389,7 @@ def is_time(value: object) -> bool:
 
 
 def checked_clock(clock: Clock) -> Clock:
-    """Return a clock that raises `BadSource` instead of a wrong time. It asks `clock` once, here."""
+    """Return a clock that raises `BadSource` instead of returning a wrong time. Calls `clock` once."""
     return clock if isinstance(clock, Checked) else Checked("clock", clock, _time_problem)
 
 
@@ -401,7 +400,7 @@ def _time_problem(given: object) -> str | None:
 
 
 def checked_patience(patience: float) -> float:
-    """Return seconds that both databases can wait, at most 24 days; raise `BadSource` where they are no number."""
+    """Return seconds that both databases can wait, at most 24 days; raise `BadSource` for what is no number from 0 on."""
     given: object = patience
     if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
         raise BadSource("patience", f"it is a number of seconds from 0 on, and this is {_in_words(given)}")
@@ -415,7 +414,7 @@ def _in_words(value: object) -> str:
 
 
 _FORKS: Final = [0]
-"""How many forks lead from the process that loaded this module to this one."""
+"""The number of forks from the process that loaded this module to this process."""
 
 
 def _count() -> None:
@@ -428,7 +427,7 @@ if hasattr(os, "register_at_fork"):
 
 @final
 class Home:
-    """The process in which something was opened: a forked child has its locks and connections only in name."""
+    """The process in which something was opened: in a forked child its locks and connections do not work."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -437,21 +436,25 @@ class Home:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is that process, and no later one that got its number. Cost: one system call."""
+        """Whether this is that process, and no later one with the same number. Cost: one system call."""
         return os.getpid() == self._process and _FORKS[0] == self._forks
 
     def require(self) -> None:
-        """Raise `WrongProcess` in another process, before a lock is taken that a thread of this one may hold for ever."""
+        """Raise `WrongProcess` in another process. Call it before taking a lock, which a thread of the parent may hold for ever."""
         if not self.is_here:
             raise WrongProcess(self._what, self._process, os.getpid())
 
 
 # -- recording without folding ------------------------------------------------------------------------------
+#
+# For a process that lives as long as one step. In nearly every case the last records tell whether a step may be recorded,
+# and that it is a new one: behind a step that was added there is none yet, and an operation says to which phase it leads.
+# So no journal is folded and no snapshot is read, and the cost does not grow with the session.
 
 _LOOKED_AT: Final = 32
-"""Records at the end of a journal that are read."""
+"""The number of records that are read, at the end of a journal."""
 _STAYING: Final = frozenset({"compress", "retext", "pass", "accept", "fold"})
-"""Operations behind which a step may be recorded, and that leave the step head where it is."""
+"""Operations behind which a step may be recorded, and that do not move the step head."""
 _CHANGING_NOTHING: Final = frozenset({"note", "instruct"})
 
 
@@ -463,21 +466,21 @@ def record_behind(
     *,
     salts: Salts = random_salt,
 ) -> Head | None:
-    """Record what was done, or what was asked for, behind whatever is there; where others are faster, behind theirs.
+    """Record a step or an instruction at the end of a journal; after a conflict, again behind the new head.
 
     Args:
         store: the store.
-        name: of the journal.
-        command: what was done; a blank instruction is none, and is not recorded.
-        meta: what goes with it, the time (`at`) too.
+        name: the name of the journal.
+        command: the command; a blank instruction is not recorded.
+        meta: the meta of the record, with the time (`at`).
         salts: gives the salt of each text.
 
     Returns:
-        The new head; None where the last records do not tell whether it may be recorded as it is: nothing is written
-        then, and a session on the journal will say. Cost: O(1), and O(length of its texts).
+        The new head. None where the last records do not tell whether the command may be recorded: then nothing is written,
+        and a session on the journal must be used. Cost: O(length of the texts).
 
     Raises:
-        UnknownJournal: there is none of this name.
+        UnknownJournal: no journal has this name.
         BadMeta: `meta` is no JSON object.
     """
     while True:
@@ -485,7 +488,7 @@ def record_behind(
         if isinstance(command, Instruct) and is_blank(command.text):
             return head
         last = list(store.read(name, max(0, head.version - _LOOKED_AT), head.version))
-        if not last or last[-1].head != head or not _is_told(last):
+        if not last or last[-1].head != head or not _admit_a_step(last):
             return None
         record = seal(head, draft(None, command, meta), salts)
         try:
@@ -494,8 +497,8 @@ def record_behind(
             continue
 
 
-def _is_told(last: Sequence[Record]) -> bool:
-    """Tell whether the last records of a journal say that a step may follow, and that it is a new one."""
+def _admit_a_step(last: Sequence[Record]) -> bool:
+    """Tell whether the last records of a journal show that a step may follow, and that it is a new one."""
     may_follow = False
     for record in reversed(last):
         operation, _ = operation_of(record)

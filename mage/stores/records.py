@@ -1,4 +1,4 @@
-"""Records: what a journal is made of, the chain that makes every change of them show; and commands as records and back.
+"""Records, the chain that shows every change of a record, and commands as records and back.
 
 A record has a `body`, the command without its texts, and `parts`, the texts, each with a salt of its own.
 Digests are SHA-256, in hex:
@@ -7,10 +7,10 @@ Digests are SHA-256, in hex:
     digest of a record  = over these lines, joined by LF: the digest before, the version, the body, and the
                           digests of its parts in order
 
-The digest before record 1 is `NOTHING`'s. Since the chain goes over the digests of texts, a text can be taken
-out later (`redacted`) and all digests stay; since each text has a salt that goes with it, what was short
-cannot be guessed from the digest that is left. No name is in the chain: a fork goes on from the digest at
-its fork point. A chain shows accidents and tampering by those who cannot write the head; it is no signature.
+The digest before record 1 is that of `NOTHING`. Since the chain goes over the digests of texts, a text can be taken out
+later (`redacted`) and all digests stay. Since each text has a salt, which is taken out with it, a short text cannot be guessed
+from the digest that is left. No name is in the chain: a fork goes on from the digest at its fork point. A chain shows
+accidents, and tampering by those who cannot write the head; it is no signature.
 
 In a digest a lone surrogate is spelled in three bytes as other characters are (`surrogatepass`), not by an
 escape as in JSON: a text that holds the six characters of an escape must not have the digest of another.
@@ -30,11 +30,11 @@ The body of a record is one of these, in this spelling and no other:
     {"op":"fold","first":0,"last":3}    text
     {"op":"note","kind":"decided"}      note
 
-Such a body is a command in the spelling of `mage.codec`, without its texts and its digest, and of a verdict the verdict.
-A note folds to no change: an agent's run keeps its answers and intents so, in order with its commands.
-A grow that is merged stores no payload again. A verdict or a fold stores no digest of its question: the writer held the
-very head that the verdict was recorded on, which says more; folding takes the state's own digest. So a text
-that is redacted, which changes the question, does not make what was recorded stale.
+Such a body is a command in the spelling of `mage.codec`, without its texts and its digest, and of a verdict the verdict
+alone. A note folds to no change: so a run of an agent keeps its answers and intents, in order with its commands. A grow that
+is merged stores no payload again. A verdict or a fold stores no digest of its question: the writer held the head behind which
+it is recorded, and that proves more; folding takes the state's own digest. So the redaction of a text, which changes the
+question, makes no recorded verdict stale.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ from mage.engine.text import as_text, is_blank
 from mage.stores.errors import BadMeta, BadNote, BadSource, DamagedRecord
 
 Salts: TypeAlias = Callable[[], str]
-"""Returns a new salt: 16 characters of ASCII that nobody can guess."""
+"""Returns a new salt: 16 characters of ASCII that cannot be guessed."""
 
 SALT: Final = 16
-"""Characters of a salt: always as many, so that salt and text cannot be told apart in two ways."""
+"""Characters of a salt: a fixed number, so that salt and text can be separated in one way only."""
 _SHORT: Final = 900
-"""Bytes that nest no deeper than any parser can go."""
+"""So many bytes are nested no deeper than the parser can read."""
 _scan: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # as `raw_decode` calls it
 _Given = TypeVar("_Given")
 
 
 @final
 class Checked(Generic[_Given]):
-    """A clock or a source of salts that raises `BadSource` instead of a wrong answer; the first is asked for at once."""
+    """A clock or a source of salts that raises `BadSource` instead of returning a wrong value; called once when it is made."""
 
     def __init__(
         self, word: str, source: Callable[[], _Given], problem_of: Callable[[object], str | None]
@@ -85,7 +85,7 @@ class Checked(Generic[_Given]):
         self()
 
     def __call__(self) -> _Given:
-        """Return the next answer."""
+        """Return the next value."""
         return _answer(self._word, self._source, self._problem_of)
 
 
@@ -108,14 +108,14 @@ def is_salt(value: object) -> bool:
 
 
 def checked_salts(salts: Salts) -> Salts:
-    """Return a source that raises `BadSource` instead of a wrong salt. It asks `salts` once, here."""
+    """Return a source that raises `BadSource` instead of returning a wrong salt. Calls `salts` once."""
     return salts if isinstance(salts, Checked) else Checked("salts", salts, _salt_problem)
 
 
 def _salt_problem(given: object) -> str | None:
     if is_salt(given):
         return None
-    # Its text is not repeated: it may be a secret that stands where a salt should.
+    # without the value, which may be a secret in the place of a salt
     what = f"{len(given)} characters" if isinstance(given, str) else f"a {type(given).__name__}"
     return f"a salt is {SALT} characters of ASCII, and it gave {what}"
 
@@ -123,9 +123,9 @@ def _salt_problem(given: object) -> str | None:
 @final
 @attrs.frozen
 class Head:
-    """Where a journal ends: its version, and the digest of the record that made it.
+    """The end of a journal: the last version, and the digest of its record.
 
-    Two journals with equal heads hold the same records (but for texts that were redacted).
+    Two journals with equal heads have the same records, but for texts that were redacted.
     """
 
     version: int
@@ -142,7 +142,7 @@ NOTHING: Final = Head(0, hashlib.sha256(b"mage-journal 1").hexdigest())
 @final
 @attrs.frozen(weakref_slot=False)
 class Plain:
-    """A text of a record, any string whose surrogate pairs are joined (D15), and the salt that hides it in the digest."""
+    """A text of a record, any string with joined surrogate pairs (D15), and the salt that hides the text in the digest."""
 
     text: str
     salt: str
@@ -156,18 +156,18 @@ class Plain:
 @final
 @attrs.frozen(weakref_slot=False)
 class Redacted:
-    """A text that was taken out: the digest of salt and text is left, and a marker where the text was."""
+    """A text that was taken out: the digest of salt and text is left, and a marker stands for the text."""
 
     digest: str
 
     @property
     def text(self) -> str:
-        """The marker: different for every text taken out, so that siblings still differ (I2)."""
+        """The marker, different for every redacted text, so that siblings still differ (I2)."""
         return f"[redacted {self.digest[:12]}]"
 
     @property
     def salt(self) -> None:
-        """None: the salt went with the text."""
+        """None: the salt was taken out with the text."""
         return
 
 
@@ -175,7 +175,7 @@ _MARKER: Final = re.compile(r"\[redacted [0-9a-f]{12}\]")
 
 
 def is_marker(text: str) -> bool:
-    """Tell whether a text is the marker of a text that was taken out."""
+    """Tell whether a text is the marker of a redacted text."""
     return _MARKER.fullmatch(text) is not None
 
 
@@ -185,15 +185,15 @@ Part: TypeAlias = Plain | Redacted
 @final
 @attrs.frozen(weakref_slot=False)
 class Record:
-    """One command of a journal, as it is kept.
+    """One command or note of a journal, as it is kept.
 
     Attributes:
-        version: its place, from 1: the version of the journal that it made.
+        version: the version of the journal that it made, from 1.
         body: the command without its texts, in canonical JSON (see `mage.stores.records`).
-        parts: the texts in order, then what goes with the record (meta, a JSON object).
-        digest: the chain up to here.
-        sealed_behind: the digest that `seal` computed this one from, so that a store need not compute it again; None
-            for a record that was read or made otherwise.
+        parts: the texts in order, then the meta, a JSON object.
+        digest: the digest of the chain up to here.
+        sealed_behind: the digest behind which `seal` has made the record, so that a store need not compute the chain
+            again; None for other records.
     """
 
     version: int
@@ -204,33 +204,33 @@ class Record:
 
     @property
     def head(self) -> Head:
-        """The head of a journal that ends here."""
+        """The head of a journal that ends with this record."""
         return Head(self.version, self.digest)
 
 
 @final
 @attrs.frozen
 class Draft:
-    """A record that has no place yet: its body, and the texts of its parts."""
+    """A record without a place: its body, and the texts of its parts."""
 
     body: str
     texts: tuple[str, ...]
 
 
 def seal(before: Head, draft: Draft, salts: Salts) -> Record:
-    """Return the record that follows `before`; raise `BadSource` where `salts` gives no salt. Cost: O(length of its texts)."""
+    """Return the record that follows `before`; raise `BadSource` for a wrong salt. Cost: O(length of the texts)."""
     parts = tuple([Plain(text, _answer("salts", salts, _salt_problem)) for text in draft.texts])
     version = before.version + 1
     record = Record(version, draft.body, parts, chained(before.digest, version, draft.body, parts))
-    if all(as_text(text) is text for text in draft.texts):  # else it is no record that a store takes
+    if all(as_text(text) is text for text in draft.texts):  # else no store takes the record
         object.__setattr__(record, "sealed_behind", before.digest)
     return record
 
 
 def chained(before: str, version: int, body: str, parts: Sequence[Part]) -> str:
-    """Return the digest of a record, given the digest before it. Cost: O(length of its texts)."""
+    """Return the digest of a record, given the digest before it. Cost: O(length of the texts)."""
     lines = [before, str(version), body]
-    for part in parts:  # as `Plain.digest` has it: to open a long journal is mostly this
+    for part in parts:  # `Plain.digest` inlined: most of the time to open a long journal is spent here
         if type(part) is Plain:
             lines.append(hashlib.sha256((part.salt + part.text).encode("utf-8", "surrogatepass")).hexdigest())
         else:
@@ -239,18 +239,18 @@ def chained(before: str, version: int, body: str, parts: Sequence[Part]) -> str:
 
 
 def verify(before: Head, records: Iterable[Record], end: Head | None = None) -> Iterator[Record]:
-    """Yield the records, each after it was found sound, in its place and chained to the one before.
+    """Yield the records, each once it is known to be sound, in its place and chained to the one before.
 
     Args:
-        before: the head that they go on from: `NOTHING`, or that of a record verified earlier.
-        records: in order.
+        before: the head behind which they begin: `NOTHING`, or that of a record verified earlier.
+        records: the records in order.
         end: the head that they must lead to, if that is known.
 
     Yields:
-        Each record, as it is. Cost: O(length of its texts).
+        Each record unchanged. Cost: O(length of its texts).
 
     Raises:
-        DamagedRecord: at the first that is not sound; it names the version and says what is wrong.
+        DamagedRecord: a record is not sound; the error names the first such version and the fault.
     """
     version, digest = before.version, before.digest
     for record in records:
@@ -278,9 +278,9 @@ def _misplaced(expected: int, found: int) -> DamagedRecord:
 
 
 def redacted(record: Record, places: Iterable[int]) -> Record:
-    """Return the record with the texts at these places of its parts taken out. Its digest stays, and so does a redacted text.
+    """Return the record with the texts at these places of its parts redacted. Its digest stays.
 
-    A blank text stays as it is: that it is blank is no secret, and decides what a command does.
+    A blank text stays: that it is blank is no secret, and decides what a command does.
     """
     parts = list(record.parts)
     for place in places:
@@ -291,7 +291,7 @@ def redacted(record: Record, places: Iterable[int]) -> Record:
 
 
 def flat_parts(parts: Iterable[Part]) -> list[str]:
-    """Return two strings for each part: salt and text, or "" and the digest of a text that was taken out."""
+    """Return two strings for each part: salt and text, or "" and the digest of a redacted text."""
     flat: list[str] = []
     for part in parts:
         flat += (part.salt, part.text) if isinstance(part, Plain) else ("", part.digest)
@@ -299,14 +299,14 @@ def flat_parts(parts: Iterable[Part]) -> list[str]:
 
 
 def write_parts(parts: Iterable[Part]) -> bytes:
-    """Return parts in bytes: `flat_parts` as a JSON array."""
+    """Return parts as bytes: `flat_parts` as a JSON array."""
     return write_json(flat_parts(parts))
 
 
 def read_parts(data: bytes) -> tuple[Part, ...] | Problem:
-    """Return the parts that bytes say, or why they say none. Any bytes. Cost: O(length).
+    """Return the parts in bytes, or why there are none. Takes any bytes. Cost: O(length).
 
-    A character that is spelled in another way than `write_parts` does is refused: it is a change too.
+    A character in another spelling than that of `write_parts` is refused, because it shows a change.
     """
     usual = _usual_parts(data)
     return _any_parts(data) if usual is None else usual
@@ -333,7 +333,7 @@ def _any_parts(data: bytes) -> tuple[Part, ...] | Problem:
 
 
 def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
-    """Return what `_any_parts` does for usual parts, else None: a fourth of the time to open a long journal is spent here."""
+    """Return the answer of `_any_parts` for usual parts, else None: a fourth of the time to open a long journal is spent here."""
     if len(data) > _SHORT or data.count(b"\\") != data.count(b'\\"'):
         return None
     try:
@@ -353,10 +353,10 @@ def _usual_parts(data: bytes) -> tuple[Part, ...] | None:
 @final
 @attrs.frozen
 class Note:
-    """A record that changes nothing: a text that stands between the commands of a journal.
+    """A record that changes no state: a text between the commands of a journal.
 
     Attributes:
-        kind: what the text is: a lower-case letter, then up to 39 lower-case letters, digits and underscores.
+        kind: the kind of the text: a lower-case letter, then up to 39 lower-case letters, digits and underscores.
         text: any text.
     """
 
@@ -365,9 +365,9 @@ class Note:
 
 
 NOTE: Final = '{"op":"note",'
-"""How the body of a note begins."""
+"""The beginning of the body of a note."""
 GROW: Final = '{"op":"grow"}'
-"""The body of a record that adds a step, if it changes anything: a walk has its own."""
+"""The body of a record that adds a step; a walk has another body."""
 
 _NOTE_KIND: Final = re.compile("[a-z][a-z0-9_]{0,39}")
 
@@ -383,7 +383,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, Shape]]] = {
     "fail": VERDICT.cases["failed"].fields,
     "note": {"kind": Leaf("the kind of a note", _is_note_kind), "note": TEXT},
 }
-"""What each operation says, with texts, as the codec has it, and what else stands beside it there."""
+"""The fields of each operation as in `mage.codec`, with the texts, and with the fields in `_BESIDE`."""
 _TEXTS: Final = {
     op: tuple([key for key, shape in fields.items() if shape is TEXT]) for op, fields in _FIELDS.items()
 }
@@ -398,20 +398,20 @@ _BODY: Final = tagged(
 
 
 def draft(state: State | None, command: Command | Note, meta: Mapping[str, object]) -> Draft:
-    """Return what records `command`, which is legal in `state` and not refused by it; or a note.
+    """Return the draft of a record of a command, which `state` must accept, or of a note.
 
     Args:
-        state: the state before it; None before the start.
+        state: the state before the command; None before the start.
         command: the command, or the note.
-        meta: what goes with the record and is not part of the state: a JSON object. By custom "at" is the
-            time in microseconds.
+        meta: a JSON object that is kept with the record and is no part of the state. By custom "at" is the time in
+            microseconds.
 
     Returns:
         The draft, to be sealed. Cost: O(length of its texts).
 
     Raises:
-        NotText, UnknownName, NotAnId: the command holds what no command can.
-        BadNote: the note's kind is none.
+        NotText, UnknownName, NotAnId: a value of the command is no text, no name or no id.
+        BadNote: the note's kind is not allowed.
         BadMeta: `meta` is no JSON object, or one nested more than 100 deep.
     """
     body = _spelled_note(command) if isinstance(command, Note) else _spelled(state, command)
@@ -426,7 +426,7 @@ def _spelled_note(note: Note) -> dict[str, object]:
 
 
 def _spelled(state: State | None, command: Command) -> dict[str, object]:
-    """Return the body of a command, its texts in it."""
+    """Return the body of a command, with the texts."""
     body = command_document(command)
     if isinstance(command, Grow):
         known = _known_child(state, str(body["action"]), str(body["observation"]))
@@ -448,8 +448,8 @@ def _meta(meta: Mapping[str, object]) -> str:
     try:
         given = dict(meta)
         spelled = as_text(_SPELLER.encode(given))
-        _require_shallow(given)  # only now: what can be spelled has an end
-        # Joining the surrogate pairs of a key may change its place, or make it another key's twin.
+        _require_shallow(given)  # after encoding, which refuses circles
+        # joined surrogate pairs may change the place of a key, or make two keys one
         return spelled if spelled.isascii() else as_text(_SPELLER.encode(json.loads(spelled)))
     except (TypeError, ValueError, RecursionError) as error:
         raise BadMeta(str(error)) from error
@@ -468,16 +468,16 @@ def _require_shallow(meta: dict[str, object]) -> None:
 _Container: TypeAlias = dict[str, object] | list[object] | tuple[object, ...]
 
 _DEEPEST: Final = 100
-"""Levels of nesting of meta: so many can be read on any stack."""
+"""The most levels of nesting in meta: so many can be read on any stack."""
 _SPELLER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
 
 def meta_of(record: Record) -> dict[str, object]:
-    """Return what goes with a record; empty where it was redacted. Cost: O(its length).
+    """Return the meta of a record; {} where it was redacted. Cost: O(length of the meta).
 
     Raises:
-        DamagedRecord: it is no JSON object.
-        RecursionError: it is nested deeper than this stack can read, as `draft` writes none. The record is sound.
+        DamagedRecord: the meta is no JSON object.
+        RecursionError: the meta is nested deeper than this stack can read; `draft` makes none such. The record is sound.
     """
     if not record.parts:
         raise DamagedRecord(record.version, "it has no part for what goes with it")
@@ -515,7 +515,7 @@ def _read_body(body: str) -> _Body | Problem:
 
 
 def _command_in(state: State | None, body: _Body, texts: tuple[str, ...]) -> Command | Note | str:
-    """Return the command that a body and its texts say in the state before it; a string says why there is none."""
+    """Return the command or note of a body and its texts in the state before it, or why there is none."""
     match body.op:
         case "grow":
             known = _known_child(state, texts[0], texts[1])
@@ -525,11 +525,9 @@ def _command_in(state: State | None, body: _Body, texts: tuple[str, ...]) -> Com
         case "walk":
             return _walking(state, StepId(body.fields["step"]))
         case "note":
-            return (
-                "it is a note, and the journal has not begun"
-                if state is None
-                else Note(body.fields["kind"], texts[0])
-            )
+            if state is None:
+                return "it is a note, and the journal has not begun"
+            return Note(body.fields["kind"], texts[0])
         case "pass" | "fail":
             if not isinstance(state, Unverified):
                 return "it is a verdict, but no summary is pending"
@@ -566,7 +564,7 @@ def _body_of(record: Record) -> _Body:
 
 
 def text_names(record: Record) -> tuple[str, ...]:
-    """Return what each part of a record is, such as `("action", "observation", "meta")`.
+    """Return the names of a record's parts, such as `("action", "observation", "meta")`.
 
     Raises:
         DamagedRecord: the body is no command, or has other texts.
@@ -575,16 +573,16 @@ def text_names(record: Record) -> tuple[str, ...]:
 
 
 def operation_of(record: Record) -> tuple[str, str]:
-    """Return the operation that a record's body names, and of a note its kind, else nothing; `DamagedRecord` for none."""
+    """Return the operation of a record, and the kind of a note, else ""; raise `DamagedRecord` for another body."""
     body = _body_of(record)
     return body.op, body.fields["kind"] if body.op == "note" else ""
 
 
 def command_of(state: State | None, record: Record) -> Command | Note:
-    """Return the command or the note that a record says in the state before it. Cost: O(1).
+    """Return the command or the note of a record, in the state before it. Cost: O(1).
 
     Raises:
-        DamagedRecord: it says none that could be carried out there.
+        DamagedRecord: the record has none that fits the state.
     """
     body = _body_of(record)
     texts = record.parts[: len(body.texts)]  # the last part is its meta
@@ -595,14 +593,14 @@ def command_of(state: State | None, record: Record) -> Command | Note:
 
 
 def fold(records: Iterable[Record], state: State | None = None) -> State:
-    """Return the state that records lead to (L8); notes lead nowhere. Cost: the sum of their commands.
+    """Return the state that records lead to (L8); notes change no state. Cost: the sum of the commands' costs.
 
     Args:
-        records: in order; they are not verified (`verify` yields them verified).
+        records: the records in order; they are not verified (`verify` yields verified records).
         state: the state before them; None where the first is the start.
 
     Raises:
-        DamagedRecord: the first that its own state refuses, and why; or there is none at all.
+        DamagedRecord: the state before a record refuses the record's command; or there is no start.
     """
     for record in records:
         command = command_of(state, record)
