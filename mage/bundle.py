@@ -1,7 +1,7 @@
-"""Bundles: a session as one file, to be kept, sent and imported into any store; and the rest of a damaged one.
+"""Bundles: a session as one file, to be kept, sent and imported into any store; and what can be read of a damaged bundle.
 
-JSON Lines: a header, then each journal with its own records, a parent before its forks, the exported session
-last; then the digest of all bytes before it.
+A bundle is JSON Lines: a header, then each journal with its own records, a parent before its forks, the exported session
+last; then the digest of all bytes before.
 
     {"format":"mage-bundle","version":1,"journals":1}
     {"journal":"monday","parent":null,"forked_at":0,"head":{"version":2,"digest":"5c0f..."}}
@@ -9,10 +9,10 @@ last; then the digest of all bytes before it.
     {"record":2,"body":{"op":"grow"},"parts":[...],"digest":"5c0f..."}
     {"end":"03be..."}
 
-Records go with their salts and digests, and no name is in a record's digest: an imported session, under any name
-and in any store, has the digests of the exported one. Reading is strict and total: any bytes give a `Bundle` with a
-verified chain, or a `DecodeError` with the place. `KeptBundle` reads every whole line of a damaged file: each record has
-its version and digest, so the doctor says what the chain still proves.
+Records keep their salts and digests, and no name is in a record's digest: an imported session has, under any name and in any
+store, the digests of the exported session. Reading is strict and total: any bytes give a `Bundle` with a verified chain, or a
+`DecodeError` with the place. `KeptBundle` reads every whole line of a damaged file: each record has its version and digest, so
+that the doctor can tell what the chain still proves.
 """
 
 from __future__ import annotations
@@ -67,10 +67,7 @@ _END: Final = Object({"end": DIGEST})
 @final
 @attrs.frozen
 class Bundled:
-    """A journal of a bundle, with the name that it had where it was exported; see `JournalInfo`.
-
-    Its parent is a journal of the bundle, and the records are its own.
-    """
+    """A journal of a bundle with its own records, under the name in the exporting store; see `JournalInfo`."""
 
     name: str
     parent: str | None
@@ -82,13 +79,13 @@ class Bundled:
 @final
 @attrs.frozen
 class Bundle:
-    """An exported session, the last of the journals; before it the journals that it reads through, each a fork of the one before."""
+    """An exported session, the last of the journals, behind the journals that it reads through, each a fork of the one before."""
 
     journals: tuple[Bundled, ...]
 
     @property
     def session(self) -> Bundled:
-        """The journal that the bundle was made of."""
+        """The journal of the exported session."""
         return self.journals[-1]
 
     @property
@@ -103,19 +100,19 @@ class Bundle:
 
 
 def pack(store: JournalStore, name: str, *, lineage: bool = False) -> Bundle:
-    """Return a session as a bundle. Every record of it is verified and carried out before.
+    """Return a session as a bundle. First, every record is verified and carried out.
 
     Args:
         store: the store of the session.
         name: the session.
-        lineage: whether the journals that it reads through go with it, each as a journal; else it is one
-            journal with all their records.
+        lineage: whether the journals that it reads through are journals of the bundle; else the bundle is one journal with
+            all their records.
 
     Cost: O(records); with `lineage` also a call of the store for each journal that goes on behind its fork.
 
     Raises:
         UnknownJournal: there is no such session.
-        DamagedRecord: one of its records is not sound.
+        DamagedRecord: a record of the session is not sound.
     """
     head = store.head(name)
     records = tuple(verify(NOTHING, store.read(name, upto=head.version), head))
@@ -141,7 +138,7 @@ def _ancestors(known: Mapping[str, JournalInfo], name: str | None) -> list[Journ
 
 
 def _packed(store: JournalStore, journal: JournalInfo, read: Sequence[Record], upto: int) -> Bundled:
-    """Return a journal; `read` has its records up to the version `upto`, and those before its fork."""
+    """Return a journal with its own records; `read` has all its records up to the version `upto`."""
     own = list(read[journal.forked_at : upto])
     if upto < journal.head.version:  # it goes on behind its fork, or has grown since
         rest = store.read(journal.name, upto, journal.head.version)
@@ -150,18 +147,18 @@ def _packed(store: JournalStore, journal: JournalInfo, read: Sequence[Record], u
 
 
 def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
-    """Make the session of a bundle in a store, as `name`, and the journals that it reads through, as `names_for` says.
+    """Make the session of a bundle in a store, as `name`, and the journals that it reads through, as `names_for` names them.
 
-    Where the store has such a journal already, with the same records up to the fork, the session becomes a fork
-    of that. After a failure the journals made so far are deleted, but for one that has been written on meanwhile.
+    If the store has such a journal already, with the same records up to the fork, the session becomes a fork of that journal.
+    After a failure the journals made so far are deleted, except one to which another writer has appended.
 
     Returns:
-        The session's head: that of the bundle. Cost: O(records), and some calls of the store a journal.
+        The session's head: that in the bundle. Cost: O(records), and some calls of the store for each journal.
 
     Raises:
         BadName: no session can have this name.
-        NameTaken: the store has a journal of this name, or another journal by a name of the bundle.
-        DamagedRecord: a record cannot be carried out after those before it; none is written.
+        NameTaken: the store has a journal of this name, or another journal of a name in the bundle.
+        DamagedRecord: a record cannot be carried out after those before; nothing is written.
     """
     names = names_for(bundle, as_name(name))
     fold(bundle.flat.session.records)
@@ -180,9 +177,9 @@ def unpack(bundle: Bundle, store: JournalStore, name: str) -> Head:
 
 
 def names_for(bundle: Bundle, name: str) -> dict[str, str]:
-    """Return the names that the journals of a bundle get where its session is imported as `name`.
+    """Return the new name of each journal of a bundle, by its name in the bundle, if the session is imported as `name`.
 
-    The others keep their names, but for one whose name the session takes: that one is named by `name_beside`.
+    The others keep their names, except one whose name the session takes: `name_beside` names that one.
     """
     names = {journal.name: journal.name for journal in bundle.journals[:-1]}
     if name in names:
@@ -191,7 +188,7 @@ def names_for(bundle: Bundle, name: str) -> dict[str, str]:
 
 
 def _with_shared(bundle: Bundle) -> Iterator[tuple[Bundled, Head | None]]:
-    """Yield each journal, a parent before its fork, with the head up to which the fork reads it; None for the session."""
+    """Yield each journal, a parent before its fork, and the head up to which the fork reads it; None for the session."""
     heads: list[Head] = []
     for journal, fork in pairwise(bundle.journals):
         del heads[journal.forked_at :]
@@ -201,7 +198,7 @@ def _with_shared(bundle: Bundle) -> Iterator[tuple[Bundled, Head | None]]:
 
 
 def _is_there(store: JournalStore, name: str, shared: Head) -> bool:
-    """Tell whether a store has a journal already, with all records that its fork in the bundle reads."""
+    """Tell whether a store has a journal with all records that its fork in the bundle reads."""
     try:
         found = store.head(name)
     except UnknownJournal:
@@ -247,15 +244,15 @@ def _line(document: object) -> bytes:
 
 
 def is_bundle(data: bytes) -> bool:
-    """Tell whether the first line of a file is that of a bundle. Cost: O(length of the first line)."""
+    """Tell whether a file begins with the first line of a bundle. Cost: O(length of the first line)."""
     document = read_json(data[: data.find(b"\n") + 1 or len(data)])
     return isinstance(document, dict) and document.get("format") == BUNDLE_FORMAT
 
 
 def decode_bundle(data: bytes) -> Result[Bundle, DecodeError]:
-    """Return the bundle in a file, its chain verified, or the first line that is wrong, and why.
+    """Return the bundle in a file, its chain verified, or the first wrong line, and why. Takes any bytes.
 
-    Any bytes. Whether the engine takes the commands is seen by `unpack`, not here. Cost: O(size).
+    Whether the engine takes the commands is checked by `unpack`, not here. Cost: O(size).
     """
     reader = _Reader(data)
     try:
@@ -267,7 +264,7 @@ def decode_bundle(data: bytes) -> Result[Bundle, DecodeError]:
 @final
 @attrs.define
 class _Wrong(Exception):
-    """The line that was read last is not what it should be."""
+    """The line that was read last is wrong."""
 
     problem: Problem
 
@@ -278,13 +275,13 @@ def _wrong(words: str) -> _Wrong:
 
 @final
 class _Reader:
-    """Reads a bundle line by line, and knows the number of the line."""
+    """Reads a bundle line by line, and counts the lines."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._start = 0
-        self._names: dict[str, None] = {}  # the journals so far, in order: each is a fork of the one above
-        self._heads: list[Head] = []  # those of the last journal, at each version
+        self._names: dict[str, None] = {}  # of the journals so far, in order: each is a fork of the one above
+        self._heads: list[Head] = []  # of the last journal, at each version
         self.line = 0
 
     def bundle(self) -> Bundle:
@@ -394,7 +391,7 @@ class _Journal:
     last: int = 0
 
     def kept(self) -> KeptJournal:
-        """Return its row, with values that raise no finding where a bundle has none."""
+        """Return the journal's row; values that a bundle does not have are such as raise no finding."""
         payload = sum(len(row[2]) for row in self.rows if isinstance(row[2], bytes))
         grows = sum(row[1] == GROW for row in self.rows)
         named = (self.id, self.name, self.parent, self.forked_at or 0, self.head, self.digest)
@@ -403,7 +400,7 @@ class _Journal:
 
 @final
 class KeptBundle:
-    """A `Kept` of a bundle, which may be damaged anywhere. Any bytes. Cost: O(size)."""
+    """A `Kept` of a bundle, which may be damaged anywhere. Takes any bytes. Cost: O(size)."""
 
     def __init__(self, data: bytes) -> None:
         self.findings: list[Finding] = []
@@ -413,7 +410,7 @@ class KeptBundle:
         *lines, cut = data.split(b"\n")
         for number, line in enumerate(lines, start=1):
             self._read(number, line)
-        if cut and not isinstance(read_json(cut), Problem):  # only its newline is lost
+        if cut and not isinstance(read_json(cut), Problem):  # only the newline is lost
             self._read(len(lines) + 1, cut)
         self._found = [journal for journal in self._found if journal.name is not None or journal.rows]
         self._look_at_count(lines[0] if lines else b"")
@@ -438,7 +435,7 @@ class KeptBundle:
             problem = document if isinstance(document, Problem) else RECORD.problem(document)
             if problem is None:
                 self._add(cast("dict[str, Any]", document))
-            elif number > 1:  # the other lines say all that the first one does
+            elif number > 1:  # the first line has nothing that the others do not have
                 self._lose(problem, number)
 
     def _begin(self, document: dict[str, Any]) -> None:
@@ -451,7 +448,7 @@ class KeptBundle:
     def _add(self, document: dict[str, Any]) -> None:
         journal = self._found[-1] if self._found else self._unnamed()
         version: int = document["record"]
-        if journal.forked_at is None:  # its own line was lost: its records go on from those above
+        if journal.forked_at is None:  # the journal's own line was lost: its records go on from those above
             journal.forked_at = max(version - 1, 0) if journal.parent is not None else 0
         journal.last = max(version, journal.last)
         body = write_json(document["body"]).decode(errors="surrogatepass")
@@ -464,7 +461,7 @@ class KeptBundle:
         return self._found[-1]
 
     def _lose(self, problem: Problem, number: int) -> None:
-        """Note a line that cannot be read: the line of a journal where one is due, else that of a record."""
+        """Note a line that cannot be read: a journal's line if all records of the last journal were read, else a record's."""
         error = problem.as_error(number)
         journal = self._found[-1] if self._found else None
         if journal is None or (journal.head is not None and journal.last >= journal.head):

@@ -1,8 +1,8 @@
 """PostgreSQL, through psycopg 3: many machines, one store. Tables stand in the first schema of the search path.
 
-No state of the server's session outlives a transaction, so a pooler such as PgBouncer may stand between, which gives
-each transaction another session: limits are set for a transaction (`SET LOCAL`), the lock for a migration belongs to one,
-no statement is prepared on the server, and no parameter is given when a connection starts.
+No state of the server's session outlives a transaction, so a pooler such as PgBouncer, which gives each transaction another
+session, may stand between: limits are set for a transaction (`SET LOCAL`), the lock for a migration belongs to one, no
+statement is prepared on the server, and no parameter is set when a connection starts.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _UNREADABLE: Final = "it cannot be read as postgresql://user@host:port/database"
 _FULL: Final = "53100"
 """The SQLSTATE of a full disk."""
 _BUSY: Final = ("55P03", "40P01", "40001", "57014")
-"""Those of a lock that was not to be had in time, a deadlock, a transaction that another one got ahead of, and a
-statement that was cancelled."""
+"""The SQLSTATEs of a lock that was not free in time, a deadlock, a transaction that lost to another, and a cancelled
+statement."""
 _TABLES: Final = (
     "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
     " AND tablename IN ('mage_schema', 'mage_journals', 'mage_records', 'mage_snapshots')"
@@ -52,7 +52,7 @@ _COLUMNS: Final = (
 @final
 @attrs.define
 class PostgresConnection:
-    """A connection to a server, or to a pooler before it; see `Connection`. `driver` is psycopg's."""
+    """A connection to a server or its pooler; see `Connection`. `driver` is psycopg's connection."""
 
     driver: psycopg.Connection[tuple[Any, ...]]
     _reads: bytes
@@ -63,7 +63,7 @@ class PostgresConnection:
         return self.driver.closed
 
     def begin(self, *, writes: bool) -> None:
-        """Begin a transaction; a writer sees what was committed last, whatever the server's default is."""
+        """Begin a transaction; a writer reads the last committed state, also against the server's default."""
         self.driver.execute(self._writes if writes else self._reads)
 
     def execute(self, statement: str, parameters: Sequence[object] = (), /) -> Rows:
@@ -110,7 +110,7 @@ class Postgres:
             )
         except UnicodeEncodeError as error:
             raise BadAddress(self.shown, _UNREADABLE) from error
-        except UnicodeDecodeError:  # of what a server said
+        except UnicodeDecodeError:  # of a server's message
             raise
         except UnicodeError as error:
             raise BadAddress(self.shown, "its host has a name that no host can have") from error
@@ -160,13 +160,13 @@ class Postgres:
         connection.execute("LOCK TABLE mage_journals IN SHARE ROW EXCLUSIVE MODE")
 
     def settle(self, connection: Connection) -> None:
-        """Do nothing: nothing is left to do."""
+        """Do nothing: a server needs no more than the tables."""
 
     def forget_traces(self, connection: Connection) -> None:
         """Do nothing: old rows stay until they are vacuumed; `reclaim` writes the tables anew."""
 
     def reclaim(self, connection: Connection) -> None:
-        """Write each table anew by CLUSTER: unlike VACUUM FULL it runs in a transaction, where the limit to waiting holds."""
+        """Write each table anew by CLUSTER, which unlike VACUUM FULL runs in a transaction, with the limit to waiting."""
         for name in ("mage_records", "mage_snapshots", "mage_journals"):
             connection.begin(writes=True)
             connection.execute(f"CLUSTER {name} USING {name}_pkey")
@@ -174,9 +174,9 @@ class Postgres:
 
 
 def postgres_at(url: str, *, patience: float) -> Postgres:
-    """Return the database of a URL, not connected yet; raise `BadAddress` where the URL cannot be read.
+    """Return the database of a URL, not connected yet; raise `BadAddress` if the URL cannot be read.
 
-    A writer that stops in the middle of a transaction holds up the others for a minute at most.
+    A writer that stops in the middle of a transaction makes others wait for a minute at most.
     """
     shown = without_password(url)
     if not url.startswith("postgresql://") or "\0" in url:

@@ -1,7 +1,7 @@
 """The store of journals in a SQL database: one implementation for SQLite and PostgreSQL.
 
-Each column of a row is checked before it is believed, so that a damaged file shows as a damaged record and never as
-an error of a conversion.
+Each column of a row is checked before it is used, so that a damaged file shows as a damaged record and never as an error of a
+conversion.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _ANCESTORS: Final = """
     SELECT id, parent, forked_at FROM found ORDER BY forked_at DESC"""
 """A journal by its id, and the journals through which it reads the versions behind a given one, newest first.
 
-It is one statement, because chains of forks can be hundreds long. It goes to smaller versions only, so that it ends
-whatever a damaged row says; and no further than to the journal that holds the version behind the given one."""
+This is one statement because chains of forks can be hundreds long. It goes to smaller versions only, so that it ends also at
+damaged rows, and no further than to the journal that has the version behind the given one."""
 _READERS: Final = """
     WITH RECURSIVE found (id, parent, forked_at) AS (
         SELECT id, parent, forked_at FROM mage_journals WHERE parent = ? AND forked_at >= ?
@@ -66,21 +66,21 @@ _READERS: Final = """
         WHERE below.parent = found.id AND below.forked_at >= ?
     )
     SELECT id, parent, forked_at FROM found ORDER BY id"""
-"""The journals that read, through any forks, a version of a given journal from a given one on: parents first, and
-each once, so that it ends whatever a row says."""
+"""The journals that read, through any forks, a version of a given journal from a given version on: parents first, and each
+once, so that the statement ends also at damaged rows."""
 _BY_ID: Final = "SELECT id FROM mage_journals WHERE id = ?"
 _ADD_JOURNAL: Final = (
     "INSERT INTO mage_journals"
     " (name, parent, forked_at, redactions, head, digest, created, changed, payload, grows)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id"
 )
-"""Returns the id; nothing where the name is taken."""
+"""Returns the id, or no row where the name is taken."""
 _ADD_RECORD: Final = "INSERT INTO mage_records (journal, version, body, parts, digest) VALUES (?, ?, ?, ?, ?)"
 _MOVE_HEAD: Final = (
     "UPDATE mage_journals SET head = ?, digest = ?, changed = ?, payload = payload + ?, grows = grows + ?"
     " WHERE name = ? AND head = ? AND digest = ? RETURNING id"
 )
-"""Compare and swap: moves the head if it is the expected one, and returns the journal's id."""
+"""Compare and swap: moves the head if it is the expected head, and returns the journal's id."""
 _RECORD: Final = "SELECT version, body, parts, digest FROM mage_records WHERE journal = ? AND version = ?"
 _CHUNK: Final = (
     "SELECT version, body, parts, digest FROM mage_records"
@@ -98,17 +98,17 @@ _KEEP_SNAPSHOT: Final = (
 _FEWEST: Final = 64
 _MOST: Final = 2048
 _ROOMY: Final = 1 << 20
-"""Records that one query reads: as many as make about a megabyte, within these bounds."""
+"""One query reads as many records as make about a megabyte, within these bounds."""
 
 Row: TypeAlias = tuple[Any, Any, Any, Any]
-"""Version, body, parts and digest, as a database gives them: of any type, so `record_of` checks them."""
+"""Version, body, parts and digest as a database returns them: of any type, so `record_of` checks them."""
 
 
 # -- which journals a journal reads through --------------------------------------------------------------
 
 
 class Piece(NamedTuple):
-    """The records of a journal, given by its id, that belong to a lineage: those behind version `after`, up to `upto`."""
+    """The records of the journal with this id that belong to a lineage: those behind version `after`, up to `upto`."""
 
     journal: int
     after: int
@@ -118,7 +118,7 @@ class Piece(NamedTuple):
 @final
 @attrs.frozen
 class Lineage:
-    """A journal and what it reads through, the pieces newest first: its own before its parent's."""
+    """A journal and its pieces, newest first: its own records before its parent's."""
 
     name: str
     head: Head
@@ -131,13 +131,13 @@ class Lineage:
         return self.pieces[0].journal
 
     def owner(self, version: int) -> int:
-        """Return the id of the journal that holds `version`; raise `UnknownVersion` where none does."""
+        """Return the id of the journal that has `version`; raise `UnknownVersion` if none has."""
         if not 1 <= version <= self.head.version:
             raise UnknownVersion(self.name, version, self.head.version)
         return next(piece.journal for piece in self.pieces if version > piece.after)
 
     def between(self, after: int, upto: int) -> list[Piece]:
-        """Return the pieces that hold the versions after `after` up to `upto`, in order of versions."""
+        """Return the pieces with the versions after `after` up to `upto`, in order of versions."""
         found = [
             Piece(piece.journal, max(after, piece.after), min(upto, piece.upto))
             for piece in reversed(self.pieces)
@@ -148,7 +148,7 @@ class Lineage:
 def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool = False) -> Lineage:
     """Return the lineage of a journal without the pieces that end at version `after` or before.
 
-    With `hold` nobody can delete the journal until the transaction ends. Raises `UnknownJournal`, and `DamagedStore` where
+    With `hold` the journal cannot be deleted until the transaction ends. Raises `UnknownJournal`, and `DamagedStore` where
     rows make no sense. Cost: O(forks between the head and the version behind `after`).
     """
     asked = (as_name(name),)
@@ -179,9 +179,9 @@ def lineage_of(connection: Connection, name: str, *, after: int = 0, hold: bool 
 
 
 def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Return for every journal that reads a changed record the first such version.
+    """Return, by the ids of the journals that read a changed record, the first version of such a record.
 
-    Each changed record is given by the journal that holds it and its version, all in the lineage of one journal. Cost:
+    `changed` has for each changed record the journal that has it and its version, all in the lineage of one journal. Cost:
     O(forks that read behind the first such version).
     """
     first: dict[int, int] = {}
@@ -199,10 +199,12 @@ def readers_of(connection: Connection, changed: Iterable[tuple[int, int]]) -> di
 
 
 def _hold_alone(connection: Connection, name: str, owners: Iterable[int]) -> None:
-    """Wait until no other transaction writes, forks or deletes these journals; none will until this one ends."""
+    """Wait until no other transaction writes, forks or deletes these journals, and keep others from it until this one ends."""
     for owner in sorted(set(owners)):
         if connection.select_held(_BY_ID, (owner,)).fetchone() is None:
-            raise UnknownJournal(name)  # it was deleted, so the journal `name` that read it was too
+            raise UnknownJournal(
+                name
+            )  # the owner was deleted, so `name`, which reads through it, was deleted too
 
 
 def _is_whole(value: object, upto: int) -> bool:
@@ -219,7 +221,7 @@ def row_of(record: Record) -> Row:
 
 
 def record_of(expected: int, row: Row) -> Record:
-    """Return the record of a row that should be of this version; raise `DamagedRecord` where it is not, or is none."""
+    """Return the record of a row that should be of this version; raise `DamagedRecord` for another or unreadable row."""
     version, body, data, digest = row
     if version != expected:
         raise DamagedRecord(expected, f"it is missing: the next that is there is {version}")
@@ -232,7 +234,7 @@ def record_of(expected: int, row: Row) -> Record:
 
 
 def head_of(version: object, digest: object) -> Head:
-    """Return the head that a row says; raise `DamagedStore` where it says none."""
+    """Return the head in a row; raise `DamagedStore` if it has none."""
     if not isinstance(version, int) or not isinstance(digest, bytes) or version < 1 or len(digest) != 32:
         raise DamagedStore("the row of a journal says no head")
     return Head(version, digest.hex())
@@ -246,7 +248,7 @@ def _head_in(connection: Connection, name: str) -> Head:
 
 
 def _infos_of(rows: Sequence[tuple[Any, ...]]) -> tuple[JournalInfo, ...]:
-    """Return what all rows say of their journals, in order of names; raise `DamagedJournals` where one makes no sense."""
+    """Return the infos in all rows, in order of names; raise `DamagedJournals` if some make no sense."""
     names = {row[0]: row[1] for row in rows}
     sound: list[JournalInfo] = []
     damaged: list[str] = []
@@ -276,7 +278,7 @@ def _info_of(row: tuple[Any, ...], parent_name: object) -> JournalInfo:
 
 
 def _size(rows: Sequence[Row]) -> tuple[int, int]:
-    """Return the bytes of the rows' texts, and how many of them add a step."""
+    """Return the bytes of the rows' texts, and the number of rows that add a step."""
     return sum(len(row[2]) for row in rows), sum(row[1] == GROW for row in rows)
 
 
@@ -298,7 +300,7 @@ def _add_journal(
     rows: Sequence[Row] = (),
     reads: tuple[int | None, int, int] = (None, 0, 0),
 ) -> int:
-    """Add a journal and its records, and return its id. It `reads` through a journal, up to a version, redacted so often."""
+    """Add a journal and its records, and return its id; `reads` are its parent, the version up to there, and redactions."""
     values = (name, *reads, head.version, bytes.fromhex(head.digest), time, time, *_size(rows))
     added = connection.execute(_ADD_JOURNAL, values).fetchone()
     if added is None:
@@ -329,10 +331,10 @@ def _replace_record(connection: Connection, journal: int, record: Record) -> Non
 
 
 def _forget(connection: Connection, readers: Mapping[int, int]) -> None:
-    """Drop the snapshots that saw a changed record, and count the change; `readers` are what `readers_of` returns."""
+    """Count a redaction, and drop the snapshots at or behind a changed record; `readers` is the answer of `readers_of`."""
     if not readers:
         return
-    # First counted, then dropped: a snapshot that is kept meanwhile is either dropped here, or its writer sees the count.
+    # First count, then drop: a snapshot that is kept meanwhile is dropped here, or its writer reads the new count.
     connection.executemany(
         "UPDATE mage_journals SET redactions = redactions + 1 WHERE id = ?",
         [(journal,) for journal in sorted(readers)],
@@ -344,10 +346,10 @@ def _forget(connection: Connection, readers: Mapping[int, int]) -> None:
 
 @final
 class SqlStore(JournalStore):
-    """A `JournalStore` in a SQL database. `open_store` opens one."""
+    """A `JournalStore` in a SQL database; `open_store` opens one."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
-        """Open it, and bring its tables to the newest schema; raises as `migrate` does."""
+        """Open the store, and bring its tables to the newest schema; raises as `migrate` does."""
         self._database = database
         self._clock = clock
         self._transactions = Transactions(database)
@@ -405,7 +407,7 @@ class SqlStore(JournalStore):
         return self._transactions.write(work, lambda head: self._holds(name, head))
 
     def _holds(self, name: str, head: Head) -> bool:
-        """Tell whether a journal has this very version, whatever was appended since."""
+        """Tell whether a journal has exactly this version, at its end or before."""
         try:
             found = list(self.read(name, head.version - 1, head.version))
         except (UnknownJournal, UnknownVersion):
@@ -426,7 +428,7 @@ class SqlStore(JournalStore):
             yield from self._piece(name, piece)
 
     def _piece(self, name: str, piece: Piece) -> Iterator[Record]:
-        """Yield records of one journal, a query for each run of them, so that no writer waits for a slow reader."""
+        """Yield records of one journal, by several queries, so that no writer waits for a slow reader."""
         last, at_most = piece.after, _FEWEST
         while last < piece.upto:
             rows = self._rows(_CHUNK, piece.journal, last, piece.upto, at_most)
@@ -445,7 +447,7 @@ class SqlStore(JournalStore):
         )
 
     def _absent(self, name: str, journal: int, version: int) -> StoreError:
-        """Return why a record is not there: the whole journal was deleted while it was read, or only this."""
+        """Return why a record is missing: the whole journal was deleted meanwhile, or the records from this one on are lost."""
         if not self._rows(_BY_ID, journal):
             return UnknownJournal(name)
         return DamagedRecord(version, "it is missing, and so are those after it")
@@ -472,7 +474,7 @@ class SqlStore(JournalStore):
         def work(connection: Connection) -> Head:
             lineage = lineage_of(connection, name)
             _hold_alone(connection, name, [lineage.journal])
-            # a row that holds the name: another transaction that wants it waits, and a name that is taken is refused
+            # a row of the new name: another transaction that wants the name waits, and a taken name is refused
             held = _add_journal(connection, new, lineage.head, time)
             _require_unforked(connection, name, lineage.journal)
             connection.execute("DELETE FROM mage_journals WHERE id = ?", (held,))
@@ -511,7 +513,7 @@ class SqlStore(JournalStore):
     ) -> None:
         def work(connection: Connection) -> None:
             _hold_alone(connection, name, [lineage_of(connection, name).journal])
-            lineage = lineage_of(connection, name)  # read again: from now on no text can be taken out
+            lineage = lineage_of(connection, name)  # again, since no text can be redacted from now on
             owner = lineage.owner(version)
             if redactions not in (None, lineage.redactions):
                 raise OutdatedTexts(name)
@@ -523,7 +525,7 @@ class SqlStore(JournalStore):
     def snapshot(self, name: str, upto: int | None = None) -> Snapshot | None:
         def work(connection: Connection) -> Snapshot | None:
             lineage = lineage_of(connection, name)
-            last = lineage.head.version if upto is None else max(0, upto)  # no database holds every number
+            last = lineage.head.version if upto is None else max(0, upto)  # a database has a least number
             for piece in lineage.pieces:
                 row = connection.execute(_SNAPSHOT, (piece.journal, min(last, piece.upto))).fetchone()
                 if row is not None and isinstance(row[1], bytes) and isinstance(row[2], str):

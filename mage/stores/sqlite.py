@@ -5,12 +5,12 @@ closes *any* descriptor of the file, it does not pass to a child that is forked,
 file that takes the name. Therefore:
 
 - Nothing in mage opens a database file but SQLite itself, which keeps count of its descriptors (`_first_page`
-  asks it for what stands in the header).
+  asks SQLite for the values in the header).
 - At the begin of each transaction, and after each COMMIT before it is acknowledged, the file, its write-ahead
-  log and the log's index must be the ones that were opened: what is written into others is never read. A
-  process that has lost the log cannot use the file any more, since SQLite goes on sharing the old index there.
-- A child may not open a file that was in use while its process forked (`mage.stores.transactions` sees to it that
-  this is rare), and it closes no connection of its parent's.
+  log and the log's index must be the ones that were opened: records in others are never read. A process that has lost the log
+  cannot use the file any more, since SQLite goes on sharing the old index in that process.
+- A child may not open a file that was in use while its process forked (`mage.stores.transactions` makes this rare), and it
+  closes no connection of its parent's.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from mage.stores.protocol import Home
 from mage.stores.transactions import Connection, schema, words_of
 
 APPLICATION_ID: Final = 0x6D616765
-"""The letters "mage", in the header of the file: `file` and others know it by that."""
+"""The letters "mage" in the header of the file, by which `file` and other programs know it."""
 
 _FIRST, _SECOND = schema(key="INTEGER PRIMARY KEY AUTOINCREMENT", data="BLOB")
 MIGRATIONS: Final = ((*_FIRST, f"PRAGMA application_id = {APPLICATION_ID}"), _SECOND)
 
 BESIDE: Final = ("-wal", "-shm", "-journal")
-"""How the names of the files end that SQLite keeps beside a database."""
+"""The endings of the names of the files that SQLite keeps beside a database."""
 
 Identity: TypeAlias = tuple[int, int] | None
 """Device and inode of a file; None where there is no file of the name."""
@@ -65,9 +65,9 @@ _LOG_GONE: Final = (
 _TRIES: Final = 50
 _NO_ROOM: Final = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 _LITTLE: Final = 100_000
-"""Bytes: less than SQLite takes for its log and the index of that."""
+"""Bytes: less than SQLite takes for its log and the log's index."""
 _MOST_OF_A_PATH: Final = 512
-"""Bytes of a path that SQLite opens; it is built so."""
+"""The most bytes of a path that SQLite opens, as it is built."""
 
 # -- the file in this process ----------------------------------------------------------------------------
 
@@ -76,34 +76,34 @@ _MOST_OF_A_PATH: Final = 512
 class Watched(sqlite3.Connection):
     """A `Connection` to a file whose place is watched.
 
-    When the last connection to a file is closed, SQLite copies the log into the file. Where log and file are not the
-    ones that were opened, that would overwrite what others have written: such a connection is never closed.
+    When the last connection to a file is closed, SQLite copies the log into the file. If log and file are not the ones that
+    were opened, that would overwrite the records of others: such a connection is never closed.
     """
 
     place: Place | None = None
     has_log = False
-    """Whether it has read, so that the log is there for as long as it is open."""
+    """Whether the connection has read, so that the log is there for as long as the connection is open."""
     is_lost = False
 
     def begin(self, *, writes: bool) -> None:
-        self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")  # a writer is alone from now on
+        self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")  # from now on there is no other writer
         if self.place is not None:
             self.place.require()
 
     def select_held(
         self, statement: str, parameters: Sequence[object], *, shared: bool = False
     ) -> sqlite3.Cursor:
-        return self.execute(statement, parameters)  # a writer is alone already
+        return self.execute(statement, parameters)  # there is no other writer
 
     def close(self) -> None:
-        """Close it, or leave it as it is for as long as the process lives. Closing twice is no error."""
+        """Close the connection, or leave it open for as long as the process lives. Closing twice is no error."""
         if self.place is None:
             super().close()
         else:
             self.place.close(self, super().close)
 
     def __del__(self) -> None:
-        """Leave one that nobody closed as it is, if it may not be closed: freeing it would."""
+        """Keep a connection that may not be closed, since freeing it would close it."""
         if self.place is not None and self.place.is_lost:
             _keep_for_ever(self)
 
@@ -114,8 +114,8 @@ class _InUse:
     """A file that this process has open.
 
     Attributes:
-        beside: its log and the log's index, once they are there; `forget` says how long that holds.
-        connections: the open ones.
+        beside: its log and the log's index, once they are there; `forget` says for how long.
+        connections: the open connections.
         lost: whether one had to be left open, because its log is not the file's any more.
     """
 
@@ -124,10 +124,10 @@ class _InUse:
     lost: bool = False
 
     def forget(self) -> None:
-        """Forget the log where no connection has it open: SQLite removed it when the last one was closed.
+        """Forget the log if no connection has it open: SQLite removed it with the last connection.
 
-        A connection that has not read yet does not count, because the log can be removed beside it. Nor does one
-        that was closed without a note of it, because of an interrupt.
+        A connection that has not read yet does not count, because the log can be removed beside it. Nor does one that was
+        closed and not noted as such, because of an interrupt.
         """
         if not self.lost and not any(connection.has_log for connection in list(self.connections)):
             self.beside = None
@@ -135,19 +135,19 @@ class _InUse:
 
 _LOCK: Final[list[RLock]] = [RLock()]
 _USED: Final[dict[Identity, _InUse]] = {}
-"""All files that this process has open. SQLite too keeps one record of each, for all connections."""
+"""All files that this process has open. SQLite too has one record of each, for all connections."""
 _PROCESS: Final = [os.getpid()]
-"""The process that these are of."""
+"""The process that has these files open."""
 _INHERITED: Final[dict[Identity, int]] = {}
-"""Files that were in use when this process was forked, and by which process: SQLite believes in their locks here."""
+"""Files that were in use when this process was forked, and the process that used them: SQLite here trusts in their locks."""
 
 
 @final
 class Place:
-    """Where a file is, and which one was `opened` there; None before a connection was."""
+    """The path of a file, and the identity of the file that was `opened` there; None before a connection was."""
 
     def __init__(self, path: Path) -> None:
-        """Look whether this process may open it; raise `WrongProcess` or `StoreUnavailable` where it may not."""
+        """Raise `WrongProcess` or `StoreUnavailable` if this process may not open the file."""
         self._path = os.fspath(path)
         self._beside = (f"{path}-wal", f"{path}-shm")
         self.opened: Identity = None
@@ -162,7 +162,7 @@ class Place:
             raise StoreUnavailable(_LOG_GONE)
 
     def adopt(self, connection: Watched) -> None:
-        """Take a new connection; raise `StoreUnavailable` where it is one to another file than the first was."""
+        """Take a new connection; raise `StoreUnavailable` if its file is not that of the first connection."""
         with _LOCK[0]:
             found = _identity(self._path)
             if found is None or found != (self.opened or found):
@@ -174,13 +174,13 @@ class Place:
             connection.place = self
 
     def note_log(self, connection: Watched) -> None:
-        """Note that a connection has read, so that it has the log open that is there."""
+        """Note that a connection has read, so that it has the present log open."""
         with _LOCK[0]:
             _USED[self.opened].forget()  # the others may have closed while it opened
             connection.has_log = True
 
     def require(self) -> None:
-        """Raise `StoreUnavailable` unless file and log are the ones that were opened. Cost: three system calls."""
+        """Raise `StoreUnavailable` unless file and log are those that were opened. Cost: three system calls."""
         there = _identity(self._path)
         if there is None or there != self.opened:
             raise StoreUnavailable(_MOVED)
@@ -198,25 +198,25 @@ class Place:
 
     @property
     def is_lost(self) -> bool:
-        """Whether SQLite must not do what it does at the end: copy the log into the file, and remove it."""
+        """Whether SQLite must not do what it does when a file is closed: copy the log into the file, and remove the log."""
         if not self._home.is_here:
             return True
-        # a file that was moved away SQLite leaves alone by itself
+        # SQLite by itself leaves a file alone that was moved away
         return not self._has_its_log() and _identity(self._path) is not None
 
     def close(self, connection: Watched, closing_it: Callable[[], None]) -> None:
-        """Close a connection, if that may be; else keep it as it is."""
+        """Close a connection if it may be closed; else keep it open."""
         if not self._home.is_here:
             _keep_for_ever(connection)
             return
         with _LOCK[0]:
             used = _USED.setdefault(self.opened, _InUse())
             if self.is_lost:
-                # it stays noted: closed once more it is kept once more, and no child uses the file
+                # the connection stays noted: closing it again keeps it again, and no child uses the file
                 used.lost = True
                 _keep_for_ever(connection)
                 return
-            connection.has_log = False  # at first, so that an interrupt leaves nothing noted that is not so
+            connection.has_log = False  # first, so that after an interrupt nothing wrong is noted
             closing_it()
             connection.place = None
             used.connections.discard(connection)
@@ -234,7 +234,7 @@ def _identity(path: str) -> Identity:
 
 
 def _keep_for_ever(connection: Watched) -> None:
-    """Keep Python from ever freeing a connection, which would close it: also when the process ends."""
+    """Keep Python from ever freeing a connection, which would close it, also when the process ends."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
@@ -247,13 +247,13 @@ def _is_closed(connection: Watched) -> bool:
 
 
 def _inherit() -> None:
-    """In a child, once: note which files were in use when it was forked off, and never touch these connections."""
+    """In a child, once: note the files that were in use when it was forked, and never free their connections."""
     if _PROCESS[0] == os.getpid():
         return
     _LOCK[0] = RLock()
     for used in list(_USED.values()):
         for connection in list(used.connections):
-            if _is_closed(connection):  # and an interrupt kept that from being noted
+            if _is_closed(connection):  # an interrupt kept that from being noted
                 continue
             if connection.place is not None:
                 _INHERITED[connection.place.opened] = _PROCESS[0]
@@ -263,7 +263,7 @@ def _inherit() -> None:
 
 
 def _keep_lost() -> None:
-    """Keep what may not be closed from being freed when the process ends."""
+    """Keep connections that may not be closed from being freed when the process ends."""
     for used in list(_USED.values()):
         for connection in list(used.connections):
             if connection.place is not None and connection.place.is_lost:
@@ -297,7 +297,7 @@ class Sqlite:
             uri=True,
             timeout=self.patience,
             isolation_level=None,  # transactions begin where `begin` says
-            check_same_thread=False,  # one thread uses it at a time, whichever that is
+            check_same_thread=False,  # any thread may use it, one at a time
             factory=Watched,
         )
         with ExitStack() as undo:
@@ -306,8 +306,8 @@ class Sqlite:
             connection.text_factory = lenient
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA secure_delete = ON")  # what is redacted is overwritten
-            connection.execute("PRAGMA user_version").fetchone()  # it reads: now the log is open, and locked
+            connection.execute("PRAGMA secure_delete = ON")  # redacted texts are overwritten
+            connection.execute("PRAGMA user_version").fetchone()  # a read, which opens and locks the log
             self.place.note_log(connection)
             undo.pop_all()
         return connection
@@ -336,10 +336,10 @@ class Sqlite:
         self.place.require()
 
     def lock_schema(self, connection: Connection) -> None:
-        """Do nothing: an immediate transaction is alone already."""
+        """Do nothing: beside an immediate transaction there is no other writer."""
 
     def outlast_writers(self, connection: Connection) -> None:
-        """Write something: without it, what a failed COMMIT left in the log would be found after a crash."""
+        """Write something: without that, the rest of a failed COMMIT in the log would be read after a crash."""
         connection.execute(f"PRAGMA user_version = {self.version(connection)}")
 
     def version(self, connection: Connection) -> int:
@@ -354,7 +354,7 @@ class Sqlite:
         connection.execute(f"PRAGMA user_version = {version}")
 
     def settle(self, connection: Connection) -> None:
-        """Let the file keep a write-ahead log. Where others write now SQLite refuses at once: wait for them, ask again."""
+        """Give the file a write-ahead log. Where others write, SQLite refuses at once: wait for them, then try again."""
         for _ in range(_TRIES - 1):
             try:
                 return self._use_log(connection)
@@ -381,11 +381,11 @@ class Sqlite:
 
 
 def _circumstances(path: Path) -> str:
-    """Return what of a file's surroundings may be why SQLite, which says neither, cannot use it."""
+    """Return why SQLite, which does not say, may be unable to use a file: by its folder, or by the room on its disk."""
     if not os.access(path.parent, os.W_OK):
         return "; its folder cannot be written, which SQLite needs also to read: use a copy elsewhere"
     try:
-        import shutil  # noqa: PLC0415  # loads compressors, and is needed where something went wrong
+        import shutil  # noqa: PLC0415  # it loads compressors, and is needed after a fault only
 
         room = shutil.disk_usage(path.parent).free
     except OSError:
@@ -399,7 +399,7 @@ def _code(error: BaseException) -> int:
 
 
 def lenient(data: bytes) -> str:
-    """Return text as it can be read; what is not UTF-8 shows as surrogates, and then as a damaged record."""
+    """Return bytes as text, with surrogates for what is not UTF-8, so that a damaged record shows."""
     return data.decode(errors="surrogateescape")
 
 
@@ -407,7 +407,7 @@ def lenient(data: bytes) -> str:
 
 
 def sqlite_at(url: str, *, patience: float) -> Sqlite:
-    """Return the database of a URL such as `sqlite:///work.db`, a file made where there is none. Raises as `open_store`."""
+    """Return the database of a URL such as `sqlite:///work.db`; make the file if there is none. Raises as `open_store`."""
     try:
         path = _path_of(url)
         place = Place(path)
@@ -421,7 +421,7 @@ def sqlite_at(url: str, *, patience: float) -> Sqlite:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file for its owner alone, without opening it: closing a descriptor takes away another thread's locks."""
+    """Make the file for its owner alone, without opening it: closing a descriptor would take away another thread's locks."""
     try:
         os.mknod(path, S_IFREG | 0o600)
     except (FileExistsError, AttributeError):  # on other systems SQLite makes it
@@ -436,7 +436,7 @@ def _make_private(path: Path) -> None:
 
 
 def _words(error: OSError | UnicodeError) -> str:
-    """Return what the system says is wrong with a path, without the path."""
+    """Return the system's words for a fault of a path, without the path."""
     if isinstance(error, UnicodeError):
         return "its name holds what no file's name can hold"
     return (error.strerror or type(error).__name__).lower()
@@ -470,7 +470,7 @@ def _path_of(url: str) -> Path:
 
 def _require_room_for_names(url: str, path: Path) -> None:
     """Refuse a path that leads nowhere, or so long that SQLite can keep nothing beside the file."""
-    if path.is_symlink():  # what it leads to was looked for already
+    if path.is_symlink():  # `realpath` would have followed a good one
         raise BadAddress(url, "this is a link that leads to itself: name a file")
     longest = max(len(ending) for ending in BESIDE)
     most = _MOST_OF_A_PATH, os.pathconf(path.parent, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
@@ -484,10 +484,10 @@ def _require_room_for_names(url: str, path: Path) -> None:
 
 
 def _refusal(path: Path) -> str | None:
-    """Return why a file is no store by its first page; None also where SQLite is first to take a transaction back."""
+    """Return why a file is no store, by its first page; None also while SQLite has a transaction to roll back."""
     if _size(path) == 0 or _reason(path) is None or _size(path, "-journal"):
         return None
-    return _reason(path)  # asked again: the transaction may have ended while we looked
+    return _reason(path)  # again, because a transaction may have ended meanwhile
 
 
 def _size(path: Path, ending: str = "") -> int:
@@ -506,7 +506,7 @@ def _reason(path: Path) -> str | None:
     except sqlite3.Error as error:
         if _code(error) & 0xFF == sqlite3.SQLITE_NOTADB:
             return "it is no SQLite database"
-        if _size(path, "-wal"):  # the log may have what is missing
+        if _size(path, "-wal"):  # the log may have the missing pages
             return None
         return f"it was cut, or cannot be read ({error}): mage doctor says what is left"
     if application != APPLICATION_ID:
@@ -521,7 +521,7 @@ def _reason(path: Path) -> str | None:
 
 
 def _first_page(path: Path) -> tuple[int, int, int]:
-    """Return application id, schema version and page size as the file says them, with no lock taken and nothing written."""
+    """Return application id, schema version and page size from the file, without taking a lock or writing."""
     with closing(sqlite3.connect(address(path, "mode=ro&immutable=1"), uri=True)) as connection:
         names = ("application_id", "user_version", "page_size")
         application, version, page_size = [
@@ -531,5 +531,5 @@ def _first_page(path: Path) -> tuple[int, int, int]:
 
 
 def address(path: Path, how: str) -> str:
-    """Return a path as an address of SQLite that says how to open it."""
+    """Return the URI of a path for SQLite, with `how` to open it."""
     return f"file:{quote(os.fsencode(path))}?{how}"

@@ -1,13 +1,13 @@
 """Transactions on a database: done as a whole or not at all, by connections that no fork of the process shares.
 
-When a connection is lost in the middle, `Transactions` finds out which of the two it was.
+When a connection is lost in the middle, `Transactions` finds out whether the transaction was done.
 
-Connections are kept here and not by a driver's own pool: `psycopg_pool` has threads, which a fork would have to wait for,
-and both databases need the same. Before a fork, transactions are waited for and idle connections closed, so that the
-child shares none: SQLite in the child would take the parent's locks for its own; a lock inside the library that another
-thread held would be held for ever; two processes would speak on one socket. Both processes open new connections when they
-need them. Hooks of the host, finalizers and signal handlers may use a store while its process forks, in the very thread
-that forks: that thread is never held up.
+Connections are kept here and not in a driver's pool: `psycopg_pool` has threads, for which a fork would have to wait, and
+both databases need the same. Before a fork, the process waits for transactions and closes idle connections, so that the child
+shares none: SQLite in the child would take the parent's locks for its own; a lock inside the library that another thread held
+would be held for ever; two processes would speak on one socket. Both processes open new connections when they need them.
+Hooks of the host, finalizers and signal handlers may use a store while its process forks, in the thread that forks: that
+thread never waits.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from mage.stores.protocol import Home
 Answer = TypeVar("Answer")
 
 _LONGEST: Final = 2.0
-"""Seconds that a fork waits for transactions, of which some wait for another process that holds the database."""
+"""The most seconds that a fork waits for transactions, since some wait for another process that holds the database."""
 _KEPT: Final = 5
-"""Idle connections that are kept for later."""
+"""The most idle connections that are kept."""
 
 
 class Rows(Protocol):
-    """The rows of a statement, of values of any type: `mage.stores.sql` checks each before it believes it."""
+    """The rows of a statement, with values of any type: `mage.stores.sql` checks each before it is used."""
 
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
 
 
 class Connection(Protocol):
-    """A connection to a database, `is_lost` once it does not reach it any more. In statements `?` stands for each parameter."""
+    """A connection to a database; `is_lost` once it is broken. In statements `?` stands for each parameter."""
 
     @property
     def is_lost(self) -> bool: ...
@@ -51,20 +51,20 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
     def begin(self, *, writes: bool) -> None:
-        """Begin a transaction, which reads as of one moment or, if it writes, what is newest."""
+        """Begin a transaction, which reads one state of the database or, if it writes, the newest."""
 
     def select_held(self, statement: str, parameters: Sequence[object], *, shared: bool = False) -> Rows:
-        """Select rows that nobody else may change until the transaction ends; nor, if shared, delete."""
+        """Select rows that no other transaction may change (if shared: delete) until this one ends."""
         ...
 
 
 class Database(Protocol):
-    """What differs between the databases.
+    """The differences between the databases.
 
     Attributes:
-        shown: the URL, without any password.
-        errors: what the driver raises.
-        migrations: for each schema version from 1 its statements.
+        shown: the URL without a password.
+        errors: the base of the driver's errors.
+        migrations: the statements of each schema version from 1.
     """
 
     @property
@@ -76,17 +76,17 @@ class Database(Protocol):
     def connect(self) -> Connection: ...
 
     def fault_of(self, error: Exception, *, committing: bool = False, lost: bool = False) -> StoreError:
-        """Return the error of a store for one of the driver's, raised in COMMIT (`committing`) or with the connection `lost`."""
+        """Return the store's error for an error of the driver, raised in COMMIT (`committing`) or with the connection `lost`."""
         ...
 
     def require_place(self) -> None:
-        """Raise `StoreUnavailable`, after a COMMIT, unless what was written is where others will look for it."""
+        """Raise `StoreUnavailable`, after a COMMIT, unless the files are those that other processes will open."""
 
     def lock_schema(self, connection: Connection) -> None:
-        """Wait until no one else migrates; until the transaction ends no one else will."""
+        """Wait until no other process migrates, and keep others from it until the transaction ends."""
 
     def version(self, connection: Connection) -> int:
-        """Return the schema version, 0 where there is nothing yet; raise `UnknownSchema` where there is something else."""
+        """Return the schema version, 0 for an empty database; raise `UnknownSchema` for any other content."""
         ...
 
     def set_version(self, connection: Connection, version: int) -> None: ...
@@ -95,25 +95,25 @@ class Database(Protocol):
         """Wait until every transaction that writes now has ended, also one whose connection was lost."""
 
     def settle(self, connection: Connection) -> None:
-        """Do, in no transaction, what is left to do once the tables are there."""
+        """Finish the opening, in no transaction, once the tables are there."""
 
     def forget_traces(self, connection: Connection) -> None:
-        """Overwrite, in no transaction and where that is cheap, what was just replaced."""
+        """Overwrite, in no transaction and where that is cheap, the texts that were just replaced."""
 
     def reclaim(self, connection: Connection) -> None:
-        """Give back free room; in no transaction."""
+        """Return free room to the system, in no transaction."""
 
 
 @final
 class _Entered:
-    """A transaction that is under way, for as long as there is one."""
+    """A running transaction; its frame alone refers to it."""
 
     __slots__ = ("__weakref__",)
 
 
 @final
 class _Gate:
-    """Knows the transactions that are under way, and holds new ones up while the process forks."""
+    """Knows the running transactions, and makes new ones wait while the process forks."""
 
     def __init__(self) -> None:
         self._begin_anew()
@@ -126,7 +126,7 @@ class _Gate:
         self._forking: set[int] = set()
 
     def add(self, store: Transactions) -> None:
-        """Let the idle connections of a store be closed before this process forks."""
+        """Close the idle connections of a store whenever this process forks."""
         self.in_child()
         self._stores.add(store)
 
@@ -134,9 +134,9 @@ class _Gate:
     def inside(self) -> Iterator[None]:
         """Carry out a transaction inside: this process does not fork meanwhile, unless that takes too long.
 
-        It is noted before the forks are looked for, and a fork is noted before the transactions are: of two that
-        meet at least one sees the other. So no lock is taken where nothing forks. A transaction that an interrupt
-        keeps from leaving is forgotten with its frame.
+        A transaction is noted before it looks for forks, and a fork is noted before it looks for transactions: of two that
+        meet at least one sees the other. So no lock is taken where nothing forks. A transaction that an interrupt keeps from
+        leaving is forgotten with its frame.
         """
         self.in_child()
         transaction, thread = _Entered(), get_ident()
@@ -156,7 +156,7 @@ class _Gate:
                     self._free.notify_all()
 
     def before(self) -> None:
-        """Wait for the transactions of other threads, and close what is idle. The lock is held until `after`."""
+        """Wait for the transactions of other threads, and close idle connections. Hold the lock until `after`."""
         if not self._free.acquire(timeout=_LONGEST):
             return
         thread = get_ident()
@@ -175,7 +175,7 @@ class _Gate:
             self._free.release()
 
     def in_child(self) -> None:
-        """Begin anew in a child, once: its parent has those inside, the lock and all stores."""
+        """Begin anew in a child, once: transactions, lock and stores are its parent's."""
         if self._process != os.getpid():
             self._begin_anew()
 
@@ -190,7 +190,7 @@ if hasattr(os, "register_at_fork"):
 
 @final
 class _Lent:
-    """A connection in use, closed with this object if an interrupt keeps it from coming back: Python alone is too late."""
+    """A connection in use. If an interrupt keeps it from being released, it is closed with this object, before Python would."""
 
     is_back = True
 
@@ -207,14 +207,14 @@ class _Lent:
 @final
 @attrs.define
 class _Lost(Exception):
-    """The connection was lost before COMMIT: nothing was written."""
+    """A connection was lost before COMMIT: nothing was written."""
 
     fault: StoreError
 
 
 @final
 class Transactions:
-    """Carries out pieces of work on a database, each in a transaction of its own. Its errors come out as `StoreError`.
+    """Carries out work on a database, each piece in its own transaction. Raises the driver's errors as `StoreError`.
 
     A few idle connections are kept; the one that was used last is used next.
     """
@@ -227,16 +227,16 @@ class Transactions:
         _GATE.add(self)
 
     def read(self, work: Callable[[Connection], Answer]) -> Answer:
-        """Return what `work` reads. Where a connection is lost, `work` runs once more on a new one."""
+        """Return the answer of `work`, which only reads. After a lost connection `work` runs once more, on a new one."""
         return self._twice(work, writes=False)
 
     def write(self, work: Callable[[Connection], Answer], was_written: Callable[[Answer], bool]) -> Answer:
-        """Carry out `work` and return its answer once that is durable.
+        """Carry out `work`, and return its answer once its effect is durable.
 
-        A connection that is lost before COMMIT has written nothing, so the work is carried out once more on
-        a new one. Lost during COMMIT, it is in doubt, and the server may even be at it still: so we wait until
-        it is through, and `was_written`, asked with the answer on a new connection, says whether it is there.
-        Where that cannot be found out either, `StoreUnavailable` is raised with `in_doubt`.
+        A connection that is lost before COMMIT has written nothing, so the work is carried out once more, on a new one. After
+        a connection lost during COMMIT the result is in doubt, and the server may still be working on the COMMIT: so the
+        store waits until it ends, and `was_written`, called with the answer, tells on a new connection whether the work was
+        done. If that fails too, `StoreUnavailable` is raised with `in_doubt`.
         """
         answers: list[Answer] = []
 
@@ -252,7 +252,7 @@ class Transactions:
             try:
                 self._twice(self.database.outlast_writers, writes=True)
                 written = was_written(answers[0])
-            except StoreError:  # whatever it is, the doubt is left: it says nothing of what was to be written
+            except StoreError:  # any of them leaves the doubt, and says nothing of the work
                 raise error from None
             if written:
                 return answers[0]
@@ -261,7 +261,7 @@ class Transactions:
             raise StoreUnavailable(error.reason) from error
 
     def repeat(self, work: Callable[[Connection], None]) -> None:
-        """Carry out work that does no harm when it is done twice: where it is in doubt, do it again."""
+        """Carry out work that may be done twice: after a result in doubt, do it again."""
 
         def again(_: None) -> bool:
             self._twice(work, writes=True)
@@ -270,14 +270,14 @@ class Transactions:
         self.write(work, again)
 
     def outside(self, work: Callable[[Connection], None]) -> None:
-        """Carry out what needs no transaction, or none around it. It is not done twice."""
+        """Carry out work outside of a transaction, never twice."""
         try:
             self._once(work, None)
         except _Lost as lost:
             raise lost.fault from lost
 
     def close(self) -> None:
-        """Close every idle connection; in a fork of the process they are not ours to close."""
+        """Close every idle connection; in a fork of the process they are the parent's, and stay open."""
         self._open = False
         if self._home.is_here:
             with in_transaction():
@@ -293,7 +293,7 @@ class Transactions:
             self.drop(lent)
 
     def drop(self, lent: _Lent) -> None:
-        """Close a connection, unless it is another process's. Never raises: an answer or an error is on its way already."""
+        """Close a connection, unless it is another process's. Never raises, since an answer or an error is already returned."""
         lent.is_back = True
         if self._home.is_here:
             with suppress(self.database.errors):
@@ -310,7 +310,7 @@ class Transactions:
             raise lost.fault from lost
 
     def _once(self, work: Callable[[Connection], Answer], writes: bool | None) -> Answer:
-        """Carry out work in a transaction that writes, in one that does not, or where `writes` is None in none."""
+        """Carry out work in a transaction that writes or only reads; in none where `writes` is None."""
         self._home.require()
         with in_transaction():
             if not self._open:
@@ -332,7 +332,7 @@ class Transactions:
                 lost = lent is not None and lent.connection.is_lost
                 fault = self.database.fault_of(error, committing=committing, lost=lost)
                 raise (_Lost(fault) if lost and not committing else fault) from error
-            except UnicodeDecodeError as error:  # a driver raises it where it quotes damaged words
+            except UnicodeDecodeError as error:  # from a driver that quotes damaged text
                 raise DamagedStore(f"it holds names that are not UTF-8 ({error.reason})") from error
             finally:
                 if lent is not None and self._home.is_here:
@@ -346,25 +346,25 @@ class Transactions:
         return _Lent(self, connection)
 
     def _require_place(self) -> None:
-        """Look where a COMMIT went: what nobody will find there is not acknowledged."""
+        """Raise `StoreUnavailable` after a COMMIT to files that are not in their place: it is not acknowledged."""
         try:
             self.database.require_place()
         except StoreUnavailable as elsewhere:
             raise StoreUnavailable(elsewhere.reason, in_doubt=True) from elsewhere
 
     def _release(self, lent: _Lent) -> None:
-        """Take back what was not committed, and keep the connection if it can be used again. Never raises."""
+        """Roll back what was not committed, and keep the connection if it can be used again. Never raises."""
         try:
             lent.connection.rollback()
         except self.database.errors:  # lost: there is nothing to take back
             self.drop(lent)
             return
         if self._open and len(self._idle) < _KEPT:
-            lent.is_back = True  # at first: what is idle must not be closed
+            lent.is_back = True  # first, because an idle connection must not be closed
             self._idle.append(lent.connection)
         else:
             self.drop(lent)
-        if not self._open:  # it was closed meanwhile
+        if not self._open:  # the store was closed meanwhile
             self.close_idle()
 
 
@@ -374,8 +374,8 @@ class Transactions:
 def schema(*, key: str, data: str, room: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the statements of each schema version from 1, for these types of a key and of bytes.
 
-    `room` is what the table of journals is made with. The table of records has a key of its own (in SQLite a rowid)
-    beside its primary key: rows longer than a fourth of a page would spill out of a table without.
+    `room` is an option of the table of journals. The table of records has a separate key (in SQLite a rowid) beside its
+    primary key: rows longer than a fourth of a page would spill out of a table without.
     """
     return (
         (
@@ -415,11 +415,11 @@ def schema(*, key: str, data: str, room: str = "") -> tuple[tuple[str, ...], tup
 
 
 def migrate(transactions: Transactions) -> None:
-    """Bring a database from any earlier schema version to the newest, a transaction each. Nothing is ever dropped.
+    """Bring a database from any earlier schema version to the newest, in a transaction for each. Nothing is dropped.
 
     Raises:
-        UnknownSchema: it is no store of mage, or one of a newer mage, which is left as it is, or it cannot be read.
-        StoreUnavailable: it cannot be reached, or others hold it.
+        UnknownSchema: the database is no store of mage or one of a newer mage, and is left as it is; or it cannot be read.
+        StoreUnavailable: the database cannot be reached, or other processes hold it.
     """
     database = transactions.database
     newest = len(database.migrations)
@@ -447,6 +447,6 @@ def migrate(transactions: Transactions) -> None:
 
 
 def words_of(error: BaseException) -> str:
-    """Return the first line of what a driver said, without what was to be written."""
+    """Return the first line of a driver's message, which has no texts of records."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(":") if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""The doctor: reads everything that a store keeps, names each fault, and changes nothing.
+"""The doctor: read everything in a store, name each fault, and change nothing.
 
     from mage.stores.doctor import examine, kept_at
 
@@ -6,7 +6,7 @@
         for finding in examine(kept).findings:
             print(finding)
 
-It reads a copy of a SQLite file, and a PostgreSQL database in a transaction that cannot write.
+Of a SQLite file it reads a copy; a PostgreSQL database it reads in a transaction that cannot write.
 """
 
 from mage.stores.doctor.examining import UNFINISHED, Examined, LeftOut, Sound, examine, repair, rest_of

@@ -1,10 +1,9 @@
-"""How the doctor reads a store, changing nothing of it.
+"""The content of a store before any of it is believed, and how the doctor reads it without changing the store.
 
-A database is read by a transaction that cannot write, a SQLite file in a copy: SQLite would write beside a file that it
-opens, and take a log back or in. So the file, its log and its rollback journal are copied first, at a moment in which
-none of them changes. The copy lies in a private folder, which is gone when the doctor ends, and is removed by the next
-doctor if this one was killed: a lock on a file in the folder tells, since the system releases the lock when the process
-ends, however it ends.
+A database is read in a transaction that cannot write, a SQLite file in a copy: SQLite would write beside a file that it opens,
+and roll a journal back or copy a log into the file. So the file, its log and its rollback journal are copied first, at a
+moment in which none of them changes. The copy lies in a private folder, which is removed when the doctor ends, or by the next
+doctor if this one was killed: a lock on a file in the folder tells, since the system releases the lock when the process ends.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from mage.stores.records import Record, read_parts
 from mage.stores.sqlite import APPLICATION_ID, MIGRATIONS, address, lenient
 from mage.stores.transactions import Connection, Database, Rows
 
-# -- the content of a store, of which nothing is believed yet ------------------------------------------
+# -- the content of a store: values of any type --------------------------------------------------------
 
 
 @final
 @attrs.frozen
 class Finding:
-    """A fault: something in a store that is not as it was written.
+    """A fault: a thing in a store that is not as it was written.
 
     Attributes:
         journal: the name of the journal; None for a fault of the store itself.
@@ -59,7 +58,7 @@ class Finding:
 @final
 @attrs.frozen
 class KeptJournal:
-    """The row of a journal. `JournalInfo` says what its values should be; the digest is in bytes."""
+    """The row of a journal. `JournalInfo` has the meaning of the values; the digest is in bytes."""
 
     id: object
     name: object
@@ -108,9 +107,9 @@ class Lost:
 
 
 def content_of(row: Row) -> Record | str:
-    """Return the record of a row with the digest in its column, or why it cannot be read. Cost: O(length of its texts)."""
+    """Return the record of a row with the digest in its column, or why it cannot be read. Cost: O(length of the texts)."""
     version, body, parts, _ = row
-    if isinstance(body, DecodeError):  # the bundle puts it there for a line that cannot be read
+    if isinstance(body, DecodeError):  # from a bundle, for a line that cannot be read
         return str(body)
     if type(version) is not int or not isinstance(body, str) or not isinstance(parts, bytes):
         return "a column holds something of another kind"
@@ -121,7 +120,7 @@ def content_of(row: Row) -> Record | str:
 
 
 def digest_in(row: Row) -> str | None:
-    """Return the digest in the row's column, in hex; None where the column holds none."""
+    """Return the digest in the column of a row, in hex; None if the column has none."""
     return row[3].hex() if isinstance(row[3], bytes) and len(row[3]) == 32 else None
 
 
@@ -169,17 +168,17 @@ _WAYS: Final = (
     f"{_RECORDS}NOT INDEXED WHERE journal = ? ORDER BY rowid",
     f"{_RECORDS}NOT INDEXED WHERE journal = ? ORDER BY rowid DESC",
 )
-"""The ways to the records of a journal: a damaged page of the index or the table stops each at another place."""
+"""The ways to read the records of a journal: a damaged page of the index or the table stops each at another place."""
 _TABLES: Final = ("mage_journals", "mage_records", "mage_snapshots")
 """The first two are those of the first schema version."""
 
 
 @contextmanager
 def kept_at(url: str, *, patience: float = 10.0) -> Iterator[Kept]:
-    """Yield the content of the store at `url`, to be examined and repaired. Nothing of the store is changed.
+    """Yield the content of the store at `url`, to be examined and repaired. Does not change the store.
 
     Raises:
-        BadAddress: the URL is not that of a store that a doctor can read.
+        BadAddress: the URL names no store that a doctor can read.
         MissingExtra: PostgreSQL's driver is not installed.
         StoreUnavailable: the store cannot be reached or read.
     """
@@ -216,7 +215,7 @@ class _Database:
 
     def _journals(self) -> Sequence[KeptJournal]:
         rows: dict[object, KeptJournal] = {}
-        for order in ("", " DESC"):  # a damaged page stops both, each at another side of it
+        for order in ("", " DESC"):  # a damaged page stops each on another side
             try:
                 for row in self._each(_JOURNALS + order):
                     rows.setdefault(row[0], KeptJournal(*row))
@@ -319,14 +318,14 @@ except OSError as error:
 """
 _TRIES: Final = 20
 _MOST: Final = 16
-"""A file that was cut is believed when it says that it was at most so many times as long."""
+"""A cut file is extended to the length that it names, if that is at most so many times its length."""
 _LINES: Final = 20
-"""Lines of SQLite's own check that become findings."""
+"""The most lines of SQLite's own check that become findings."""
 
 
 @contextmanager
 def _kept_in_file(path: Path) -> Iterator[Kept]:
-    """Copy a store's file, and yield the content of the copy; raise `DamagedStore` where SQLite gives up on it all the same."""
+    """Copy a store's file, and yield the content of the copy; raise `DamagedStore` if SQLite cannot read it at all."""
     with private_folder("mage-doctor-") as folder:
         copy = Path(folder, "copy.db")
         findings: list[Finding] = []
@@ -359,7 +358,7 @@ def _connected(name: str) -> Iterator[sqlite3.Connection]:
 
 
 def _copy_quietly(path: Path, copy: Path) -> None:
-    """Copy a database, of a link the target, with its log and its rollback journal, again where one changed meanwhile."""
+    """Copy a database (of a link the target), its log and its rollback journal; copy again if one changed meanwhile."""
     path = Path(os.path.realpath(path))
     for _ in range(_TRIES):
         before = _stamps(path)
@@ -377,7 +376,7 @@ def _copy_quietly(path: Path, copy: Path) -> None:
 
 
 def _copy_elsewhere(path: Path, target: Path) -> None:
-    """Copy a database in another process: this one would lose its locks on the file when it closes a descriptor."""
+    """Copy a database in another process: this process would lose its locks on the file by closing a descriptor."""
     if not sys.executable:
         raise StoreUnavailable("it is copied by another Python, and this process does not know where one is")
     command = [sys.executable, "-I", "-S", "-c", _COPY, os.fspath(path), os.fspath(target)]
@@ -417,7 +416,9 @@ def _header_findings(copy: Path) -> Iterator[Finding]:
         if found != whole:
             yield _of_store("cut file", f"it has {found} bytes, and says that it has {whole}")
             if found < whole <= _MOST * found:
-                os.truncate(copy, whole)  # SQLite reads nothing at all of a file that is shorter than it says
+                os.truncate(
+                    copy, whole
+                )  # SQLite reads nothing of a file that is shorter than its header says
     content = log.read_bytes() if has_log else b""
     problem = log_problem(content)
     if problem is not None:
@@ -461,9 +462,9 @@ def _damaged_pages(connection: sqlite3.Connection) -> list[Finding]:
 
 # -- the write-ahead log ---------------------------------------------------------------------------------
 #
-# A log is a header of 32 bytes and frames, each 24 bytes and a page. A frame counts where its salts are the
-# header's and the checksum, which runs on from frame to frame, is right; at the first that does not, SQLite
-# stops. Frames of an older use of the file, with other salts, may follow: that is no fault.
+# A log is a header of 32 bytes and frames, each 24 bytes and a page. A frame counts if its salts are the header's and the
+# checksum, which continues from frame to frame, is right; SQLite stops at the first frame that does not count. Frames of an
+# older use of the file, with other salts, may follow: that is no fault.
 
 _HEADER: Final = 32
 _FRAME: Final = 24
@@ -472,7 +473,7 @@ _FORMAT: Final = 3_007_000
 
 
 def log_problem(data: bytes) -> str | None:
-    """Return the part of a log that SQLite would leave out, and why; None where it reads all. Cost: O(length)."""
+    """Return which part of a log SQLite would not read, and why; None if it reads all. Cost: O(length)."""
     if not data:
         return None
     if len(data) < _HEADER:
@@ -532,7 +533,7 @@ def _summed(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
 # its log say the same of a session, or the log is another store's.
 
 _Said: TypeAlias = tuple[dict[object, tuple[object, object]], int]
-"""The sessions that a database has: the name of each and the time when it was made, by its id; and the newest id that was ever used."""
+"""The sessions in a database (name and time of creation, by id), and the newest id that was ever used."""
 
 
 def _set_aside(copy: Path, size: int, log_size: int) -> str | None:
@@ -587,9 +588,9 @@ def _contradiction(alone: _Said, both: _Said) -> tuple[str, bool] | None:
 
 
 def _said(copy: Path, how: str) -> _Said | None:
-    """Return the sessions of a database, None where they cannot be read, for which there is another finding."""
+    """Return the sessions of a database; None if they cannot be read, for which there is another finding."""
     try:
-        # read only: the log is not taken into the copy
+        # read only, so that the log is not copied into the file
         with _connected(address(copy, how)) as connection:
             rows = connection.execute("SELECT id, name, created FROM mage_journals").fetchall()
             asked = "SELECT seq FROM sqlite_sequence WHERE name = 'mage_journals'"
@@ -610,8 +611,8 @@ _LOCK: Final = "lock"
 def private_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
     """Make a folder that only this user can read, and remove it with its content when the block ends.
 
-    Folders of the same prefix that killed processes of this user left there are removed first. Windows has no such
-    locks: there they stay.
+    First, folders of the same prefix are removed that killed processes of this user have left (not on Windows, which has no
+    such locks).
 
     Args:
         prefix: the beginning of its name.
@@ -633,7 +634,7 @@ def private_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
 
 
 def _locked(where: Path, prefix: str) -> tuple[Path, int]:
-    """Return a new folder, and the open file in it that is locked."""
+    """Return a new folder, and the locked open file in it."""
     for _ in range(_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         made = False
@@ -643,7 +644,7 @@ def _locked(where: Path, prefix: str) -> tuple[Path, int]:
             if made:
                 return folder, lock
             os.close(lock)
-        except FileNotFoundError:  # another process swept it away before it was locked
+        except FileNotFoundError:  # another process removed it before it was locked
             pass
         finally:
             if not made:
@@ -685,7 +686,7 @@ def _remove_if_left(folder: Path) -> None:
     try:
         lock = os.open(folder / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except FileNotFoundError:
-        folder.rmdir()  # its process was killed before it made the lock; a folder that is not empty raises here
+        folder.rmdir()  # its process was killed before it made the lock; raises if the folder is not empty
         return
     try:
         if _take(lock):
