@@ -127,6 +127,22 @@ def test_two_openings_outlast_others_that_come_and_go(tmp_path: Path, what: str)
         assert examine(kept).findings == ()
 
 
+def test_a_rename_in_the_log_alone_is_the_files_own(tmp_path: Path) -> None:
+    """After a kill behind a rename only the log has the new name: the log is no other store's, and nothing of it is lost."""
+    killed = tmp_path / "killed.db"
+    with open_store(at(tmp_path)) as store:
+        store.create("monday", chain(3))
+    with open_store(at(tmp_path)) as store:
+        store.rename("monday", "tuesday")
+        head = store.append("tuesday", store.head("tuesday"), following(store.head("tuesday"), "x"))
+        for ending in ("", "-wal"):
+            shutil.copy(tmp_path / f"work.db{ending}", f"{killed}{ending}")
+    with kept_at(f"sqlite:///{killed}") as kept:
+        examined = examine(kept)
+    assert examined.findings == ()
+    assert [(sound.name, sound.upto) for sound in examined.sound] == [("tuesday", head.version)]
+
+
 def strip_locks(path: Path) -> None:
     """Do what nobody should: open and close the file in a process that has it open in SQLite."""
     path.read_bytes()

@@ -528,9 +528,9 @@ def _summed(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
 
 # -- a log of another file -------------------------------------------------------------------------------
 #
-# SQLite takes any log that has the right name, and mixes the two without a word. Nothing in a log names its
-# database. But no session is ever renamed, and no id is used twice: so the file without its log and the file with
-# its log say the same of a session, or the log is another store's.
+# SQLite takes any log that has the right name, and mixes the two without an error. Nothing in a log names its database. But
+# no id is used twice, and the time when a session was made never changes: so the file without its log and the file with its
+# log agree on that time, or the log is another store's. (The name may differ: a rename may stand in the log alone.)
 
 _Said: TypeAlias = tuple[dict[object, tuple[object, object]], int]
 """The sessions in a database (name and time of creation, by id), and the newest id that was ever used."""
@@ -573,7 +573,7 @@ def _foreign(copy: Path, size: int, log_size: int) -> tuple[str, bool] | None:
 def _contradiction(alone: _Said, both: _Said) -> tuple[str, bool] | None:
     (sessions, newest), (in_log, newest_in_log) = alone, both
     common = [journal for journal in sessions if journal in in_log]
-    differ = [journal for journal in common if sessions[journal] != in_log[journal]]
+    differ = [journal for journal in common if sessions[journal][1] != in_log[journal][1]]
     for journal in differ[:1]:
         (name, created), (other, at) = sessions[journal], in_log[journal]
         reason = (
