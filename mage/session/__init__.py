@@ -6,9 +6,9 @@
         session.grow("buy[oak desk]", "Bought for $310.")
         session.compress("Desk purchased: oak, $310.")
 
-A session is a journal of commands and the state that is their fold. It adds to the engine: each command is durable
-before its call returns, and is recorded only behind the head that it was made for. A verdict is recorded only for the
-summary and the text that the judge was asked about, also behind new steps and instructions.
+A session is a journal of commands, and the state that is their fold. Beyond the engine, each command is durable before its
+call returns, and is recorded only behind the head that it was made for. A verdict is recorded only for the summary and the
+text that the judge was asked about, also behind new steps and instructions.
 `Session` calls, `AsyncSession` awaits; both drive the same programs (`mage.session.core`).
 """
 

@@ -243,7 +243,7 @@ def tell(hooks: Sequence[Callable[[Told], object]], told: Iterable[Told]) -> Non
             except Exception as error:  # a hook is a user's code: its exceptions must not stop the session
                 *_, (frame, line) = walk_tb(error.__traceback__)
                 kind, place = type(error).__name__, f"{frame.f_code.co_filename}:{line}"
-                # without the message, which may contain texts that the hook knows
+                # without the message, which may contain texts
                 _LOG.error("a hook raised %s at %s, told of %r", kind, place, event)
 
 

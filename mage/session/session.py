@@ -101,9 +101,9 @@ class Session(_Twin[JournalStore, Judge]):
     """The state of one agent, kept in a store and changed by one operation at a time.
 
     Every operation is durable before it returns; an operation that raises has changed nothing, unless its text says
-    otherwise. A refusal is raised as `Refused`; where another writer has moved the head, `Conflict` is raised, and
-    `refresh` reads what it wrote. Threads may share a session, processes a store. `meta`, a JSON object such as call
-    ids, usage and references, is kept beside the command and is no part of the state.
+    otherwise. A refusal is raised as `Refused`. If another writer has moved the head, `Conflict` is raised, and `refresh`
+    reads the new records. Threads may share a session, processes a store. `meta`, a JSON object such as call ids, usage
+    and references, is kept beside the command and is no part of the state.
 
     Every operation may also raise `IllegalPhase`, `SessionClosed`, `BadMeta`, and the errors of a store, such as
     `Conflict`, and `WrongProcess` in a fork of the process that opened the session.
@@ -130,9 +130,9 @@ class Session(_Twin[JournalStore, Judge]):
                 or a store, which stays open.
             name: the name of the session: any text of 1 to 255 characters.
             task: the task, needed to create a session. A session that exists must have this task.
-            judge: is asked about each summary; about a pending summary at once. If the judge raises then, `open`
-                raises the same, and no session is open. With `wait=False` `open` does not ask the judge.
-            wait: False to leave a pending summary pending.
+            judge: is asked about each summary, and by `open` about a pending summary. If the judge raises then, `open`
+                raises the same error, and no session is open.
+            wait: False to leave a pending summary pending; `open` does not ask the judge then.
             on_event: is called with every event of the session (`mage.session.events`).
             clock: gives the time of each record.
             salts: gives the salt of each text.
