@@ -1,19 +1,38 @@
-"""Clients from the environment: `OPENAI_API_KEY`, and `OPENAI_BASE_URL` for a server that is not OpenAI's."""
+"""Clients from the environment, and how long a whole call of theirs may take and how large its reply may be.
+
+`OPENAI_API_KEY` is the key, `OPENAI_BASE_URL` the address of a server that is not OpenAI's.
+
+A timeout of a single read does not bound a reply: a server that sends a byte now and then keeps a reader for ever.
+So a call has a deadline, which counts all of it: every connection, header, body and repetition. The streams below
+TLS and HTTP look at the deadline before each operation on a socket, and give no operation more time than is left.
+A redirect to another server is refused: that server would get the key and the texts.
+"""
 
 from __future__ import annotations
 
 import base64
+import contextlib
+import ipaddress
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Final, TypedDict, final
+import re
+import socket
+import ssl
+import time
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
+from typing import Any, Final, TypedDict, cast, final
+from urllib.request import getproxies, proxy_bypass
 
 import attrs
+import httpcore2
 import httpx2
 import openai
 
+from mage.effects import EffectError
 from mage.engine.errors import MageError
-from mage.llm.wire import Bounds, LacksSocks, async_http_client, http_client
 
 _OPENAI: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
@@ -103,8 +122,7 @@ def client(
         BadProxy: the process' environment names a proxy that cannot be used.
     """
     place, bounds = _place(base_url, environment, timeout, max_retries), _bounds(timeout, deadline, largest)
-    with _proxied():
-        return openai.OpenAI(**place, http_client=http_client(place["base_url"], bounds))
+    return openai.OpenAI(**place, http_client=http_client(place["base_url"], bounds))
 
 
 def async_client(
@@ -118,19 +136,7 @@ def async_client(
 ) -> openai.AsyncOpenAI:
     """Return an async client; see `client`."""
     place, bounds = _place(base_url, environment, timeout, max_retries), _bounds(timeout, deadline, largest)
-    with _proxied():
-        return openai.AsyncOpenAI(**place, http_client=async_http_client(place["base_url"], bounds))
-
-
-@contextmanager
-def _proxied() -> Iterator[None]:
-    """Raise `BadProxy` for the exceptions of the HTTP client where it reads the proxies of the process' environment."""
-    try:
-        yield
-    except LacksSocks:
-        raise BadProxy(lacks="socksio") from None
-    except (ValueError, httpx2.InvalidURL):
-        raise BadProxy from None
+    return openai.AsyncOpenAI(**place, http_client=async_http_client(place["base_url"], bounds))
 
 
 def _bounds(timeout: float, deadline: float | None, largest: int) -> Bounds:
@@ -187,3 +193,496 @@ def _authorization(url: httpx2.URL) -> dict[str, str]:
         return {}
     token = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
     return {"Authorization": f"Basic {token}"}
+
+
+# -- bounds that a server cannot break -----------------------------------------------------------------
+
+
+_PIECE: Final = 65_536
+"""Bytes that are written, or unpacked, at once."""
+_WINDOWS: Final = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
+_KEPT: Final = ("content-type", "date", "location", "retry-after", "retry-after-ms", "x-should-retry")
+
+
+@final
+@attrs.define
+class GaveUp(openai.OpenAIError):
+    """The call has ended with `error`, whatever the client would still try: the SDK passes its own errors on unchanged."""
+
+    error: EffectError
+
+    def __str__(self) -> str:
+        return str(self.error)
+
+
+# -- the deadline of a call ----------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Bounds:
+    """The bounds of a call, `deadline` in seconds of `clock`, and of its reply: the `largest` has so many bytes, unpacked."""
+
+    deadline: float
+    largest: int
+    clock: Callable[[], float] = time.monotonic
+
+
+@final
+@attrs.define
+class _Running:
+    """One call, of which the client may make several requests; the first brings the bounds, and the time of its `end`."""
+
+    bounds: Bounds | None = None
+    end: float = 0.0
+
+
+_RUNNING: Final[ContextVar[_Running | None]] = ContextVar("mage_llm_running", default=None)
+
+
+@contextlib.contextmanager
+def one_call() -> Iterator[None]:
+    """Count all requests made within as one call with one deadline."""
+    token = _RUNNING.set(_Running())
+    try:
+        yield
+    finally:
+        _RUNNING.reset(token)
+
+
+def _begin(bounds: Bounds) -> None:
+    """Start the clock of the running call, at its first request; raise `GaveUp` where the deadline is over."""
+    call = _RUNNING.get()
+    if call is not None and call.bounds is None:
+        call.bounds = bounds
+        call.end = bounds.clock() + bounds.deadline
+    _left()
+
+
+def _left() -> float | None:
+    """Return the seconds before the deadline, None outside of a call; raise `GaveUp` where it is over."""
+    call = _RUNNING.get()
+    if call is None or call.bounds is None:
+        return None
+    seconds = call.end - call.bounds.clock()
+    if seconds <= 0:
+        allowed = f"{call.bounds.deadline:g} s"
+        raise GaveUp(EffectError("timeout", f"the reply was not whole within {allowed}, and was given up"))
+    return seconds
+
+
+@contextlib.contextmanager
+def _within(timeout: float | None) -> Iterator[float | None]:
+    """Yield the timeout of one operation, at most the time before the deadline; raise `GaveUp` where that is over."""
+    rest = _left()
+    try:
+        yield timeout if rest is None else rest if timeout is None else min(timeout, rest)
+    except httpcore2.TimeoutException:
+        _left()
+        raise
+
+
+# -- connections that keep the deadline ----------------------------------------------------------------
+
+_Options = Iterable[Any]  # Any: socket options, in the client's own type
+
+
+def _pieces(buffer: bytes) -> Iterator[bytes]:
+    """Yield a buffer in pieces: the deadline is looked at before each."""
+    for start in range(0, len(buffer), _PIECE):
+        yield buffer[start : start + _PIECE]
+
+
+@final
+class _Backend(httpcore2.NetworkBackend):
+    """Opens connections that keep the deadline of the running call."""
+
+    def __init__(self) -> None:
+        self._backend = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: _Options | None = None,
+    ) -> httpcore2.NetworkStream:
+        """Connect to one address of a host after the other; all of them share the deadline."""
+        failed: httpcore2.NetworkError | httpcore2.TimeoutException | None = None
+        for address in _addresses(host, port):
+            try:
+                with _within(timeout) as rest:
+                    opened = self._backend.connect_tcp(
+                        address, port, rest, local_address, socket_options or ()
+                    )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failed = error
+            else:
+                return _Stream(opened)
+        raise failed or httpcore2.ConnectError(f"{host} has no address")
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    """Return the addresses of a host, each once. The system bounds how long the look-up takes, not the deadline."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise httpcore2.ConnectError(str(error)) from error
+    return list(dict.fromkeys(str(place[0]) for *_, place in found))
+
+
+@final
+class _Stream(httpcore2.NetworkStream):
+    def __init__(self, stream: httpcore2.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        with _within(timeout) as rest:
+            return self._stream.read(max_bytes, rest)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for piece in _pieces(buffer):
+            with _within(timeout) as rest:
+                self._stream.write(piece, rest)
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        with _within(timeout) as rest:
+            return _Stream(self._stream.start_tls(ssl_context, server_hostname, rest))
+
+    def get_extra_info(self, info: str) -> Any:  # Any: as in the client
+        return self._stream.get_extra_info(info)
+
+
+@final
+class _AsyncBackend(httpcore2.AsyncNetworkBackend):
+    """A `_Backend` that is awaited."""
+
+    def __init__(self) -> None:
+        self._backend = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: _Options | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to a host; the look-up of its addresses counts, too."""
+        with _within(timeout) as rest:
+            return _AsyncStream(
+                await self._backend.connect_tcp(host, port, rest, local_address, socket_options)
+            )
+
+
+@final
+class _AsyncStream(httpcore2.AsyncNetworkStream):
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        with _within(timeout) as rest:
+            return await self._stream.read(max_bytes, rest)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for piece in _pieces(buffer):
+            with _within(timeout) as rest:
+                await self._stream.write(piece, rest)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.AsyncNetworkStream:
+        with _within(timeout) as rest:
+            return _AsyncStream(await self._stream.start_tls(ssl_context, server_hostname, rest))
+
+    def get_extra_info(self, info: str) -> Any:  # Any: as in the client
+        return self._stream.get_extra_info(info)
+
+
+# -- a response as it comes in -------------------------------------------------------------------------
+
+
+@final
+class Meter:
+    """Unpacks a body and counts its bytes, for a small body may unpack to a large text; `GaveUp` for an unknown packing."""
+
+    def __init__(self, headers: httpx2.Headers, bounds: Bounds) -> None:
+        self._largest = bounds.largest
+        self._packed = self._unpacked = 0
+        packing = headers.get("content-encoding", "").strip().lower()
+        if packing not in ("", "identity", *_WINDOWS):
+            raise GaveUp(EffectError("server", "the reply is compressed in a way that was not asked for"))
+        window = _WINDOWS.get(packing)
+        self._unpacking = None if window is None else zlib.decompressobj(window)
+
+    def take(self, piece: bytes) -> Iterator[bytes]:
+        """Yield the next bytes, unpacked, in pieces, in constant memory; raise `GaveUp` where the body grows too large."""
+        self._packed = self._counted(self._packed, piece)
+        for part in self._parts(piece):
+            self._unpacked = self._counted(self._unpacked, part)
+            yield part
+
+    def _counted(self, before: int, piece: bytes) -> int:
+        if before + len(piece) > self._largest:
+            detail = f"the reply is larger than {self._largest:,} bytes, the most that is read"
+            raise GaveUp(EffectError("server", detail))
+        return before + len(piece)
+
+    def _parts(self, piece: bytes) -> Iterator[bytes]:
+        if self._unpacking is None:
+            yield piece
+            return
+        try:
+            while piece and not self._unpacking.eof:
+                yield self._unpacking.decompress(piece, _PIECE)
+                piece = self._unpacking.unconsumed_tail
+        except zlib.error as error:
+            raise httpx2.DecodingError(str(error)) from None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a response asks its client to wait; a date is counted from the server's own clock."""
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        written = headers.get(name, "")
+        if re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", written):
+            return float(written) / scale
+    try:
+        until, now = (parsedate_to_datetime(headers.get(name, "")) for name in ("retry-after", "date"))
+        return max(0.0, (until - now).total_seconds())
+    except (TypeError, ValueError, OverflowError):  # no date, or one with a zone beside one without
+        return None
+
+
+def _headers(status: int, headers: httpx2.Headers) -> dict[str, str]:
+    """Return those headers of a response that mean something here; none of them decides how the body is decoded.
+
+    A server that asks for a wait beyond the deadline is not asked again: its answer says more than a timeout.
+    """
+    kept = {name: headers[name] for name in _KEPT if name in headers}
+    if "content-type" in kept:  # Python would obey a charset, and some charsets unpack
+        kept["content-type"] = kept["content-type"].partition(";")[0].strip()
+    rest = _left()
+    if rest is not None and status >= 400 and (retry_after(kept) or 0.0) > rest:
+        kept["x-should-retry"] = "false"
+    return kept
+
+
+def _refuse_elsewhere(response: httpx2.Response) -> None:
+    """Raise `GaveUp` for a redirect to another scheme, host or port, or to an address that cannot be read."""
+    request = response.request
+    if not response.has_redirect_location:
+        return
+    try:
+        target = request.url.join(response.headers["location"])
+    except httpx2.InvalidURL:
+        target = httpx2.URL()
+    if _origin(target) != _origin(request.url):
+        raise GaveUp(
+            EffectError(
+                "rejected",
+                f"the server redirects to another address (HTTP {response.status_code}), which is not followed: "
+                "it would get the key and the texts; give that address as base_url if you trust it",
+            )
+        )
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    port = {"http": 80, "https": 443}.get(url.scheme) if url.port is None else url.port
+    return url.scheme, url.host, port
+
+
+# -- the clients ---------------------------------------------------------------------------------------
+
+
+def http_client(address: str, bounds: Bounds) -> httpx2.Client:
+    """Return a client for one server; nothing is sent.
+
+    Raises:
+        BadProxy: the process' environment names a proxy that cannot be used.
+    """
+    pool = httpcore2.ConnectionPool(network_backend=_Backend(), **_pooling(httpx2.URL(address)))
+    return httpx2.Client(transport=_Transport(pool, bounds), **_SETTINGS)
+
+
+def async_http_client(address: str, bounds: Bounds) -> httpx2.AsyncClient:
+    """Return a client that is awaited; see `http_client`."""
+    pool = httpcore2.AsyncConnectionPool(network_backend=_AsyncBackend(), **_pooling(httpx2.URL(address)))
+    return httpx2.AsyncClient(transport=_AsyncTransport(pool, bounds), **_SETTINGS)
+
+
+_SETTINGS: Final[Any] = {  # Any: keywords of both clients
+    "headers": {"Accept-Encoding": "identity"},
+    "follow_redirects": True,  # within the server
+    "max_redirects": 5,
+}
+
+
+class _Pooling(TypedDict):
+    ssl_context: ssl.SSLContext | None
+    proxy: httpcore2.Proxy | None
+    max_connections: int | None
+    max_keepalive_connections: int | None
+    keepalive_expiry: float | None
+
+
+def _pooling(server: httpx2.URL) -> _Pooling:
+    limits = openai.DEFAULT_CONNECTION_LIMITS
+    proxy = _proxy_to(server)
+    secure = server.scheme == "https" or (proxy is not None and proxy.url.scheme == b"https")
+    return {
+        "ssl_context": httpx2.create_ssl_context() if secure else None,  # reading all authorities takes long
+        "proxy": proxy,
+        "max_connections": limits.max_connections,
+        "max_keepalive_connections": limits.max_keepalive_connections,
+        "keepalive_expiry": limits.keepalive_expiry,
+    }
+
+
+def _proxy_to(server: httpx2.URL) -> httpcore2.Proxy | None:
+    named = getproxies()
+    address = named.get(server.scheme) or named.get("all")
+    if not address or _is_excepted(server.host, named.get("no", "")):
+        return None
+    try:
+        proxy = httpx2.Proxy(address if "://" in address else f"http://{address}")
+    except (ValueError, httpx2.InvalidURL):
+        raise BadProxy from None
+    if proxy.url.scheme.startswith("socks") and find_spec("socksio") is None:
+        raise BadProxy(lacks="socksio")
+    return httpcore2.Proxy(_core_url(proxy.url), auth=proxy.raw_auth, headers=proxy.headers.raw)
+
+
+def _is_excepted(host: str, exceptions: str) -> bool:
+    """Tell whether `NO_PROXY` names a host, or its network."""
+    if proxy_bypass(host):
+        return True
+    for named in exceptions.split(","):
+        with contextlib.suppress(ValueError):  # one of both is a name
+            if ipaddress.ip_address(host) in ipaddress.ip_network(named.strip().strip("[]"), strict=False):
+                return True
+    return False
+
+
+def _core_url(url: httpx2.URL) -> httpcore2.URL:
+    return httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+
+
+_ERRORS: Final = (
+    httpcore2.TimeoutException,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    httpcore2.UnsupportedProtocol,
+)
+
+
+@contextlib.contextmanager
+def _as_the_client_says_it() -> Iterator[None]:
+    """Turn an error of the connections into the client's error of the same name."""
+    try:
+        yield
+    except _ERRORS as error:
+        known: type[httpx2.TransportError] = getattr(httpx2, type(error).__name__, httpx2.TransportError)
+        raise known(str(error)) from error
+
+
+def _core_request(request: httpx2.Request, bounds: Bounds) -> httpcore2.Request:
+    """Return a request as the connections take it. The first one of a call starts the call's clock."""
+    _begin(bounds)
+    timeouts = dict(request.extensions.get("timeout") or {})
+    with _within(timeouts.get("pool")) as rest:  # the wait for a connection in use counts, too
+        timeouts["pool"] = rest
+    return httpcore2.Request(
+        method=request.method,
+        url=_core_url(request.url),
+        headers=request.headers.raw,
+        content=request.stream,
+        extensions={**request.extensions, "timeout": timeouts},
+    )
+
+
+def _response(request: httpx2.Request, came: httpcore2.Response, body: _Body | _AsyncBody) -> httpx2.Response:
+    headers = _headers(came.status, httpx2.Headers(came.headers))
+    response = httpx2.Response(
+        came.status, headers=headers, stream=body, extensions=came.extensions, request=request
+    )
+    _refuse_elsewhere(response)
+    return response
+
+
+@final
+class _Transport(httpx2.BaseTransport):
+    def __init__(self, pool: httpcore2.ConnectionPool, bounds: Bounds) -> None:
+        self._pool = pool
+        self._bounds = bounds
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        with _as_the_client_says_it():
+            came = self._pool.handle_request(_core_request(request, self._bounds))
+        with contextlib.ExitStack() as closing:
+            closing.callback(came.close)
+            response = _response(request, came, _Body(came, self._bounds))
+            closing.pop_all()
+        return response
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+@final
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, came: httpcore2.Response, bounds: Bounds) -> None:
+        self._came = came
+        self._meter = Meter(httpx2.Headers(came.headers), bounds)
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _as_the_client_says_it():
+            for piece in self._came.iter_stream():
+                yield from self._meter.take(piece)
+
+    def close(self) -> None:
+        self._came.close()
+
+
+@final
+class _AsyncTransport(httpx2.AsyncBaseTransport):
+    def __init__(self, pool: httpcore2.AsyncConnectionPool, bounds: Bounds) -> None:
+        self._pool = pool
+        self._bounds = bounds
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        with _as_the_client_says_it():
+            came = await self._pool.handle_async_request(_core_request(request, self._bounds))
+        async with contextlib.AsyncExitStack() as closing:
+            closing.push_async_callback(came.aclose)
+            response = _response(request, came, _AsyncBody(came, self._bounds))
+            closing.pop_all()
+        return response
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+
+@final
+class _AsyncBody(httpx2.AsyncByteStream):
+    def __init__(self, came: httpcore2.Response, bounds: Bounds) -> None:
+        self._came = came
+        self._meter = Meter(httpx2.Headers(came.headers), bounds)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _as_the_client_says_it():
+            async for piece in self._came.aiter_stream():
+                for part in self._meter.take(piece):
+                    yield part
+
+    async def aclose(self) -> None:
+        await self._came.aclose()

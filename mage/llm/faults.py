@@ -30,7 +30,7 @@ import openai
 
 from mage.chat import Assistant, ChatMessage
 from mage.effects import EffectError, EffectFault
-from mage.llm.wire import GaveUp, retry_after
+from mage.llm.clients import GaveUp, retry_after
 
 _SENT: Final = r"(?:prompt|input|request|message|conversation|context)s?"
 _NOT_LENGTH: Final = r"tool|function|name|image|file|audio|video|metadata|rate|array"

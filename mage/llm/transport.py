@@ -30,6 +30,7 @@ from mage.chat import Assistant, ToolCall, canonical, declared, is_strict, writt
 from mage.chat.replies import Reply
 from mage.effects import EffectError, Usage
 from mage.engine import UnknownName
+from mage.llm.clients import one_call
 from mage.llm.completions import (
     Call,
     NotEnforced,
@@ -38,7 +39,6 @@ from mage.llm.completions import (
     read_streamed_completion,
 )
 from mage.llm.faults import ProviderError, effect_error, transport_error
-from mage.llm.wire import one_call
 from mage.tokens import TokenCounter, default_counter
 
 Client = TypeVar("Client", bound=openai.OpenAI | openai.AsyncOpenAI)

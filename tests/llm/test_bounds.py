@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mage.effects import Decision, EffectError, Metered
 from mage.llm import AsyncChatModel, ChatModel
-from mage.llm.wire import Bounds, GaveUp, Meter, async_http_client, http_client
+from mage.llm.clients import Bounds, GaveUp, Meter, async_http_client, http_client
 from tests.llm.hostile import Hostile, Pace, head, trickled
 from tests.llm.requests import DECIDE
 from tests.llm.server import ScriptedServer, Status, Streamed, calls
