@@ -16,8 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mage.chat import is_strict, misfit
 from mage.effects import EffectError
 from mage.engine import Failed, FoldRequest, JudgeRequest, Passed, Verdict
-from mage.integrations.mcp import state_server
-from mage.integrations.mcp.operations import ANSWER, CYCLE, PAGE_LENGTH, TOOLS
+from mage.integrations.mcp import ANSWER, CYCLE, PAGE_LENGTH, TOOLS, state_server
 from mage.session import Session
 from mage.stores import Head, MemoryStore, Record
 from tests.cli.runner import mage
@@ -491,7 +490,7 @@ def test_half_of_a_surrogate_pair_can_be_told() -> None:
 
 def test_many_sessions_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than are held open: each is as it was left."""
-    monkeypatch.setattr("mage.integrations.mcp.server._MOST", 3)
+    monkeypatch.setattr("mage.integrations.mcp._MOST", 3)
 
     async def many(hand: Hand) -> list[int]:
         for number in range(9):
