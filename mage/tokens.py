@@ -1,4 +1,4 @@
-"""How many tokens a text is: exact where `toktok-rs` is installed (the extra `tokens`), else an estimate.
+"""How many tokens a text is: exact where `toktok-rs` is installed (the extra `tokens`), else an estimate; and texts cut to a length.
 
 A counter is *additive* over pieces that end in a newline and begin with a letter or `[`: the count of the
 whole is the sum of the counts of the pieces. Rendered blocks are such pieces, so each is counted once. Both
@@ -81,7 +81,7 @@ class ExactCounter:
         try:
             return _batch_count()([text], self.encoding, 1)[0]
         except UnicodeEncodeError:
-            return _batch_count()([_without_surrogates(text)], self.encoding, 1)[0]
+            return _batch_count()([sendable(text)], self.encoding, 1)[0]
 
 
 @cache
@@ -95,8 +95,11 @@ def _batch_count() -> Callable[[list[str], str, int], list[int]]:
     return batch_count
 
 
-def _without_surrogates(text: str) -> str:
-    """Join surrogate pairs and replace those that are left alone."""
+def sendable(text: str) -> str:
+    """Return a text that UTF-8 can spell: surrogate pairs are joined, and U+FFFD stands for each lone surrogate.
+
+    Cost: O(length).
+    """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -216,3 +219,50 @@ def default_counter() -> TokenCounter:
         return ExactCounter()
     except MissingTokenizer:
         return EstimateCounter()
+
+
+# -- how long a text may be ---------------------------------------------------------------------------------
+
+
+_BETWEEN: Final = re.compile(r"\s+\S*\Z")
+_NEXT: Final = re.compile(r"\s+")
+SMALL: Final = 100
+"""Tokens that every text may have, however little it replaces: a sentence or two."""
+
+
+def cut(text: str, longest: int) -> str:
+    """Return a text of at most `longest` characters, and in its middle the words that say how many are left out there.
+
+    The cut is between words where the quarter of either side that lies next to the middle has white space. Cost: O(length).
+    """
+    if len(text) <= longest:
+        return text
+    kept = longest // 2
+    first, last = text[:kept], text[len(text) - kept :]
+    head, tail = _BETWEEN.search(first, kept - kept // 4), _NEXT.search(last, 0, kept // 4)
+    first, last = first[: head.start()] if head else first, last[tail.end() :] if tail else last
+    return f"{first} [... {len(text) - len(first) - len(last):,} characters left out ...] {last}"
+
+
+def cut_to(text: str, tokens: int, counter: TokenCounter) -> str:
+    """Return a text of at most `tokens` tokens, cut in its middle where it is longer; see `cut`.
+
+    Cost: O(length), a few times.
+    """
+    counted = counter.count(text)
+    shorter, kept = text, len(text)
+    while counted > tokens and kept > 0:
+        kept = min(kept * tokens // counted, kept - 1) if kept > 1 else 0
+        shorter = cut(text, kept)
+        counted = counter.count(shorter)
+    return shorter
+
+
+def too_long(text: str, tokens: int, counter: TokenCounter) -> str:
+    """Return the words that a text has more tokens than it may have; empty where it has not, or where it is blank."""
+    counted = counter.count(text) if text.strip() else 0
+    return (
+        ""
+        if counted <= tokens
+        else f"It has about {counted} tokens, and may have {tokens}: write a shorter one."
+    )

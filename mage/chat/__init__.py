@@ -5,23 +5,21 @@ No client of any interface is imported here, and nothing is sent: `mage.llm` and
 
 from mage.chat.messages import (
     BESIDE,
+    PARTS,
+    THOUGHT,
     Assistant,
-    AssistantReply,
     ChatMessage,
+    Content,
     Form,
-    NoReply,
     System,
     ToolCall,
     ToolResult,
     User,
-    finish_of,
-    is_cut,
-    read_reply,
-    sendable,
+    content_of,
+    is_content,
     thoughts_beside,
     written,
 )
-from mage.chat.parts import PARTS, THOUGHT, Content, content_of, is_content
 from mage.chat.prompts import (
     MODES,
     Steps,
@@ -37,6 +35,7 @@ from mage.chat.prompts import (
     summary_prompt,
     system_prompt,
 )
+from mage.chat.replies import AssistantReply, NoReply, finish_of, is_cut, read_reply
 from mage.chat.tools import (
     ACT,
     COMPRESS,
@@ -68,6 +67,7 @@ from mage.codec.strict_json import action_text, canonical
 from mage.effects import Mode
 from mage.effects.environment import is_strict
 from mage.render.literals import unfounded
+from mage.tokens import sendable
 
 __all__ = [
     "ACT",

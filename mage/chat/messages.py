@@ -1,11 +1,21 @@
-"""Messages of a chat as frozen values: written in the forms of three interfaces, and replies read from them.
+"""Messages of a chat as frozen values: their content in parts, and how three interfaces write them.
 
-The interfaces are OpenAI's chat completions (the completion or its message) and Responses, and Anthropic's Messages. A
-reply may be the client's object, or the same as JSON.
+The interfaces are OpenAI's chat completions and Responses, and Anthropic's Messages.
 
-What a provider puts beside a call goes back with the call while its step is shown as one. Some refuse a call without it: DeepSeek and Kimi want their `reasoning_content`, Gemini its signature in
-`extra_content`, Anthropic its thinking blocks, OpenAI's Responses their reasoning items. It is kept as JSON text, in
-`ToolCall.beside`, `Action.beside`, and the meta of the step, and is never read for its words.
+The bytes of an image are no text: they would be counted as tokens, judged and summarized, and be another text for each
+spelling of the same bytes. So the text has a mark with type, size and digest, and the part itself is kept beside the
+text under the digest, for the meta of the step.
+
+    text, input_text, output_text       text
+    a refusal, the transcript of audio  text: these are the model's words
+    thinking, reasoning                 thought
+    an image, a sound, a file           [image/png, 144 bytes, sha256 1f2e3d4c5b6a]
+    anything else                       its canonical JSON, with such marks in it; also an image at a short address
+
+A provider's data beside a call goes back with the call while its step is shown as one. Some providers refuse a call
+without it: DeepSeek and Kimi want their `reasoning_content`, Gemini its signature in `extra_content`, Anthropic its
+thinking blocks, OpenAI's Responses their reasoning items. It is kept as JSON text, in `ToolCall.beside`,
+`Action.beside`, and the meta of the step, and is never read for its words.
 
     {"form": "chat", "message": {...}, "call": {...}}     fields of the message, and of the call
     {"form": "anthropic", "before": [...], "call": {...}}  blocks or items right before the call, and its other fields
@@ -16,61 +26,290 @@ Calls of one reply go back in one message, as a provider may sign the first of t
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, assert_never, final
+from typing import Any, Final, Literal, TypeAlias, assert_never, cast, final
 
 import attrs
 
-from mage.chat.parts import content_of, list_of, mapping_of, string_of, thought_of, transcript_of
 from mage.codec.strict_json import canonical
-from mage.engine.errors import MageError
+from mage.tokens import sendable
 
-# -- how a reply ended: the words of all servers, in one table ----------------------------------------------
-#
-# A word that is not in the table means that the reply was cut: a part of a reply must not become a summary or an action.
-# So a server with a new word for a whole reply is noticed at its first reply, and a new word for a broken one does no harm.
+# -- parts --------------------------------------------------------------------------------------------------
 
 
-Ending: TypeAlias = Literal["whole", "truncated", "refusal", "overflow"]
-"""How a reply ended: whole; cut or broken off; refused by the model or a filter; at the end of the model's context."""
+PARTS: Final = "parts"
+"""The key in the meta of a command under which its parts that are no text stand, by their digests."""
+THOUGHT: Final = "thought"
+"""The key in the meta of a command under which stands what the model thought."""
 
-_NO_LETTER: Final = re.compile(r"[^a-z]+")
-_FINISHES: Final[Mapping[Ending, str]] = {
-    "whole": """
-        stop  tool_calls  tool_call  tool_use  function_call  end_turn  stop_sequence  stop_string_found  stop_token
-        eos  eos_token  eos_found  end_of_sequence  end_of_text  end  normal  complete  completed  finished""",
-    "refusal": """
-        refusal  refused  content_filter  content_filtered  content_moderation  sensitive  safety  spii  recitation
-        blocklist  prohibited_content  guardrail_intervened  error_toxic  image_safety  image_recitation
-        image_prohibited_content""",
-    "overflow": """
-        model_context_window_exceeded  context_window_exceeded  context_length_exceeded  context_length_reached
-        model_length  error_limit""",
-}
+_TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+"""The types of parts with a text, and the field that holds it."""
+_THOUGHTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning"})
+_MEDIA: Final = re.compile(
+    r"image|audio|video|(?<![a-z])file|document|media|screenshot|resource|pdf|blob|inline_?data"
+)
+"""What stands in the types of parts that are not text, and in their fields where a part has no type."""
+_BYTES: Final = ("data", "file_data", "b64_json", "base64", "blob", "result")
+"""The fields that hold the bytes, in base64 or as a data URL."""
+_PLACES: Final = (
+    *(
+        "url",
+        "image_url",
+        "audio_url",
+        "video_url",
+        "file_url",
+        "uri",
+        "file_uri",
+        "fileUri",
+        "file_id",
+        "fileId",
+    ),
+)
+"""The fields that say where the bytes are, or hold them as a data URL."""
+_TYPES: Final = ("media_type", "mediaType", "mime_type", "mimeType")
+_DATA_URL: Final = re.compile(r"data:([\w.+/-]*)[^,]{0,200},")
+_SHORTEST_BYTES: Final = 64
+"""Characters: a shorter text that could be base64 is taken for a word."""
+_LONGEST_TYPE: Final = 60
+_LONGEST_ADDRESS: Final = 200
+"""A part that only says where its bytes are, in a shorter address, is kept as JSON: the address may help the reader."""
+_DEEPEST: Final = 8
+_Field: TypeAlias = tuple[str, str]  # its name and its text
 
 
-def _letters(word: str) -> str:
-    """Return the letters of a word: servers differ in case and in what stands between the parts of a word."""
-    return _NO_LETTER.sub("", word.casefold()).removeprefix("finishreason")
+# -- any JSON, read without a check --------------------------------------------------------------------
 
 
-_BY_LETTERS: Final[Mapping[str, Ending]] = {
-    _letters(word): finish for finish, words in _FINISHES.items() for word in words.split()
-}
+def mapping_of(value: object) -> Mapping[str, object]:
+    """Return an object of JSON, an empty one for any other value."""
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
-def is_cut(word: object) -> bool:
-    """Tell whether a reply says that it is not whole. A host that writes one itself may leave the word out."""
-    return word is not None and finish_of(str(word)) != "whole"
+def list_of(value: object) -> list[object]:
+    """Return a list of JSON, an empty one for any other value."""
+    return value if isinstance(value, list) else []
 
 
-def finish_of(word: str | None) -> Ending:
-    """Return how a reply ended, by its server's word for it; None where the server gave none. Any text."""
-    return "truncated" if word is None else _BY_LETTERS.get(_letters(word[:100]), "truncated")
+def string_of(value: object) -> str:
+    """Return a text of JSON, the empty one for any other value."""
+    return value if isinstance(value, str) else ""
+
+
+# -- content -------------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class Content:
+    """The content of a message.
+
+    Attributes:
+        texts: its texts and marks, in order.
+        thoughts: what the model thought, in order.
+        parts: the parts that are no text, by the digests in their marks.
+        others: how many parts are kept as JSON.
+        refusal: those of the texts in which the model refuses.
+    """
+
+    texts: tuple[str, ...] = ()
+    thoughts: tuple[str, ...] = ()
+    parts: Mapping[str, object] = attrs.field(factory=dict, repr=lambda parts: f"<{len(parts)} parts>")
+    others: int = 0
+    refusal: str = ""
+
+    @property
+    def text(self) -> str:
+        """The texts, a line each."""
+        return "\n".join(self.texts)
+
+
+def content_of(content: object, *, others: Callable[[object], str] = canonical) -> Content:
+    """Return a message's content: a text, null, or a list of parts. Any JSON. Cost: O(size).
+
+    Args:
+        content: the content.
+        others: returns the text of a part in no known form.
+    """
+    if content is None:
+        return Content()
+    texts: list[str] = []
+    thoughts: list[str] = []
+    parts: dict[str, object] = {}
+    unknown = 0
+    for part in content if isinstance(content, list) else [content]:
+        text, thought = _said(part), thought_of(part)
+        transcript = transcript_of(part)
+        if transcript:
+            texts.append(transcript)
+            _marked(part, parts, _DEEPEST)
+        elif text is not None:
+            texts.append(text)
+        elif thought is not None:
+            thoughts.append(thought)
+        else:
+            shown = _marked(part, parts, _DEEPEST)
+            unknown += not isinstance(shown, str)
+            texts.append(shown if isinstance(shown, str) else others(shown))
+    refused = [string_of(mapping_of(part).get("refusal")) for part in list_of(content) if _is_refusal(part)]
+    return Content(tuple(texts), tuple(thoughts), parts, unknown, "\n".join(refused))
+
+
+def _is_refusal(part: object) -> bool:
+    return mapping_of(part).get("type") == "refusal"
+
+
+def is_content(value: object) -> bool:
+    """Tell whether a value is a list of parts of a message, such as the result of an MCP tool, and not any list."""
+    listed = list_of(value)
+    return bool(listed) and all(_is_part(mapping_of(part)) for part in listed)
+
+
+def _is_part(part: Mapping[str, object]) -> bool:
+    kind = part.get("type")
+    return isinstance(kind, str) and (_said(part) is not None or _MEDIA.search(kind) is not None)
+
+
+def _said(part: object) -> str | None:
+    """Return the text of a part, None where it has none of its own."""
+    if isinstance(part, str):
+        return part
+    found = mapping_of(part)
+    named = _TEXTS.get(string_of(found.get("type")))
+    if named is not None:
+        text = found.get(named)
+        return text if isinstance(text, str) else None
+    for name in ("source", "resource"):  # a document of Anthropic's, a resource of MCP's, may be a text
+        inner = mapping_of(found.get(name))
+        text = inner.get("data" if inner.get("type") == "text" else "text")
+        if isinstance(text, str):
+            return text
+    return None
+
+
+def transcript_of(part: object) -> str:
+    """Return the transcript of a sound, in a part or in what the part holds; empty where there is none."""
+    found = mapping_of(part)
+    inside = mapping_of(found.get(string_of(found.get("type"))))
+    return string_of(found.get("transcript")) or string_of(inside.get("transcript"))
+
+
+def thought_of(part: object) -> str | None:
+    """Return the thought in a part of a content, or in an item of `reasoning_details`; None where it is no thought.
+
+    One that the provider has encrypted is empty.
+    """
+    found = mapping_of(part)
+    kind = string_of(found.get("type"))
+    if kind not in _THOUGHTS and not kind.startswith("reasoning."):
+        return None
+    for name in ("thinking", "text", "summary", "reasoning", "content"):
+        said = found.get(name)
+        if isinstance(said, str):
+            return said
+        if isinstance(said, list):
+            return "\n".join([string_of(mapping_of(inner).get("text")) for inner in said])
+    return ""
+
+
+# -- parts that are no text ----------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class _Medium:
+    """An image, a sound or a file.
+
+    Attributes:
+        kind: its type, such as `image/png`, or else the part's.
+        size: in bytes; None where the part only says where it is.
+        digest: 12 hexadecimal digits of the SHA-256 of its bytes, or else of where it is.
+    """
+
+    kind: str
+    size: int | None
+    digest: str
+
+    @property
+    def mark(self) -> str:
+        """What stands in its place in a text."""
+        size = "elsewhere" if self.size is None else f"{self.size} bytes"
+        return f"[{self.kind}, {size}, sha256 {self.digest}]"
+
+
+def _marked(value: object, parts: dict[str, object], deeper: int) -> object:
+    """Return JSON with a mark in place of each image, sound or file in it, and put these into `parts`."""
+    if isinstance(value, list) and deeper:
+        return [_marked(each, parts, deeper - 1) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = cast("Mapping[str, object]", value)
+    medium = _medium(found)
+    if medium is not None:
+        parts[medium.digest] = value
+        return medium.mark
+    return {name: _marked(each, parts, deeper - 1) for name, each in found.items()} if deeper else value
+
+
+def _medium(part: Mapping[str, object]) -> _Medium | None:
+    """Return the image, sound or file that a part is, None where it is none."""
+    kind = part.get("type")
+    named = (
+        [kind]
+        if isinstance(kind, str)
+        else [name for name, value in part.items() if isinstance(value, Mapping)]
+    )
+    if not any(_MEDIA.search(name.lower()) for name in named):
+        return None
+    fields = dict(reversed(list(_fields(part, _DEEPEST))))  # of one name the outermost counts
+    payload = next((fields[name] for name in (*_BYTES, *_PLACES) if fields.get(name)), None)
+    if payload is None:
+        return None
+    opened = _DATA_URL.match(payload)
+    said = next((fields[name] for name in _TYPES if fields.get(name)), "")
+    known = (
+        (opened[1] if opened else "") or said or _by_format(named[0], fields.get("format", "")) or named[0]
+    )
+    shown = known if len(known) <= _LONGEST_TYPE and known.isprintable() else "file"
+    if opened is None and not any(fields.get(name) for name in _BYTES):
+        address = payload.encode(errors="backslashreplace")
+        return _Medium(shown, None, _digest(address)) if len(address) > _LONGEST_ADDRESS else None
+    shortest = 0 if opened or said else _SHORTEST_BYTES
+    data = _bytes_of(payload[opened.end() :] if opened else payload, shortest)
+    if data is None and known == named[0]:
+        return None  # a field of that name with a text in it
+    data = payload.encode(errors="backslashreplace") if data is None else data
+    return _Medium(shown, len(data), _digest(data))
+
+
+def _by_format(kind: str, written: str) -> str:
+    """Return the type of a sound that says its format alone, as OpenAI's do."""
+    return f"audio/{written}" if written and "audio" in kind else ""
+
+
+def _fields(value: object, deeper: int) -> Iterator[_Field]:
+    """Yield the texts of an object and of those in it."""
+    for name, each in mapping_of(value).items():
+        if isinstance(each, str):
+            yield name, each
+        elif deeper:
+            yield from _fields(each, deeper - 1)
+
+
+def _bytes_of(text: str, shortest: int) -> bytes | None:
+    """Return the bytes that a text spells in base64, None where it is another text, or a word that only looks like it."""
+    try:
+        data = base64.b64decode("".join(text.split()), validate=True)
+    except ValueError:
+        return None
+    return data if len(text) >= shortest else None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:12]
 
 
 # -- what a provider puts beside a call ---------------------------------------------------------------------
@@ -173,6 +412,13 @@ def items_before(beside: str, form: Form) -> list[dict[str, object]]:
 def without_nulls(item: Mapping[str, object]) -> dict[str, object]:
     """Return an item without its null fields: a client's SDK writes them, and its server takes no null."""
     return {name: value for name, value in item.items() if value is not None}
+
+
+def chat_beside(message: Mapping[str, object], calls: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return what stands beside each call of a chat message (`ToolCall.beside`)."""
+    first = {"message": message_beside(message)}
+    found = [{**({} if place else first), "call": call_beside(call)} for place, call in enumerate(calls)]
+    return kept_beside("chat", found)
 
 
 # -- messages -----------------------------------------------------------------------------------------------
@@ -306,11 +552,6 @@ def written(messages: Iterable[ChatMessage], form: Form) -> list[dict[str, Any]]
     return _WRITTEN[form](messages)
 
 
-def sendable(text: str) -> str:
-    """Return the text with U+FFFD for each lone surrogate, which UTF-8 cannot spell. Cost: O(length)."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def _as_chat(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
     return [_chat_message(message) for message in messages]
 
@@ -402,168 +643,3 @@ _WRITTEN: Final[dict[Form, Callable[[Iterable[ChatMessage]], list[dict[str, Any]
     "responses": _as_responses,
     "anthropic": _as_anthropic,
 }
-
-
-# -- replies -------------------------------------------------------------------------------------------
-
-
-@final
-@attrs.frozen
-class NoReply(MageError, TypeError):
-    """A value is not a model's reply.
-
-    Attributes:
-        found: the name of its type.
-    """
-
-    found: str
-
-    def __str__(self) -> str:
-        return (
-            f"a {self.found} is no reply: give the client's chat completion or its message, its Responses response,"
-            " its Anthropic message, or one of these as a dict (`model_dump()`)"
-        )
-
-
-@final
-@attrs.frozen(slots=False)
-class AssistantReply:
-    """One reply of a model.
-
-    Attributes:
-        text: its words; empty where it only called tools.
-        calls: its calls, in order; arguments as the model wrote them.
-        is_cut: whether the reply is not whole, by what the provider says: any reason to end that is not known as that
-            of a whole reply.
-        thought: what the model thought, where the provider gives it apart from its words.
-        parts: the images, sounds and files in it, by the digests in the marks that stand for them in `text`.
-    """
-
-    text: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    is_cut: bool = False
-    thought: str = attrs.field(default="", repr=False)
-    parts: Mapping[str, object] = attrs.field(factory=dict, repr=False, hash=False)
-
-    @cached_property
-    def digest(self) -> str:
-        """16 hexadecimal digits that tell this reply from others. Cost: O(size), once."""
-        said = [self.text, [[call.id, call.name, call.arguments] for call in self.calls]]
-        return hashlib.sha256(canonical(said).encode(errors="backslashreplace")).hexdigest()[:16]
-
-
-def read_reply(reply: object) -> AssistantReply:
-    """Return a model's reply. Cost: O(size).
-
-    Raises:
-        NoReply: the object is in none of the known forms.
-    """
-    if isinstance(reply, AssistantReply):
-        return reply
-    document = _plain(reply)
-    if not isinstance(document, Mapping):
-        raise NoReply(type(reply).__name__)
-    choices, output, content = (document.get(name) for name in ("choices", "output", "content"))
-    if isinstance(choices, list) and choices:
-        choice = mapping_of(choices[0])
-        message, ended = mapping_of(choice.get("message")), choice.get("finish_reason")
-    elif isinstance(output, list):
-        return _of_items(output, "responses", document.get("status"))
-    elif isinstance(content, list) and (document.get("type") == "message" or _has_blocks(content)):
-        return _of_items(content, "anthropic", document.get("stop_reason"))
-    else:
-        message, ended = document, None
-    if message.get("role") != "assistant":
-        raise NoReply(type(reply).__name__)
-    return _of_chat(message, ended)
-
-
-def _plain(reply: object) -> object:
-    """Return a client's object as JSON: all three SDKs make theirs with pydantic."""
-    dump = getattr(reply, "model_dump", None)
-    return dump(mode="json") if callable(dump) else reply
-
-
-def _chat_call(called: Mapping[str, object], beside: str) -> ToolCall:
-    if called.get("type") == "custom":
-        return _call(called.get("id"), mapping_of(called.get("custom")), "input", beside)
-    return _call(called.get("id"), mapping_of(called.get("function")), "arguments", beside)
-
-
-def _has_blocks(content: list[object]) -> bool:
-    """Tell whether these are blocks of Anthropic's: in a history that a host keeps, a message names no type."""
-    return any(mapping_of(part).get("type") == "tool_use" for part in content)
-
-
-def _of_chat(message: Mapping[str, object], ended: object) -> AssistantReply:
-    called = [mapping_of(each) for each in list_of(message.get("tool_calls"))]
-    beside = chat_beside(message, called)
-    calls = [_chat_call(each, kept) for each, kept in zip(called, beside, strict=True)]
-    if message.get("function_call") is not None:  # the older form, with one call
-        calls.append(_call("", mapping_of(message["function_call"]), "arguments"))
-    content = content_of(message.get("content"), others=lambda _: "")
-    audio = content_of(
-        None if message.get("audio") is None else [{"type": "audio", "audio": message["audio"]}]
-    )
-    spoken = [transcript_of(message.get("audio"))]
-    text = "\n".join(filter(None, [*content.texts, string_of(message.get("refusal")), *spoken]))
-    thought = "\n".join(filter(None, [thoughts_beside(message), *content.thoughts]))
-    return AssistantReply(text, tuple(calls), is_cut(ended), thought, {**content.parts, **audio.parts})
-
-
-def chat_beside(message: Mapping[str, object], calls: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return what stands beside each call of a chat message (`ToolCall.beside`)."""
-    first = {"message": message_beside(message)}
-    found = [{**({} if place else first), "call": call_beside(call)} for place, call in enumerate(calls)]
-    return kept_beside("chat", found)
-
-
-def _of_items(items: Iterable[object], form: Form, ended: object) -> AssistantReply:
-    """Read the items of a response, or the blocks of a message."""
-    texts: list[str] = []
-    thoughts: list[str] = []
-    parts: dict[str, object] = {}
-    calls: list[ToolCall] = []
-    beside: list[Mapping[str, object]] = []
-    before: list[object] = []
-    for found in map(mapping_of, items):
-        called = _called(found)
-        if called is not None:
-            calls.append(called)
-            beside.append({"before": before, "call": call_beside(found) if form == "anthropic" else {}})
-            before = []
-        elif thought_of(found) is not None:
-            thoughts.append(thought_of(found) or "")
-            before.append(without_nulls(found))
-        else:
-            said = found.get("content") if found.get("type") == "message" else [found]
-            content = content_of(said, others=lambda _: "")
-            texts.extend(content.texts)
-            parts.update(content.parts)
-    kept = kept_beside(form, beside)
-    dressed = [attrs.evolve(call, beside=each) for call, each in zip(calls, kept, strict=True)]
-    text, thought = "\n".join(filter(None, texts)), "\n".join(filter(None, thoughts))
-    return AssistantReply(text, tuple(dressed), is_cut(ended), thought, parts)
-
-
-def _called(found: Mapping[str, object]) -> ToolCall | None:
-    """Return the call that an item or a block is, None where it is none."""
-    match found.get("type"):
-        case "function_call":
-            return _call(found.get("call_id"), found, "arguments")
-        case str(kind) if kind.endswith("_call") and "call_id" in found:  # custom, shell and computer calls
-            return _call(found["call_id"], {"name": kind, **found}, "input" if "input" in found else "action")
-        case "tool_use":
-            return _call(found.get("id"), found, "input")
-        case _:
-            return None
-
-
-def _call(key: object, called: Mapping[str, object], field: str, beside: str = "") -> ToolCall:
-    arguments = called.get(field)
-    if not isinstance(arguments, str):
-        try:
-            arguments = json.dumps({} if arguments is None else arguments)
-        except (TypeError, ValueError, RecursionError):  # nested too deeply, a number too long, no JSON
-            arguments = "(arguments that JSON cannot say)"
-    return ToolCall(string_of(key), string_of(called.get("name")), arguments, beside)

@@ -66,7 +66,6 @@ from mage.chat.messages import (
     together,
     written,
 )
-from mage.chat.parts import cut
 from mage.chat.tools import ACT, LOOK, NOTE, BadAction, note_in, offered, parse_action
 from mage.chat.words import (
     AS_JSON,
@@ -117,6 +116,7 @@ from mage.render.blocks import (
     under,
 )
 from mage.render.literals import unfounded
+from mage.tokens import cut
 
 # -- the last lines of a prompt -----------------------------------------------------------------------------
 

@@ -8,39 +8,53 @@ not_json        JSON was asked for
 wrong_schema    it is not as was asked for: missing, of another type, no call where one was due
 unknown_tool    there is no such tool
 too_many_calls  more than one of compress, revise, look and finish (D11)
-
-The plain-text mode, for models without tools, has the moves `Action[...]`, `Compress[...]`, `Revise[N; lesson]`,
-`Look[N]` (or `Look[A..B; words; page]`), `Note[...]` and `Finish[...]`. A move begins on a line of its own; where none does, the first one within a line counts. It ends at
-the bracket that closes it, which ends its line: so `Action[click[Buy Now]]` and a text of several lines are read
-whole. The text before a move is thought. The text behind it is not read (models like to make up the next
-observation), but a second move there is one too many.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final, Literal, TypeAlias, cast, final
 
 import attrs
 
-from mage.chat.messages import ToolCall, finish_of
+from mage.chat.messages import (
+    Form,
+    ToolCall,
+    call_beside,
+    chat_beside,
+    content_of,
+    kept_beside,
+    list_of,
+    mapping_of,
+    string_of,
+    thought_of,
+    thoughts_beside,
+    transcript_of,
+    without_nulls,
+)
 from mage.chat.tools import (
     ACT,
     COMPRESS,
     FINISH,
     LOOK,
+    MOVE_BEGINS,
     NOTE,
+    NUMBERED,
     REVISE,
     BadAction,
+    closing_of,
     completed,
+    find_move,
     looking,
     misfit,
     no_number,
     read_arguments,
 )
-from mage.codec.strict_json import action_text
+from mage.codec.strict_json import action_text, canonical
 from mage.effects import (
     Action,
     Decision,
@@ -48,14 +62,218 @@ from mage.effects import (
     EffectFault,
     Finish,
     JsonValue,
-    LookInto,
     Then,
     Tool,
     Usage,
 )
 from mage.engine import Compress, Failed, FoldRequest, JudgeRequest, Passed, Revise, StepId, Verdict
+from mage.engine.errors import MageError
 
-_ONE: Final = Usage()
+# -- how a reply ended: the words of all servers, in one table ----------------------------------------------
+#
+# A word that is not in the table means that the reply was cut: a part of a reply must not become a summary or an action.
+# So a server with a new word for a whole reply is noticed at its first reply, and a new word for a broken one does no harm.
+
+
+Ending: TypeAlias = Literal["whole", "truncated", "refusal", "overflow"]
+"""How a reply ended: whole; cut or broken off; refused by the model or a filter; at the end of the model's context."""
+
+_NO_LETTER: Final = re.compile(r"[^a-z]+")
+_FINISHES: Final[Mapping[Ending, str]] = {
+    "whole": """
+        stop  tool_calls  tool_call  tool_use  function_call  end_turn  stop_sequence  stop_string_found  stop_token
+        eos  eos_token  eos_found  end_of_sequence  end_of_text  end  normal  complete  completed  finished""",
+    "refusal": """
+        refusal  refused  content_filter  content_filtered  content_moderation  sensitive  safety  spii  recitation
+        blocklist  prohibited_content  guardrail_intervened  error_toxic  image_safety  image_recitation
+        image_prohibited_content""",
+    "overflow": """
+        model_context_window_exceeded  context_window_exceeded  context_length_exceeded  context_length_reached
+        model_length  error_limit""",
+}
+
+
+def _letters(word: str) -> str:
+    """Return the letters of a word: servers differ in case and in what stands between the parts of a word."""
+    return _NO_LETTER.sub("", word.casefold()).removeprefix("finishreason")
+
+
+_BY_LETTERS: Final[Mapping[str, Ending]] = {
+    _letters(word): finish for finish, words in _FINISHES.items() for word in words.split()
+}
+
+
+def is_cut(word: object) -> bool:
+    """Tell whether a reply says that it is not whole. A host that writes one itself may leave the word out."""
+    return word is not None and finish_of(str(word)) != "whole"
+
+
+def finish_of(word: str | None) -> Ending:
+    """Return how a reply ended, by its server's word for it; None where the server gave none. Any text."""
+    return "truncated" if word is None else _BY_LETTERS.get(_letters(word[:100]), "truncated")
+
+
+# -- a reply in the form of an interface -------------------------------------------------------------------------------------------
+
+
+@final
+@attrs.frozen
+class NoReply(MageError, TypeError):
+    """A value is not a model's reply.
+
+    Attributes:
+        found: the name of its type.
+    """
+
+    found: str
+
+    def __str__(self) -> str:
+        return (
+            f"a {self.found} is no reply: give the client's chat completion or its message, its Responses response,"
+            " its Anthropic message, or one of these as a dict (`model_dump()`)"
+        )
+
+
+@final
+@attrs.frozen(slots=False)
+class AssistantReply:
+    """One reply of a model.
+
+    Attributes:
+        text: its words; empty where it only called tools.
+        calls: its calls, in order; arguments as the model wrote them.
+        is_cut: whether the reply is not whole, by what the provider says: any reason to end that is not known as that
+            of a whole reply.
+        thought: what the model thought, where the provider gives it apart from its words.
+        parts: the images, sounds and files in it, by the digests in the marks that stand for them in `text`.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    is_cut: bool = False
+    thought: str = attrs.field(default="", repr=False)
+    parts: Mapping[str, object] = attrs.field(factory=dict, repr=False, hash=False)
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hexadecimal digits that tell this reply from others. Cost: O(size), once."""
+        said = [self.text, [[call.id, call.name, call.arguments] for call in self.calls]]
+        return hashlib.sha256(canonical(said).encode(errors="backslashreplace")).hexdigest()[:16]
+
+
+def read_reply(reply: object) -> AssistantReply:
+    """Return a model's reply. Cost: O(size).
+
+    Raises:
+        NoReply: the object is in none of the known forms.
+    """
+    if isinstance(reply, AssistantReply):
+        return reply
+    document = _plain(reply)
+    if not isinstance(document, Mapping):
+        raise NoReply(type(reply).__name__)
+    choices, output, content = (document.get(name) for name in ("choices", "output", "content"))
+    if isinstance(choices, list) and choices:
+        choice = mapping_of(choices[0])
+        message, ended = mapping_of(choice.get("message")), choice.get("finish_reason")
+    elif isinstance(output, list):
+        return _of_items(output, "responses", document.get("status"))
+    elif isinstance(content, list) and (document.get("type") == "message" or _has_blocks(content)):
+        return _of_items(content, "anthropic", document.get("stop_reason"))
+    else:
+        message, ended = document, None
+    if message.get("role") != "assistant":
+        raise NoReply(type(reply).__name__)
+    return _of_chat(message, ended)
+
+
+def _plain(reply: object) -> object:
+    """Return a client's object as JSON: all three SDKs make theirs with pydantic."""
+    dump = getattr(reply, "model_dump", None)
+    return dump(mode="json") if callable(dump) else reply
+
+
+def _chat_call(called: Mapping[str, object], beside: str) -> ToolCall:
+    if called.get("type") == "custom":
+        return _call(called.get("id"), mapping_of(called.get("custom")), "input", beside)
+    return _call(called.get("id"), mapping_of(called.get("function")), "arguments", beside)
+
+
+def _has_blocks(content: list[object]) -> bool:
+    """Tell whether these are blocks of Anthropic's: in a history that a host keeps, a message names no type."""
+    return any(mapping_of(part).get("type") == "tool_use" for part in content)
+
+
+def _of_chat(message: Mapping[str, object], ended: object) -> AssistantReply:
+    called = [mapping_of(each) for each in list_of(message.get("tool_calls"))]
+    beside = chat_beside(message, called)
+    calls = [_chat_call(each, kept) for each, kept in zip(called, beside, strict=True)]
+    if message.get("function_call") is not None:  # the older form, with one call
+        calls.append(_call("", mapping_of(message["function_call"]), "arguments"))
+    content = content_of(message.get("content"), others=lambda _: "")
+    audio = content_of(
+        None if message.get("audio") is None else [{"type": "audio", "audio": message["audio"]}]
+    )
+    spoken = [transcript_of(message.get("audio"))]
+    text = "\n".join(filter(None, [*content.texts, string_of(message.get("refusal")), *spoken]))
+    thought = "\n".join(filter(None, [thoughts_beside(message), *content.thoughts]))
+    return AssistantReply(text, tuple(calls), is_cut(ended), thought, {**content.parts, **audio.parts})
+
+
+def _of_items(items: Iterable[object], form: Form, ended: object) -> AssistantReply:
+    """Read the items of a response, or the blocks of a message."""
+    texts: list[str] = []
+    thoughts: list[str] = []
+    parts: dict[str, object] = {}
+    calls: list[ToolCall] = []
+    beside: list[Mapping[str, object]] = []
+    before: list[object] = []
+    for found in map(mapping_of, items):
+        called = _called(found)
+        if called is not None:
+            calls.append(called)
+            beside.append({"before": before, "call": call_beside(found) if form == "anthropic" else {}})
+            before = []
+        elif thought_of(found) is not None:
+            thoughts.append(thought_of(found) or "")
+            before.append(without_nulls(found))
+        else:
+            said = found.get("content") if found.get("type") == "message" else [found]
+            content = content_of(said, others=lambda _: "")
+            texts.extend(content.texts)
+            parts.update(content.parts)
+    kept = kept_beside(form, beside)
+    dressed = [attrs.evolve(call, beside=each) for call, each in zip(calls, kept, strict=True)]
+    text, thought = "\n".join(filter(None, texts)), "\n".join(filter(None, thoughts))
+    return AssistantReply(text, tuple(dressed), is_cut(ended), thought, parts)
+
+
+def _called(found: Mapping[str, object]) -> ToolCall | None:
+    """Return the call that an item or a block is, None where it is none."""
+    match found.get("type"):
+        case "function_call":
+            return _call(found.get("call_id"), found, "arguments")
+        case str(kind) if kind.endswith("_call") and "call_id" in found:  # custom, shell and computer calls
+            return _call(found["call_id"], {"name": kind, **found}, "input" if "input" in found else "action")
+        case "tool_use":
+            return _call(found.get("id"), found, "input")
+        case _:
+            return None
+
+
+def _call(key: object, called: Mapping[str, object], field: str, beside: str = "") -> ToolCall:
+    arguments = called.get(field)
+    if not isinstance(arguments, str):
+        try:
+            arguments = json.dumps({} if arguments is None else arguments)
+        except (TypeError, ValueError, RecursionError):  # nested too deeply, a number too long, no JSON
+            arguments = "(arguments that JSON cannot say)"
+    return ToolCall(string_of(key), string_of(called.get("name")), arguments, beside)
+
+
+# -- decisions ---
+
+
 _THINKS: Final = re.compile(r"<(think|thinking|thought)>", re.IGNORECASE)
 _THOUGHT: Final = re.compile(r"<(/?)(think|thinking|thought)>", re.IGNORECASE)
 _ALONE: Final = re.compile(
@@ -70,28 +288,7 @@ _OPENED: Final = re.compile(r'\{[ \t\n\r]*+["}]')
 _TRIES: Final = 200
 """After so many beginnings that were none, no further object is looked for."""
 
-MoveName: TypeAlias = Literal["act", "compress", "revise", "look", "note", "finish"]
-
-_NAMES: Final[dict[str, MoveName]] = {
-    "Action": "act",
-    "Compress": "compress",
-    "Revise": "revise",
-    "Look": "look",
-    "Note": "note",
-    "Finish": "finish",
-}
-_ON_A_LINE: Final = re.compile(r"^[ \t*`>-]{0,8}(Action|Compress|Revise|Look|Note|Finish)\[", re.MULTILINE)
-MOVE_BEGINS: Final = re.compile(_ON_A_LINE.pattern)
-"""Matches at the beginning of a line on which a move begins."""
-_ANYWHERE: Final = re.compile(r"\b(Action|Compress|Revise|Look|Note|Finish)\[")
-_LINE_ENDS: Final = re.compile(r"[ \t*`.]{0,8}(?:[\r\n]|\Z)")
-_BRACKET: Final = re.compile(r"[\[\]]")
-_STEP: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*(?:;(.*))?\Z", re.DOTALL)
-
-_LOOK: Final = re.compile(
-    r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})(?:\.\.([0-9]{1,9}))?\]?\s*(?:;([^;]*))?(?:;\s*([0-9]{1,9})?\s*)?\Z"
-)
-_BOUNDARY: Final = re.compile(r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})\]?\s*\Z")
+_BOUNDARY: Final = re.compile(rf"{NUMBERED}\]?\s*\Z")
 """How judges write a boundary where no schema is enforced."""
 
 
@@ -114,7 +311,7 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
     refusal: str = ""
     finish: str | None = None
-    usage: Usage = _ONE
+    usage: Usage = attrs.field(factory=Usage)
     model: str = ""
     aside: str = attrs.field(default="", repr=False)
 
@@ -134,6 +331,18 @@ def _whole(reply: Reply) -> tuple[str, str]:
         raise EffectError("truncated", _why_cut(reply.finish))
     thought, said = parted(reply.text, is_split=bool(reply.aside.strip()))
     return thought if thought or said else reply.aside.strip(), said
+
+
+def _worded(reply: Reply) -> tuple[str, str]:
+    """Return thought and words as `_whole` does, of a reply that must have words.
+
+    Raises:
+        EffectError: as from `_whole`, or the reply says nothing.
+    """
+    thought, said = _whole(reply)
+    if not said:
+        raise EffectError("empty", "the reply is empty")
+    return thought, said
 
 
 def _why_cut(finish: str | None) -> str:
@@ -199,11 +408,11 @@ def _closing_tag(text: str) -> re.Match[str] | None:
     before = text[: found.start()]
     if before.count(_FENCE) % 2 or _THINKS.search(before) is not None:
         return None
-    moved = _ON_A_LINE.search(before)
+    moved = MOVE_BEGINS.search(before)
     if (
         moved is not None
-        and _closing(before, moved.end())[0] is None
-        and _closing(text, moved.end())[0] is not None
+        and closing_of(before, moved.end())[0] is None
+        and closing_of(text, moved.end())[0] is not None
     ):
         return None
     return found
@@ -215,10 +424,7 @@ def read_text(reply: Reply) -> str:
     Raises:
         EffectError: it cannot be used.
     """
-    _, said = _whole(reply)
-    if not said:
-        raise EffectError("empty", "the reply is empty")
-    return said
+    return _worded(reply)[1]
 
 
 def decide_by_calls(reply: Reply, tools: Sequence[Tool]) -> Decision:
@@ -228,26 +434,27 @@ def decide_by_calls(reply: Reply, tools: Sequence[Tool]) -> Decision:
         EffectError: the reply cannot be used.
     """
     thought, said = _whole(reply)
-    thought = thought or ("" if said else reply.aside.strip())
     if not reply.calls:
         if not said:
             raise EffectError("empty", "the reply is empty")
         raise EffectError("wrong_schema", "no tool was called")
-    return _decision(reply.calls, tools, "\n".join(filter(None, [thought, said])))
-
-
-def _decision(calls: Sequence[ToolCall], tools: Sequence[Tool], thought: str) -> Decision:
     by_name = {tool.name: tool for tool in tools}
-    moves = [_move(call.name, _arguments(call), by_name, call) for call in calls]
+    moves = [
+        _move(call.name, _arguments(call), by_name, call.id or None, call.beside) for call in reply.calls
+    ]
     actions = tuple(move for move in moves if isinstance(move, Action))
     own = [move for move in moves if not isinstance(move, Action)]
     if len(own) > 1:
         raise EffectError("too_many_calls", "only one thing can be done to your own state in a turn")
-    return Decision(actions, own[0] if own else None, thought)
+    return Decision(actions, own[0] if own else None, "\n".join(filter(None, [thought, said])))
 
 
 def _move(
-    name: str, arguments: JsonValue, tools: Mapping[str, Tool], call: ToolCall | None = None
+    name: str,
+    arguments: JsonValue,
+    tools: Mapping[str, Tool],
+    key: str | None = None,
+    beside: str = "",
 ) -> Action | Then:
     tool = tools.get(name)
     if tool is None:
@@ -258,13 +465,12 @@ def _move(
     if wrong is not None:
         raise EffectError("wrong_schema", wrong)
     fitting = cast("Mapping[str, JsonValue]", arguments)
-    if tool is NOTE:
-        return _note(str(fitting["text"]), call)
     own = _own(tool, fitting)
     if own is not None:
         return own
-    action = _action(tool, fitting)
-    return Action(action) if call is None else Action(action, call.id or None, call.beside)
+    if tool is NOTE:
+        return Action(_noted(str(fitting["text"])), key, beside, is_note=True)
+    return Action(_action(tool, fitting), key, beside)
 
 
 def _arguments(call: ToolCall) -> dict[str, JsonValue]:
@@ -289,12 +495,10 @@ def _own(tool: Tool, arguments: Mapping[str, JsonValue]) -> Then | None:
     return looking(arguments) if tool is LOOK else None
 
 
-def _note(text: str, call: ToolCall | None = None) -> Action:
+def _noted(text: str) -> str:
     if not text.strip():
         raise EffectError("empty", "note: the text is blank")
-    if call is None:
-        return Action(text.strip(), is_note=True)
-    return Action(text.strip(), call.id or None, call.beside, is_note=True)
+    return text.strip()
 
 
 def _action(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
@@ -317,22 +521,14 @@ def decide_by_text(reply: Reply, tools: Sequence[Tool]) -> Decision:
     Raises:
         EffectError: the reply cannot be used.
     """
-    thinking, said = _whole(reply)
-    if not said:
-        raise EffectError("empty", "the reply is empty")
+    thinking, said = _worded(reply)
     found = find_move(said)
     thought = "\n".join(filter(None, [thinking, found.before])) or reply.aside.strip()
-    if found.name == "act":
+    if found.name == "Action":
         return Decision((Action(_written(found.body, tools)),), None, thought)
-    if found.name == "note":
-        return Decision((_note(found.body),), None, thought)
-    then: dict[str, Then] = {
-        "compress": Compress(found.body),
-        "revise": Revise(found.step, found.lesson),
-        "look": found.look,
-        "finish": Finish(found.body),
-    }
-    return Decision((), then[found.name], thought)
+    if found.name == "Note":
+        return Decision((Action(_noted(found.body), is_note=True),), None, thought)
+    return Decision((), found.then, thought)
 
 
 def _written(body: str, tools: Sequence[Tool]) -> str:
@@ -355,7 +551,7 @@ def decide_by_json(reply: Reply, tools: Sequence[Tool]) -> Decision:
     Raises:
         EffectError: the reply cannot be used.
     """
-    thinking, said = _whole(reply)
+    thinking, said = _worded(reply)
     document = _object_with("move", said)
     wrong = misfit(document, _MOVE, "reply")
     if wrong is not None:
@@ -363,9 +559,7 @@ def decide_by_json(reply: Reply, tools: Sequence[Tool]) -> Decision:
     named = cast("Mapping[str, JsonValue]", document["move"])
     move = _move(str(named["name"]), named["arguments"], {tool.name: tool for tool in tools})
     thought = "\n".join(filter(None, [thinking, str(document.get("thought", ""))])) or reply.aside.strip()
-    if isinstance(move, Action):
-        return Decision((move,), None, thought)
-    return Decision((), move, thought)
+    return Decision((move,), None, thought) if isinstance(move, Action) else Decision((), move, thought)
 
 
 _MOVE: Final[Mapping[str, JsonValue]] = {
@@ -392,7 +586,7 @@ def read_verdict(reply: Reply) -> Verdict:
     Raises:
         EffectError: the reply cannot be used; also a failed verdict without feedback (D5).
     """
-    _, said = _whole(reply)
+    _, said = _worded(reply)
     document = _object_with("passed", said)
     wrong = misfit(document, _VERDICT, "verdict")
     if wrong is not None:
@@ -436,8 +630,6 @@ def _boundary(said: JsonValue) -> StepId | None:
 
 def _object_with(key: str, said: str) -> dict[str, JsonValue]:
     """Return the first JSON object in a text that has a key."""
-    if not said:
-        raise EffectError("empty", "the reply is empty")
     found = False
     for document in objects_in(said):
         found = True
@@ -462,88 +654,3 @@ def objects_in(text: str) -> Iterator[dict[str, JsonValue]]:
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=no_number)
-
-
-# -- the plain-text mode -------------------------------------------------------------------------------
-
-
-@final
-@attrs.frozen
-class Move:
-    """A move that was found in a text.
-
-    Attributes:
-        name: which.
-        body: the text between its brackets, without the white space around it.
-        before: the text before it.
-        step: where to revise to; 0 for another move.
-        lesson: what to leave there; empty for another move.
-        look: what to look into; the root's line, which there is not, for another move.
-    """
-
-    name: MoveName
-    body: str
-    before: str
-    step: int = 0
-    lesson: str = ""
-    look: LookInto = attrs.field(default=LookInto(0))
-
-
-def find_move(text: str) -> Move:
-    """Return the one move in a text. Any text. Cost: O(length).
-
-    Raises:
-        EffectError: `wrong_schema` where there is none or it is not closed, `too_many_calls` where there are more.
-    """
-    opened = _ON_A_LINE.search(text) or _ANYWHERE.search(text)
-    if opened is None:
-        raise EffectError(
-            "wrong_schema",
-            "no move in the reply, such as Action[...], Compress[...] or Finish[...]",
-        )
-    end, balanced = _closing(text, opened.end())
-    if end is None:
-        raise EffectError("wrong_schema", f"{opened[1]}[ is not closed by a bracket at the end of a line")
-    if _ON_A_LINE.search(text, end + 1 if balanced else opened.end()):
-        raise EffectError("too_many_calls", "more than one move in the reply")
-    move = Move(_NAMES[opened[1]], text[opened.end() : end].strip(), text[: opened.start()].strip())
-    if move.name == "look":
-        return _looking(move)
-    return _revising(move) if move.name == "revise" else move
-
-
-def _closing(text: str, start: int) -> tuple[int | None, bool]:
-    """Return where the bracket closes that was opened before `start`, and whether those between are balanced.
-
-    Where they are not, it is the last bracket that ends a line.
-    """
-    depth = 0
-    last: int | None = None
-    for bracket in _BRACKET.finditer(text, start):
-        if bracket[0] == "[":
-            depth += 1
-            continue
-        ends_line = _LINE_ENDS.match(text, bracket.end()) is not None
-        if ends_line:
-            last = bracket.start()
-        if depth:
-            depth -= 1
-        elif ends_line:
-            return last, True
-    return last, False
-
-
-def _revising(move: Move) -> Move:
-    found = _STEP.match(move.body)
-    if found is None:
-        raise EffectError("wrong_schema", "Revise: expected the number of a step, a semicolon and a lesson")
-    return attrs.evolve(move, step=int(found[1]), lesson=(found[2] or "").strip())
-
-
-def _looking(move: Move) -> Move:
-    found = _LOOK.match(move.body)
-    if found is None:
-        raise EffectError("wrong_schema", "Look: expected N or A..B, then words and a page after semicolons")
-    boundary = None if found[2] is None else int(found[2])
-    look = LookInto(int(found[1]), boundary, (found[3] or "").strip(), int(found[4] or 1))
-    return attrs.evolve(move, look=look)

@@ -4,6 +4,12 @@ The action of a call is the tool's name, a space and the arguments as canonical 
 a model's reply, a trace, a host. So the same call is the same action (I2, the merge rule). An environment without
 tools takes any text as an action; its one tool is `act`, and the action is the text itself.
 
+A model that calls no tools writes a move: `Action[...]`, `Compress[...]`, `Revise[N; lesson]`, `Look[N]` (or
+`Look[A..B; words; page]`), `Note[...]` or `Finish[...]`. A move begins on a line of its own; where none does, the first
+one within a line counts. It ends at the bracket that closes it, which ends its line: so `Action[click[Buy Now]]` and a
+text of several lines are read whole. The text before a move is thought. The text behind it is not read (models like to
+make up the next observation), but a second move there is one too many.
+
 `jsonschema` decides whether a value fits a schema, and is imported at the first question. A part of a schema that
 cannot be decided here (a `$ref` to another document, a pattern that is no Python pattern) is fitted by every value: the
 environment has the last word on an action.
@@ -19,9 +25,9 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias, cast, final
 import attrs
 
 from mage.codec.strict_json import action_text
-from mage.effects import BadTool, Decide, JsonValue, LookInto, Rules, Schema, Tool
+from mage.effects import BadTool, Decide, EffectError, Finish, JsonValue, LookInto, Rules, Schema, Then, Tool
 from mage.effects.environment import TOOL_NAME
-from mage.engine import FoldRequest, JudgeRequest
+from mage.engine import Compress, FoldRequest, JudgeRequest, Revise
 from mage.engine.errors import MageError
 
 
@@ -238,6 +244,107 @@ def no_number(written: str) -> NoReturn:
         ValueError: always.
     """
     raise ValueError(f"{written} is no number of JSON")
+
+
+# -- moves, of a model that calls no tools ------------------------------------------------------------
+
+
+_MOVES: Final = "Action|Compress|Revise|Look|Note|Finish"
+MOVE_BEGINS: Final = re.compile(rf"^[ \t*`>-]{{0,8}}({_MOVES})\[", re.MULTILINE)
+"""Finds a line on which a move begins."""
+_ANYWHERE: Final = re.compile(rf"\b({_MOVES})\[")
+_LINE_ENDS: Final = re.compile(r"[ \t*`.]{0,8}(?:[\r\n]|\Z)")
+_BRACKET: Final = re.compile(r"[\[\]]")
+NUMBERED: Final = r"\s*\[?(?:[Ss]tep\s{0,8})?([0-9]{1,9})"
+_STEP: Final = re.compile(rf"{NUMBERED}\]?\s*(?:;(.*))?\Z", re.DOTALL)
+_LOOK: Final = re.compile(
+    rf"{NUMBERED}(?:\.\.([0-9]{{1,9}}))?\]?\s*(?:;([^;]*))?(?:;\s*([0-9]{{1,9}})?\s*)?\Z"
+)
+
+
+@final
+@attrs.frozen
+class Move:
+    """A move that was found in a text.
+
+    Attributes:
+        name: its word, such as `Action`.
+        body: the text between its brackets, without the white space around it.
+        before: the text before it.
+        then: the operation on the agent's own state; None for an action and a note.
+    """
+
+    name: str
+    body: str
+    before: str
+    then: Then | None = None
+
+
+def find_move(text: str) -> Move:
+    """Return the one move in a text. Any text. Cost: O(length).
+
+    Raises:
+        EffectError: `wrong_schema` where there is none or it is not closed, `too_many_calls` where there are more.
+    """
+    opened = MOVE_BEGINS.search(text) or _ANYWHERE.search(text)
+    if opened is None:
+        raise EffectError(
+            "wrong_schema",
+            "no move in the reply, such as Action[...], Compress[...] or Finish[...]",
+        )
+    end, balanced = closing_of(text, opened.end())
+    if end is None:
+        raise EffectError("wrong_schema", f"{opened[1]}[ is not closed by a bracket at the end of a line")
+    if MOVE_BEGINS.search(text, end + 1 if balanced else opened.end()):
+        raise EffectError("too_many_calls", "more than one move in the reply")
+    body = text[opened.end() : end].strip()
+    return Move(opened[1], body, text[: opened.start()].strip(), _operation(opened[1], body))
+
+
+def closing_of(text: str, start: int) -> tuple[int | None, bool]:
+    """Return where the bracket closes that was opened before `start`, and whether those between are balanced.
+
+    Where they are not, it is the last bracket that ends a line.
+    """
+    depth = 0
+    last: int | None = None
+    for bracket in _BRACKET.finditer(text, start):
+        if bracket[0] == "[":
+            depth += 1
+            continue
+        ends_line = _LINE_ENDS.match(text, bracket.end()) is not None
+        if ends_line:
+            last = bracket.start()
+        if depth:
+            depth -= 1
+        elif ends_line:
+            return last, True
+    return last, False
+
+
+def _operation(name: str, body: str) -> Then | None:
+    match name:
+        case "Compress":
+            return Compress(body)
+        case "Finish":
+            return Finish(body)
+        case "Revise":
+            found = _STEP.match(body)
+            if found is None:
+                raise EffectError(
+                    "wrong_schema", "Revise: expected the number of a step, a semicolon and a lesson"
+                )
+            return Revise(int(found[1]), (found[2] or "").strip())
+        case "Look":
+            found = _LOOK.match(body)
+            if found is None:
+                raise EffectError(
+                    "wrong_schema", "Look: expected N or A..B, then words and a page after semicolons"
+                )
+            boundary = None if found[2] is None else int(found[2])
+            return LookInto(int(found[1]), boundary, (found[3] or "").strip(), int(found[4] or 1))
+        case _:
+            return None
 
 
 # -- schemas -------------------------------------------------------------------------------------------

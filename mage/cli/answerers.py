@@ -54,8 +54,8 @@ from mage.chat import (
     system_prompt,
 )
 from mage.chat import Mode as PromptMode
-from mage.chat.replies import MOVE_BEGINS, Reply, decide_by_text, verdict_on
-from mage.chat.tools import no_number
+from mage.chat.replies import Reply, decide_by_text, verdict_on
+from mage.chat.tools import MOVE_BEGINS, no_number
 from mage.cli.output import Refused, numbered, print_text, read_bytes
 from mage.cli.prompts import read_prompts
 from mage.cli.setup import BY_HAND, Mode, Models, RunSetup

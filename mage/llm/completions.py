@@ -20,8 +20,16 @@ from typing import Final, final
 import attrs
 
 from mage.chat import ChatMessage, ToolCall
-from mage.chat.messages import ASIDE, chat_beside, thoughts_beside
-from mage.chat.parts import content_of, list_of, mapping_of, string_of, transcript_of
+from mage.chat.messages import (
+    ASIDE,
+    chat_beside,
+    content_of,
+    list_of,
+    mapping_of,
+    string_of,
+    thoughts_beside,
+    transcript_of,
+)
 from mage.chat.replies import Reply
 from mage.effects import EffectError, Schema, Tool, Usage
 from mage.effects.program import Ask

@@ -17,7 +17,6 @@ from typing import Final, TypeVar
 import attrs
 from returns.result import Success
 
-from mage.chat.parts import cut, too_long
 from mage.effects import ChapterRequest, EffectError, Looked, LookInto, Metered, Verdict
 from mage.engine import (
     Active,
@@ -42,7 +41,7 @@ from mage.memory.maintain import parts_of
 from mage.memory.requests import IsDue, judge, summarize
 from mage.memory.state import Run
 from mage.render.blocks import Block, inside_of, named_line_of, step_of
-from mage.tokens import TokenCounter
+from mage.tokens import TokenCounter, cut, too_long
 
 _WHOLE: Final = 4
 """The newest lines that take a quarter of the mark together stay whole."""

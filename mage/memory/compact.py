@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from mage.chat import named_of
-from mage.chat.parts import cut_to, too_long
 from mage.effects import Decide, EffectError, SummaryRequest
 from mage.engine import Active, Compress, ExecutionState, Failed, Retext, Unverified, view
 from mage.engine.tree import trace
@@ -33,6 +32,7 @@ from mage.memory.maintain import (
 from mage.memory.policy import SHARE, Outcome, current, nudge, room_below
 from mage.memory.state import ENDS, Run
 from mage.render.extract import extract
+from mage.tokens import cut_to, too_long
 
 
 def is_due(run: Run, shown: ExecutionState, coming: int = 0) -> bool:

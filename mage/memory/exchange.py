@@ -37,7 +37,6 @@ from mage.chat import (
     misfit,
     read_arguments,
 )
-from mage.chat.parts import cut
 from mage.effects import ActionEffect, BadTool, Decide, LookInto, Observed, Tool
 from mage.effects.program import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
@@ -60,6 +59,7 @@ from mage.memory.requests import Look, Overtaken, WriteNote
 from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_leaving, tell_of_resuming
 from mage.memory.state import Run, told_once
 from mage.session import Conflict
+from mage.tokens import cut
 
 Answer = TypeVar("Answer")
 _TRIES: Final = 64

@@ -17,7 +17,6 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from mage.chat import BESIDE, NOTED, PARTS, THOUGHT, AssistantReply, ToolResult, note_in
-from mage.chat.parts import cut
 from mage.effects import ActionEffect, Compensable, Irreversible, NoEffect, Observed, Reversible
 from mage.engine import (
     Command,
@@ -37,6 +36,7 @@ from mage.engine.errors import MageError
 from mage.memory.requests import Counts
 from mage.session import Entry, Noted
 from mage.stores.records import is_marker
+from mage.tokens import cut
 
 UNCERTAIN: Final = (
     "(Nobody knows: the run was interrupted while this action was performed. It may have happened, or not.)"

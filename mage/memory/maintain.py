@@ -8,7 +8,6 @@ from typing import Final
 import attrs
 
 from mage.chat import unfounded
-from mage.chat.parts import cut, cut_to, too_long
 from mage.effects import EffectError, Metered, SummaryRequest, Verdict
 from mage.effects.program import Program
 from mage.engine import (
@@ -32,6 +31,7 @@ from mage.memory.requests import AskVerdict, BeginJudging, judge, summarize
 from mage.memory.revise import go_back, may_go_back
 from mage.memory.state import Run, operated
 from mage.render.extract import is_extract
+from mage.tokens import cut, cut_to, too_long
 
 FEEDBACK: Final = 2_000
 """The most characters of a judge's feedback that are kept."""

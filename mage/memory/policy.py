@@ -11,13 +11,13 @@ from typing import Any, Final, Literal, TypeAlias, assert_never, final
 
 import attrs
 
-from mage.chat.parts import SMALL, cut_to
 from mage.effects import RESET, EffectFault, Rules, Usage
 from mage.engine import Step, StepId, Tree
 from mage.engine.errors import MageError
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.render import Meter
+from mage.tokens import SMALL, cut_to
 
 _SHORTEST_LIMIT: Final = 400
 

@@ -15,7 +15,6 @@ from typing import Final, TypeVar, final
 
 import attrs
 
-from mage.chat.parts import SMALL, cut
 from mage.effects import (
     ActionEffect,
     EffectError,
@@ -54,6 +53,7 @@ from mage.memory.policy import SHARE, KindOfCall, Policy, RunStopped, Totals, cu
 from mage.memory.requests import Asked, AskFailed, Counts, Noticed, Operate, Seen, Tell
 from mage.render import Meter
 from mage.render.blocks import step_of
+from mage.tokens import SMALL, cut
 
 # -- notices ------------------------------------------------------------------------------------------------
 

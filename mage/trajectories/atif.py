@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias, cast
 
 from returns.pipeline import is_successful
 
-from mage.chat import THOUGHT, BadAction, action_text, canonical, content_of, parse_action
-from mage.chat.parts import list_of, mapping_of, string_of
+from mage.chat import THOUGHT, BadAction, action_text, canonical, content_of, parse_action, sendable
+from mage.chat.messages import list_of, mapping_of, string_of
 from mage.codec.commands import COMMAND, command_document, command_from
 from mage.engine import (
     ApplyVerdict,
@@ -84,8 +84,8 @@ def atif_document(name: str, entries: Sequence[Recorded], version: str) -> dict[
     }
     return {
         "schema_version": SCHEMA,
-        "session_id": _shown(name),
-        "trajectory_id": _shown(f"{name}@{entries[-1].version}"),
+        "session_id": sendable(name),
+        "trajectory_id": sendable(f"{name}@{entries[-1].version}"),
         "agent": agent,
         "steps": steps,
         "final_metrics": {"total_steps": len(steps)},
@@ -109,7 +109,7 @@ def _rows(entry: Recorded, after: State) -> list[Row]:
         own["at"] = entry.at
     rows: list[Row] = [{**stamp, **row, "extra": {**row.get("extra", {}), _OURS: own}}]
     if not isinstance(command, Start | Grow | Instruct):
-        seen = {"results": [{"content": _shown(render(view(after)))}]}
+        seen = {"results": [{"content": sendable(render(view(after)))}]}
         extra = {**_REPLACED, _OURS: {"shown": True}}
         rows.append(
             {**stamp, "source": "system", "message": _said(command), "observation": seen, "extra": extra}
@@ -120,20 +120,20 @@ def _rows(entry: Recorded, after: State) -> list[Row]:
 def _row(command: Command, entry: Recorded, after: State) -> Row:
     match command:
         case Start(task=text) | Instruct(text=text):
-            return {"source": "user", "message": _shown(text)}
+            return {"source": "user", "message": sendable(text)}
         case Grow(action="", observation=text) if text.startswith(_USER):
-            return {"source": "user", "message": _shown(text.removeprefix(_USER))}
+            return {"source": "user", "message": sendable(text.removeprefix(_USER))}
         case Grow():
             return _acted(command, entry)
         case Compress(text=text) | Retext(text=text):
             covers = list(after.tree.head_summary.covers)
-            called = _called("compress", {"text": _shown(text)}, entry, None)
+            called = _called("compress", {"text": sendable(text)}, entry, None)
             return {**called, "extra": {"covers": covers}}
         case Revise(boundary=boundary, lesson=lesson):
-            return _called("revise", {"step": int(boundary), "lesson": _shown(lesson)}, entry, None)
+            return _called("revise", {"step": int(boundary), "lesson": sendable(lesson)}, entry, None)
         case Fold(first=first, last=last, text=text):
             return _called(
-                "fold", {"first": int(first), "last": int(last), "text": _shown(text)}, entry, None
+                "fold", {"first": int(first), "last": int(last), "text": sendable(text)}, entry, None
             )
         case _:
             return {"source": "system", "message": _said(command)}
@@ -144,29 +144,29 @@ def _acted(command: Grow, entry: Recorded) -> Row:
     log = mapping_of(entry.meta.get(LOG))
     more: Row = {"model_name": string_of(log.get("model")), "metrics": _metrics(log.get("usage"))}
     thought = string_of(entry.meta.get(THOUGHT))
-    more["reasoning_content"] = _shown(thought)
+    more["reasoning_content"] = sendable(thought)
     kept = {name: value for name, value in more.items() if value}
     try:
-        name, arguments = parse_action(_shown(command.action))
+        name, arguments = parse_action(sendable(command.action))
     except BadAction:
-        seen = {"results": [{"content": _shown(command.observation)}]}
-        return {"source": "agent", "message": _shown(command.action), "observation": seen, **kept}
+        seen = {"results": [{"content": sendable(command.observation)}]}
+        return {"source": "agent", "message": sendable(command.action), "observation": seen, **kept}
     return {**_called(name, arguments, entry, command.observation), **kept}
 
 
 def _called(name: str, arguments: Mapping[str, object], entry: Recorded, came: str | None) -> Row:
     key = string_of(entry.meta.get("call")) or f"v{entry.version}"
-    call = {"tool_call_id": _shown(key), "function_name": _shown(name), "arguments": dict(arguments)}
+    call = {"tool_call_id": sendable(key), "function_name": sendable(name), "arguments": dict(arguments)}
     row: Row = {"source": "agent", "message": "", "tool_calls": [call]}
     if came is not None:
-        row["observation"] = {"results": [{"source_call_id": _shown(key), "content": _shown(came)}]}
+        row["observation"] = {"results": [{"source_call_id": sendable(key), "content": sendable(came)}]}
     return row
 
 
 def _said(command: Command) -> str:
     match command:
         case ApplyVerdict(verdict=Failed() as failed):
-            return _shown(f"The summary has failed, the {failed.fault} is at fault: {failed.feedback}")
+            return sendable(f"The summary has failed, the {failed.fault} is at fault: {failed.feedback}")
         case ApplyVerdict():
             return "The summary has passed."
         case Compress() | Retext():
@@ -196,11 +196,6 @@ def _time(at: int | None) -> str | None:
         return None if at is None else (_BEGAN + timedelta(microseconds=at)).isoformat()
     except OverflowError:
         return None
-
-
-def _shown(text: str) -> str:
-    """Return a text without lone surrogates, which no validator takes; where that changes it, `extra` has it as it is."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _kept(value: Mapping[str, object]) -> object:

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 
 from mage.chat import canonical, content_of
-from mage.chat.parts import list_of, mapping_of, string_of
+from mage.chat.messages import list_of, mapping_of, string_of
 from mage.engine import Start
 from mage.trajectories.coding import Cut, Place, Reply, Walk, beside, history, micros, told
 from mage.trajectories.messages import Call, Said

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from mage.chat import canonical, content_of
-from mage.chat.parts import list_of, mapping_of, string_of
+from mage.chat.messages import list_of, mapping_of, string_of
 from mage.engine import Start
 from mage.trajectories.coding import Cut, Place, Reply, Walk, beside, history, micros, told
 from mage.trajectories.messages import Call

@@ -23,7 +23,6 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from mage.chat import BadAction, canonical, parse_action
-from mage.chat.parts import cut_to
 from mage.effects import NoEffect
 from mage.engine import (
     Accept,
@@ -54,6 +53,7 @@ from mage.render import render_hints
 from mage.render.blocks import Meter
 from mage.render.extract import extract, is_extract
 from mage.render.literals import literals
+from mage.tokens import cut_to
 from mage.trajectories.trajectory import Trajectory
 
 # -- coverage -----------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.chat import MODES, Mode, decide_messages, state_messages, system_prompt
-from mage.chat.parts import cut
 from mage.effects import Decide
 from mage.engine import Accept, Command, Compress, Grow, Start, StepId, replay, view
+from mage.tokens import cut
 
 DID = Compress("did")
 

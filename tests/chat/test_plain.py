@@ -6,8 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mage.chat.replies import Move, find_move
+from mage.chat.tools import Move, find_move
 from mage.effects import EffectError
+from mage.engine import Compress, Revise
 from tests.llm.twins import tried
 
 _SCRAPS = (
@@ -28,7 +29,7 @@ def test_any_text_is_a_move_or_an_error(text: str) -> None:
     else:
         assert move.before in text
         assert move.body in text[len(move.before) :]
-        assert move.step >= 0
+        assert not isinstance(move.then, Revise) or move.then.boundary >= 0
 
 
 @given(st.sampled_from(["Action", "Compress", "Finish"]), bodies, bodies, bodies)
@@ -36,7 +37,7 @@ def test_what_was_written_is_read(name: str, before: str, body: str, inner: str)
     """A move after any thought is read whole, with balanced brackets and line breaks within."""
     text = f"{body}[{inner}]\n{body}".strip()
     move = find_move(f"{before}\n{name}[{text}]")
-    assert (move.body, move.name) == (text, {"Action": "act"}.get(name, name.lower()))
+    assert (move.body, move.name) == (text, name)
     assert move.before == before
 
 
@@ -45,24 +46,27 @@ def test_a_revision_has_a_step_and_a_lesson(step: int, lesson: str) -> None:
     """However the step is spelled, and whatever the lesson says."""
     for spelled in (f"{step}", f"Step {step}", f"[Step {step}]", f" {step} "):
         move = find_move(f"Revise[{spelled}; {lesson}]")
-        assert (move.step, move.lesson) == (step, lesson)
+        assert move.then == Revise(step, lesson)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Action[click[Buy Now]]", Move("act", "click[Buy Now]", "")),
-        ("I will now do Action[look]", Move("act", "look", "I will now do")),
-        ("Not Action[a] but\nAction[b]", Move("act", "b", "Not Action[a] but")),
-        ("> **Action[look]**", Move("act", "look", "")),
-        ("Action[press ] key]", Move("act", "press ] key", "")),
-        ("Action[a [b]", Move("act", "a [b", "")),
-        ("Action[look]\nObservation: a door]\nFinish it", Move("act", "look", "")),
-        ("Compress[Wrote:\nAction[x]\nand won.]", Move("compress", "Wrote:\nAction[x]\nand won.", "")),
-        ("Action[use Finish[x]]", Move("act", "use Finish[x]", "")),
-        ("Revise[24]", Move("revise", "24", "", 24, "")),
-        ("Revise[[Step 24]; a; b]", Move("revise", "[Step 24]; a; b", "", 24, "a; b")),
-        ("Action[]", Move("act", "", "")),
+        ("Action[click[Buy Now]]", Move("Action", "click[Buy Now]", "")),
+        ("I will now do Action[look]", Move("Action", "look", "I will now do")),
+        ("Not Action[a] but\nAction[b]", Move("Action", "b", "Not Action[a] but")),
+        ("> **Action[look]**", Move("Action", "look", "")),
+        ("Action[press ] key]", Move("Action", "press ] key", "")),
+        ("Action[a [b]", Move("Action", "a [b", "")),
+        ("Action[look]\nObservation: a door]\nFinish it", Move("Action", "look", "")),
+        (
+            "Compress[Wrote:\nAction[x]\nand won.]",
+            Move("Compress", "Wrote:\nAction[x]\nand won.", "", Compress("Wrote:\nAction[x]\nand won.")),
+        ),
+        ("Action[use Finish[x]]", Move("Action", "use Finish[x]", "")),
+        ("Revise[24]", Move("Revise", "24", "", Revise(24))),
+        ("Revise[[Step 24]; a; b]", Move("Revise", "[Step 24]; a; b", "", Revise(24, "a; b"))),
+        ("Action[]", Move("Action", "", "")),
     ],
 )
 def test_a_move_is_found_where_models_put_it(text: str, expected: Move) -> None:

@@ -37,7 +37,7 @@ def observation_of(came: object) -> str:
     found = _content_of(came)
     if not isinstance(found, list) or not any(isinstance(part, dict) and "type" in part for part in found):
         return canonical(came)
-    from mage.chat.parts import content_of  # noqa: PLC0415  # slow to load, and most tools return no parts
+    from mage.chat.messages import content_of  # noqa: PLC0415  # slow to load, and most tools return no parts
 
     return content_of(found).text
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from mage.chat.parts import cut
 from mage.engine import (
     Accept,
     Active,
@@ -44,6 +43,7 @@ from mage.stores import (
     random_salt,
     seal,
 )
+from mage.tokens import cut
 from mage.trajectories.claude_code import Way, summary_text, way_of
 from mage.trajectories.coding import in_short, left_behind, missing, names_of
 from mage.trajectories.trajectory import Json, Made
