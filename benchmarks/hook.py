@@ -16,7 +16,7 @@ from statistics import median, quantiles
 from time import perf_counter
 from typing import Any
 
-from mage.integrations.claude_code.hearing import heard
+from mage.integrations.claude_code import heard
 
 LIMIT = 250.0  # ms
 

@@ -1,28 +1,46 @@
-"""What the logs of coding agents have in common: replies in several records, paths that branch, compactions.
+"""Logs of coding agents: what the readers of such logs share, compactions, and the log of Codex.
 
-Of compactions it says which names the client's text does not have, and which of them were needed again. A client that lets its user go back leaves what was done there in its log. The tree of mage goes back to boundaries
-only, and where the user went back there is none as a rule. So the way leads from the last boundary before it, over the
-same steps once more, into which the tree merges (D10): nothing is made up, and S is after it what the model was sent.
+A reply stands in several records. A client that lets its user go back leaves the steps done there in its log. The tree
+of mage goes back to boundaries only, and as a rule there is none where the user went back. So the way leads from the
+last boundary before it, over the same steps once more, into which the tree merges (D10): nothing is made up, and S
+after it is what the model was sent. Of a compaction, `compactions` returns the names that the client's text lacks, and
+those of them that were needed again.
+
+Codex writes `~/.codex/sessions/<year>/<month>/<day>/rollout-*.jsonl`, lines of `{timestamp, type, payload}`. A
+`response_item` is an item that the model read or wrote; an `event_msg` repeats one for the screen, except the one that
+records that the user went back. A compaction of newer clients is encrypted: only the server can read its text, so an
+extract of ours stands in its place, and says so. A subagent has a file of its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias, final
 
 import attrs
 
-from mage.chat import Content
-from mage.engine import Accept, Compress, Grow, Revise, State, Step, StepId, apply
+from mage.chat import Content, canonical, content_of
+from mage.chat.messages import list_of, mapping_of, string_of
+from mage.engine import Accept, Command, Compress, Grow, Revise, Start, State, Step, StepId, apply
 from mage.engine.ids import ROOT_STEP
 from mage.engine.text import is_blank
 from mage.engine.tree import trace
 from mage.render import one_line
 from mage.render.extract import extract
 from mage.trajectories.messages import Call, Said, Turn, steps_of
-from mage.trajectories.trajectory import Entry, Made, Oddities, Steps, Trajectory
+from mage.trajectories.trajectory import (
+    Entry,
+    Made,
+    Oddities,
+    Spot,
+    Steps,
+    Trajectory,
+    entry_at,
+    made_of,
+    shortened,
+)
 
 # -- a reply in several records -----------------------------------------------------------------------------
 
@@ -166,9 +184,9 @@ def told(text: str, entry: Entry, meta: dict[str, object]) -> Made:
     return Made(Grow("", f"user:\n{text}"), (entry,), meta)
 
 
-def left_behind(made: Sequence[Made]) -> str:
+def left_behind(commands: Iterable[Command]) -> str:
     """Return the lesson at the boundary from which steps were left: a log does not say why the user went back."""
-    first = next((each.command for each in made if isinstance(each.command, Grow)), None)
+    first = next((each for each in commands if isinstance(each, Grow)), None)
     if first is None:
         return ""
     return f"The user went back to before this, and on another way: {one_line(first.action or first.observation, _WORDS)}"
@@ -241,7 +259,7 @@ class _Walking:
     def _go_back(self, shared: int) -> None:
         self._ends = [end for end in self._ends if end[0] <= shared]
         places, boundary = self._ends[-1]
-        lesson = left_behind([made for place in self._path[shared:] for made in place.steps])
+        lesson = left_behind(made.command for place in self._path[shared:] for made in place.steps)
         del self._path[places:]
         self._do(Made(Revise(boundary, lesson)))
 
@@ -357,3 +375,166 @@ def names_in(text: str) -> list[str]:
     """Return what in a text can only be copied: words with a digit, a slash, an underscore, an inner dot or capital."""
     words = [found.strip(_AROUND) for found in _NAME.findall(_KEY.sub(" ", text))]
     return [word for word in words if _SHORTEST <= len(word) <= _LONGEST and _TELLING.search(word)]
+
+
+# -- Codex -------------------------------------------------------------------------------------------------
+
+
+_TYPES: Final = frozenset({"session_meta", "response_item", "turn_context", "event_msg", "compacted"})
+_CALLS: Final = frozenset({"function_call", "custom_tool_call", "local_shell_call", "web_search_call"})
+_RESULTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
+_OF_THE_CLIENT: Final = (
+    *("<environment_context>", "<permissions instructions>", "<user_instructions>", "<turn_aborted>"),
+    *("<skill>", "# AGENTS.md"),
+)
+"""How what the client itself puts among the user's words begins."""
+
+
+def is_codex(document: Spot) -> bool:
+    """Tell whether a file looks like such a log: some record of it has a payload and a known type."""
+    return any(
+        record.has("payload") and string_of(mapping_of(record.value).get("type")) in _TYPES
+        for record in (document, *document.records)
+    )
+
+
+def load_codex(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
+    """Return one trajectory, named `stem`.
+
+    A step is a reply, and what came back is its observation: all that the model said and called until a result comes,
+    or a person speaks; with `steps="tools"` each call with its result. The user's first words are the task, all others
+    a step without an action; what the client says in the user's name is left out. Where the user went back, the tree
+    does (`mage.trajectories.coding`). A compaction is a fallback summary, accepted without a verdict.
+    """
+    log = _Log(steps)
+    for spot in document.records or [document]:
+        log.read(spot)
+    log.end()
+    about = beside(log.begun, client="codex", **log.about)
+    begin = Made(Start(log.task), log.asked, about)
+    made = history(begin, [*log.left, log.path], log.odd)
+    cut = any(isinstance(place.made, Cut) for path in (*log.left, log.path) for place in path)
+    return (made_of(stem, made, summarized=cut, remarks=log.odd.remarks),)
+
+
+@final
+class _Log:
+    """A log that is being read: the path where it stands, and those that were left."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.odd = Oddities()
+        self.task = ""
+        self.asked: tuple[Entry, ...] = ()
+        self.begun: int | None = None
+        self.about: dict[str, object] = {}
+        self.path: list[Place] = []
+        self.left: list[Walk] = []
+        self._steps: Steps = steps
+        self._heard: list[int] = []  # how many places stood before each word of a person
+        self._reply: Reply | None = None
+        self._model: object = None
+
+    def read(self, spot: Spot) -> None:
+        """Take in a record. Whatever it is, nothing is raised."""
+        record = mapping_of(spot.value)
+        payload = mapping_of(record.get("payload"))
+        at, kind, inner = micros(record.get("timestamp")), record.get("type"), payload.get("type")
+        if kind == "session_meta":
+            self._begin(payload)
+        elif kind == "turn_context":
+            self._model = payload.get("model")
+        elif kind == "compacted":
+            self._compact(payload, at, spot)
+        elif kind == "event_msg" and inner == "thread_rolled_back":
+            self._go_back(payload.get("num_turns"), spot)
+        elif kind == "event_msg":  # a mirror of what stands elsewhere
+            if inner == "token_count" and self._reply is not None:
+                self._reply.log["usage"] = mapping_of(payload.get("info")).get("last_token_usage")
+        elif kind == "response_item":
+            self._item(payload, at, spot)
+        else:
+            self._skip(string_of(kind) or "no type", spot)
+
+    def _skip(self, kind: str, spot: Spot) -> None:
+        self.odd.note(f"a record of the type {shortened(kind)!r}, left out", spot.path)
+
+    def _begin(self, payload: Mapping[str, object]) -> None:
+        named = {"session": "id", "folder": "cwd", "version": "cli_version", "forked": "forked_from_id"}
+        if not self.about:  # a fork has that of its parent behind its own
+            self.about = {name: payload[field] for name, field in named.items() if field in payload}
+
+    def _item(self, item: Mapping[str, object], at: int | None, spot: Spot) -> None:
+        kind, role = string_of(item.get("type")), string_of(item.get("role"))
+        if kind == "message" and role == "user":
+            self._hear(content_of(item.get("content")).text, at, spot)
+        elif kind == "message" and role == "assistant":
+            self._replying(at, spot).say(content_of(item.get("content")))
+        elif kind == "reasoning":
+            self._replying(at, spot).say(content_of([item]))
+        elif kind in _CALLS:
+            self._call(item, at, spot)
+        elif kind in _RESULTS:
+            self._return(item, spot)
+        else:
+            self._skip(f"response_item ({role or kind or 'no type'})", spot)
+
+    def _replying(self, at: int | None, spot: Spot) -> Reply:
+        """Return the reply that goes on: a new one where something has come back since."""
+        if self._reply is None or self._reply.after:
+            self.end()
+            self._reply = Reply(at, log={"model": self._model})
+        self._reply.entries.append(entry_at(spot.path))
+        return self._reply
+
+    def _call(self, item: Mapping[str, object], at: int | None, spot: Spot) -> None:
+        reply = self._replying(at, spot)
+        given = next((item[name] for name in ("arguments", "input", "action") if item.get(name)), {})
+        written = given if isinstance(given, str) else canonical(given)
+        name = string_of(item.get("name")) or string_of(item.get("type"))
+        key = string_of(item.get("call_id")) or string_of(item.get("id"))
+        reply.calls.append(Call(name, written, key))
+
+    def _return(self, item: Mapping[str, object], spot: Spot) -> None:
+        key, given = string_of(item.get("call_id")), item.get("output")
+        inside = mapping_of(given)
+        found = content_of(inside.get("content", given) if inside else given)
+        reply = self._reply or self._replying(None, spot)
+        reply.answer(key, found, entry_at(spot.path), self.odd)
+
+    def _hear(self, text: str, at: int | None, spot: Spot) -> None:
+        """Take in what a person said."""
+        if text.lstrip().startswith(_OF_THE_CLIENT):
+            self._skip("response_item (of the client)", spot)
+            return
+        self.end()
+        self._heard.append(len(self.path))
+        entry = entry_at(spot.path)
+        if not self.asked:
+            self.task, self.asked, self.begun = text, (entry,), at
+            return
+        self.path.append(Place(entry.record, (told(text, entry, beside(at)),)))
+
+    def end(self) -> None:
+        """End the reply that is being read."""
+        reply, self._reply = self._reply, None
+        if reply is not None:
+            self.path.append(Place(reply.entries[0].record, reply.made(self._steps, self.odd)))
+
+    def _go_back(self, turns: object, spot: Spot) -> None:
+        """Leave the path behind a word of a person, of so many from the last."""
+        self.end()
+        if not isinstance(turns, int) or isinstance(turns, bool) or turns < 1 or not self._heard:
+            self._skip("event_msg (thread_rolled_back)", spot)
+            return
+        first = max(0, len(self._heard) - turns)
+        self.left.append(list(self.path))
+        del self.path[self._heard[first] :], self._heard[first:]
+
+    def _compact(self, payload: Mapping[str, object], at: int | None, spot: Spot) -> None:
+        self.end()
+        kept = [mapping_of(item) for item in list_of(payload.get("replacement_history"))]
+        texts = [content_of(item.get("content")).text for item in kept if item.get("type") == "message"]
+        is_sealed = any(item.get("encrypted_content") for item in kept)
+        text = string_of(payload.get("message")) or ("" if is_sealed or not texts else texts[-1])
+        entry = entry_at(spot.path)
+        self.path.append(Place(entry.record, Cut(text, entry, beside(at, sealed=is_sealed or None))))

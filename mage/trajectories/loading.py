@@ -22,7 +22,7 @@ from returns.result import Failure, Result, Success
 from mage.engine import MageError, replay
 from mage.trajectories.atif import is_atif, load_atif
 from mage.trajectories.claude_code import is_claude_code, load_claude_code
-from mage.trajectories.codex import is_codex, load_codex
+from mage.trajectories.coding import is_codex, load_codex
 from mage.trajectories.formats import (
     is_bundle,
     is_chat,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, final
 
-from mage.integrations.claude_code.hearing import heard
+from mage.integrations.claude_code import heard
 from tests.trajectories.coding_logs import Row, boundary, call, lines, replied, returned, said, summary
 
 

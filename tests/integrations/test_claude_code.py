@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from mage import Failed, Session
 from mage.engine import ExecutionState, Grow, Rejected, check
-from mage.integrations.claude_code.hearing import heard, observation_of
+from mage.integrations.claude_code import heard, observation_of
 from mage.trajectories.claude_code import way_of
 from tests.cli.runner import mage
 from tests.integrations.coding_client import Client
