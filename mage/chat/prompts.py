@@ -5,11 +5,11 @@
     assistant, user or tool      each step of R, in the form in which the model is to reply
     user                         hints, notices, where Revise may go, "Your turn."
 
-The last message, of which a line that does not apply is left out, as each is paid for with every call:
+The last message leaves out each line that does not apply, as every line costs tokens with every call:
 
-    Notice: ...                          what has happened since the last turn
+    Notice: ...                          the events since the last turn
     You may revise to ...                where there is something to undo
-    Open: 3 steps; room: 900 tokens.     how much is open, and how much more may be
+    Open: 3 steps; room: 900 tokens.     how many steps are open, and how many tokens more may be
     Compress ...                         only where it is due
     Now: ...                             the current instruction once more, far from where it was given
     Your turn.
@@ -18,7 +18,7 @@ A grow that adds a step only adds before the last message, so a provider's prefi
 forms are `Mode`: real tool calls, the plain-text moves, or JSON moves. Observations keep the form of
 `mage.render`: a line at the left margin is ours.
 
-A `JudgeRequest` and a `SummaryRequest` are asked so:
+The message of a `JudgeRequest` or a `SummaryRequest`:
 
     Task: ...
     Finished before: / [Step 0] ...      C above these steps
@@ -42,9 +42,9 @@ The fixed words are in `mage.chat.words`.
 
 A question to a judge or a summarizer that does not fit into its model's context is made shorter (`shorter`):
 
-    once           earlier parts of the subgoal stand by their interim accounts, in place of their steps
-    each time      the longest contents are halved, steps' and a judge's manual, their middles left out openly
-    in the end     nothing is left to be made shorter
+    once           the interim accounts stand for the earlier parts of the subgoal, in place of the steps of these
+    each time      the longest contents, of steps and of a judge's manual, are halved; words say what their middles lack
+    in the end     there is nothing left to shorten
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ from mage.effects import (
     SummaryRequest,
     Tool,
 )
-from mage.engine import Earlier, Line, Step, StepId
+from mage.engine import Line, Step, StepId
 from mage.engine.errors import NEWEST
 from mage.render import DEFAULT_CAPS, Caps
 from mage.render.blocks import (
@@ -131,7 +131,7 @@ _NUDGES: Final = {
 
 
 def now_of(request: Decide) -> Iterator[Block]:
-    """Yield the blocks of this turn only."""
+    """Yield the blocks that hold for this turn alone."""
     for notice in request.notices:
         yield Block("Notice: ", f"{notice.text}\n{notice.said}" if notice.said else notice.text)
     if request.boundaries:
@@ -156,19 +156,19 @@ def _open(request: Decide) -> Block:
 
 
 def _repeated(instruction: str) -> Block:
-    # to leave out less than a quarter would take more words than it spares
+    # leaving out less than a quarter takes more words than it spares
     is_short = len(instruction) <= _REPEATED + _REPEATED // 4
     return Block("Now: ", instruction if is_short else cut(instruction, _REPEATED))
 
 
 def _where_to(request: Decide) -> Block:
-    """Say where Revise may go, without a list of labels that the prompt shows anyway."""
+    """Return the block with the targets of Revise; those that the prompt shows anyway are not listed."""
     allowed = set(request.boundaries)
     labels = {line.label for line in request.shown.compressed}
     more = f"; and to {request.more} more inside these: look into one to see them" if request.more else ""
     for shown, words in (
         (labels | {request.shown.boundary}, "any [Step N] that is shown"),
-        # the last has failed, or nothing is open
+        # where the last line has failed, or nothing is open
         (labels if len(labels) > 1 else set[StepId](), "any [Step N] that has a summary"),
     ):
         if shown and shown <= allowed:
@@ -179,7 +179,7 @@ def _where_to(request: Decide) -> Block:
 
 
 def labels_of(boundaries: Iterable[StepId]) -> str:
-    """Return boundaries as a prompt names them."""
+    """Return the names of boundaries in a prompt."""
     return ", ".join([f"[Step {boundary}]" for boundary in boundaries])
 
 
@@ -201,14 +201,14 @@ def system_prompt(
 ) -> Prompt:
     """Return the fixed words for an environment with these tools (none: any text is an action) and this manual.
 
-    In the modes without tool calls they describe the tools. What the policy rules out is not named, but by a text of
-    the user's own. Cost: O(size).
+    In the modes without tool calls the words describe the tools. They do not name what the policy rules out; a text of
+    the user's own in their place may. Cost: O(size).
 
     Raises:
         BadTool: two tools have one name, or a tool has a name of ours.
     """
     rules = Rules() if rules is None else rules
-    all_of_them = offered(tools, rules)  # refuses a name that two tools have
+    all_tools = offered(tools, rules)  # raises where two tools have one name
     theirs = [] if mode == "text" else [tool.name for tool in tools]  # in plain text, `Look[` is always ours
     ours = {SYSTEM.name: system_words(rules, theirs), AS_TEXT.name: text_moves(rules)}
     system, wording = [
@@ -216,7 +216,7 @@ def system_prompt(
     ]
     parts = [system, "\n\n", wording, "\n"]
     if mode == "json":
-        parts += [_described(tool) for tool in all_of_them]
+        parts += [_described(tool) for tool in all_tools]
     elif mode == "text" and tools:
         parts.append("An action is the name of one of these, a space, and its arguments as a JSON object:\n")
         parts += [_described(tool) for tool in tools]
@@ -250,16 +250,23 @@ def state_messages(
 ) -> tuple[ChatMessage, ...]:
     """Return S for a model with a host's own system prompt and tools: words on how to read S, S, and the notices.
 
-    As text it is one message by the user, which every provider takes, whatever the model thought before. As calls,
-    each step that was a call stands as this call and its result, so that the model sees its actions in the
-    form in which it takes them; any other step stands as text. `theirs` are names of the host's tools, to which
-    ours have given way.
+    As text, S is one message by the user, which every provider accepts, whatever the model thought before. As calls,
+    each step that was a call stands as this call and its result, so that the model reads its actions in the form in
+    which it takes them; any other step stands as text.
+
+    Args:
+        request: the question.
+        steps: the form of the open steps.
+        caps: limits of the hints.
+        theirs: names of the host's tools, to which tools of ours of these names give way.
 
     Cost: O(size of S + notices).
     """
     shown = request.shown
     done = [
-        _as_block(step, _thought(request, step)) if steps == "text" else _as_made(step, *_said(request, step))
+        _as_block(step, request.thoughts.get(step.id, ""))
+        if steps == "text"
+        else _as_made(step, *_said(request, step))
         for step in shown.raw
     ]
     return tuple(
@@ -292,13 +299,13 @@ def _as_made(step: Step, thought: str, beside: str) -> tuple[ChatMessage, ...]:
 
 
 def sent_as(mode: Mode, tools: Iterable[Tool] = ()) -> Callable[[str, str], tuple[Block, ...]]:
-    """Return the function that says as which blocks a step is sent to a model, for counting tokens; see `Meter`."""
+    """Return the function from a step to the blocks as which a mode sends it, for counting tokens; see `Meter`."""
     names = frozenset(tool.name for tool in tools)
-    return lambda action, observation: _as_sent(_IN_MODE[mode](_unplaced(action, observation), "", "", names))
+    return lambda *made: _as_sent(_as_done(mode, _unplaced(*made), "", "", names))
 
 
 def made_as(steps: Steps) -> Callable[[str, str], tuple[Block, ...]]:
-    """Return the same for a host: its steps are sent as text, or as the calls that they were."""
+    """Return the same function for a host, which sends its steps as text or as calls."""
     return step_of if steps == "text" else lambda *made: _as_sent(_as_made(_unplaced(*made), "", ""))
 
 
@@ -307,80 +314,63 @@ def _unplaced(action: str, observation: str) -> Step:
 
 
 def _as_sent(messages: Iterable[ChatMessage]) -> tuple[Block, ...]:
-    """Return the texts of messages, calls as the JSON that they are sent as."""
+    """Return the texts of messages; those of calls are their JSON."""
     sent = written(messages, "chat")
     return tuple(
         [Block(canonical(each["tool_calls"]) if "tool_calls" in each else each["content"]) for each in sent]
     )
 
 
-_AsDone: TypeAlias = Callable[[Step, str, str, frozenset[str]], tuple[ChatMessage, ChatMessage]]
-"""How a mode shows a step: from the step, what the model thought before it, what its provider put beside its call, and the
-names of the environment's tools."""
-
-
 def _messages(
     request: Decide, system: Prompt, mode: Mode, names: frozenset[str], caps: Caps
 ) -> Iterator[ChatMessage]:
-    shown, as_done = request.shown, _IN_MODE[mode]
+    shown = request.shown
     yield System(system.text)
     yield _user(head_of(shown))
-    yield from together(as_done(step, *_said(request, step), names) for step in shown.raw)
+    yield from together(_as_done(mode, step, *_said(request, step), names) for step in shown.raw)
     yield from _looked(request, mode)
     yield _user(hints_of(shown.hints, caps))
     yield _user(now_of(request))
 
 
 def _looked(request: Decide, mode: Mode | None) -> Iterator[ChatMessage]:
-    """Yield what was looked into: as the result of the look in the form of the mode, or as text where there is none."""
+    """Yield the look and its result in the form of the mode, or as text where there is none."""
     looked = request.looked
     if looked is None:
         return
     if mode is not None:
-        yield _AS_LOOK[mode](looked.asked, looked.thought)
+        yield _as_look(mode, looked.asked, looked.thought)
     elif looked.thought:
         yield _user([thought_of(looked.thought)])
-    if mode == "tools":
-        yield ToolResult(_look_id(looked.asked), looked.text)
-    else:
-        yield User(looked.text)
+    yield ToolResult(_look_id(looked.asked), looked.text) if mode == "tools" else User(looked.text)
 
 
 def _look_id(asked: LookInto) -> str:
     return f"l{asked.label:08d}"
 
 
-def _look_arguments(asked: LookInto) -> dict[str, JsonValue]:
+def _as_look(mode: Mode, asked: LookInto, thought: str) -> Assistant:
+    if mode == "text":
+        line = f"{asked.label}" if asked.boundary is None else f"{asked.label}..{asked.boundary}"
+        return _move_as_text(f"Look[{line}; {' '.join(asked.words.split())}; {asked.page}]", thought)
     boundary = None if asked.boundary is None else int(asked.boundary)
-    return {"label": int(asked.label), "boundary": boundary, "words": asked.words or None, "page": asked.page}
-
-
-def _look_as_call(asked: LookInto, thought: str) -> Assistant:
-    return Assistant(thought, ToolCall(_look_id(asked), LOOK.name, canonical(_look_arguments(asked))))
-
-
-def _look_as_text(asked: LookInto, thought: str) -> Assistant:
-    line = f"{asked.label}" if asked.boundary is None else f"{asked.label}..{asked.boundary}"
-    return _move_as_text(f"Look[{line}; {' '.join(asked.words.split())}; {asked.page}]", thought)
-
-
-def _look_as_json(asked: LookInto, thought: str) -> Assistant:
-    return _move_as_json(LOOK.name, _look_arguments(asked), thought)
-
-
-_AS_LOOK: Final[dict[Mode, Callable[[LookInto, str], Assistant]]] = {
-    "tools": _look_as_call,
-    "text": _look_as_text,
-    "json": _look_as_json,
-}
+    arguments = {
+        "label": int(asked.label),
+        "boundary": boundary,
+        "words": asked.words or None,
+        "page": asked.page,
+    }
+    if mode == "json":
+        return _move_as_json(LOOK.name, arguments, thought)
+    return Assistant(thought, ToolCall(_look_id(asked), LOOK.name, canonical(arguments)))
 
 
 def named_of(legal: Sequence[StepId], lines: Iterable[Line], boundary: StepId) -> tuple[StepId, ...]:
-    """Return which of the legal targets of Revise are named: where a line begins or R does, and the newest 20.
+    """Return the legal targets of Revise that a prompt names: where a line or R begins, and the newest 20.
 
     Args:
-        legal: all of them, in path order.
-        lines: those of C.
+        legal: all targets, in path order.
+        lines: the lines of C.
         boundary: where R begins.
 
     Cost: O(lines * log(legal)).
@@ -398,25 +388,33 @@ def _user(blocks: Iterable[Block]) -> User:
     return User("".join([block.text for block in blocks]))
 
 
-def _thought(request: Decide, step: Step) -> str:
-    return request.thoughts.get(step.id, "")
-
-
 def _said(request: Decide, step: Step) -> tuple[str, str]:
-    """Return what the model thought before a step, where that does not go back beside its call, and what does."""
-    thought, beside = _thought(request, step), request.beside.get(step.id, "")
+    """Return the thought before a step, empty where it goes back beside the call, and the provider's data beside the call."""
+    thought, beside = request.thoughts.get(step.id, ""), request.beside.get(step.id, "")
     return "" if canonical(thought)[1:-1] in beside else thought, beside
 
 
-def _as_call(step: Step, thought: str, beside: str, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
-    """Return a step as the call of a tool and its result. The call's id follows from the step's (D15)."""
+def _as_done(
+    mode: Mode, step: Step, thought: str, beside: str, names: frozenset[str]
+) -> tuple[ChatMessage, ChatMessage]:
+    """Return a step in the form of a mode: the model's reply, and the observation. `names` are those of the environment's tools.
+
+    As a call its id follows from the step's (D15).
+    """
+    observed = observation_of(step.observation)
+    if mode == "text":
+        noted = note_in(step.action, step.observation)
+        move = f"Action[{step.action}]" if noted is None else f"Note[{noted}]"
+        return _move_as_text(move, thought), _user([observed])
     name, arguments = _call_of(step, names)
+    if mode == "json":
+        return _move_as_json(name, arguments, thought), _user([observed])
     call = ToolCall(call_id(step.id), name, canonical(arguments), beside)
-    return Assistant(thought, call), ToolResult(call.id, observation_of(step.observation).text)
+    return Assistant(thought, call), ToolResult(call.id, observed.text)
 
 
 def call_id(step: StepId) -> str:
-    """Return the id of the call of a step: nine letters and digits, as Mistral wants them, and other providers take."""
+    """Return the id of the call of a step: nine letters and digits, which Mistral demands and other providers accept."""
     return f"s{step:08d}"
 
 
@@ -436,22 +434,8 @@ def _call_of(step: Step, names: frozenset[str]) -> tuple[str, dict[str, JsonValu
     return ACT.name, {"action": step.action}
 
 
-def _as_text(step: Step, thought: str, beside: str, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
-    """Return a step as the plain-text mode writes it: the thought before the move."""
-    del beside, names
-    noted = note_in(step.action, step.observation)
-    move = f"Action[{step.action}]" if noted is None else f"Note[{noted}]"
-    return _move_as_text(move, thought), _user([observation_of(step.observation)])
-
-
 def _move_as_text(move: str, thought: str) -> Assistant:
     return Assistant(f"{thought}\n{move}" if thought else move)
-
-
-def _as_json(step: Step, thought: str, beside: str, names: frozenset[str]) -> tuple[ChatMessage, ChatMessage]:
-    """Return a step as the JSON mode writes it: the thought, where one is shown, before the move."""
-    del beside
-    return _move_as_json(*_call_of(step, names), thought), _user([observation_of(step.observation)])
 
 
 def _move_as_json(name: str, arguments: Mapping[str, JsonValue], thought: str) -> Assistant:
@@ -460,18 +444,15 @@ def _move_as_json(name: str, arguments: Mapping[str, JsonValue], thought: str) -
     return Assistant(f"{thinking}{move.removeprefix('{')}" if thought else move)
 
 
-_IN_MODE: Final[dict[Mode, _AsDone]] = {"tools": _as_call, "text": _as_text, "json": _as_json}
-
-
 def judge_prompt(request: JudgeRequest | FoldRequest, prompts: Prompts = OURS) -> Prompt:
-    """Return the wording for a subgoal; for a fallback or a chapter, of which only the text is judged (D12, D19)."""
+    """Return the wording that asks for a verdict on a subgoal, a fallback or a chapter (D12, D19)."""
     if isinstance(request, FoldRequest):
         return prompts.of(JUDGE_CHAPTER)
     return prompts.of(JUDGE_SUBGOAL if request.kind == "subgoal" else JUDGE_FALLBACK)
 
 
 JUDGE_CAPS: Final = Caps(observation_chars=600, text_chars=2_000)
-"""What a judge is shown of the hints: whole texts of summaries, as a price may stand anywhere in them."""
+"""Limits of the hints in a judge's question; texts of summaries are whole, as a price may stand anywhere in them."""
 
 
 def judge_messages(
@@ -486,9 +467,9 @@ def judge_messages(
 
     Args:
         request: the question.
-        told: what was wrong with the last reply; empty when the question is put for the first time.
-        criteria: what is to be judged besides, in the words of the host; empty for nothing.
-        manual: the environment's words on itself, where the request has none of them.
+        told: what was wrong with the last reply; empty for the first question.
+        criteria: further criteria, in the words of the host; empty for none.
+        manual: the environment's manual, for a request that has none.
         prompts: texts in place of ours.
     """
     shown = _judged_lines(request) if isinstance(request, FoldRequest) else _judged_steps(request)
@@ -502,16 +483,12 @@ def judge_messages(
 
 
 def _judged_lines(request: FoldRequest) -> Iterator[Block]:
-    yield from instructions_of(request.instructions)
-    yield from lines_of(request.lines)
+    yield from _lines(request)
     yield Block("Chapter to judge: ", request.text)
 
 
 def _judged_steps(request: JudgeRequest) -> Iterator[Block]:
-    yield from _before(request.before)
-    yield from instructions_of(request.instructions)
-    for part in request.earlier:
-        yield _earlier(part)
+    yield from _before(request)
     begins = set(request.boundaries)
     for step in request.steps:
         if step.parent in begins:
@@ -527,10 +504,14 @@ def _judged_steps(request: JudgeRequest) -> Iterator[Block]:
         yield _origins(request)
 
 
-def _before(lines: Sequence[Line]) -> Iterator[Block]:
-    if lines:
+def _before(request: JudgeRequest | SummaryRequest) -> Iterator[Block]:
+    """Yield the blocks above the steps."""
+    if request.before:
         yield Block("Finished before:")
-        yield from lines_of(lines)
+        yield from lines_of(request.before)
+    yield from instructions_of(request.instructions)
+    for part in request.earlier:
+        yield Block(f"Earlier part [Step {part.label}]: ", part.text)
 
 
 def _origins(request: JudgeRequest) -> Block:
@@ -541,7 +522,7 @@ def _origins(request: JudgeRequest) -> Block:
 
 
 def summary_prompt(request: SummaryRequest | ChapterRequest, prompts: Prompts = OURS) -> Prompt:
-    """Return the wording for a first text by its kind, or for a new one in place of a rejected one (D16)."""
+    """Return the wording that asks for a first text, by its kind, or for a new one in place of a rejected one (D16)."""
     if isinstance(request, ChapterRequest):
         return prompts.of(CHAPTER)
     if request.rejected is not None:
@@ -563,24 +544,17 @@ def summary_messages(
     return _chat(summary_prompt(request, prompts), blocks)
 
 
-def _lines(request: ChapterRequest) -> Iterator[Block]:
+def _lines(request: ChapterRequest | FoldRequest) -> Iterator[Block]:
     yield from instructions_of(request.instructions)
     yield from lines_of(request.lines)
 
 
 def _done(request: SummaryRequest) -> Iterator[Block]:
-    yield from _before(request.before)
-    yield from instructions_of(request.instructions)
-    for part in request.earlier:
-        yield _earlier(part)
+    yield from _before(request)
     for step in request.steps:
         yield from step_of(step.action, step.observation)
     if request.thought:
         yield Block("Thought last: ", request.thought)
-
-
-def _earlier(part: Earlier) -> Block:
-    return Block(f"Earlier part [Step {part.label}]: ", part.text)
 
 
 def _rejected(request: SummaryRequest | ChapterRequest) -> Iterator[Block]:
@@ -608,26 +582,23 @@ def _chat(prompt: Prompt, blocks: Sequence[Block]) -> tuple[System, User]:
 
 Asked = TypeVar("Asked", JudgeRequest | FoldRequest, SummaryRequest | ChapterRequest)
 SHORT: Final = 200
-"""Characters of a content that is not cut any more."""
+"""Characters: a content of so many is not cut any more."""
 
 
 def shorter(request: Asked) -> Asked | None:
-    """Return a question that takes less room; None where it cannot be made shorter. Cost: O(size)."""
+    """Return the question with fewer characters; None where it cannot be made shorter. Cost: O(size)."""
     if isinstance(request, FoldRequest | ChapterRequest):
         return None
     steps = _since_the_accounts(request)
     if len(steps) < len(request.steps):
         return attrs.evolve(request, steps=steps)
-    manual = str(
-        getattr(request, "manual", "")
-    )  # a summarizer's has none; mypy knows one type here at a time
+    manual = str(getattr(request, "manual", ""))  # a summarizer's question has none
     contents = [len(text) for step in steps for text in step.content]
-    longest = max(len(manual), *contents, 0) // 2
-    shorter_steps = tuple([_cut(step, max(SHORT, longest)) for step in steps])
-    less = cut(manual, max(SHORT, longest))
+    longest = max(SHORT, max(len(manual), *contents, 0) // 2)
+    shorter_steps, less = tuple([_cut(step, longest) for step in steps]), cut(manual, longest)
     if _length(shorter_steps) + len(less) >= _length(request.steps) + len(manual):
         return None
-    changes: dict[str, Any] = {"steps": shorter_steps}  # of either type of request
+    changes: dict[str, Any] = {"steps": shorter_steps}  # Any: of either type of request
     return attrs.evolve(request, **(changes if less == manual else {**changes, "manual": less}))
 
 
