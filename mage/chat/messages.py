@@ -42,9 +42,9 @@ from mage.tokens import sendable
 
 
 PARTS: Final = "parts"
-"""The key in the meta of a command under which its parts that are no text stand, by their digests."""
+"""The key in a command's meta for its parts that are no text, by their digests."""
 THOUGHT: Final = "thought"
-"""The key in the meta of a command under which stands what the model thought."""
+"""The key in a command's meta for the model's thought."""
 
 _TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """The types of parts with a text, and the field that holds it."""
@@ -52,31 +52,21 @@ _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning"})
 _MEDIA: Final = re.compile(
     r"image|audio|video|(?<![a-z])file|document|media|screenshot|resource|pdf|blob|inline_?data"
 )
-"""What stands in the types of parts that are not text, and in their fields where a part has no type."""
+"""What the types of parts that are no text contain, or their fields where a part has no type."""
 _BYTES: Final = ("data", "file_data", "b64_json", "base64", "blob", "result")
 """The fields that hold the bytes, in base64 or as a data URL."""
 _PLACES: Final = (
-    *(
-        "url",
-        "image_url",
-        "audio_url",
-        "video_url",
-        "file_url",
-        "uri",
-        "file_uri",
-        "fileUri",
-        "file_id",
-        "fileId",
-    ),
+    *("url", "image_url", "audio_url", "video_url", "file_url"),
+    *("uri", "file_uri", "fileUri", "file_id", "fileId"),
 )
 """The fields that say where the bytes are, or hold them as a data URL."""
 _TYPES: Final = ("media_type", "mediaType", "mime_type", "mimeType")
 _DATA_URL: Final = re.compile(r"data:([\w.+/-]*)[^,]{0,200},")
 _SHORTEST_BYTES: Final = 64
-"""Characters: a shorter text that could be base64 is taken for a word."""
+"""Characters: a shorter text that could be base64 is a word."""
 _LONGEST_TYPE: Final = 60
 _LONGEST_ADDRESS: Final = 200
-"""A part that only says where its bytes are, in a shorter address, is kept as JSON: the address may help the reader."""
+"""Characters: a part with a shorter address in place of its bytes stays JSON, as the address may help the reader."""
 _DEEPEST: Final = 8
 _Field: TypeAlias = tuple[str, str]  # its name and its text
 
@@ -85,17 +75,17 @@ _Field: TypeAlias = tuple[str, str]  # its name and its text
 
 
 def mapping_of(value: object) -> Mapping[str, object]:
-    """Return an object of JSON, an empty one for any other value."""
+    """Return an object of JSON; an empty one for any other value."""
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
 def list_of(value: object) -> list[object]:
-    """Return a list of JSON, an empty one for any other value."""
+    """Return a list of JSON; an empty one for any other value."""
     return value if isinstance(value, list) else []
 
 
 def string_of(value: object) -> str:
-    """Return a text of JSON, the empty one for any other value."""
+    """Return a text of JSON; the empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
@@ -109,10 +99,10 @@ class Content:
 
     Attributes:
         texts: its texts and marks, in order.
-        thoughts: what the model thought, in order.
+        thoughts: the model's thoughts, in order.
         parts: the parts that are no text, by the digests in their marks.
-        others: how many parts are kept as JSON.
-        refusal: those of the texts in which the model refuses.
+        others: how many parts stand as JSON in the texts.
+        refusal: the texts in which the model refuses.
     """
 
     texts: tuple[str, ...] = ()
@@ -123,15 +113,15 @@ class Content:
 
     @property
     def text(self) -> str:
-        """The texts, a line each."""
+        """The texts, joined by line breaks."""
         return "\n".join(self.texts)
 
 
 def content_of(content: object, *, others: Callable[[object], str] = canonical) -> Content:
-    """Return a message's content: a text, null, or a list of parts. Any JSON. Cost: O(size).
+    """Return the content of a message. Any JSON. Cost: O(size).
 
     Args:
-        content: the content.
+        content: a text, null, or a list of parts.
         others: returns the text of a part in no known form.
     """
     if content is None:
@@ -154,16 +144,16 @@ def content_of(content: object, *, others: Callable[[object], str] = canonical) 
             shown = _marked(part, parts, _DEEPEST)
             unknown += not isinstance(shown, str)
             texts.append(shown if isinstance(shown, str) else others(shown))
-    refused = [string_of(mapping_of(part).get("refusal")) for part in list_of(content) if _is_refusal(part)]
+    refused = [
+        string_of(part.get("refusal"))
+        for part in map(mapping_of, list_of(content))
+        if part.get("type") == "refusal"
+    ]
     return Content(tuple(texts), tuple(thoughts), parts, unknown, "\n".join(refused))
 
 
-def _is_refusal(part: object) -> bool:
-    return mapping_of(part).get("type") == "refusal"
-
-
 def is_content(value: object) -> bool:
-    """Tell whether a value is a list of parts of a message, such as the result of an MCP tool, and not any list."""
+    """Tell whether a value is a list of parts of a message, such as the result of an MCP tool."""
     listed = list_of(value)
     return bool(listed) and all(_is_part(mapping_of(part)) for part in listed)
 
@@ -174,7 +164,7 @@ def _is_part(part: Mapping[str, object]) -> bool:
 
 
 def _said(part: object) -> str | None:
-    """Return the text of a part, None where it has none of its own."""
+    """Return the text of a part; None where it has none."""
     if isinstance(part, str):
         return part
     found = mapping_of(part)
@@ -191,7 +181,7 @@ def _said(part: object) -> str | None:
 
 
 def transcript_of(part: object) -> str:
-    """Return the transcript of a sound, in a part or in what the part holds; empty where there is none."""
+    """Return the transcript of a sound, in a part or in the object within the part; empty where there is none."""
     found = mapping_of(part)
     inside = mapping_of(found.get(string_of(found.get("type"))))
     return string_of(found.get("transcript")) or string_of(inside.get("transcript"))
@@ -200,7 +190,7 @@ def transcript_of(part: object) -> str:
 def thought_of(part: object) -> str | None:
     """Return the thought in a part of a content, or in an item of `reasoning_details`; None where it is no thought.
 
-    One that the provider has encrypted is empty.
+    A thought that the provider has encrypted is empty.
     """
     found = mapping_of(part)
     kind = string_of(found.get("type"))
@@ -224,9 +214,9 @@ class _Medium:
     """An image, a sound or a file.
 
     Attributes:
-        kind: its type, such as `image/png`, or else the part's.
-        size: in bytes; None where the part only says where it is.
-        digest: 12 hexadecimal digits of the SHA-256 of its bytes, or else of where it is.
+        kind: its media type, such as `image/png`, or else the type of the part.
+        size: in bytes; None where the part has an address in place of the bytes.
+        digest: 12 hexadecimal digits of the SHA-256 of the bytes, or else of the address.
     """
 
     kind: str
@@ -235,13 +225,13 @@ class _Medium:
 
     @property
     def mark(self) -> str:
-        """What stands in its place in a text."""
+        """The words in its place in a text."""
         size = "elsewhere" if self.size is None else f"{self.size} bytes"
         return f"[{self.kind}, {size}, sha256 {self.digest}]"
 
 
 def _marked(value: object, parts: dict[str, object], deeper: int) -> object:
-    """Return JSON with a mark in place of each image, sound or file in it, and put these into `parts`."""
+    """Return JSON with a mark in place of each image, sound or file, and put these into `parts`."""
     if isinstance(value, list) and deeper:
         return [_marked(each, parts, deeper - 1) for each in value]
     if not isinstance(value, Mapping):
@@ -255,7 +245,7 @@ def _marked(value: object, parts: dict[str, object], deeper: int) -> object:
 
 
 def _medium(part: Mapping[str, object]) -> _Medium | None:
-    """Return the image, sound or file that a part is, None where it is none."""
+    """Return the image, sound or file of a part; None where it is none."""
     kind = part.get("type")
     named = (
         [kind]
@@ -286,12 +276,12 @@ def _medium(part: Mapping[str, object]) -> _Medium | None:
 
 
 def _by_format(kind: str, written: str) -> str:
-    """Return the type of a sound that says its format alone, as OpenAI's do."""
+    """Return the type of a sound that names its format alone, as OpenAI's do."""
     return f"audio/{written}" if written and "audio" in kind else ""
 
 
 def _fields(value: object, deeper: int) -> Iterator[_Field]:
-    """Yield the texts of an object and of those in it."""
+    """Yield the texts of an object and of the objects in it."""
     for name, each in mapping_of(value).items():
         if isinstance(each, str):
             yield name, each
@@ -300,7 +290,7 @@ def _fields(value: object, deeper: int) -> Iterator[_Field]:
 
 
 def _bytes_of(text: str, shortest: int) -> bytes | None:
-    """Return the bytes that a text spells in base64, None where it is another text, or a word that only looks like it."""
+    """Return the bytes that a text spells in base64; None for any other text, and for a word that looks like base64."""
     try:
         data = base64.b64decode("".join(text.split()), validate=True)
     except ValueError:
@@ -318,7 +308,7 @@ def _digest(data: bytes) -> str:
 Form: TypeAlias = Literal["chat", "responses", "anthropic"]
 """An interface to a model: OpenAI's chat completions and Responses, Anthropic's Messages."""
 BESIDE: Final = "beside"
-"""The key in the meta of a step under which stands what its provider put beside its call."""
+"""The key in a step's meta for the provider's data beside its call."""
 ASIDE: Final = re.compile(r"reasoning|thinking|thought|signature|extra_content")
 """How the fields of a message begin that a provider wants back."""
 _REASONING: Final = ("reasoning_content", "reasoning")  # some servers give both, with the same text
@@ -330,7 +320,7 @@ Beside: TypeAlias = Mapping[str, object]
 
 
 def thoughts_beside(message: Mapping[str, object]) -> str:
-    """Return what a model thought, from the fields beside the content of its message; empty where there is nothing."""
+    """Return the model's thought, from the fields beside the content of its message; empty where there is none."""
     details = [thought_of(item) or "" for item in list_of(message.get("reasoning_details"))]
     fields = [string_of(message.get(name)) for name in _REASONING]
     return max([*fields, "\n".join(filter(None, details))], key=len)
@@ -344,7 +334,7 @@ def message_beside(message: Mapping[str, object]) -> dict[str, object]:
 
 
 def call_beside(call: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a call that say more than id, name and arguments, and those of its `function`."""
+    """Return the fields of a call, and of its `function`, besides id, name and arguments."""
     found = {name: value for name, value in call.items() if value is not None and name not in _OF_A_CALL}
     function = mapping_of(call.get("function"))
     more = {
@@ -354,7 +344,7 @@ def call_beside(call: Mapping[str, object]) -> dict[str, object]:
 
 
 def kept_beside(form: Form, beside: Sequence[Beside]) -> list[str]:
-    """Return as texts what stands beside the calls of one reply, in order; empty texts where nothing does."""
+    """Return the data beside the calls of one reply as texts, in order; empty texts where there is none."""
     if not any(each for found in beside for each in found.values()):
         return [""] * len(beside)
     texts = []
@@ -376,7 +366,7 @@ def _text(value: Beside) -> str:
 
 
 def _read(beside: str) -> Beside:
-    """Return what stands beside a call. Any text: it may come from a journal that others have written."""
+    """Return the data beside a call. Any text: it may come from a journal that others have written."""
     try:
         return mapping_of(json.loads(beside)) if beside else {}
     except (ValueError, RecursionError):
@@ -384,38 +374,41 @@ def _read(beside: str) -> Beside:
 
 
 def follows(beside: str) -> bool:
-    """Tell whether a call stands behind another one in its reply."""
+    """Tell whether a call stands behind another call in its reply."""
     return _read(beside).get("follows") is True
 
 
-def fields_of_message(beside: str, form: Form) -> dict[str, object]:
-    """Return the fields that go back into the message of a call, in the form that they came in."""
+def _in_form(beside: str, form: Form) -> Beside:
+    """Return the data beside a call that came in this form: in another one it means nothing."""
     found = _read(beside)
-    message = mapping_of(found.get("message")) if found.get("form") == form else {}
+    return found if found.get("form") == form else {}
+
+
+def fields_of_message(beside: str, form: Form) -> dict[str, object]:
+    """Return the fields that go back into the message of a call."""
+    message = mapping_of(_in_form(beside, form).get("message"))
     return {name: value for name, value in message.items() if ASIDE.match(name) or name == "content"}
 
 
 def fields_of_call(beside: str, form: Form) -> dict[str, object]:
-    """Return the fields that go back into a call; under `function` those that go into its function."""
-    found = _read(beside)
-    call = mapping_of(found.get("call")) if found.get("form") == form else {}
+    """Return the fields that go back into a call; under `function` the fields that go into its function."""
+    call = mapping_of(_in_form(beside, form).get("call"))
     return {name: value for name, value in call.items() if name not in _OF_A_CALL or name == "function"}
 
 
 def items_before(beside: str, form: Form) -> list[dict[str, object]]:
     """Return the blocks or items that go back right before a call: thoughts, and nothing else."""
-    found = _read(beside)
-    before = list_of(found.get("before")) if found.get("form") == form else []
+    before = list_of(_in_form(beside, form).get("before"))
     return [dict(mapping_of(item)) for item in before if thought_of(item) is not None]
 
 
 def without_nulls(item: Mapping[str, object]) -> dict[str, object]:
-    """Return an item without its null fields: a client's SDK writes them, and its server takes no null."""
+    """Return an item without its null fields: a client's SDK writes them, and its server refuses null."""
     return {name: value for name, value in item.items() if value is not None}
 
 
 def chat_beside(message: Mapping[str, object], calls: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return what stands beside each call of a chat message (`ToolCall.beside`)."""
+    """Return the provider's data beside each call of a chat message (`ToolCall.beside`)."""
     first = {"message": message_beside(message)}
     found = [{**({} if place else first), "call": call_beside(call)} for place, call in enumerate(calls)]
     return kept_beside("chat", found)
@@ -449,7 +442,7 @@ class ToolCall:
         id: the id by which a result names the call.
         name: the tool's.
         arguments: JSON.
-        beside: what the provider put beside the call and wants back with it (`mage.chat.messages`); empty for nothing.
+        beside: the provider's data beside the call, which goes back with the call (`mage.chat.messages`).
     """
 
     id: str
@@ -497,7 +490,7 @@ ChatMessage: TypeAlias = System | User | Assistant | ToolResult
 
 
 def merged(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
-    """Yield the messages, neighbours from the user joined and empty ones left out.
+    """Yield the messages, with neighbours from the user joined and empty ones left out.
 
     Some chat templates insist that user and assistant alternate. Every text of a `User` ends in a line feed,
     so the text of a second message begins at the left margin.
@@ -516,35 +509,30 @@ def merged(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
 
 
 def together(steps: Iterable[tuple[ChatMessage, ...]]) -> Iterator[ChatMessage]:
-    """Yield the messages of steps, the calls of one reply as one message, and then their results.
+    """Yield the messages of steps: the calls of one reply as one message, and then their results.
 
-    Only where the provider has put something beside a call it matters which calls were one reply.
+    Which calls were one reply matters, and is known, only where the provider has put data beside them.
     """
-    said: Assistant | None = None
-    results: list[ChatMessage] = []
+    waiting: list[ChatMessage] = []
     for first, *behind in steps:
+        said = waiting[0] if waiting else None
         call = first.call if isinstance(first, Assistant) else None
-        if said is not None and call is not None and follows(call.beside):
-            said = attrs.evolve(said, further=(*said.further, call))
-            results.extend(behind)
-            continue
-        if said is not None:
-            yield from (said, *results)
-        said, results = (first, behind) if isinstance(first, Assistant) and call is not None else (None, [])
-        if said is None:
-            yield from (first, *behind)
-    if said is not None:
-        yield from (said, *results)
+        if isinstance(said, Assistant) and said.call and call and follows(call.beside):
+            waiting = [attrs.evolve(said, further=(*said.further, call)), *waiting[1:], *behind]
+        else:
+            yield from waiting
+            waiting = [first, *behind]
+    yield from waiting
 
 
 # `Any` below: JSON that a client's SDK types in its own way; no client is imported here.
 
 
 def written(messages: Iterable[ChatMessage], form: Form) -> list[dict[str, Any]]:
-    """Return messages as an interface takes them: JSON all through.
+    """Return messages as JSON in the form of an interface. Cost: O(size).
 
     A lone surrogate, which UTF-8 cannot spell, becomes U+FFFD. Anthropic takes its system prompt beside the messages,
-    so a `System` has no place in that form. Cost: O(size).
+    so a `System` has no place in that form.
 
     Raises:
         ValueError: a `System` in Anthropic's form.
@@ -564,20 +552,20 @@ def _chat_message(message: ChatMessage) -> dict[str, Any]:
             return {"role": "user", "content": sendable(text)}
         case ToolResult(call, text):
             return {"role": "tool", "tool_call_id": call, "content": sendable(text)}
-        case Assistant(text, None):
-            return {"role": "assistant", "content": sendable(text)}
-        case Assistant(text, ToolCall() as first):
+        case Assistant(text, first):
+            if first is None:
+                return {"role": "assistant", "content": sendable(text)}
             said: dict[str, Any] = {"role": "assistant", "content": sendable(text) or None}
             fields = fields_of_message(first.beside, "chat")
             thinking = list_of(fields.pop("content", None))
             if thinking:
                 said["content"] = [*thinking, *([{"type": "text", "text": sendable(text)}] if text else [])]
-            return {**said, **fields, "tool_calls": [_chat_call_out(call) for call in message.calls]}
+            return {**said, **fields, "tool_calls": list(map(_chat_call, message.calls))}
         case _:
-            raise AssertionError(f"no message: {message}")
+            assert_never(message)
 
 
-def _chat_call_out(call: ToolCall) -> dict[str, Any]:
+def _chat_call(call: ToolCall) -> dict[str, Any]:
     beside = fields_of_call(call.beside, "chat")
     more = mapping_of(beside.pop("function", None))
     function = {**more, "name": call.name, "arguments": sendable(call.arguments)}
@@ -607,7 +595,7 @@ def _as_responses(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def _as_anthropic(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
-    """Return messages whose roles alternate: neighbours of one role are the blocks of one message."""
+    """Return messages whose roles alternate: neighbours of one role become the blocks of one message."""
     found: list[dict[str, Any]] = []
     for message in messages:
         role, blocks = _anthropic_blocks(message)

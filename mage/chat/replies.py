@@ -1,11 +1,14 @@
-"""Replies read into decisions and verdicts: any reply is one of these, or an `EffectError` with its fault.
+"""Replies read: as a host's client has them (`read_reply`), and into decisions and verdicts, or an `EffectError`.
+
+`read_reply` takes OpenAI's chat completions (the completion or its message) and Responses, and Anthropic's Messages: the
+client's object, or the same as JSON. Every `Reply` is a decision, a verdict or a text, or it has one of these faults:
 
 refusal         the model refuses, or a filter has cut it off
-truncated       it stopped for length, or broke off, or for a reason that is not known (`messages.finish_of`)
+truncated       it stopped for length, or broke off, or for a reason that is not known (`finish_of`)
 overflow        the model's context is at its end
 empty           the reply holds nothing but white space
 not_json        JSON was asked for
-wrong_schema    it is not as was asked for: missing, of another type, no call where one was due
+wrong_schema    it lacks a part, has one of another type, or has no call where one was due
 unknown_tool    there is no such tool
 too_many_calls  more than one of compress, revise, look and finish (D11)
 """
@@ -46,6 +49,7 @@ from mage.chat.tools import (
     NUMBERED,
     REVISE,
     BadAction,
+    asks_steps,
     closing_of,
     completed,
     find_move,
@@ -72,7 +76,7 @@ from mage.engine.errors import MageError
 # -- how a reply ended: the words of all servers, in one table ----------------------------------------------
 #
 # A word that is not in the table means that the reply was cut: a part of a reply must not become a summary or an action.
-# So a server with a new word for a whole reply is noticed at its first reply, and a new word for a broken one does no harm.
+# So users notice a server's new word for a whole reply at its first reply, and a new word for a broken one does no harm.
 
 
 Ending: TypeAlias = Literal["whole", "truncated", "refusal", "overflow"]
@@ -104,16 +108,16 @@ _BY_LETTERS: Final[Mapping[str, Ending]] = {
 
 
 def is_cut(word: object) -> bool:
-    """Tell whether a reply says that it is not whole. A host that writes one itself may leave the word out."""
+    """Tell whether a reply says that it is not whole. A host that makes a reply itself may leave the word out."""
     return word is not None and finish_of(str(word)) != "whole"
 
 
 def finish_of(word: str | None) -> Ending:
-    """Return how a reply ended, by its server's word for it; None where the server gave none. Any text."""
+    """Return how a reply ended, by its server's word, which is None where the server gave none. Any text."""
     return "truncated" if word is None else _BY_LETTERS.get(_letters(word[:100]), "truncated")
 
 
-# -- a reply in the form of an interface -------------------------------------------------------------------------------------------
+# -- a reply as a host's client has it ----------------------------------------------------------------------
 
 
 @final
@@ -142,9 +146,8 @@ class AssistantReply:
     Attributes:
         text: its words; empty where it only called tools.
         calls: its calls, in order; arguments as the model wrote them.
-        is_cut: whether the reply is not whole, by what the provider says: any reason to end that is not known as that
-            of a whole reply.
-        thought: what the model thought, where the provider gives it apart from its words.
+        is_cut: whether the provider gives a reason to end that is not known as that of a whole reply.
+        thought: the model's thought, where the provider gives it apart from the words.
         parts: the images, sounds and files in it, by the digests in the marks that stand for them in `text`.
     """
 
@@ -156,7 +159,7 @@ class AssistantReply:
 
     @cached_property
     def digest(self) -> str:
-        """16 hexadecimal digits that tell this reply from others. Cost: O(size), once."""
+        """16 hexadecimal digits of the SHA-256 of text and calls. Cost: O(size), once."""
         said = [self.text, [[call.id, call.name, call.arguments] for call in self.calls]]
         return hashlib.sha256(canonical(said).encode(errors="backslashreplace")).hexdigest()[:16]
 
@@ -169,7 +172,8 @@ def read_reply(reply: object) -> AssistantReply:
     """
     if isinstance(reply, AssistantReply):
         return reply
-    document = _plain(reply)
+    dump = getattr(reply, "model_dump", None)  # all three SDKs make their objects with pydantic
+    document = dump(mode="json") if callable(dump) else reply
     if not isinstance(document, Mapping):
         raise NoReply(type(reply).__name__)
     choices, output, content = (document.get(name) for name in ("choices", "output", "content"))
@@ -187,12 +191,6 @@ def read_reply(reply: object) -> AssistantReply:
     return _of_chat(message, ended)
 
 
-def _plain(reply: object) -> object:
-    """Return a client's object as JSON: all three SDKs make theirs with pydantic."""
-    dump = getattr(reply, "model_dump", None)
-    return dump(mode="json") if callable(dump) else reply
-
-
 def _chat_call(called: Mapping[str, object], beside: str) -> ToolCall:
     if called.get("type") == "custom":
         return _call(called.get("id"), mapping_of(called.get("custom")), "input", beside)
@@ -200,7 +198,7 @@ def _chat_call(called: Mapping[str, object], beside: str) -> ToolCall:
 
 
 def _has_blocks(content: list[object]) -> bool:
-    """Tell whether these are blocks of Anthropic's: in a history that a host keeps, a message names no type."""
+    """Tell whether a content holds blocks of Anthropic's: in a history that a host keeps, a message has no type."""
     return any(mapping_of(part).get("type") == "tool_use" for part in content)
 
 
@@ -221,7 +219,7 @@ def _of_chat(message: Mapping[str, object], ended: object) -> AssistantReply:
 
 
 def _of_items(items: Iterable[object], form: Form, ended: object) -> AssistantReply:
-    """Read the items of a response, or the blocks of a message."""
+    """Return the reply with the items of a response, or the blocks of a message."""
     texts: list[str] = []
     thoughts: list[str] = []
     parts: dict[str, object] = {}
@@ -249,7 +247,7 @@ def _of_items(items: Iterable[object], form: Form, ended: object) -> AssistantRe
 
 
 def _called(found: Mapping[str, object]) -> ToolCall | None:
-    """Return the call that an item or a block is, None where it is none."""
+    """Return the call in an item or a block; None where it is no call."""
     match found.get("type"):
         case "function_call":
             return _call(found.get("call_id"), found, "arguments")
@@ -284,9 +282,9 @@ _ALONE: Final = re.compile(
 _FENCE: Final = "```"
 _QUOTES: Final = frozenset("\"'`")
 _OPENED: Final = re.compile(r'\{[ \t\n\r]*+["}]')
-"""How a JSON object begins, and how a brace of LaTeX or of a program mostly does not."""
+"""How a JSON object begins; a brace of LaTeX or of a program mostly begins otherwise."""
 _TRIES: Final = 200
-"""After so many beginnings that were none, no further object is looked for."""
+"""The search for objects ends after so many beginnings that were none."""
 
 _BOUNDARY: Final = re.compile(rf"{NUMBERED}\]?\s*\Z")
 """How judges write a boundary where no schema is enforced."""
@@ -299,12 +297,12 @@ class Reply:
 
     Attributes:
         text: its content.
-        calls: the tools it called; an argument is JSON only if the model got it right.
-        refusal: in its words, why it will not answer; empty where it does.
-        finish: why it stopped, in the provider's word; None where the reply broke off.
+        calls: its calls; their arguments are JSON only if the model got it right.
+        refusal: the model's words on why it will not answer; empty where it does.
+        finish: the provider's word for why the model stopped; None where the reply broke off.
         usage: the tokens of the call.
-        model: the name under which the provider says it answered.
-        aside: its thoughts, where a server splits them off; they stand for those that its content does not have.
+        model: the model's name, as the provider returns it.
+        aside: the thoughts that a server splits off; they stand in for thoughts that the content lacks.
     """
 
     text: str = ""
@@ -317,7 +315,7 @@ class Reply:
 
 
 def _whole(reply: Reply) -> tuple[str, str]:
-    """Return what the model thought and what it said in a reply that is whole; a thought aside, where it said nothing else.
+    """Return the thought and the words of a whole reply; the thought is that aside where the content has neither.
 
     Raises:
         EffectError: the reply is refused, cut or broken off, or the model's context is at its end.
@@ -334,11 +332,7 @@ def _whole(reply: Reply) -> tuple[str, str]:
 
 
 def _worded(reply: Reply) -> tuple[str, str]:
-    """Return thought and words as `_whole` does, of a reply that must have words.
-
-    Raises:
-        EffectError: as from `_whole`, or the reply says nothing.
-    """
+    """Return the thought and the words of a whole reply that must have words; see `_whole`."""
     thought, said = _whole(reply)
     if not said:
         raise EffectError("empty", "the reply is empty")
@@ -346,7 +340,7 @@ def _worded(reply: Reply) -> tuple[str, str]:
 
 
 def _why_cut(finish: str | None) -> str:
-    """Return in words why a reply is not whole, with the server's word: it may be one that mage does not know."""
+    """Return in words why a reply is not whole, with the server's word, which mage may not know."""
     if finish is None or not re.fullmatch(r"[\w .:-]{1,40}", finish):
         return "the reply broke off before its end"
     if "len" in finish.casefold() or "max" in finish.casefold():
@@ -355,14 +349,14 @@ def _why_cut(finish: str | None) -> str:
 
 
 def parted(text: str, *, is_split: bool = False) -> tuple[str, str]:
-    """Return what of a text is thinking, and the rest. Cost: O(length).
+    """Return the thinking in a text, and the rest. Cost: O(length).
 
-    Servers that do not split off the thinking of a reasoning model leave it at the beginning of the content, the
+    Servers that do not split off the thinking of a reasoning model leave it at the beginning of the content, with the
     opening tag sometimes in the prompt. A tag anywhere else is text: in a string, in code, in an action, in JSON.
 
     Args:
         text: the content of a reply.
-        is_split: whether the server has split thinking off already, so that no closing tag ends any.
+        is_split: whether the server has split thinking off, so that no closing tag ends any.
 
     Raises:
         EffectError: the text ends within its thinking.
@@ -380,7 +374,7 @@ def parted(text: str, *, is_split: bool = False) -> tuple[str, str]:
 
 
 def _end_of_thinking(text: str, start: int, name: str) -> re.Match[str]:
-    """Return the tag that ends the thinking that was opened before `start`: the first that is not quoted, or the last."""
+    """Return the tag that ends the thinking that was opened before `start`: the first unquoted tag, or the last one."""
     depth, quoted = 1, None
     for tag in _THOUGHT.finditer(text, start):
         if tag[2].casefold() != name.casefold():
@@ -398,9 +392,9 @@ def _end_of_thinking(text: str, start: int, name: str) -> re.Match[str]:
 
 
 def _closing_tag(text: str) -> re.Match[str] | None:
-    """Return the tag that ends thinking without an opening tag, None where there is none.
+    """Return the tag that ends thinking without an opening tag; None where there is none.
 
-    What stands before it must be able to end there: no code and no move is open, and no tag was opened in it.
+    The text before it must be able to end there: no code and no move is open, and no tag was opened.
     """
     found = _ALONE.search(text)
     if found is None:
@@ -419,10 +413,10 @@ def _closing_tag(text: str) -> re.Match[str] | None:
 
 
 def read_text(reply: Reply) -> str:
-    """Return the text of a reply that is to be a text.
+    """Return the text of a reply to a question for a text.
 
     Raises:
-        EffectError: it cannot be used.
+        EffectError: the reply cannot be used.
     """
     return _worded(reply)[1]
 
@@ -482,7 +476,7 @@ def _arguments(call: ToolCall) -> dict[str, JsonValue]:
 
 
 def _own(tool: Tool, arguments: Mapping[str, JsonValue]) -> Then | None:
-    """Return the operation of a call on the agent's own state, None for an action. The arguments fit the tool."""
+    """Return the operation of a call on the agent's own state; None for an action. The arguments fit the tool."""
     if tool is COMPRESS:
         return Compress(str(arguments["text"]))
     if tool is FINISH:
@@ -532,7 +526,7 @@ def decide_by_text(reply: Reply, tools: Sequence[Tool]) -> Decision:
 
 
 def _written(body: str, tools: Sequence[Tool]) -> str:
-    """Return the canonical action that was written out."""
+    """Return the canonical form of an action in plain text."""
     if ACT in tools:
         if not body:
             raise EffectError("empty", "the action is blank")
@@ -581,7 +575,7 @@ _VERDICT: Final[Mapping[str, JsonValue]] = {
 
 
 def read_verdict(reply: Reply) -> Verdict:
-    """Return a judge's verdict, out of JSON or of a text that has it in it.
+    """Return a judge's verdict from JSON, or from a text with JSON in it.
 
     Raises:
         EffectError: the reply cannot be used; also a failed verdict without feedback (D5).
@@ -598,26 +592,25 @@ def read_verdict(reply: Reply) -> Verdict:
         raise EffectError("wrong_schema", "verdict.feedback: it failed, and nothing says what is wrong")
     if fault not in ("summary", "execution"):
         raise EffectError("wrong_schema", 'verdict.fault: it failed; expected "summary" or "execution"')
-    if fault == "summary":  # a text begins nowhere
+    if fault == "summary":  # a boundary says nothing about a text
         return Failed(feedback, "summary")
     return Failed(feedback, "execution", _boundary(document.get("boundary")))
 
 
 def verdict_on(request: JudgeRequest | FoldRequest, reply: Reply) -> Verdict:
-    """Return a judge's verdict on what it was asked: of a fallback and a chapter only the text is judged (D12, D19).
+    """Return a judge's verdict on a request: of a fallback and a chapter only the text can be at fault (D12, D19).
 
     Raises:
         EffectError: as from `read_verdict`.
     """
     verdict = read_verdict(reply)
-    asks_steps = isinstance(request, JudgeRequest) and request.kind == "subgoal"
-    if isinstance(verdict, Failed) and not asks_steps:
+    if isinstance(verdict, Failed) and not asks_steps(request):
         return Failed(verdict.feedback, "summary")
     return verdict
 
 
 def _boundary(said: JsonValue) -> StepId | None:
-    """Return where a mistake began, None where that is not said. Whether it is a boundary the memory looks at."""
+    """Return where a mistake began; None where the judge did not say. The memory checks that it is a boundary."""
     if said is None or said == "":
         return None
     if isinstance(said, int) and not isinstance(said, bool):

@@ -10,9 +10,9 @@ one within a line counts. It ends at the bracket that closes it, which ends its 
 text of several lines are read whole. The text before a move is thought. The text behind it is not read (models like to
 make up the next observation), but a second move there is one too many.
 
-`jsonschema` decides whether a value fits a schema, and is imported at the first question. A part of a schema that
-cannot be decided here (a `$ref` to another document, a pattern that is no Python pattern) is fitted by every value: the
-environment has the last word on an action.
+`jsonschema` decides whether a value fits a schema; the first question imports it. Every value fits a part of a schema
+that cannot be decided here (a `$ref` to another document, a pattern that is no Python pattern): the environment has the
+last word on an action.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class BadAction(MageError, ValueError):
     """A text is not the call of a tool.
 
     Attributes:
-        reason: one line, which quotes nothing of the text.
-        no_object: whether the arguments are JSON, and no object.
+        reason: one line that quotes nothing of the text.
+        no_object: whether the arguments are JSON other than an object.
     """
 
     reason: str
@@ -95,16 +95,16 @@ FINISH: Final = Tool.of(
     answer={"type": "string", "description": "the answer, or why there is none"},
 )
 OWN_TOOLS: Final = (COMPRESS, REVISE, LOOK, NOTE, FINISH)
-"""What an agent does to its own state, how it looks into it, and how it writes something down."""
+"""The operations on an agent's own state, the look into it, and the note."""
 GIVING_WAY: Final = frozenset((LOOK.name, NOTE.name))
-"""The names of those of our tools that give way to a host's of the same name."""
+"""The names of our tools that give way to a tool of the host's of the same name."""
 _RESERVED: Final = frozenset(tool.name for tool in (ACT, COMPRESS, REVISE, FINISH))
 
 
 def own_tools(rules: Rules) -> tuple[Tool, ...]:
-    """Return our tools that a policy with these rules lets a model use.
+    """Return those of our tools that a policy with these rules lets a model use.
 
-    Without Revise nobody goes back; without Compress every step is shown, so there is nothing to look into (D18).
+    Without Compress every step is shown, so there is nothing to look into (D18).
     """
     barred = {REVISE.name: not rules.revises, LOOK.name: not rules.compresses}
     return tuple([own for own in OWN_TOOLS if not barred.get(own.name)])
@@ -113,7 +113,7 @@ def own_tools(rules: Rules) -> tuple[Tool, ...]:
 def offered(tools: Sequence[Tool], rules: Rules | None = None) -> tuple[Tool, ...]:
     """Return the tools of a model in an environment with `tools`: these, or `act` where there are none, then our own.
 
-    An environment may have a `look` or a `note` of its own; ours gives way to it. Without `rules` all of ours are offered.
+    Our `look` and `note` give way to a tool of the environment's of that name. Without `rules` all of ours are offered.
 
     Raises:
         BadTool: two tools have one name, or a tool has a name of ours.
@@ -137,13 +137,13 @@ Style: TypeAlias = Literal["chat", "responses", "anthropic", "mcp"]
 
 
 def declared(tools: Iterable[Tool], style: Style) -> list[dict[str, Any]]:
-    """Return tools as an interface takes them, JSON all through, `strict` where the schema allows it. Cost: O(size)."""
+    """Return tools as JSON in the form of an interface, `strict` where the schema allows it. Cost: O(size)."""
     return [_DECLARED[style](tool) for tool in tools]
 
 
 def _for_chat(tool: Tool) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-    return {"type": "function", "function": {**function, "strict": tool.is_strict}}
+    function = _for_responses(tool)
+    return {"type": function.pop("type"), "function": function}
 
 
 def _for_responses(tool: Tool) -> dict[str, Any]:
@@ -169,7 +169,7 @@ _DECLARED: Final[dict[Style, Callable[[Tool], dict[str, Any]]]] = {
 
 
 def parse_action(text: str) -> tuple[str, dict[str, JsonValue]]:
-    """Return the name and the arguments of a call, from its text; any spelling of the JSON. Cost: O(length).
+    """Return the name and the arguments of a call from its text, whatever the spelling of the JSON. Cost: O(length).
 
     Raises:
         BadAction: the text is no such call.
@@ -186,7 +186,7 @@ def note_action(text: str) -> str:
 
 
 def note_in(action: str, observation: str) -> str | None:
-    """Return the text of the note that a step is; None where its content is none. Cost: O(length) for a note."""
+    """Return the text of the note that a step is; None where the step is no note. Cost: O(length) for a note."""
     if observation != NOTED or not action.startswith(f"{NOTE.name} "):
         return None
     try:
@@ -198,7 +198,7 @@ def note_in(action: str, observation: str) -> str | None:
 
 
 def completed(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the arguments of a call, null for each that was left out and may be null. Cost: O(their number)."""
+    """Return the arguments of a call, with null for each that is left out and may be null. Cost: O(their number)."""
     properties = cast("Mapping[str, Schema]", tool.parameters.get("properties", {}))
     left_out = [name for name, schema in properties.items() if name not in arguments and _may_be_null(schema)]
     return {**arguments, **dict.fromkeys(left_out)}
@@ -221,7 +221,7 @@ def _may_be_null(schema: Schema) -> bool:
 
 
 def read_arguments(text: str) -> dict[str, JsonValue]:
-    """Return the arguments of a call, from their JSON; a blank text has none. Cost: O(length).
+    """Return the arguments of a call from their JSON; a blank text has none. Cost: O(length).
 
     Raises:
         BadAction: the text is no JSON object.
@@ -238,7 +238,7 @@ def read_arguments(text: str) -> dict[str, JsonValue]:
 
 
 def no_number(written: str) -> NoReturn:
-    """Refuse NaN and infinities, which Python's JSON reads and JSON does not have: its `parse_constant`.
+    """Refuse NaN and infinities, which Python's JSON reads and JSON does not have: the `parse_constant` of a reader.
 
     Raises:
         ValueError: always.
@@ -265,7 +265,7 @@ _LOOK: Final = re.compile(
 @final
 @attrs.frozen
 class Move:
-    """A move that was found in a text.
+    """A move in a text.
 
     Attributes:
         name: its word, such as `Action`.
@@ -284,7 +284,8 @@ def find_move(text: str) -> Move:
     """Return the one move in a text. Any text. Cost: O(length).
 
     Raises:
-        EffectError: `wrong_schema` where there is none or it is not closed, `too_many_calls` where there are more.
+        EffectError: `wrong_schema` where there is none, it is not closed or its parts are wrong; `too_many_calls` where
+            there are more.
     """
     opened = MOVE_BEGINS.search(text) or _ANYWHERE.search(text)
     if opened is None:
@@ -302,9 +303,9 @@ def find_move(text: str) -> Move:
 
 
 def closing_of(text: str, start: int) -> tuple[int | None, bool]:
-    """Return where the bracket closes that was opened before `start`, and whether those between are balanced.
+    """Return where the bracket closes that was opened before `start`, and whether the brackets between are balanced.
 
-    Where they are not, it is the last bracket that ends a line.
+    Where they are not, the last bracket that ends a line closes it.
     """
     depth = 0
     last: int | None = None
@@ -355,24 +356,24 @@ _LONGEST: Final = 200
 
 
 def misfit(value: object, schema: object, at: str) -> str | None:
-    """Return where and how a value does not fit a schema, in one line, or None where it does.
+    """Return in one line where and how a value does not fit a schema; None where it fits.
 
     The schema may be any object: every value fits one that is no valid JSON Schema.
 
     Args:
         value: JSON, as `json.loads` returns it.
-        schema: of the dialect that its `$schema` names; 2020-12, as MCP has it, where it names none.
+        schema: in the dialect that its `$schema` names; in 2020-12, MCP's, where it names none.
         at: the name of the value in the answer.
 
     Cost: O(size of the value), times the schema's alternatives.
     """
     if not isinstance(schema, Mapping | bool):
         return None
-    import jsonschema  # noqa: PLC0415  # loaded by those who check a value
+    import jsonschema  # noqa: PLC0415  # slow to load, and needed only where a value is checked
     import jsonschema.validators  # noqa: PLC0415
     import referencing.exceptions  # noqa: PLC0415
 
-    # Any: the class of the dialect, which `jsonschema` makes while it is imported
+    # Any: the class of the dialect, which `jsonschema` makes at its import
     kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(schema)
@@ -393,9 +394,9 @@ def move_schema(
     Args:
         tools: the tools that the model is offered.
         longest: the most characters of a text of the model's; None for no limit. For servers that know
-            `maxLength`, such as llama.cpp's; a small model can write on for ever.
-        request: limits the moves to those that are possible now: without an open segment there is no compress, and
-            revise takes its boundaries only, where all are named. None for all moves.
+            `maxLength`, such as llama.cpp's: a small model can write on for ever.
+        request: limits the moves to those that are possible now: compress needs an open segment, and revise takes the
+            boundaries of the request alone, where it names all. None for all moves.
     """
     moves = [_move(tool, longest, request) for tool in tools if _is_open(tool, request)]
     return _object({"thought": _string(longest), "move": {"anyOf": moves}})
@@ -426,16 +427,17 @@ def _move(tool: Tool, longest: int | None, request: Decide | None) -> Schema:
 
 
 def verdict_schema(request: JudgeRequest | FoldRequest, *, longest: int | None = None) -> Schema:
-    """Return the schema of a judge's reply: the reasoning before the verdict.
+    """Return the schema of a judge's reply: the reasoning before the verdict; see `asks_steps`."""
+    return verdict_schema_of(asks_steps=asks_steps(request), longest=longest)
 
-    Only of a finished subgoal the steps may be at fault, and a mistake has a place where it began.
-    """
-    asks_steps = isinstance(request, JudgeRequest) and request.kind == "subgoal"
-    return verdict_schema_of(asks_steps=asks_steps, longest=longest)
+
+def asks_steps(request: JudgeRequest | FoldRequest) -> bool:
+    """Tell whether the steps may be at fault, and so have a place where the mistake began: those of a finished subgoal."""
+    return isinstance(request, JudgeRequest) and request.kind == "subgoal"
 
 
 def verdict_schema_of(*, asks_steps: bool, longest: int | None = None) -> Schema:
-    """Return the schema of a verdict, for a tool that takes verdicts on whatever is asked; see `verdict_schema`."""
+    """Return the schema of a verdict, for a tool that takes verdicts on any summary; see `verdict_schema`."""
     faults: list[JsonValue] = ["none", "summary", "execution"] if asks_steps else ["none", "summary"]
     origin: dict[str, Schema] = {"boundary": {"type": ["integer", "null"]}} if asks_steps else {}
     return _object(

@@ -1,8 +1,9 @@
 """The fixed words for a model, a judge and a summarizer, each a `Prompt`, and texts of a user's own in their place.
 
-Those for an agent's model say how S is read, what may be done and when; what a policy rules out is not named.
+The words for an agent's model say how to read S, which moves there are and when to make each. They do not name what a
+policy rules out.
 
-The paper's Appendix names what its agents must know in four domains: explore before choosing, take only what was
+The paper's Appendix names the rules of its agents in four domains: explore before choosing, take only what was
 observed, one action a turn, compress a subgoal when it is done, revise what proves wrong, finish when all is done. The
 manual of an environment has the words for one domain.
 """
@@ -30,7 +31,7 @@ class Prompt:
 
     Attributes:
         name: their purpose, such as `"judge-subgoal"`.
-        version: rises whenever the wording changes; a test compares each with its hash.
+        version: rises with every change of the wording; a test compares each wording with its hash.
         text: the wording.
     """
 
@@ -44,9 +45,9 @@ class Prompt:
         return hashlib.sha256(self.text.encode(errors="backslashreplace")).hexdigest()[:12]
 
 
-def _lines(*lines: str | bool) -> str:
+def _lines(*lines: str | bool, between: str = "\n") -> str:
     """Return the lines that apply; False stands for one that does not."""
-    return "\n".join([line for line in lines if isinstance(line, str)])
+    return between.join([line for line in lines if isinstance(line, str)])
 
 
 def _parts(rules: Rules) -> str:
@@ -76,7 +77,7 @@ def _compress(rules: Rules) -> str:
     interim = (
         ", and the interim accounts of the same subgoal: take over from them what still counts" * rules.fills
     )
-    parts = (
+    return _lines(
         "compress: as soon as a subgoal is finished or a decision is final, before the next is begun, and when a new "
         "instruction has come while steps are open; not in the middle of a search.",
         rules.compresses and f"Your text replaces the open steps{interim}.",
@@ -84,8 +85,8 @@ def _compress(rules: Rules) -> str:
         "budget or open.",
         rules.judges and "A judge checks it against the steps.",
         rules.fills and "Where their room ends first, an interim account is made in your place.",
+        between=" ",
     )
-    return " ".join([part for part in parts if isinstance(part, str)])
 
 
 def _revise(undone: str) -> str:
@@ -117,8 +118,8 @@ def system_words(rules: Rules, theirs: Container[str] = ()) -> str:
     """Return the fixed words of an agent.
 
     Args:
-        rules: what the policy lets it do.
-        theirs: names of the environment's tools, to which tools of ours of these names have given way.
+        rules: the moves that the policy allows.
+        theirs: names of the environment's tools, to which tools of ours of these names give way.
     """
     return f"""\
 You carry out a task in an environment, one action at a time. You are not shown all you ever did, but where you stand:
@@ -143,12 +144,12 @@ Each turn you do one thing:
 SYSTEM: Final = Prompt(
     "system",
     # 4: says when to compress and what a text must hold, as subgoals were run together and budgets were lost; what
-    # happens where the room ends; how far to go back, and that only the lesson is kept; that what an undone branch
-    # has found still counts, as it was looked for again; and nothing that the policy does not let a model do.
+    # happens where the room ends; how far to go back, and that only the lesson is kept; that the finds of an undone
+    # branch still count, as they were looked for again; and names no move that the policy rules out.
     # 5: says that the end is judged: the last subgoal never was
     # 6: says that `look` has what is left out of a long observation
-    # 7: says that a text replaces the interim accounts too, as what stood in them alone was lost; and names `note`
-    # 8: `look` shows what was undone, of which the hints have the beginning alone: what was found there was lost
+    # 7: says that a text replaces the interim accounts too, as their own contents were lost; and names `note`
+    # 8: `look` shows what was undone: the hints have its beginning alone, so its finds were lost
     8,
     system_words(Rules()),
 )
@@ -156,7 +157,7 @@ AS_TOOLS: Final = Prompt("as-tools", 1, "Think if you need to, then call exactly
 
 
 def text_moves(rules: Rules) -> str:
-    """Return how a model replies that calls no tools."""
+    """Return the words on how a model without tool calls replies."""
     return _lines(
         "Think if you need to, briefly. Then end your reply with exactly one of these, on a line of its own:",
         "Action[the action]",
@@ -180,7 +181,7 @@ AS_JSON: Final = Prompt(
 Reply with one JSON object: {"thought": why, in a sentence, "move": {"name": the move, "arguments": {...}}}. The moves:""",
 )
 S_BEGINS: Final = "What follows is where you stand in your task. You are not shown all you ever did:"
-"""How a message with S begins for a host, whatever the policy: by this it is known among other messages."""
+"""How a message with S begins for a host, whatever the policy: so a host knows it among other messages."""
 
 
 def memory_words(rules: Rules, theirs: Container[str] = ()) -> str:
@@ -231,14 +232,14 @@ all the same; a name, price or id is not."""
 JUDGE_SUBGOAL: Final = Prompt(
     "judge-subgoal",
     # 2: judges in context. A wrong purchase passed because the earlier one was not shown; a right one failed because
-    # its price had been found on a branch that was undone; and the agent went back to the label whatever was wrong.
-    # 3: is told which numbers and ids occur nowhere: a judge reads over them.
+    # its price had been found on a branch that was undone; and whatever was wrong, the agent went back to the label.
+    # 3: names the numbers and ids that occur nowhere: a judge reads over them.
     # 4: a note of the agent's is no evidence.
-    # 5: an interim account goes with its steps: what stood in it alone was lost, and passed.
-    # 6: the end is the whole task's: a run that had done a part of it was passed.
+    # 5: an interim account goes with its steps: contents of it alone were lost, and the text passed.
+    # 6: the end is the whole task's: a run that had done a part of it passed.
     # 7: a remainder may be right, such as the money left, though it stands nowhere.
-    # 8: is told the environment's rules: a strict judge failed what they allow, and could not know what they ask for.
-    # 9: is shown the instruction that came last: a true text was failed for a number of it.
+    # 8: has the environment's rules: a strict judge failed what they allow, and could not know what they ask for.
+    # 9: has the instruction that came last: a true text failed for a number of it.
     9,
     f"""\
 You check whether a subgoal was really completed. An agent has replaced the steps below by a summary and will from \
@@ -267,10 +268,10 @@ steps of this subgoal are undone.
 )
 JUDGE_FALLBACK: Final = Prompt(
     "judge-fallback",
-    # 5: judges in context, is told what occurs nowhere, and takes no note for evidence, as `judge-subgoal`
-    # 6: lets a plan stand, which the summarizer is asked to keep
-    # 7: is told the environment's rules, as `judge-subgoal`
-    # 8: is shown the instruction that came last, as `judge-subgoal`
+    # 5: judges in context, names what occurs nowhere, and takes no note for evidence, as `judge-subgoal`
+    # 6: lets a plan stand, which the summarizer must keep
+    # 7: has the environment's rules, as `judge-subgoal`
+    # 8: has the instruction that came last, as `judge-subgoal`
     8,
     f"""\
 You check an interim account. An agent's steps grew too long and were replaced by the summary below, before their \
@@ -324,7 +325,7 @@ came of them: what was done and decided, what was found, and what later parts of
 SUMMARIZE_FALLBACK: Final = Prompt(
     "summarize-fallback",
     # 3: sees what was finished before, which a text repeated; keeps notes, which are to last until the subgoal is over
-    # 4: sees what the agent thought before the last of the steps: a plan that stood in no step was made anew
+    # 4: sees the agent's thought before the last of the steps: a plan that stood in no step was made anew
     4,
     f"""\
 You write what an agent will read instead of the steps below, which grew too long to be shown. Its subgoal is not \
@@ -369,11 +370,11 @@ ALL_PROMPTS: Final = (
     CHAPTER,
 )
 REPLACEABLE: Final = {prompt.name: prompt for prompt in ALL_PROMPTS if prompt is not MEMORY}
-"""The prompts that a user can replace, by name. That of a host's memory stands in a text of the host's anyway."""
+"""The prompts that a user can replace, by name. A host puts the prompt of its memory into a text of the host's anyway."""
 
 
 def _kept(texts: Mapping[str, str]) -> HashTrieMap[str, str]:
-    """Return the texts that are not ours, as a mapping that has a hash."""
+    """Return the texts that differ from ours, as a mapping that can be hashed."""
     ours = {name: prompt.text for name, prompt in REPLACEABLE.items()}
     return HashTrieMap({name: text for name, text in texts.items() if text != ours.get(name)})
 
@@ -381,13 +382,12 @@ def _kept(texts: Mapping[str, str]) -> HashTrieMap[str, str]:
 @final
 @attrs.frozen
 class Prompts:
-    """Texts of a user's own in place of ours, by the names of `REPLACEABLE`; a name that is not there keeps our text.
+    """Texts of a user's own in place of ours, by the names of `REPLACEABLE`; a name without a text keeps ours.
 
-    A text stands as it is, whatever the policy rules out. The log of a run keeps the hash of what each answer was asked
-    with.
+    A text stands as it is, whatever the policy rules out. The log of a run keeps the hash of the prompt of each answer.
 
     Attributes:
-        texts: those that are not the same as ours.
+        texts: the texts that differ from ours.
 
     Raises:
         UnknownName: there is no such prompt.
@@ -404,10 +404,10 @@ class Prompts:
                 raise ValueError(f"the prompt {name} is blank")
 
     def of(self, ours: Prompt) -> Prompt:
-        """Return the prompt that stands for one of ours: version 0 where it is the user's."""
+        """Return the prompt in place of one of ours, with the version 0 where it is the user's."""
         text = self.texts.get(ours.name)
         return ours if text is None else Prompt(ours.name, 0, text)
 
 
 OURS: Final = Prompts()
-"""None is replaced."""
+"""All prompts are ours."""
