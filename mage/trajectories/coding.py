@@ -48,17 +48,17 @@ from mage.trajectories.trajectory import (
 @final
 @attrs.define(eq=False)
 class Reply:
-    """A reply that is being put together.
+    """A reply, as far as its records are read.
 
     Attributes:
         at: when it began, in microseconds.
         entries: its records.
-        said, thoughts: what it says beside its calls, in order.
+        said, thoughts: its words beside its calls, and its thoughts, in order.
         calls: its calls, in order.
-        results: what came back, by the ids of the calls.
-        after: what came back, in the order in which it came.
+        results: the results, by the ids of the calls.
+        after: the messages behind it, in order; results are among them.
         parts: its images and files.
-        log: what goes into the meta of its first step.
+        log: the part of the log that goes into the meta of its first step.
     """
 
     at: int | None
@@ -72,13 +72,13 @@ class Reply:
     log: dict[str, object] = attrs.field(factory=dict)
 
     def say(self, content: Content) -> None:
-        """Take in a part of what it says."""
+        """Take in a part of its words."""
         self.said.append(content.text)
         self.thoughts += content.thoughts
         self.parts.update(content.parts)
 
     def answer(self, key: str, content: Content, entry: Entry, odd: Oddities) -> None:
-        """Take in what came back from the call with an id."""
+        """Take in the result of the call with the id `key`."""
         name = next((call.name for call in self.calls if call.key == key), None)
         if name is None:
             odd.note("a result of no call before it, kept as an observation", entry)
@@ -88,29 +88,20 @@ class Reply:
         self.after.append(said)
 
     def made(self, steps: Steps, odd: Oddities) -> tuple[Made, ...]:
-        """Return its steps; one that only thought is none."""
-        said = "\n".join(filter(None, self.said))
-        action = "\n".join(filter(None, [said, *[call.action for call in self.calls]]))
-        if not action and not self.after:
+        """Return its steps; a thought alone is no step."""
+        said, thought = ["\n".join(filter(None, texts)) for texts in (self.said, self.thoughts)]
+        results = tuple([tuple(self.results.get(call.key, ())) for call in self.calls])
+        turn = Turn(self.entries[0], said, tuple(self.calls), thought, self.parts, results, tuple(self.after))
+        if not turn.action and not self.after:
             odd.note("a thought without a reply, left out", self.entries[0])
             return ()
-        results = tuple([tuple(self.results.get(call.key, ())) for call in self.calls])
-        for result in results:
-            if not result:
-                odd.note("a tool call without a result", self.entries[0])
-        thought = "\n".join(filter(None, self.thoughts))
-        turn = Turn(
-            *(action, tuple(self.calls), results, tuple(self.after)),
-            self.entries[0],
-            said,
-            thought,
-            self.parts,
-        )
-        kind: Steps = steps if self.calls else "messages"  # with nothing but words, it is a step either way
+        for _ in range(results.count(())):
+            odd.note("a tool call without a result", self.entries[0])
+        kind: Steps = steps if self.calls else "messages"  # a reply without calls is a step either way
         return tuple(self._beside(steps_of([turn], kind, odd), kind))
 
     def _beside(self, steps: Iterable[Made], kind: Steps) -> Iterator[Made]:
-        """Put beside its steps the ids of their calls, and beside the first what the log says of the reply."""
+        """Put beside its steps the ids of their calls, and beside the first its part of the log."""
         ids = [call.key for call in self.calls]
         log = self.log
         for place, made in enumerate(steps):
@@ -129,11 +120,11 @@ class Reply:
 
 
 LOG: Final = "log"
-"""The key in a command's meta under which stands what its log says beside it: ids, model, usage."""
+"""The key in a command's meta for its part of the log: ids, model, usage."""
 UNTOLD: Final = "(The client's own summary is not in its log, or is encrypted there. In its place:)"
-"""How the text begins that stands for a compaction whose own cannot be read."""
+"""How the extract begins that stands for a compaction without a readable text."""
 _WORDS: Final = 200
-"""Characters of what was left that the lesson quotes."""
+"""Characters of the first step left that the lesson quotes."""
 _BEGAN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _EMPTY: Final = "a compaction with nothing new before it, left out"
@@ -148,7 +139,7 @@ class Cut:
     Attributes:
         text: the text; blank where the log does not have it.
         entry: its record.
-        meta: what goes beside it.
+        meta: the meta of its command.
     """
 
     text: str
@@ -163,7 +154,7 @@ class Place:
 
     Attributes:
         key: the same on every path that leads through it.
-        made: its steps; or the compaction that stands there.
+        made: its steps, or its compaction.
     """
 
     key: str
@@ -180,7 +171,7 @@ Walk: TypeAlias = Sequence[Place]
 
 
 def told(text: str, entry: Entry, meta: dict[str, object]) -> Made:
-    """Return the step that the words of a user are: nothing was done for it."""
+    """Return the step with the words of a user: it has no action."""
     return Made(Grow("", f"user:\n{text}"), (entry,), meta)
 
 
@@ -205,7 +196,7 @@ def micros(written: object) -> int | None:
 
 
 def beside(at: int | None, **said: object) -> dict[str, object]:
-    """Return the meta of a command: when it was given, and what its log says that is not empty."""
+    """Return the meta of a command: its time, and the fields of its log that are not empty."""
     kept = {name: value for name, value in said.items() if value not in (None, "", [], {})}
     return {**({} if at is None else {"at": at}), **({LOG: kept} if kept else {})}
 
@@ -216,7 +207,7 @@ def history(begin: Made, paths: Sequence[Walk], odd: Oddities) -> list[Made]:
     Args:
         begin: the start.
         paths: in order of time.
-        odd: hears what is unusual.
+        odd: notes what is unusual.
     """
     walking = _Walking(begin, odd)
     for path in paths:
@@ -226,7 +217,7 @@ def history(begin: Made, paths: Sequence[Walk], odd: Oddities) -> list[Made]:
 
 @final
 class _Walking:
-    """The way so far: what was made, and the places and boundaries on the path where it stands."""
+    """The way so far: its commands, and the places and boundaries on the present path."""
 
     def __init__(self, begin: Made, odd: Oddities) -> None:
         self.made = [begin]
@@ -242,7 +233,7 @@ class _Walking:
         self.made.append(made)
 
     def walk(self, path: Walk) -> None:
-        """Go on along a path from where it parts from the present one."""
+        """Go on along a path from the place where it leaves the present one."""
         shared = 0
         while shared < min(len(path), len(self._path)) and path[shared].key == self._path[shared].key:
             shared += 1
@@ -278,33 +269,33 @@ class _Walking:
         self._ends.append((len(self._path), self._state.tree.boundary))
 
 
-# -- what compactions threw away ----------------------------------------------------------------------------
+# -- names that compactions lost ----------------------------------------------------------------------------
 
 
 _NAME: Final = re.compile(r"[\w~.$@#/+-]*[\w~]")
 _KEY: Final = re.compile(r'"\w+":')
-"""How the arguments of a call are named: every call of a tool has the same."""
+"""The name of an argument: the same in every call of a tool."""
 _AROUND: Final = ".-+#/"
 _TELLING: Final = re.compile(r"\d|[/@_]|[a-z][A-Z]|\w\.\w")
 _SHORTEST: Final = 3
 _LONGEST: Final = 120
-"""Characters of a name: a longer one is content, which nobody would copy."""
+"""Characters of a name: a longer word is content, which no action would copy."""
 
 
 @final
 @attrs.frozen
 class Compaction:
-    """A compaction that stands in a log.
+    """A compaction in a log.
 
     Attributes:
-        version: that of the summary, in the history.
-        label: of the line that the summary is, as in `[Step 0]`.
+        version: the version of its summary in the history.
+        label: the label of its line, as in `[Step 0]`.
         boundary: the last step that it covers.
-        steps: how many it covers.
-        text: what stands in their place.
-        names: how many names stood in the steps: paths, identifiers, numbers, addresses.
-        lost: those that are not in the text, the newest first.
-        missed: those of the lost that later actions had to use again.
+        steps: how many steps it covers.
+        text: the text in place of the steps.
+        names: how many names the steps have: paths, identifiers, numbers, addresses.
+        lost: the names that are not in the text, the newest first.
+        missed: the lost names that later actions used again.
     """
 
     version: int
@@ -349,19 +340,19 @@ def _compaction(version: int, state: State, used: set[str]) -> Compaction:
 
 
 def names_of(steps: Sequence[Step]) -> tuple[str, ...]:
-    """Return the names in steps, each once, the one that stood last first. Cost: O(contents)."""
+    """Return the names in steps, each once, the newest first. Cost: O(contents)."""
     every = [name for step in steps for text in step.content for name in names_in(text)]
     return tuple(dict.fromkeys(reversed(every)))
 
 
 def missing(names: Iterable[str], text: str) -> tuple[str, ...]:
-    """Return the names that a text does not have, in order. Cost: O(length)."""
+    """Return the names that are not in a text, in order. Cost: O(length)."""
     there = set(names_in(text))
     return tuple([name for name in names if name not in there])
 
 
 def in_short(names: Iterable[str], room: int) -> str:
-    """Return the first names, as a list in one line, as many as so many characters have room for."""
+    """Return the first names as a list in one line, as many as fit into `room` characters."""
     kept: list[str] = []
     for name in names:
         room -= len(name) + 2
@@ -372,7 +363,10 @@ def in_short(names: Iterable[str], room: int) -> str:
 
 
 def names_in(text: str) -> list[str]:
-    """Return what in a text can only be copied: words with a digit, a slash, an underscore, an inner dot or capital."""
+    """Return the words of a text that an action can only copy: with a digit, a slash, an underscore, an inner dot or capital.
+
+    They are more than the `literals` of `mage.render`: a client's summary also loses paths and identifiers.
+    """
     words = [found.strip(_AROUND) for found in _NAME.findall(_KEY.sub(" ", text))]
     return [word for word in words if _SHORTEST <= len(word) <= _LONGEST and _TELLING.search(word)]
 
@@ -387,7 +381,7 @@ _OF_THE_CLIENT: Final = (
     *("<environment_context>", "<permissions instructions>", "<user_instructions>", "<turn_aborted>"),
     *("<skill>", "# AGENTS.md"),
 )
-"""How what the client itself puts among the user's words begins."""
+"""How messages begin that the client itself writes in the user's name."""
 
 
 def is_codex(document: Spot) -> bool:
@@ -401,10 +395,10 @@ def is_codex(document: Spot) -> bool:
 def load_codex(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
     """Return one trajectory, named `stem`.
 
-    A step is a reply, and what came back is its observation: all that the model said and called until a result comes,
-    or a person speaks; with `steps="tools"` each call with its result. The user's first words are the task, all others
-    a step without an action; what the client says in the user's name is left out. Where the user went back, the tree
-    does (`mage.trajectories.coding`). A compaction is a fallback summary, accepted without a verdict.
+    A step is a reply, with its results as the observation: all words and calls of the model until a result comes, or
+    the user speaks; with `steps="tools"` each call with its result. The user's first words are the task, all others
+    a step without an action; messages of the client in the user's name are left out. Where the user went back, the
+    tree goes back. A compaction is a fallback summary, accepted without a verdict.
     """
     log = _Log(steps)
     for spot in document.records or [document]:
@@ -419,7 +413,7 @@ def load_codex(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory, ...
 
 @final
 class _Log:
-    """A log that is being read: the path where it stands, and those that were left."""
+    """A log as far as it is read: the present path, and those that were left."""
 
     def __init__(self, steps: Steps) -> None:
         self.odd = Oddities()
@@ -430,12 +424,12 @@ class _Log:
         self.path: list[Place] = []
         self.left: list[Walk] = []
         self._steps: Steps = steps
-        self._heard: list[int] = []  # how many places stood before each word of a person
+        self._heard: list[int] = []  # how many places stood before each message of the user
         self._reply: Reply | None = None
         self._model: object = None
 
     def read(self, spot: Spot) -> None:
-        """Take in a record. Whatever it is, nothing is raised."""
+        """Take in a record, whatever it holds; nothing is raised."""
         record = mapping_of(spot.value)
         payload = mapping_of(record.get("payload"))
         at, kind, inner = micros(record.get("timestamp")), record.get("type"), payload.get("type")
@@ -447,7 +441,7 @@ class _Log:
             self._compact(payload, at, spot)
         elif kind == "event_msg" and inner == "thread_rolled_back":
             self._go_back(payload.get("num_turns"), spot)
-        elif kind == "event_msg":  # a mirror of what stands elsewhere
+        elif kind == "event_msg":  # repeats another record
             if inner == "token_count" and self._reply is not None:
                 self._reply.log["usage"] = mapping_of(payload.get("info")).get("last_token_usage")
         elif kind == "response_item":
@@ -479,7 +473,7 @@ class _Log:
             self._skip(f"response_item ({role or kind or 'no type'})", spot)
 
     def _replying(self, at: int | None, spot: Spot) -> Reply:
-        """Return the reply that goes on: a new one where something has come back since."""
+        """Return the reply that goes on: a new one where a result has come since."""
         if self._reply is None or self._reply.after:
             self.end()
             self._reply = Reply(at, log={"model": self._model})
@@ -502,7 +496,7 @@ class _Log:
         reply.answer(key, found, entry_at(spot.path), self.odd)
 
     def _hear(self, text: str, at: int | None, spot: Spot) -> None:
-        """Take in what a person said."""
+        """Take in a message of the user."""
         if text.lstrip().startswith(_OF_THE_CLIENT):
             self._skip("response_item (of the client)", spot)
             return
@@ -515,13 +509,13 @@ class _Log:
         self.path.append(Place(entry.record, (told(text, entry, beside(at)),)))
 
     def end(self) -> None:
-        """End the reply that is being read."""
+        """End the present reply."""
         reply, self._reply = self._reply, None
         if reply is not None:
             self.path.append(Place(reply.entries[0].record, reply.made(self._steps, self.odd)))
 
     def _go_back(self, turns: object, spot: Spot) -> None:
-        """Leave the path behind a word of a person, of so many from the last."""
+        """Leave the path before the message of the user that is the `turns`-th from the last."""
         self.end()
         if not isinstance(turns, int) or isinstance(turns, bool) or turns < 1 or not self._heard:
             self._skip("event_msg (thread_rolled_back)", spot)

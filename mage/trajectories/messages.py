@@ -1,22 +1,22 @@
-"""Chat messages, read into turns: the words and calls of the agent, and what followed.
+"""Chat messages, read into turns: the words and calls of the agent, and the messages behind them.
 
 Any list of objects with a role is read. A message by an unknown role is an observation by that role. Call ids
-tie a result to its call and are then forgotten: they differ from run to run, and with them in a step's
-content no two runs would ever merge (D15). Some recorders use an id more than once in a run, so a result
-answers an open call of the latest message that has one with its id, the first of these. A further result of
-a call that has one stands beside the first. A result that answers no call made before it is an observation
-that says so. A call without a result has an empty one: so much came back before the recording stopped.
+tie a result to its call and are then left out: they differ from run to run, and with them in a step's
+content no two runs would ever merge (D15). Some recorders use an id more than once in a run. So a result
+answers the first open call with its id, in the latest message that has one. A further result of an answered
+call stands beside the first. A result that answers no call before it is an observation that says so. A call
+without a result has an empty one: nothing came back before the recording stopped.
 
 OpenAI's newer records without a role are read too: a `response` with its `output`, a `function_call`, and a
-`function_call_output`. Nothing in a message is refused and nothing is lost: a value in no known form is kept as its
-canonical JSON. `Oddities` notes whatever of this is unusual.
+`function_call_output`. No message is refused and nothing is lost: a value in no known form stays as its
+canonical JSON. `Oddities` notes all that is unusual.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal, TypeAlias, cast, final
+from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
@@ -42,7 +42,7 @@ _READ: Final = frozenset(
         *("audio", "reasoning", "reasoning_content", "reasoning_details"),
     }
 )
-"""The fields of a message that are read; of an id only which call it means."""
+"""The fields of a message that are read; an id is read for the call that it names."""
 _FLAT_CALL: Final = frozenset({"id", "call_id", "type", "status", "name", "arguments"})
 
 
@@ -53,8 +53,8 @@ class Call:
 
     Attributes:
         name: the tool's name; None where it has none in a known form, and `arguments` is the whole call.
-        arguments: as they were written.
-        key: the id by which a result names it.
+        arguments: as the trace has them.
+        key: the id by which a result names the call.
     """
 
     name: str | None
@@ -63,9 +63,9 @@ class Call:
 
     @property
     def action(self) -> str:
-        """The action of the step, spelled as a live call is (`mage.chat.action_text`).
+        """The action of the step, in the spelling of a live call (`mage.chat.action_text`).
 
-        Arguments that are no JSON object cannot be a live call's; they stay as they were written.
+        A live call has no arguments but a JSON object; others stay as the trace has them.
         """
         if self.name is None:
             return self.arguments
@@ -84,8 +84,8 @@ class Said:
         by: the role, and the name where it has one; for a result the tool's name.
         text: its content.
         kind: `"host"` by a known role without a name, `"result"` of a call, `"loose"` for a result of no call,
-            `"other"` by any other role. The text of the last two alone does not tell what they are.
-        entry: the record that it is.
+            `"other"` by any other role. The text of the last two does not show what they are.
+        entry: the record.
         parts: its images, sounds and files, by the digests in their marks.
     """
 
@@ -102,34 +102,37 @@ class Said:
 
     @property
     def alone(self) -> str:
-        """The text where it stands alone: under its author only where the text does not tell what it is."""
+        """The text where it stands alone: under its author only where the text does not show what it is."""
         return self.told if self.kind in ("loose", "other") else self.text
 
 
 @final
 @attrs.frozen
 class Turn:
-    """An assistant message and all that follows until the next one.
+    """An assistant message and all messages until the next one.
 
     Attributes:
-        action: its content, then its calls, a line each.
-        calls: the calls, in order.
-        results: the results of each call, in order of the calls; as a rule one.
-        after: the messages that follow.
-        entry: the record that the message is.
-        said: what it says beside its calls.
-        thought: what the agent thought, where the record has it apart from what it said.
+        entry: the record of the message.
+        said: its words beside its calls.
+        calls: its calls, in order.
+        thought: the agent's thought, where the record has it apart from the words.
         parts: its images, sounds and files, by the digests in their marks.
+        results: the results of each call, in order of the calls; as a rule one.
+        after: the messages behind it.
     """
 
-    action: str
-    calls: tuple[Call, ...]
-    results: tuple[tuple[Said, ...], ...]
-    after: tuple[Said, ...]
     entry: Entry
-    said: str = ""
+    said: str
+    calls: tuple[Call, ...] = ()
     thought: str = ""
     parts: Mapping[str, object] = attrs.field(factory=dict, eq=False, repr=False)
+    results: tuple[tuple[Said, ...], ...] = ()
+    after: tuple[Said, ...] = ()
+
+    @property
+    def action(self) -> str:
+        """The words, then the calls, a line each."""
+        return "\n".join(filter(None, [self.said, *[call.action for call in self.calls]]))
 
 
 @final
@@ -141,7 +144,7 @@ class Conversation:
     turns: tuple[Turn, ...]
 
 
-# -- what becomes of a conversation --------------------------------------------------------------------
+# -- steps of a conversation ---------------------------------------------------------------------------
 
 
 def task_of(head: Sequence[Said]) -> str:
@@ -150,30 +153,28 @@ def task_of(head: Sequence[Said]) -> str:
 
 
 def started(head: Sequence[Said]) -> Made:
-    """Return the command that begins a history with what the agent was told before it first spoke."""
+    """Return the command that begins a history with the messages before the agent first spoke."""
     return Made(Start(task_of(head)), entries_of(head), meta_of("", *[said.parts for said in head]))
 
 
 def joined(said: Sequence[Said]) -> str:
-    """Return messages as one text: one alone as it is, several each under its author."""
+    """Return messages as one text: several stand each under its author."""
     if len(said) == 1:
         return said[0].alone
     return "\n\n".join([message.told for message in said])
 
 
 def entries_of(said: Sequence[Said]) -> tuple[Entry, ...]:
-    """Return the records that messages are."""
+    """Return the records of messages."""
     return tuple([message.entry for message in said if message.entry is not None])
 
 
 def steps_of(turns: Sequence[Turn], steps: Steps, odd: Oddities) -> Iterator[Made]:
     """Yield each turn as a step; for `"tools"` each call with its results, in call order (D11).
 
-    What the agent thought, and for `"tools"` what it said beside its calls, goes beside its first step, as with a
-    live agent.
-
-    For `"tools"` a result of no call is a step without an action, because no other step could hold it. Messages
-    that are left out are noted.
+    The agent's thought, and for `"tools"` its words beside its calls, go beside its first step, as with a live agent.
+    For `"tools"` a result of no call is a step without an action, because no other step could hold it. `odd` notes the
+    messages that are left out.
     """
     for turn in turns:
         if steps == "messages":
@@ -211,20 +212,8 @@ def _calls(turn: Turn, odd: Oddities) -> Iterator[Made]:
 
 @final
 @attrs.frozen
-class _Reply:
-    """An assistant message; see `Turn`."""
-
-    action: str
-    calls: tuple[Call, ...]
-    said: str
-    thought: str
-    parts: Mapping[str, object]
-
-
-@final
-@attrs.frozen
 class _Answer:
-    """The result of a call, the key by which it names the call, and the tool's name where it has one."""
+    """The result of a call; `key` names the call, and `name` the tool where the record does."""
 
     role: str
     key: str
@@ -238,22 +227,24 @@ _CallPlace: TypeAlias = tuple[int, int]  # the turn, and the call's place in it
 @final
 @attrs.define
 class _Reader:
-    """A conversation that is being read, and the calls that its results may answer."""
+    """A conversation as far as it is read, and the calls that further results may answer."""
 
     odd: Oddities
     head: list[Said] = attrs.field(factory=list)
-    replies: list[tuple[_Reply, Spot]] = attrs.field(factory=list)
+    replies: list[Turn] = attrs.field(factory=list)  # without results and messages behind
     after: list[list[Said]] = attrs.field(factory=list)
     results: dict[_CallPlace, list[Said]] = attrs.field(factory=dict)
-    waiting: dict[str, list[_CallPlace]] = attrs.field(factory=dict)  # the next to be answered is last
-    answered: dict[str, _CallPlace] = attrs.field(factory=dict)  # the last one that was, by key
+    waiting: dict[str, list[_CallPlace]] = attrs.field(
+        factory=dict
+    )  # by key, the next to be answered is last
+    answered: dict[str, _CallPlace] = attrs.field(factory=dict)  # by key, the call that was answered last
 
-    def take(self, message: Said | _Reply | _Answer, spot: Spot) -> None:
+    def take(self, message: Said | Turn | _Answer, spot: Spot) -> None:
         match message:
-            case _Reply():
+            case Turn():
                 for place, call in reversed(list(enumerate(message.calls))):
                     self.waiting.setdefault(call.key, []).append((len(self.replies), place))
-                self.replies.append((message, spot))
+                self.replies.append(message)
                 self.after.append([])
             case Said():
                 self._hear(message)
@@ -272,7 +263,7 @@ class _Reader:
             found = answer.content
             self._hear(Said(f"{by} (result of no call)", found.text, "loose", entry, found.parts))
             return
-        call = self.replies[place[0]][0].calls[place[1]]
+        call = self.replies[place[0]].calls[place[1]]
         name = answer.name if call.name is None else call.name
         if answer.name not in ("", name):
             self.odd.note(f"a result by the name {shortened(answer.name)!r} of a call by another", spot.path)
@@ -293,14 +284,11 @@ class _Reader:
         return before
 
     def turn(self, number: int) -> Turn:
-        reply, spot = self.replies[number]
+        reply = self.replies[number]
         results = [tuple(self.results.get((number, place), ())) for place in range(len(reply.calls))]
-        for result in results:
-            if not result:
-                self.odd.note("a tool call without a result", spot.path)
-        after = tuple(self.after[number])
-        words = (reply.said, reply.thought, reply.parts)
-        return Turn(reply.action, reply.calls, tuple(results), after, entry_at(spot.path), *words)
+        for _ in range(results.count(())):
+            self.odd.note("a tool call without a result", reply.entry)
+        return attrs.evolve(reply, results=tuple(results), after=tuple(self.after[number]))
 
 
 def conversation(messages: Sequence[Spot], odd: Oddities) -> Conversation:
@@ -316,7 +304,7 @@ def conversation(messages: Sequence[Spot], odd: Oddities) -> Conversation:
     return Conversation(tuple(reader.head), tuple(turns))
 
 
-def _message(spot: Spot, odd: Oddities) -> Said | _Reply | _Answer:
+def _message(spot: Spot, odd: Oddities) -> Said | Turn | _Answer:
     if not spot.has("role"):
         newer = _newer(spot, odd)
         if newer is not None:
@@ -325,7 +313,7 @@ def _message(spot: Spot, odd: Oddities) -> Said | _Reply | _Answer:
     _note_unread(spot, role, odd)
     if role == "assistant":
         found = [content_at(field, odd) for field in map(spot.get, ("content", "refusal")) if field]
-        return _reply([*found, *_spoken(spot)], calls_of(spot, odd), thoughts_of(spot))
+        return _reply(spot, [*found, *_spoken(spot)], calls_of(spot, odd), thoughts_of(spot))
     content, name = said_at(spot, odd), key_at(spot, "name")
     text = content.text
     if role in _RESULTS:
@@ -339,7 +327,7 @@ def _message(spot: Spot, odd: Oddities) -> Said | _Reply | _Answer:
 
 
 def _spoken(message: Spot) -> list[Content]:
-    """Return what was said aloud: the transcript, and the sound beside it."""
+    """Return the spoken words of a message: the transcript, and the sound beside it."""
     audio = message.get("audio")
     if audio is None or audio.value is None:
         return []
@@ -347,24 +335,24 @@ def _spoken(message: Spot) -> list[Content]:
 
 
 def thoughts_of(message: Spot) -> str:
-    """Return what the agent thought, where a message has it in a field of its own."""
+    """Return the agent's thought, where a message has it in a separate field."""
     return thoughts_beside(message.value) if isinstance(message.value, dict) else ""
 
 
-def _newer(spot: Spot, odd: Oddities) -> _Reply | _Answer | None:
+def _newer(spot: Spot, odd: Oddities) -> Turn | _Answer | None:
     """Read a record that has a type instead of a role."""
     kinds = [found.value for found in (spot.get("object"), spot.get("type")) if found is not None]
     output = spot.get("output")
     if "response" in kinds and output is not None:
-        return _response(output, odd)
+        return _response(spot, output, odd)
     if "function_call" in kinds:
-        return _reply([], (call_of(spot, odd),))
+        return _reply(spot, [], (call_of(spot, odd),))
     if "function_call_output" in kinds:
         return _Answer("tool", key_at(spot, "call_id", "id"), said_at(spot, odd, name="output"))
     return None
 
 
-def _response(output: Spot, odd: Oddities) -> _Reply:
+def _response(spot: Spot, output: Spot, odd: Oddities) -> Turn:
     """Read all items of one response as one assistant message."""
     found: list[Content] = []
     calls: list[Call] = []
@@ -380,21 +368,18 @@ def _response(output: Spot, odd: Oddities) -> _Reply:
             found.append(said_at(item, odd))
         else:
             odd.note("an item of a response that is neither said nor called, left out", item.path)
-    return _reply(found, calls)
+    return _reply(spot, found, calls)
 
 
-def _reply(found: Sequence[Content], calls: Sequence[Call], thought: str = "") -> _Reply:
+def _reply(spot: Spot, found: Sequence[Content], calls: Sequence[Call], thought: str = "") -> Turn:
     said = "\n".join([content.text for content in found if content.text])
-    action = "\n".join([part for part in (said, *[call.action for call in calls]) if part])
     thoughts = [thought, *[each for content in found for each in content.thoughts]]
-    parts = meta_of("", *[content.parts for content in found]).get("parts", {})
-    return _Reply(
-        action, tuple(calls), said, "\n".join(filter(None, thoughts)), cast("Mapping[str, object]", parts)
-    )
+    parts = {digest: part for content in found for digest, part in content.parts.items()}
+    return Turn(entry_at(spot.path), said, tuple(calls), "\n".join(filter(None, thoughts)), parts)
 
 
 def _note_unread(spot: Spot, role: str, odd: Oddities) -> None:
-    """Note the fields that go into no step: times, costs, ids, and whatever a recorder added."""
+    """Note the fields that go into no step: times, costs, ids, and a recorder's additions."""
     if not isinstance(spot.value, dict):
         return
     for name, value in spot.value.items():
@@ -406,7 +391,7 @@ def _note_unread(spot: Spot, role: str, odd: Oddities) -> None:
 
 
 def said_at(message: Spot, odd: Oddities, *, name: str = "content") -> Content:
-    """Return a field that every message has as a rule; where it is missing or null, nothing was said."""
+    """Return a field that every message has as a rule; empty where it is missing or null."""
     content = message.get(name)
     if content is None or content.value is None:
         odd.note(f"a record without {name}", message.path)
@@ -415,7 +400,7 @@ def said_at(message: Spot, odd: Oddities, *, name: str = "content") -> Content:
 
 
 def content_at(content: Spot, odd: Oddities) -> Content:
-    """Return a message's content: null is empty; of parts each is a line, or more (`mage.chat.content_of`)."""
+    """Return the content of a message, by `mage.chat.content_of`, and note what is unusual in it."""
     found = content_of(content.value)
     if found.others:
         what = "a part of a content" if isinstance(content.value, list) else "content"
@@ -426,15 +411,10 @@ def content_at(content: Spot, odd: Oddities) -> Content:
     return found
 
 
-def content_text(content: Spot, odd: Oddities) -> str:
-    """Return the text of `content_at`."""
-    return content_at(content, odd).text
-
-
 def key_at(spot: Spot, *names: str) -> str:
     """Return a call id, under the first of these names that has one.
 
-    Where a recorder writes none it is empty: the order alone tells which call a result answers.
+    It is empty where the recorder wrote none: then the order alone shows which call a result answers.
     """
     values = [found.value for found in map(spot.get, names) if found is not None]
     value = next((value for value in values if value is not None), None)
@@ -500,7 +480,7 @@ def _unknown(spot: Spot, key: str, odd: Oddities) -> Call:
 
 
 def _is_json(text: str) -> bool:
-    """Tell whether arguments can be read; empty ones can."""
+    """Tell whether arguments are JSON, or empty."""
     try:
         json.loads(text or "{}")
     except (ValueError, RecursionError):

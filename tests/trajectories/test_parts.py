@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.chat import canonical
-from mage.trajectories.messages import Call, calls_of, content_text, function_key, key_at
+from mage.trajectories.messages import Call, calls_of, content_at, function_key, key_at
 from mage.trajectories.trajectory import Json, Oddities, Spot
 from tests.trajectories.samples import CONTENTS, JSON, TEXT, call, contents
 
@@ -14,18 +14,20 @@ from tests.trajectories.samples import CONTENTS, JSON, TEXT, call, contents
 @given(CONTENTS)
 def test_content_keeps_every_part(content: Json) -> None:
     """Whatever form a content has, its text is its parts, a line each."""
-    assert content_text(Spot(content), Oddities()) == "\n".join(contents(content))
+    assert content_at(Spot(content), Oddities()).text == "\n".join(contents(content))
 
 
 def test_part_that_is_no_text_becomes_canonical_json() -> None:
     """An image keeps its place among the texts, as JSON."""
     parts: Json = ["see", {"type": "image_url", "image_url": {"url": "a.png"}}, {"type": "text", "text": "?"}]
-    assert content_text(Spot(parts), Oddities()) == 'see\n{"image_url":{"url":"a.png"},"type":"image_url"}\n?'
+    assert (
+        content_at(Spot(parts), Oddities()).text == 'see\n{"image_url":{"url":"a.png"},"type":"image_url"}\n?'
+    )
 
 
 def test_text_part_without_text_is_not_lost() -> None:
     """A part that calls itself text and holds none is kept as JSON."""
-    assert content_text(Spot([{"type": "text", "text": 5}]), Oddities()) == '{"text":5,"type":"text"}'
+    assert content_at(Spot([{"type": "text", "text": 5}]), Oddities()).text == '{"text":5,"type":"text"}'
 
 
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=3))
