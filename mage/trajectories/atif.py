@@ -1,9 +1,9 @@
 """ATIF, the Agent Trajectory Interchange Format of Harbor (v1.8), in both directions.
 
-A document is one sequence of steps. Ours follows the journal: a step for each command, and behind each that replaces
-steps by a text, or goes back, S as a `system` step that says `context_management: compaction, boundary: replace` (section
-VII): what is observed there is all that the agent sees of what was before. Everything that ATIF has no place for stands
-in `extra.mage`, so a session that was written is read back as it was. A document of others is read as a log is.
+A document is one sequence of steps. Ours follows the journal: a step for each command, and behind each command that
+replaces steps by a text, or goes back, S as a `system` step with `context_management: compaction, boundary: replace`
+(section VII): the observation there is all that the agent sees of the steps before. `extra.mage` has everything for which
+ATIF has no place, so a session reads back as it was. A document of others is read as a log is.
 """
 
 from __future__ import annotations
@@ -55,19 +55,18 @@ _OURS: Final = "mage"
 _REPLACED: Final = {"context_management": {"type": "compaction", "boundary": "replace"}}
 _USER: Final = "user:\n"
 _BEGAN: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_KEPT_APART: Final = ("at",)
 Row: TypeAlias = dict[str, Any]  # a step of a document
 
 # -- from a session ------------------------------------------------------------------------------------
 
 
 def atif_document(name: str, entries: Sequence[Recorded], version: str) -> dict[str, object]:
-    """Return a session as a document of ATIF: JSON that its validators take.
+    """Return a session as a document of ATIF: JSON that its validators accept.
 
     Args:
-        name: of the session.
-        entries: its history from the start; at least that.
-        version: of mage.
+        name: the session's name.
+        entries: its history, at least the start.
+        version: the version of mage.
 
     Cost: that of a replay, and O(size of S) for each compress, verdict, fold and revise.
     """
@@ -94,13 +93,13 @@ def atif_document(name: str, entries: Sequence[Recorded], version: str) -> dict[
 
 
 def _rows(entry: Recorded, after: State) -> list[Row]:
-    """Return the steps of a command: what it is, and where it changes what the agent is shown of before, that."""
+    """Return the steps of a command: itself, and S behind a command that changes how earlier steps are shown."""
     command = entry.command
     row = _row(command, entry, after)
     own: Row = {"version": entry.version}
     if _grown(row) != command:
         own["command"] = _kept(command_document(command))
-    meta = {name: value for name, value in entry.meta.items() if name not in _KEPT_APART}
+    meta = {name: value for name, value in entry.meta.items() if name != "at"}
     if meta:
         own["meta"] = _kept(meta)
     when = _time(entry.at)
@@ -180,7 +179,7 @@ def _said(command: Command) -> str:
 
 
 def _metrics(usage: object) -> dict[str, int]:
-    """Return token counts as ATIF has them, from those of whatever client; Anthropic's leave the cache out of the input."""
+    """Return a client's token counts in the terms of ATIF; Anthropic's leave the cache out of the input."""
     found = {name: value for name, value in mapping_of(usage).items() if type(value) is int and value >= 0}
     cached = [found.get(name, 0) for name in ("cache_read_input_tokens", "cache_creation_input_tokens")]
     counts = {
@@ -199,7 +198,7 @@ def _time(at: int | None) -> str | None:
 
 
 def _kept(value: Mapping[str, object]) -> object:
-    """Return JSON as it is; what holds half of a surrogate pair, which strict parsers refuse, as the text of it."""
+    """Return JSON; as its text where it holds half of a surrogate pair, which strict parsers refuse."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -208,7 +207,7 @@ def _kept(value: Mapping[str, object]) -> object:
 
 
 def _again(kept: object) -> object:
-    """Return what `_kept` was given; whatever else a text is, it is no JSON."""
+    """Return the JSON that `_kept` was called with; a text of another writer may be no JSON."""
     try:
         return json.loads(kept) if isinstance(kept, str) else kept
     except (ValueError, RecursionError):
@@ -216,7 +215,7 @@ def _again(kept: object) -> object:
 
 
 def _grown(row: Mapping[str, object]) -> Grow | None:
-    """Return the step that a row spells exactly; None where it does not."""
+    """Return the step that a row spells exactly; None where it spells none."""
     results = [mapping_of(result) for result in list_of(mapping_of(row.get("observation")).get("results"))]
     if row.get("source") == "user":
         return Grow("", f"{_USER}{row.get('message')}")
@@ -233,7 +232,7 @@ def _grown(row: Mapping[str, object]) -> Grow | None:
 
 
 def is_atif(document: Spot) -> bool:
-    """Tell whether a file looks like a document of ATIF: it says so."""
+    """Tell whether a file looks like a document of ATIF: its `schema_version` says so."""
     version = document.get("schema_version")
     return version is not None and string_of(version.value).startswith("ATIF")
 
@@ -241,10 +240,10 @@ def is_atif(document: Spot) -> bool:
 def load_atif(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
     """Return the session, named `stem`, and behind it those of embedded subagents, `stem/<trajectory_id>`.
 
-    One that mage wrote is read back command by command. In any other, what was said before the agent first acts is the
-    task, each agent step a step (with `steps="tools"` each of its calls), what others say a step without an action, and a
-    compaction that replaces what was before a fallback summary. Context that was copied from another document is left
-    out.
+    A document of mage's is read back command by command. In any other, the messages before the agent first acts are
+    the task, each agent step is a step (with `steps="tools"` each of its calls), each message of others a step without
+    an action, and a compaction that replaces the context a fallback summary. Context that was copied from another
+    document is left out.
     """
     inner = document.get("subagent_trajectories")
     listed = [] if inner is None or inner.value is None else inner.items("a list of trajectories")

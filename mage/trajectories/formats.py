@@ -1,7 +1,7 @@
-"""The formats of traces: what tells each from the others, and what of it becomes a step.
+"""The formats of traces: how `is_...` knows each, and what `load_...` makes a step.
 
-Foreign formats: OpenAI chats, SWE-agent, tau-bench, Tree-of-Thought crosswords, Who&When; `load_...` of each says
-what becomes a step. Our own: journals, and the bundles that `mage export` writes.
+Foreign formats: OpenAI chats, SWE-agent, tau-bench, Tree-of-Thought crosswords, Who&When. Our own: journals, and the
+bundles that `mage export` writes.
 """
 
 from __future__ import annotations
@@ -74,13 +74,9 @@ from mage.trajectories.trajectory import (
 def is_chat(document: Spot) -> bool:
     """Tell whether a file looks like chat messages: some record of it has a role or messages."""
     return any(
-        _is_conversation(record) or any(inner.has("role") for inner in record.records)
+        record.has("role") or record.has("messages") or any(inner.has("role") for inner in record.records)
         for record in (document, *document.records)
     )
-
-
-def _is_conversation(spot: Spot) -> bool:
-    return spot.has("role") or spot.has("messages")
 
 
 def load_chat(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
@@ -89,8 +85,8 @@ def load_chat(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory, ...]
     A file holds one conversation (a list of messages, an object with `messages`, or one message a line) or
     several (a list or lines of such objects or lists). The messages before the first assistant message are
     the task, as a rule the system prompt and the first user message; system and user messages after it are
-    observations. With `steps="messages"` each assistant message is a step and all that follows until the next
-    one is its observation. With `steps="tools"` each tool call with its results is a step; all other messages,
+    observations. With `steps="messages"` each assistant message is a step, and all messages until the next
+    one are its observation. With `steps="tools"` each tool call with its results is a step; all other messages,
     and the words of an assistant message beside its calls, are left out.
     """
     found = _conversations(document)
@@ -140,13 +136,13 @@ def load_swe_agent(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory,
     """Return one trajectory, named `stem`.
 
     With a `trajectory` that is not empty, each of its entries is a step; else each assistant message of the
-    `history` is, and all that follows until the next one is its observation. The action is all that the agent
+    `history` is a step, and all messages until the next one are its observation. The action is all that the agent
     wrote: its thought and its action, and its reply where that says more. The task is the part of the
     `history` before the agent first acts, demonstrations included; it is blank where there is no history.
     The state of the environment, times, and the queries are left out (D15).
 
-    With `steps="tools"` each tool call of the `history` with its result is a step, as in a chat; a run that
-    called no tools, because its actions stand in its replies, is refused.
+    With `steps="tools"` each tool call of the `history` with its result is a step, as in a chat; a run without
+    tool calls, whose actions stand in its replies, is refused.
     """
     entries = document.field("trajectory").items("a list of steps") if document.has("trajectory") else []
     history: list[Spot] = []
@@ -177,7 +173,7 @@ def _all_said(messages: Sequence[Spot], odd: Oddities) -> list[Said]:
 
 
 def _called(messages: Sequence[Spot], odd: Oddities) -> list[Made]:
-    """Read the tool calls of messages of which the first is one where the agent acts."""
+    """Read the tool calls of messages, of which the agent wrote the first."""
     talk = conversation(messages, odd)
     if not any(turn.calls for turn in talk.turns):
         raise Malformed(("history",), "no message of it calls a tool, so it has no steps for --steps tools")
@@ -206,7 +202,7 @@ def _by_turn(messages: Sequence[Spot]) -> Iterator[Sequence[Spot]]:
 
 
 def _written(spot: Spot, reply_name: str, odd: Oddities) -> Content:
-    """Return all that the agent wrote; where its action is blank, the calls that stand for it."""
+    """Return all that the agent wrote; where its action is blank, its calls stand for it."""
     found = map(spot.get, (reply_name, "thought", "action"))
     reply, thought, action = [Content() if field is None else content_at(field, odd) for field in found]
     acted = action.text if action.text.strip() else "\n".join([call.action for call in calls_of(spot, odd)])
@@ -250,11 +246,11 @@ def load_tau_bench(document: Spot, stem: str, steps: Steps) -> tuple[Trajectory,
     with the reward of the trial that ended as the lesson; so trials merge as far as they begin alike, and the
     rest branches. The last trial stays the active path, and its reward, which led to no revise, is left out.
 
-    The task of the tree is the part that all trials were told before the agent first spoke: the system prompt,
+    The task of the tree is the part before the agent first spoke that all trials share: the system prompt,
     and the first user message where it is the same in all. As a rule it is not, since a simulated user words it
-    anew; then each trial opens with a step that has no action and that message as its observation (but for
-    `steps="tools"`, which leaves out all that users say, and notes it). The instructions of the simulated user
-    (`info`) were never shown to the agent and are left out.
+    anew; then each trial opens with a step without an action, which has that message as its observation (but for
+    `steps="tools"`, which leaves out all user messages, and notes them). The agent never saw the instructions of
+    the simulated user (`info`), so they are left out.
     """
     tasks: defaultdict[str, list[_Run]] = defaultdict(list)
     odd: defaultdict[str, Oddities] = defaultdict(Oddities)
@@ -308,37 +304,33 @@ def load_tot_crosswords(document: Spot, stem: str, steps: Steps) -> tuple[Trajec
     """Return one trajectory for each puzzle, named by its place from 0.
 
     The file is a list of puzzles, each a list of records of a depth-first search. A record's `actions` are the path
-    from the root to the place of the search. Each move that is new on the path is grown, summarized by itself and
+    from the root to the place of the search. Each new move on the path is grown, summarized by itself and
     accepted; where the path goes back, the tree is first revised to the boundary that both paths share. The lesson
     is blank, since the log does not say why the search went back. The observation of a record's last move is the
-    canonical JSON of its `info` and `count`; moves before it that no record stands for have none. A record that
+    canonical JSON of its `info` and `count`; moves before it without a record have none. A record that
     adds no move leaves its observation as a lesson at its place.
 
-    The logs carry no clues, so the task only says which puzzle it is. Running numbers are left out (D15).
+    The logs carry no clues, so the task only names the puzzle. Running numbers are left out (D15).
     """
     puzzles = enumerate(document.items("a list of puzzles"))
     return tuple([made_of(str(place), _search(place, puzzle), summarized=True) for place, puzzle in puzzles])
 
 
 def _search(place: int, puzzle: Spot) -> list[Made]:
-    """Return the commands of one search; the engine tells the step of each move of the path."""
+    """Return the commands of one search; the engine numbers the step of each move of the path."""
     begin = Start(f"Fill in mini crossword {place}. (The log does not carry its clues.)")
     made = [Made(begin)]
-    state = _after(None, begin)
+    state = apply(None, begin).unwrap()
     path: list[tuple[str, StepId]] = []
     for record in puzzle.items("a list of records"):
         moves = [_move(spot) for spot in record.field("actions").items("a list of moves")]
         observation = canonical({name: record.field(name).value for name in ("info", "count")})
         for command in _moved(moves, observation, path):
-            state = _after(state, command)
+            state = apply(state, command).unwrap()
             made.append(Made(command, (entry_at(record.path),)))
             if isinstance(command, Compress):
                 path.append((command.text, state.tree.step_head))
     return made
-
-
-def _after(state: State | None, command: Command) -> State:
-    return apply(state, command).unwrap()
 
 
 def _move(spot: Spot) -> str:
@@ -349,7 +341,7 @@ def _move(spot: Spot) -> str:
 
 
 def _moved(moves: Sequence[str], observation: str, path: list[tuple[str, StepId]]) -> Iterator[Command]:
-    """Yield a record's commands; cuts `path` back to the part that stays."""
+    """Yield a record's commands, and cut `path` back to the part that stays."""
     shared = 0
     while shared < min(len(path), len(moves)) and path[shared][0] == moves[shared]:
         shared += 1
@@ -380,13 +372,13 @@ def load_who_and_when(document: Spot, stem: str, steps: Steps) -> tuple[Trajecto
     """Return one trajectory, named `stem`: a failed run of several agents, with a human label of the mistake.
 
     Each entry of the history is a step: its action is the speaker, its observation the words. The question is
-    the task. `mistake_step` is the place of an entry in the history, counted from 0, in every file. The id of
-    its step is that place only where the first entry is a person's that repeats the question and so is the task
-    and no step, as in most of the hand-crafted files; in all others, where the first entry is a step with the id
-    1, ids are places and one more. `Trajectory.sources` says which.
+    the task. `mistake_step` is the place of an entry in the history, counted from 0, in every file. The id of its
+    step is that place only where the first entry, by a person, repeats the question and so is the task and no step,
+    as in most of the hand-crafted files; in all others the first entry is a step with the id 1, and each id is the
+    place plus one. `Trajectory.sources` has the entry of each step.
 
     The labels (`mistake_agent`, `mistake_step`, `mistake_reason`) and the true answer were not there during the
-    run: they do not go into the tree, and stand in `Trajectory.mistakes`.
+    run: they do not go into the tree, and the labels stand in `Trajectory.mistakes`.
     """
     question = document.field("question").text()
     history = document.field("history").items("a list of entries")
@@ -410,7 +402,7 @@ def _spoken(entry: Spot, odd: Oddities) -> Made:
 
 
 def _mistakes(document: Spot, history: list[Spot], odd: Oddities) -> tuple[Mistake, ...]:
-    """Return the label, where the file has one; one that means no entry is kept, and noted."""
+    """Return the label, where the file has one; a label that names no entry is kept, and noted."""
     said = document.get("mistake_step")
     if said is None or said.value is None:
         return ()
@@ -432,7 +424,7 @@ def _label(found: Spot | None) -> str:
 
 
 def _is_by(entry: Spot, agent: str) -> bool:
-    """Tell whether an entry is by an agent: by its name, or by a role that begins so, `Orchestrator (thought)`."""
+    """Tell whether an entry is by an agent: its name, or its role, such as `Orchestrator (thought)`, begins so."""
     named = [found.value for found in (entry.get("name"), entry.get("role")) if found is not None]
     return any(isinstance(by, str) and by.startswith(agent) for by in named)
 
@@ -453,7 +445,7 @@ def is_bundle(first: Json) -> bool:
 
 
 def _undecoded(file: str, error: DecodeError) -> TraceError:
-    """Return the error of a file of ours that cannot be read."""
+    """Return the error of a journal or bundle that cannot be read."""
     place = error.path.removeprefix("$").removeprefix(".")
     line = f"line {error.line}" if error.line is not None else "$"
     return TraceError(file, f"{line}, {place}" if place else line, error.problem, error.good)
@@ -482,7 +474,7 @@ def load_journal(data: bytes, file: str, stem: str) -> Result[tuple[Trajectory, 
 def load_bundle(data: bytes, file: str) -> Result[tuple[Trajectory, ...], TraceError]:
     """Return the sessions of a bundle by their names, the exported one last.
 
-    Those before it are there because it reads through them, and are marked so. Each record is carried out
+    The others are there because it reads through them, and are marked so. Each record is carried out
     once, however many sessions read through it. Cost: that of decoding, of replaying every record once, and
     the sum of the sessions' lengths.
     """
@@ -515,14 +507,14 @@ def load_bundle(data: bytes, file: str) -> Result[tuple[Trajectory, ...], TraceE
 @final
 @attrs.frozen
 class _Session:
-    """A session of the bundle, with those that it reads through: its commands, None for a note, and each state."""
+    """A session of the bundle with the sessions that it reads through: its commands, None for a note, and each state."""
 
     made: list[Made | None]
     states: list[State]
 
 
 def _session(journal: Bundled, known: Mapping[str, _Session]) -> _Session:
-    """Carry out the journal's own records; those before are its parent's, carried out already."""
+    """Carry out the journal's own records; its parent's, before them, are carried out already."""
     parent = _Session([], []) if journal.parent is None else known[journal.parent]
     made, states = parent.made[: journal.forked_at], parent.states[: journal.forked_at]
     state = states[-1] if states else None
@@ -536,7 +528,7 @@ def _session(journal: Bundled, known: Mapping[str, _Session]) -> _Session:
 
 
 def _beside(record: Record) -> dict[str, object]:
-    """Return what goes with a record; empty where it cannot be read: the command can."""
+    """Return the meta of a record; empty where it cannot be read, as its command can."""
     try:
         return meta_of_record(record)
     except (DamagedRecord, RecursionError):

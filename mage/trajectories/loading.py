@@ -1,7 +1,7 @@
-"""From bytes to trajectories: read JSON or JSON Lines, find the format by a look at the content, and import it.
+"""From bytes to trajectories: read JSON or JSON Lines, find the format by the content, and import it.
 
 The reader is stricter than `json.loads`, which would lose a field that stands twice, take NaN for a number and fail
-without a place on a value that is nested too deep. Every flaw has its place.
+without a place on a value that is nested too deep. Every error names its place.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ GROUP: Final = "mage.importers"
 
 
 class Importer(Protocol):
-    """What an entry point names: an object, or a module, that knows one format."""
+    """The object or module that an entry point names; it knows one format."""
 
     def fits(self, data: bytes, /) -> bool:
-        """Tell whether a file looks like one of this format. It is asked where no format of mage's own fits."""
+        """Tell whether a file looks like one of this format. mage asks where none of its own formats fits."""
         ...
 
     def load(self, data: bytes, name: str, steps: Steps, /) -> Iterable[Trajectory]:
-        """Return what a file holds; where it is one trajectory, under this name. `steps` is what a step of a chat is.
+        """Return the trajectories of a file; a single one has this name. `steps` says what a step of a chat is.
 
-        What it raises is said in one line, as the reason why the file cannot be read.
+        An exception becomes one line, the reason why the file cannot be read.
         """
         ...
 
@@ -78,7 +78,7 @@ class Importer(Protocol):
 @final
 @attrs.frozen
 class Installed:
-    """A format of another package. Its code is loaded when it is asked."""
+    """A format of another package. Its code is loaded at the first question."""
 
     point: EntryPoint
 
@@ -88,7 +88,7 @@ class Installed:
         return self.point.name
 
     def fits(self, data: bytes) -> bool:
-        """Tell whether a file looks like one of this format; one that cannot be asked knows none."""
+        """Tell whether a file looks like one of this format; False where the importer fails."""
         try:
             importer: Importer = self.point.load()
             return bool(importer.fits(data))
@@ -99,17 +99,17 @@ class Installed:
         """Return the trajectories of a file, each of which replays.
 
         Raises:
-            Malformed: it cannot be read, and why.
+            Malformed: the importer fails, or returns no history.
         """
         try:
             importer: Importer = self.point.load()
             found = tuple(importer.load(data, name, steps))
             faults = [self._fault(each) for each in found]
         except Exception as error:  # of their code
-            raise Malformed((), f"{self._told} has raised {type(error).__name__}: {error}") from error
+            raise Malformed((), f"{self._named} has raised {type(error).__name__}: {error}") from error
         for fault in [*faults, *([] if found else ["has found nothing"])]:
             if fault:
-                raise Malformed((), f"{self._told} {fault}")
+                raise Malformed((), f"{self._named} {fault}")
         return found
 
     def _fault(self, trajectory: object) -> str:
@@ -122,7 +122,7 @@ class Installed:
         return "" if is_successful(replayed) else f"has returned what is no history: {replayed.failure()}"
 
     @property
-    def _told(self) -> str:
+    def _named(self) -> str:
         return f"the importer {self.point.value} of the format {self.name}"
 
 
@@ -137,7 +137,7 @@ def installed() -> dict[str, Installed]:
 
 
 DEEPEST: Final = 100
-"""Levels of nesting that are read; no trace needs as many."""
+"""Levels of nesting at most; no trace needs as many."""
 _LONGEST_NUMBER: Final = 400  # characters
 _LONGEST_HEADER: Final = 10_000  # bytes
 _WIDE: Final = "UTF-16 or UTF-32: save it as UTF-8"
@@ -155,7 +155,7 @@ _TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[\[\]{},]', re.DOTAL
 @final
 @attrs.frozen
 class _Format:
-    """How one format is told from the others, and imported."""
+    """One format: whether a document fits it, and its importer."""
 
     name: str
     fits: Callable[[Spot], bool]
@@ -169,7 +169,7 @@ _LOGS: Final = (
     _Format("claude-code", is_claude_code, load_claude_code, tools=True),
     _Format("codex", is_codex, load_codex, tools=True),
 )
-"""Formats that a client writes line by line while it runs: a line that is no JSON, as the last may be, is left out."""
+"""Formats that a client writes line by line while it runs: a line that is no JSON, which the last may be, is left out."""
 _JSON_FORMATS: Final = (
     *_LOGS,
     _Format("atif", is_atif, load_atif, tools=True),
@@ -184,10 +184,7 @@ FORMATS: Final[tuple[str, ...]] = (_JOURNAL, _BUNDLE, *(known.name for known in 
 
 
 def detect(data: bytes) -> str | None:
-    """Return the name of the format that `data` is in, or None where it fits none or is no JSON.
-
-    It looks at the content, never at a file's name. Cost: O(length).
-    """
+    """Return the name of the format of `data`, by its content; None where it fits none or is no JSON. Cost: O(length)."""
     try:
         found = _ours(data) or _fitting(_document(data, None)[0])
     except Malformed:
@@ -210,9 +207,9 @@ def load(
     Args:
         data: the content of the file.
         file: the file's name in errors; its stem names the trajectory of a file that holds one.
-        format: one of `formats()`, or None to look at the content.
-        steps: what a step is where the messages are those of a chat with tool calls (chat, SWE-agent,
-            tau-bench); `"tools"` is refused where a format has none.
+        format: one of `formats()`, or None to find the format by the content.
+        steps: what a step is in a chat with tool calls (chat, SWE-agent, tau-bench); `"tools"` is refused for a
+            format without tool calls.
 
     Returns:
         At least one trajectory, or the first record that is not what its format says.
@@ -231,56 +228,36 @@ def load(
 
 
 def formats() -> tuple[str, ...]:
-    """Return the names of all formats: `FORMATS`, and those that other packages bring (`mage.trajectories.loading`)."""
-    return (*FORMATS, *[name for name in _installed() if name not in FORMATS])
-
-
-def _installed() -> dict[str, Installed]:
-
-    return installed()
+    """Return the names of all formats: `FORMATS`, and those of other packages (`Importer`)."""
+    return (*FORMATS, *[name for name in installed() if name not in FORMATS])
 
 
 def _brought(data: bytes) -> Installed | None:
     """Return the format of another package that a file looks like."""
-    return next((known for known in _installed().values() if known.fits(data)), None)
+    return next((known for known in installed().values() if known.fits(data)), None)
 
 
 def _load(data: bytes, format_name: str | None, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
-    """Return what a file holds, in a format that is not our own; what none of those here fits is for other packages'."""
+    """Return the trajectories of a file that is neither journal nor bundle; a file that fits no format here goes to other packages."""
     if format_name is not None and format_name not in FORMATS:
-        others = _installed()
-        if format_name not in others:
-            known = ", ".join([*FORMATS, *others])
+        theirs = installed()
+        if format_name not in theirs:
+            known = ", ".join([*FORMATS, *theirs])
             raise Malformed((), f"{format_name!r} is no format; known are {known}")
-        return others[format_name].load(data, stem, steps)
-    try:
-        return _load_json(data, format_name, stem, steps)
-    except _Unfitting as unfitting:
-        found = _brought(data) if format_name is None else None
-        if found is None:
-            raise unfitting.why from None
-        return found.load(data, stem, steps)
-
-
-@final
-@attrs.define
-class _Unfitting(Exception):
-    """A file is in none of the formats here."""
-
-    why: Malformed
-
-
-def _load_json(data: bytes, format_name: str | None, stem: str, steps: Steps) -> tuple[Trajectory, ...]:
+        return theirs[format_name].load(data, stem, steps)
     try:
         document, remarks = _document(data, format_name)
-    except Malformed as malformed:
-        raise _Unfitting(malformed) from None
-    if document.value == []:
+        found = _fitting(document, format_name)
+        if found is None and document.value != []:
+            known = ", ".join(formats())
+            raise Malformed((), f"fits none of the formats {known}; name one with --format")
+    except Malformed:
+        brought = _brought(data) if format_name is None else None
+        if brought is None:
+            raise
+        return brought.load(data, stem, steps)
+    if found is None or document.value == []:
         raise document.expected("at least one record")
-    found = _fitting(document, format_name)
-    if found is None:
-        told = f"fits none of the formats {', '.join(formats())}; name one with --format"
-        raise _Unfitting(Malformed((), told))
     if steps == "tools" and not found.tools:
         raise _toolless(found.name)
     first, *others = found.load(document, stem, steps)
@@ -288,7 +265,7 @@ def _load_json(data: bytes, format_name: str | None, stem: str, steps: Steps) ->
 
 
 def _document(data: bytes, format_name: str | None) -> tuple[Spot, tuple[Remark, ...]]:
-    """Return the value of a file; of a log without the lines that cannot be read, and what is to be said of these."""
+    """Return the value of a file; of a log without the lines that cannot be read, and a remark on these."""
     try:
         return read(data), ()
     except Malformed:
@@ -300,7 +277,7 @@ def _document(data: bytes, format_name: str | None) -> tuple[Spot, tuple[Remark,
 
 
 def _ours(data: bytes) -> str | None:
-    """Return the name of our own format that the first line is of."""
+    """Return the name of our own format of which the first line is; None for other formats."""
     first = first_record(data)
     return _BUNDLE if is_bundle(first) else _JOURNAL if is_journal(first) else None
 
@@ -312,7 +289,7 @@ def _toolless(name: str) -> Malformed:
 
 
 def _fitting(document: Spot, name: str | None = None) -> _Format | None:
-    """Return the format of this name, or the first one that a document fits."""
+    """Return the format of this name, or else the first that a document fits."""
     return next(
         (known for known in _JSON_FORMATS if (known.name == name if name else known.fits(document))), None
     )
@@ -324,7 +301,7 @@ def _fitting(document: Spot, name: str | None = None) -> _Format | None:
 @final
 @attrs.define
 class _Broken(Exception):
-    """A text stops being readable, at a character of it."""
+    """A text stops being readable at the character `at`."""
 
     at: int
     problem: str
@@ -341,7 +318,7 @@ def read(data: bytes) -> Spot:
     """Return the value of a file; that of JSON Lines as one list that knows its lines. Cost: O(length).
 
     Raises:
-        Malformed: the file is empty, or neither.
+        Malformed: the file is empty, or neither JSON nor JSON Lines.
     """
     foreign = _foreign(data)
     if foreign:
@@ -362,9 +339,9 @@ def read(data: bytes) -> Spot:
 
 
 def read_log(data: bytes) -> tuple[Spot, tuple[Remark, ...]]:
-    """Return the lines that are sound, whatever the others are, and a remark on these. Cost: O(length).
+    """Return the sound lines, and a remark on the others. Cost: O(length).
 
-    A client writes its log while it runs: the last line may be half of one.
+    A client writes its log while it runs: the last line may be half a line.
     """
     values: list[Json] = []
     numbers: list[int] = []
@@ -386,7 +363,7 @@ def read_log(data: bytes) -> tuple[Spot, tuple[Remark, ...]]:
 
 
 def first_record(data: bytes) -> Json:
-    """Return the value of the first line, or None where it is no JSON by itself or longer than any header.
+    """Return the value of the first line; None where it is no JSON or longer than any header.
 
     Cost: O(1), and O(white space before it).
     """
@@ -398,7 +375,7 @@ def first_record(data: bytes) -> Json:
 
 
 def _foreign(data: bytes) -> str:
-    """Return in words which file begins like this and is no UTF-8, and what to do; empty where none is known.
+    """Return in words which known kind of file begins like this and is no UTF-8, and what to do; else the empty text.
 
     JSON begins with two characters of ASCII, so a zero beside others among the first bytes is half a character.
     """
@@ -409,7 +386,7 @@ def _foreign(data: bytes) -> str:
 
 
 def _decoded(data: bytes) -> tuple[str, _Broken | None]:
-    """Return the text, and the first place that is not UTF-8; behind it each such byte is a surrogate."""
+    """Return the text, and the first place that is not UTF-8; from there on a surrogate stands for each such byte."""
     data = data.removeprefix(BOM_UTF8)
     try:
         return data.decode(), None
@@ -476,7 +453,7 @@ def _read_lines(text: str, undecoded: _Broken | None) -> Spot:
 
 
 def _located(text: str, broken: _Broken, above: Path) -> Malformed:
-    """Say where in the JSON the text breaks, and for a file that is no JSON Lines also the line."""
+    """Return the error with the place in the JSON where the text breaks, and where no line leads there, the line too."""
     at = broken.at
     row, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
     where = f" at column {column}" if above else f" at line {row}, column {column}"
@@ -484,7 +461,7 @@ def _located(text: str, broken: _Broken, above: Path) -> Malformed:
 
 
 def _too_deep(text: str) -> int:
-    """Return the character at which nesting gets too deep."""
+    """Return the place of the character at which nesting gets too deep."""
     at = depth = 0
     for token in _TOKEN.finditer(text):
         at = token.start()
@@ -526,7 +503,7 @@ def _unquoted(string: str) -> str:
 
 
 def _check(root: Json, path: Path) -> None:
-    """Look for a value that Python reads and JSON or a trace does not have. Cost: O(number of values).
+    """Refuse a value that Python reads and that JSON, or a trace, does not have. Cost: O(number of values).
 
     Raises:
         Malformed: the first one, in the order of the text.
@@ -551,7 +528,7 @@ def _check(root: Json, path: Path) -> None:
 
 
 def _below(path: Path, value: Json) -> Iterator[tuple[Path, Json]]:
-    """Yield the values below one that can have a flaw or hold one."""
+    """Yield the values below a value that `_check` may refuse, or that hold such a value."""
     children: Iterable[tuple[str | int, Json]] = ()
     if isinstance(value, dict):
         children = value.items()

@@ -1,12 +1,12 @@
 """Counts of a trace: which values an action needs and still sees (coverage), the shape of its tree, and its tokens as prompts.
 
-Coverage: no model acts. An action of a recorded run has literal values in it (`mage.render.literals`). Those that stood first in
-what came back from an earlier step must have been copied from there: without them in the prompt, the agent could not
-have acted so, or would have had to look again.
+Coverage: no model acts. An action of a recorded run has literal values in it (`mage.render.literals`). A value that
+stood first in the observation of an earlier step must be a copy from there: without the value in the prompt, the agent
+could not have acted so, or would have had to look again.
 
-It is a necessary condition and no more: a value that is shown need not be used, a list of bare values would pass, and
-what is no literal (a sum, a colour, a reason) is not seen. The full history covers everything; so it shows loss, never
-a gain.
+Coverage is a necessary condition and no more: the agent need not use a value that is shown, a list of bare values would
+pass, and a need for anything but literals (a sum, a colour, a reason) does not count. The full history covers
+everything; so coverage shows loss, never a gain.
 
 The engine gathers all hints of a state, so that n tries at one step cost n squared. A prompt shows only the newest
 of them: the tokens of a prompt are added up, not counted anew (`Prompts`).
@@ -33,8 +33,6 @@ from mage.engine import (
     Fold,
     Grow,
     Instruct,
-    MageError,
-    RefusedCommand,
     Revise,
     Start,
     State,
@@ -54,16 +52,16 @@ from mage.render.blocks import Meter
 from mage.render.extract import extract, is_extract
 from mage.render.literals import literals
 from mage.tokens import cut_to
-from mage.trajectories.trajectory import Trajectory
+from mage.trajectories.trajectory import Trajectory, carried_out
 
 # -- coverage -----------------------------------------------------------------------------------------------
 
 
 _CALL: Final = re.compile(r"[\w.-]+ \{")
 _REPORTS: Final = re.compile(r"human|user|tool|environment|\w*surfer|\w*terminal|\w*executor", re.IGNORECASE)
-"""How the name of a speaker begins who reports, in a run of several agents: what it says is no action of its own."""
+"""How the names of speakers begin that only report, in a run of several agents: their words are no actions."""
 Writes = Callable[[str], bool]
-"""Tells of the name of a tool whether calls to it change something."""
+"""Tells whether calls of the tool with a name change something."""
 
 
 @final
@@ -72,9 +70,9 @@ class Need:
     """What an action of a recorded run needs.
 
     Attributes:
-        values: the literal values in it that stood first in what came back from an earlier step.
-        writes: whether the action changes something; None where nobody says.
-        trial: of which trial it is, from 0, where the trace has several.
+        values: the literal values in it that stood first in the observation of an earlier step.
+        writes: whether the action changes something; None where that is not known.
+        trial: the number of its trial, from 0, where the trace has several.
     """
 
     values: frozenset[str]
@@ -85,12 +83,12 @@ class Need:
 @final
 @attrs.frozen
 class Use:
-    """An action that needs values, and what became of these under a memory.
+    """An action that needs values, and where these stand under a memory.
 
     Attributes:
-        need: what it needs.
-        far: those of its values that stand in no step of the open segment.
-        missing: those that stand nowhere in the prompt.
+        need: the values.
+        far: the values that stand in no step of the open segment.
+        missing: the values that stand nowhere in the prompt.
     """
 
     need: Need
@@ -108,14 +106,14 @@ class Share:
 
     @property
     def part(self) -> float | None:
-        """The part that is covered; None of nothing."""
+        """The part that is covered; None where `of` is 0."""
         return self.covered / self.of if self.of else None
 
 
 @final
 @attrs.frozen
 class Coverage:
-    """What a memory would have shown of what the actions of a run needed.
+    """How much a memory would have shown of the values that the actions of a run needed.
 
     Attributes:
         uses: the actions that need values, in order.
@@ -131,29 +129,29 @@ class Coverage:
 
     @property
     def far(self) -> Share:
-        """Those values that stand in no step of the open segment."""
+        """The values that stand in no step of the open segment."""
         of = sum(len(use.far) for use in self.uses)
         return Share(of - sum(len(use.far & use.missing) for use in self.uses), of)
 
     @property
     def actions(self) -> Share:
-        """The actions that need values; covered are those of which no value is missing."""
+        """The actions that need values; an action is covered where no value is missing."""
         return _whole(self.uses)
 
     @property
     def writes(self) -> Share:
-        """Those of them that change something, as far as the trace says which these are."""
+        """The actions that need values and change something, as far as the trace says so."""
         return _whole([use for use in self.uses if use.need.writes])
 
     @property
     def trials(self) -> Share:
-        """The runs with such actions; covered are those in which none misses a value."""
+        """The runs with such actions; a run is covered where no value of any action is missing."""
         short = {use.need.trial: False for use in self.uses}
         short.update({use.need.trial: True for use in self.uses if use.missing})
         return Share(len(short) - sum(short.values()), len(short))
 
     def shares(self) -> dict[str, Share]:
-        """Return them all by name. Cost: O(values)."""
+        """Return all shares by name. Cost: O(values)."""
         return {
             "values": self.values,
             "far": self.far,
@@ -173,7 +171,7 @@ def values_in(text: str) -> frozenset[str]:
 
 
 def use_of(need: Need, opened: frozenset[str], elsewhere: frozenset[str]) -> Use:
-    """Return what becomes of a need where these values stand in the open segment, and these in what is shown."""
+    """Return the use of a need where the values `opened` stand in the open segment, and `elsewhere` in the prompt."""
     far = need.values - opened
     return Use(need, far, need.values - elsewhere)
 
@@ -182,16 +180,16 @@ def use_of(need: Need, opened: frozenset[str], elsewhere: frozenset[str]) -> Use
 
 
 def needs(trajectory: Trajectory, *, writes: Writes | None = None) -> tuple[Need, ...]:
-    """Return what each step of a trace needs, in the order of its Grows.
+    """Return the need of each step of a trace, in the order of its Grows.
 
-    A value is needed where an action copies it: it stands in the arguments of a call or, in a run without calls that
-    can be read, in the action's text, there with a digit or an @ alone. What the task or an instruction gives is always
-    shown, what the agent wrote first is its own, and neither is needed. In a run of several agents, whose steps are
-    words by a speaker, the words are the action, but for those who report.
+    An action needs a value that it copies: the value stands in the arguments of a call or, in a run without readable
+    calls, in the action's text, there with a digit or an @ alone. A value of the task or of an instruction is always
+    shown, and a value that the agent wrote first is the agent's own: neither is a need. In a run of several agents,
+    whose steps are words by a speaker, the words are the action, but for the speakers that only report.
 
     Args:
-        trajectory: the trace. A trial knows nothing of those before it.
-        writes: tells which tools change something, for traces that do not say so themselves.
+        trajectory: the trace. A trial knows nothing of the trials before it.
+        writes: tells which tools change something, for traces that do not say so.
 
     Cost: O(contents).
     """
@@ -214,16 +212,14 @@ def needs(trajectory: Trajectory, *, writes: Writes | None = None) -> tuple[Need
 @final
 @attrs.define
 class _Reading:
-    """A trace that is being read: which values are known by now, and which of them only from what came back."""
+    """A trace as far as it is read: the known values, and which of them observations brought first."""
 
     has_calls: bool
     spoken: bool
     writes: Writes | None
     trial: int = 0
     told: set[str] = attrs.field(factory=set)
-    came: dict[str, bool] = attrs.field(
-        factory=dict
-    )  # by value, whether it came back before the agent wrote it
+    came: dict[str, bool] = attrs.field(factory=dict)  # by value, whether an observation brought it first
 
     def tell(self, text: str) -> None:
         self.told.update(values_in(text))
@@ -240,7 +236,7 @@ class _Reading:
         used, names = self._used(words)
         values = frozenset([value for value in used if self.came.get(value) and value not in self.told])
         for value in values_in(words):
-            self.came.setdefault(value, seen)  # what one agent says is news for the others
+            self.came.setdefault(value, seen)  # the words of one agent are news for the others
         for value in values_in(command.observation):
             self.came.setdefault(value, True)
         return Need(values, self._writes(command, meta, names), self.trial)
@@ -296,10 +292,10 @@ def _leaves(value: object) -> Iterator[str]:
 @final
 @attrs.define
 class Covering:
-    """Looks at each decision of a replay (`mage.trajectories.measure`) whether S shows what its action needs.
+    """Finds out for each decision of a replay (`measure`) whether S shows the values that its action needs.
 
     Attributes:
-        needs: what the steps of the trace need, in their order.
+        needs: the needs of the steps of the trace, in their order.
     """
 
     needs: Sequence[Need]
@@ -309,11 +305,11 @@ class Covering:
 
     @property
     def coverage(self) -> Coverage:
-        """What was found by now."""
+        """The coverage of the decisions so far."""
         return Coverage(tuple(self._uses))
 
     def decided(self, command: Command, whole: ExecutionState, shown: ExecutionState) -> None:
-        """Look at a decision: its S, and S as it is shown, where long steps may be cut. Cost: O(size of S)."""
+        """Take in a decision: its S, and S as the prompt shows it, where long steps may be cut. Cost: O(size of S)."""
         need = self.needs[self._place]
         self._place += 1
         if not need.values:
@@ -357,13 +353,13 @@ class Counts:
     """Numbers of one history; the root is no step but can be a branch point.
 
     Attributes:
-        steps: in the tree.
-        merges: grows that walked back into a step that was there (D10).
+        steps: the steps of the tree.
+        merges: grows into a step that was there (D10).
         revisions: revise commands.
-        abandoned: steps that revisions left behind, summed over the revisions.
-        branch_points: steps from which more than one step was taken.
-        summaries: in the tree; a summary with a new text is still one.
-        max_depth: steps on the longest path from the root.
+        abandoned: the steps that revisions left, summed over the revisions.
+        branch_points: the steps with more than one next step.
+        summaries: the summaries of the tree; a summary with a new text counts once.
+        max_depth: the steps on the longest path from the root.
     """
 
     steps: int
@@ -387,7 +383,7 @@ def counts(commands: Iterable[Command]) -> Counts:
     grows = revisions = abandoned = 0
     for version, command in enumerate(commands, start=1):
         before = ROOT_STEP if state is None else state.tree.step_head
-        state = _after(state, command, version)
+        state = carried_out(state, command, version)
         head = state.tree.step_head
         if isinstance(command, Grow):
             grows += 1
@@ -409,23 +405,15 @@ def counts(commands: Iterable[Command]) -> Counts:
     )
 
 
-def _after(state: State | None, command: Command, version: int) -> State:
-    result = apply(state, command)
-    after = result.value_or(None)
-    if after is None:
-        raise MageError(str(RefusedCommand(version, command, result.failure())))
-    return after
-
-
 @final
 @attrs.frozen
 class ContextSizes:
     """Prompt tokens at each decision: before each Grow, in order.
 
     Attributes:
-        shown: of the execution state S that mage would have shown.
-        full: of the task and every step taken so far, abandoned ones too: a history that only grows (in a
-            trace of trials, each trial's own).
+        shown: the tokens of the execution state S that mage would have shown.
+        full: the tokens of the task and every step so far, abandoned ones too: a history that only grows (in a
+            trace of trials, the history of the trial).
     """
 
     shown: tuple[int, ...]
@@ -438,7 +426,7 @@ class ContextSizes:
 
     @property
     def shown_total(self) -> int:
-        """All prompts together, as a run is billed for them."""
+        """All prompts together, as a provider bills them."""
         return sum(self.shown)
 
     @property
@@ -460,11 +448,11 @@ class ContextSizes:
 @final
 @attrs.frozen
 class Measured:
-    """A trace that was carried out and measured.
+    """A trace, carried out and measured.
 
     Attributes:
-        commands: those of the trace, and the fallback compresses that a budget made necessary.
-        state: the state that they lead to; None for no commands.
+        commands: the commands of the trace, and the fallback compresses that a budget made necessary.
+        state: the state behind them; None for no commands.
         sizes: the prompt at each decision.
     """
 
@@ -492,10 +480,10 @@ def measure(
     Args:
         commands: a journal that is not refused anywhere.
         meter: counts tokens.
-        budget: the mark at which a memory with no judge and no summarizer would summarize the open segment (the
-            policy's `high_water`), if it is to be kept short; one longer step is shown with its middle left out.
-        beside: the tokens of what stands around S in each prompt; they count against the budget and nowhere else.
-        trials: whether a revise to the root begins a trial that knows nothing of those before it, so that
+        budget: the mark (the policy's `high_water`) at which a memory with no judge and no summarizer would summarize
+            the open segment, None for no mark; a longer step is shown with its middle left out.
+        beside: the tokens around S in each prompt; they count against the budget and nowhere else.
+        trials: whether a revise to the root begins a trial that knows nothing of the trials before it, so that
             the full history begins anew.
         progress: called with each command of the trace when it is done.
         decided: called with each step and the S before it.
@@ -513,7 +501,7 @@ def measure(
 @final
 @attrs.frozen
 class _Decision:
-    """What was there when the agent decided: the state, and the prompt's tokens beside those of the full history."""
+    """A decision of the agent: the state, the tokens of its prompt, and those of the full history."""
 
     state: State
     shown: int
@@ -523,7 +511,7 @@ class _Decision:
 @final
 @attrs.define
 class _Run:
-    """A fold under way: its state, and its sizes so far."""
+    """A replay so far: its state, and its sizes."""
 
     meter: Meter
     budget: int | None
@@ -538,7 +526,7 @@ class _Run:
     opened: int = 0  # tokens of the open segment
     task: int = 0
     kept: int = 0
-    decision: _Decision | None = None  # that of the next Grow, where its prompt is measured already
+    decision: _Decision | None = None  # the next Grow's, where its prompt is measured already
 
     def __attrs_post_init__(self) -> None:
         self.prompts = Prompts(self.meter)
@@ -583,10 +571,10 @@ class _Run:
         return step if self.budget is None else cut_step(step, self.budget, self.meter)
 
     def _fallback(self, state: State, tokens: int, budget: int) -> tuple[Command, ...]:
-        """Return the commands before a step is grown: none, or those that compress the open segment, as a memory would.
+        """Return the commands before a Grow: none, or those that compress the open segment, as a memory would.
 
-        So the newest step is always shown once. The text is an extract (no LLM), accepted openly, since no judge
-        has judged it. Cost: O(contents of the open segment) where it is compressed.
+        So every step is shown once. The text is an extract (no LLM), accepted openly, since no judge has judged it.
+        Cost: O(contents of the open segment) where it is compressed.
         """
         tree, fixed = state.tree, self.beside + self.prompts.fixed(state)
         if tree.boundary == tree.step_head or not isinstance(state, Active):
@@ -608,14 +596,14 @@ class _Run:
 
 
 def is_our_extract(command: Command) -> bool:
-    """Tell whether `mage replay` made this compress in a session that it kept, after the agent had decided."""
+    """Tell whether `mage replay` made this compress, after the agent's decision, in a session that it kept."""
     return isinstance(command, Compress) and command.kind == "fallback" and is_extract(command.text)
 
 
 @final
 @attrs.define
 class Prompts:
-    """Adds up the tokens of S. What C takes is remembered as long as its lines stand.
+    """Adds up the tokens of S; those of C are kept as long as its lines stand.
 
     Attributes:
         meter: counts the parts.
@@ -625,12 +613,12 @@ class Prompts:
     _compressed: tuple[Summary, int] | None = attrs.field(default=None, init=False)
 
     def follow(self, command: Command) -> None:
-        """Go on past a command; every command of the history passes here."""
+        """Take in a command; this must be called with every command of the history."""
         if isinstance(command, Fold):  # all else that changes C gives it another head
             self._compressed = None
 
     def size(self, state: State, raw: int) -> int:
-        """Return the tokens of the rendered S of `state`, of which its R takes `raw`.
+        """Return the tokens of the rendered S of `state`, of which R has `raw`.
 
         Cost: O(hints + instructions in force), and O(lines of C) where they changed.
         """
@@ -641,6 +629,6 @@ class Prompts:
         return self.fixed(state) + self._compressed[1] + raw
 
     def fixed(self, state: State) -> int:
-        """Return the tokens of S that no summary wins back: task, instructions in force, hints."""
+        """Return the tokens of S that no summary can save: task, instructions in force, hints."""
         frame = self.meter.frame(state.tree.task, instructions(state), state.tree.boundary)
         return frame + self.meter.hints(hints(state))

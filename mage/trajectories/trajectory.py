@@ -1,7 +1,6 @@
-"""What an importer returns: a history as commands with the place of each in its file, or why a trace cannot be read.
+"""The results of importers: a history as commands with the place of each in its file, or why a trace cannot be read.
 
-Inside this room a value that is not what its format says raises `Malformed`; `load` turns that into the public
-`TraceError`.
+Inside this room a value that its format does not allow raises `Malformed`; `load` returns it as the public `TraceError`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from mage.engine import Command, Grow, MageError, RefusedCommand, Start, State, 
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Steps: TypeAlias = Literal["messages", "tools"]
-"""What one step of a chat is: an assistant message, or a tool call with its result."""
+"""One step of a chat: an assistant message, or a tool call with its result."""
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}", re.ASCII)
 _LONGEST_PATH: Final = 12
@@ -44,12 +43,12 @@ class Entry:
 @final
 @attrs.frozen
 class Made:
-    """A command, the records of the file that it was made of, in their order, and what goes beside it.
+    """A command, the records of the file that it was made of, in their order, and its meta.
 
     Attributes:
         command: the command.
         entries: the records.
-        meta: what the agent thought (`"thought"`), and the images, sounds and files by the digests in the marks that
+        meta: the agent's thought (`"thought"`), and the images, sounds and files by the digests in the marks that
             stand for them (`"parts"`), as in the meta of a live step.
     """
 
@@ -59,7 +58,7 @@ class Made:
 
 
 def meta_of(thought: str = "", *parts: Mapping[str, object]) -> dict[str, object]:
-    """Return what goes beside a command; empty where there is nothing."""
+    """Return the meta of a command, without empty values."""
     together = {digest: part for some in parts for digest, part in some.items()}
     return {name: value for name, value in ((THOUGHT, thought), (PARTS, together)) if value}
 
@@ -67,13 +66,13 @@ def meta_of(thought: str = "", *parts: Mapping[str, object]) -> dict[str, object
 @final
 @attrs.frozen
 class Mistake:
-    """What people called the decisive mistake of a run after it had failed. The agent never saw this label.
+    """The decisive mistake of a failed run, as people labelled it later. The agent never saw the label.
 
     Attributes:
         said: the place of the mistake, in the file's words.
-        entry: the record that this means; None where it means none.
+        entry: the record at this place; None where there is none.
         agent: the agent that made the mistake, in the file's words.
-        reason: why it is one.
+        reason: why it is a mistake.
     """
 
     said: str
@@ -88,9 +87,9 @@ class Remark:
     """Something unusual in a trace, or a part that was left out. The trace was read all the same.
 
     Attributes:
-        what: a line on it.
-        count: how many times.
-        record: where it was first, spelled as in a `TraceError`.
+        what: one line that names it.
+        count: how many times it occurs.
+        record: the place of the first, spelled as in a `TraceError`.
     """
 
     what: str
@@ -112,13 +111,13 @@ class Trajectory:
         commands: begins with a `Start`; a step holds content, never an id or a time (D15).
         summarized: whether the trace brought its own compress commands.
         trials: whether it is several trials of one task, each begun at the root without the others.
-        sources: for each command the records of the file that it was made of; `placed` says at which steps
-            these stand. Empty where the importer does not know.
+        sources: for each command the records of the file that it was made of; `placed` returns the steps of
+            these. Empty where the importer does not know.
         mistakes: the mistakes that people labelled, where the file has them.
-        remarks: what was unusual, in the order in which it was met first.
-        metas: for each command what goes beside it (`Made.meta`).
+        remarks: what was unusual, in the order of the first places.
+        metas: for each command its meta (`Made.meta`).
         lineage: whether it is there only because another trajectory of its file was forked from it.
-        spoken: whether its steps are what several agents said: the action is the speaker, the observation the words.
+        spoken: whether its steps are the words of several agents: the action is the speaker, the observation the words.
     """
 
     name: str
@@ -142,7 +141,7 @@ def made_of(
     mistakes: tuple[Mistake, ...] = (),
     remarks: tuple[Remark, ...] = (),
 ) -> Trajectory:
-    """Return the trajectory of commands, each with its records."""
+    """Return the trajectory of commands."""
     listed = tuple(made)
     commands = tuple([each.command for each in listed])
     sources = tuple([each.entries for each in listed])
@@ -153,9 +152,8 @@ def made_of(
 def placed(trajectory: Trajectory) -> dict[Entry, tuple[StepId, ...]]:
     """Return for each record of the file the ids of the steps that hold it, in order.
 
-    A record that is part of the task is at the root, 0. A record can be at several steps, as a message with several
-    tool calls is, and a step can hold several records; a record that made no step, such as a summary, is left out.
-    Cost: that of a replay.
+    A record of the task is at the root, 0. A message with several tool calls is at several steps, and a step can hold
+    several records; a record without a step, such as a summary, is left out. Cost: that of a replay.
 
     Raises:
         MageError: a command is refused; a trajectory of `load` has no such command.
@@ -165,14 +163,24 @@ def placed(trajectory: Trajectory) -> dict[Entry, tuple[StepId, ...]]:
     for version, (command, entries) in enumerate(
         zip(trajectory.commands, trajectory.sources, strict=False), start=1
     ):
-        result = apply(state, command)
-        state = result.value_or(None)
-        if state is None:
-            raise MageError(str(RefusedCommand(version, command, result.failure())))
+        state = carried_out(state, command, version)
         if isinstance(command, Start | Grow):
             for entry in entries:
                 found.setdefault(entry, {})[state.tree.step_head] = None
     return {entry: tuple(steps) for entry, steps in found.items()}
+
+
+def carried_out(state: State | None, command: Command, version: int) -> State:
+    """Return the state after a command of a history.
+
+    Raises:
+        MageError: the command is refused.
+    """
+    result = apply(state, command)
+    after = result.value_or(None)
+    if after is None:
+        raise MageError(str(RefusedCommand(version, command, result.failure())))
+    return after
 
 
 # -- places and errors ---------------------------------------------------------------------------------
@@ -206,7 +214,7 @@ class TraceError:
         record: the place, as a JSON path (`[3].traj[12].role`) or a line (`line 5, role`); `$` is the whole.
         problem: what was expected and what was found, shortened.
         good: how many records before it were sound, counted in the outermost list: lines, messages, runs.
-            Where a text stops being JSON, these are the whole records of JSON before.
+            Where a text stops being JSON, these are the records before that are whole JSON.
     """
 
     file: str
@@ -224,7 +232,7 @@ class TraceError:
 @final
 @attrs.define
 class Malformed(Exception):
-    """A value is not what its format says.
+    """A value is not what its format allows.
 
     Attributes:
         path: where it stands.
@@ -235,7 +243,7 @@ class Malformed(Exception):
     problem: str
 
     def in_file(self, file: str) -> TraceError:
-        """Return the error that the caller sees. Cost: O(length of the path)."""
+        """Return the public error. Cost: O(length of the path)."""
         return TraceError(file, spelled(self.path), self.problem, _good(self.path))
 
 
@@ -256,7 +264,7 @@ def entry_at(path: Path) -> Entry:
 
 
 def spelled(path: Path) -> str:
-    """Return a path as people write it, shortened where it is long. Cost: O(length of the path)."""
+    """Return a path as text, shortened where it is long. Cost: O(length of the path)."""
     shown = path if len(path) <= _LONGEST_PATH else (*path[:6], None, *path[-3:])
     line = _part(shown[0]) if shown and isinstance(shown[0], Line) else ""
     below = "".join([_part(part) for part in shown[bool(line) :]]).removeprefix(".")
@@ -282,7 +290,7 @@ class Spot:
     """A JSON value that knows its place.
 
     Attributes:
-        value: any JSON value, not too deep to recurse over (`mage.trajectories.loading` sees to that).
+        value: any JSON value, not too deep to recurse over (`mage.trajectories.loading` refuses deeper ones).
         path: its place.
         lines: for the whole of a JSON Lines file, the line of each record; else empty.
     """
@@ -292,7 +300,7 @@ class Spot:
     lines: tuple[int, ...] = ()
 
     def expected(self, what: str) -> Malformed:
-        """Return the error that says that something else should stand here."""
+        """Return the error of a value that is not the expected one."""
         return Malformed(self.path, f"expected {what}, found {_shown(self.value)}")
 
     def get(self, name: str) -> Spot | None:
@@ -366,25 +374,25 @@ def _shown(value: Json) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return the beginning of a text that a message repeats."""
+    """Return the beginning of a text, for a message that quotes it."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 @final
 @attrs.define
 class Oddities:
-    """Notes of one trajectory: what was unusual, how often, and where first."""
+    """What is unusual in one trajectory: how often, and where first."""
 
     _found: dict[str, tuple[int, Path | Entry]] = attrs.field(factory=dict, init=False)
 
     def note(self, what: str, at: Path | Entry) -> None:
-        """Note one thing that is unusual, and where it stands. Cost: O(1)."""
+        """Note one thing that is unusual, and its place. Cost: O(1)."""
         count, first = self._found.get(what, (0, at))
         self._found[what] = (count + 1, first)
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        """The notes, in the order in which each kind was met first. Cost: O(kinds)."""
+        """The notes, in the order of their first places. Cost: O(kinds)."""
         return tuple(
             [
                 Remark(what, count, at.record if isinstance(at, Entry) else spelled(at))
