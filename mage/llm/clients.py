@@ -36,15 +36,15 @@ from mage.engine.errors import MageError
 
 _OPENAI: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
-"""Sent to a server that wants no key; the client insists on one."""
+"""The key for a server that wants none; the client insists on one."""
 _LARGEST: Final = 16 * 1024 * 1024
 _TIMEOUTS: Final = 5
-"""The deadline of a call in timeouts, where no other is given: enough for a repetition or two."""
+"""The default deadline of a call, in timeouts: enough for a repetition or two."""
 
 
 @final
 class MissingKey(MageError):
-    """OpenAI is to be asked, and the environment holds no key for it."""
+    """The server is OpenAI's, and the environment holds no key for it."""
 
     def __str__(self) -> str:
         return (
@@ -55,7 +55,7 @@ class MissingKey(MageError):
 
 @final
 class BadKey(MageError, ValueError):
-    """No HTTP header can carry the text in `OPENAI_API_KEY`. The text is not quoted: it may be most of a key."""
+    """No HTTP header can carry the text in `OPENAI_API_KEY`. The message does not quote it: it may be most of a key."""
 
     def __str__(self) -> str:
         return "OPENAI_API_KEY is no key: it holds a character that is not ASCII, a space or a line break; set it again"
@@ -63,7 +63,7 @@ class BadKey(MageError, ValueError):
 
 @final
 class BadAddress(MageError, ValueError):
-    """The address of a server cannot be one. It is not quoted: it may hold a password."""
+    """The address of the server is none. The message does not quote it: it may hold a password."""
 
     def __str__(self) -> str:
         return "base_url, or OPENAI_BASE_URL, is no address of a server: it is one such as http://localhost:8080/v1"
@@ -72,9 +72,10 @@ class BadAddress(MageError, ValueError):
 @final
 @attrs.define
 class BadProxy(MageError, ValueError):
-    """The environment names a proxy that cannot be used. It is not quoted: it may hold a password.
+    """The environment names a proxy that cannot be used. The message does not quote it: it may hold a password.
 
-    `lacks` is the package that this kind of proxy needs; empty where the address is wrong.
+    Attributes:
+        lacks: the package that this kind of proxy needs; empty where the address is wrong.
     """
 
     lacks: str = attrs.field(default="", kw_only=True)
@@ -97,26 +98,26 @@ def client(
 ) -> openai.OpenAI:
     """Return a client; close it when done. Nothing is sent.
 
-    A call of the models of this room has a deadline and a largest reply; with a client that you make yourself it
+    A call by a model of this room keeps the deadline and the largest reply below; with a client of another making it
     has the bounds of that client. The client does not follow a redirect to another server.
 
     Args:
-        base_url: the server's address, before `OPENAI_BASE_URL`; OpenAI's where neither is set. A name and a
+        base_url: the server's address, in place of `OPENAI_BASE_URL`; OpenAI's where neither is set. A name and a
             password in it go out as `Authorization`, and stand nowhere else.
         timeout: seconds to wait for a connection, for a reply, and between any two pieces of one.
         deadline: seconds for a whole call, from the first connection to the last byte, every repetition and the
-            waits between them included, streamed or not; five times `timeout` where it is None. A call exceeds it
+            waits between them included, streamed or not; None for five times `timeout`. A call exceeds the deadline
             by no more than the SDK's own pause before a repetition, 8 s at most, and in the twin that is not
             awaited by the time in which the system looks for a host. The fault is `timeout`.
         largest: the most bytes of a reply, unpacked; 16 MiB by default. The fault is `server`.
-        max_retries: how often the client asks again where it got no answer, or where it had asked too often. Each
-            time it waits as long as the provider says (`Retry-After`), up to two minutes; before a longer wait, or
-            one past the deadline, it gives up, and the `EffectError` (`rate_limit`) says in `retry_after` how
-            long. 0 to wait by yourself.
+        max_retries: how often the client repeats a call without an answer, or one that the provider refused as too
+            often. Before each repetition it waits as long as the provider says (`Retry-After`), up to two minutes.
+            It gives up before a longer wait, or one past the deadline: `EffectError` (`rate_limit`) has the wait in
+            `retry_after`. With 0 the caller waits.
         environment: the variables; None for those of the process.
 
     Raises:
-        MissingKey: there is no key, and no other server to ask.
+        MissingKey: there is no key, and the server is OpenAI's.
         BadKey: the key cannot be one.
         BadAddress: the address cannot be one.
         BadProxy: the process' environment names a proxy that cannot be used.
@@ -156,7 +157,7 @@ class _Place(TypedDict):
 def _place(
     base_url: str | None, environment: Mapping[str, str] | None, timeout: float, max_retries: int
 ) -> _Place:
-    # looked up here: as a default of an argument it would be shown, with the key, by `help`
+    # looked up here: `help` would show the key in a default of an argument
     variables = os.environ if environment is None else environment
     address = base_url or variables.get("OPENAI_BASE_URL")
     url = _address(address) if address else httpx2.URL(_OPENAI)
@@ -165,7 +166,7 @@ def _place(
         raise MissingKey
     if not all("!" <= char <= "~" for char in key):
         raise BadKey
-    # never left to the SDK, which would look into the process' environment, and take an empty variable for an address
+    # the SDK by itself would look into the process' environment, and take an empty variable for an address
     return {
         "base_url": str(url.copy_with(userinfo=b"")),
         "api_key": key,
@@ -176,13 +177,13 @@ def _place(
 
 
 def _address(address: str) -> httpx2.URL:
-    """Return an address that the HTTP client takes; the first call shows whether a server is there."""
+    """Return an address that the HTTP client accepts; the first call shows whether a server is there."""
     try:
         url = httpx2.URL(address)
         url.host.encode("idna")
     except (httpx2.InvalidURL, UnicodeError):  # a label of a host that is empty or too long
         raise BadAddress from None
-    if url.query or url.fragment:  # the path of a request would be added to it
+    if url.query or url.fragment:  # the client would add the path of a request to it
         raise BadAddress
     return url
 
@@ -199,7 +200,7 @@ def _authorization(url: httpx2.URL) -> dict[str, str]:
 
 
 _PIECE: Final = 65_536
-"""Bytes that are written, or unpacked, at once."""
+"""Bytes that one operation writes or unpacks."""
 _WINDOWS: Final = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 _KEPT: Final = ("content-type", "date", "location", "retry-after", "retry-after-ms", "x-should-retry")
 
@@ -207,7 +208,7 @@ _KEPT: Final = ("content-type", "date", "location", "retry-after", "retry-after-
 @final
 @attrs.define
 class GaveUp(openai.OpenAIError):
-    """The call has ended with `error`, whatever the client would still try: the SDK passes its own errors on unchanged."""
+    """The call has ended with `error`, whatever the SDK would still try: it passes its own errors on unchanged."""
 
     error: EffectError
 
@@ -221,7 +222,7 @@ class GaveUp(openai.OpenAIError):
 @final
 @attrs.frozen
 class Bounds:
-    """The bounds of a call, `deadline` in seconds of `clock`, and of its reply: the `largest` has so many bytes, unpacked."""
+    """The bounds of a call, `deadline` in seconds of `clock`, and of its reply, `largest` in bytes, unpacked."""
 
     deadline: float
     largest: int
@@ -231,7 +232,7 @@ class Bounds:
 @final
 @attrs.define
 class _Running:
-    """One call, of which the client may make several requests; the first brings the bounds, and the time of its `end`."""
+    """One call, of which the client may make several requests; the first sets the bounds, and the time of the `end`."""
 
     bounds: Bounds | None = None
     end: float = 0.0
@@ -242,7 +243,7 @@ _RUNNING: Final[ContextVar[_Running | None]] = ContextVar("mage_llm_running", de
 
 @contextlib.contextmanager
 def one_call() -> Iterator[None]:
-    """Count all requests made within as one call with one deadline."""
+    """Count all requests in this context as one call with one deadline."""
     token = _RUNNING.set(_Running())
     try:
         yield
@@ -251,7 +252,7 @@ def one_call() -> Iterator[None]:
 
 
 def _begin(bounds: Bounds) -> None:
-    """Start the clock of the running call, at its first request; raise `GaveUp` where the deadline is over."""
+    """Start the clock of the running call at its first request; raise `GaveUp` where the deadline is over."""
     call = _RUNNING.get()
     if call is not None and call.bounds is None:
         call.bounds = bounds
@@ -288,7 +289,7 @@ _Options = Iterable[Any]  # Any: socket options, in the client's own type
 
 
 def _pieces(buffer: bytes) -> Iterator[bytes]:
-    """Yield a buffer in pieces: the deadline is looked at before each."""
+    """Yield a buffer in pieces: the deadline is checked before each."""
     for start in range(0, len(buffer), _PIECE):
         yield buffer[start : start + _PIECE]
 
@@ -324,7 +325,7 @@ class _Backend(httpcore2.NetworkBackend):
 
 
 def _addresses(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, each once. The system bounds how long the look-up takes, not the deadline."""
+    """Return the addresses of a host, each once. The system bounds the time of the look-up, not the deadline."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -361,7 +362,7 @@ class _Stream(httpcore2.NetworkStream):
 
 @final
 class _AsyncBackend(httpcore2.AsyncNetworkBackend):
-    """A `_Backend` that is awaited."""
+    """The awaitable twin of `_Backend`."""
 
     def __init__(self) -> None:
         self._backend = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
@@ -374,7 +375,7 @@ class _AsyncBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: _Options | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Connect to a host; the look-up of its addresses counts, too."""
+        """Connect to a host; the look-up of its addresses counts too."""
         with _within(timeout) as rest:
             return _AsyncStream(
                 await self._backend.connect_tcp(host, port, rest, local_address, socket_options)
@@ -413,7 +414,7 @@ class _AsyncStream(httpcore2.AsyncNetworkStream):
 
 @final
 class Meter:
-    """Unpacks a body and counts its bytes, for a small body may unpack to a large text; `GaveUp` for an unknown packing."""
+    """Unpacks a body and counts its bytes, as a small body may unpack to a large text; `GaveUp` for an unknown packing."""
 
     def __init__(self, headers: httpx2.Headers, bounds: Bounds) -> None:
         self._largest = bounds.largest
@@ -450,7 +451,7 @@ class Meter:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a response asks its client to wait; a date is counted from the server's own clock."""
+    """Return the seconds that a response asks its client to wait; a date counts from the server's own clock."""
     for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         written = headers.get(name, "")
         if re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", written):
@@ -463,9 +464,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _headers(status: int, headers: httpx2.Headers) -> dict[str, str]:
-    """Return those headers of a response that mean something here; none of them decides how the body is decoded.
+    """Return the headers of a response that mean something here; none of them decides how the body is decoded.
 
-    A server that asks for a wait beyond the deadline is not asked again: its answer says more than a timeout.
+    The client does not repeat a call whose server asks for a wait beyond the deadline: that answer says more than a timeout.
     """
     kept = {name: headers[name] for name in _KEPT if name in headers}
     if "content-type" in kept:  # Python would obey a charset, and some charsets unpack
@@ -514,7 +515,7 @@ def http_client(address: str, bounds: Bounds) -> httpx2.Client:
 
 
 def async_http_client(address: str, bounds: Bounds) -> httpx2.AsyncClient:
-    """Return a client that is awaited; see `http_client`."""
+    """Return an awaitable client; see `http_client`."""
     pool = httpcore2.AsyncConnectionPool(network_backend=_AsyncBackend(), **_pooling(httpx2.URL(address)))
     return httpx2.AsyncClient(transport=_AsyncTransport(pool, bounds), **_SETTINGS)
 
@@ -587,7 +588,7 @@ _ERRORS: Final = (
 
 @contextlib.contextmanager
 def _as_the_client_says_it() -> Iterator[None]:
-    """Turn an error of the connections into the client's error of the same name."""
+    """Raise the client's error of the same name for an error of the connections."""
     try:
         yield
     except _ERRORS as error:
@@ -596,10 +597,10 @@ def _as_the_client_says_it() -> Iterator[None]:
 
 
 def _core_request(request: httpx2.Request, bounds: Bounds) -> httpcore2.Request:
-    """Return a request as the connections take it. The first one of a call starts the call's clock."""
+    """Return a request in the form of the connections. The first request of a call starts the call's clock."""
     _begin(bounds)
     timeouts = dict(request.extensions.get("timeout") or {})
-    with _within(timeouts.get("pool")) as rest:  # the wait for a connection in use counts, too
+    with _within(timeouts.get("pool")) as rest:  # the wait for a connection in use counts too
         timeouts["pool"] = rest
     return httpcore2.Request(
         method=request.method,

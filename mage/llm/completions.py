@@ -3,11 +3,11 @@
 The SDK builds its models without a check: with a server that is not OpenAI's, a field may be missing or of another
 type. So this module reads the JSON itself, and a value of a wrong type counts as absent.
 
-A stream of events is put together as the completion that it would have been. Servers disagree on how they stream tool
-calls. Some number the pieces of every call 0, or not at all; some give no ids, the same id to all calls, or another one
-to each piece; some repeat the name in each piece, or cut it into pieces; some send all calls, or all of a call so far,
-again. What belongs together follows from the arguments: they are a JSON object, so a piece that comes when the object
-is closed is another call, or the same words again.
+A stream of events becomes the completion of which it has the pieces. Servers disagree on how they stream tool calls.
+Some number the pieces of every call 0, or not at all; some give no ids, the same id to all calls, or another one to each
+piece; some repeat the name in each piece, or cut it into pieces; some send all calls, or all of a call so far, again.
+The arguments show which pieces belong together: they are a JSON object, so a piece that comes when the object is closed
+is another call, or the same words again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat comple
 @final
 @attrs.frozen
 class Call(Ask[Reply]):
-    """A question to a model, which a program awaits; with the schema `schema`, `named` so, for servers that enforce one."""
+    """A question to a model, which a program awaits; `schema`, with the name `named`, is for servers that enforce one."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[Tool, ...] = ()
@@ -53,7 +53,7 @@ class Call(Ask[Reply]):
 @final
 @attrs.define
 class NotEnforced(MageError):
-    """A server has rejected a call with a schema, perhaps because it cannot enforce it; `error`, if that was not the reason."""
+    """A server has rejected a call with a schema, perhaps because it cannot enforce the schema; if not, `error` is why."""
 
     error: EffectError
 
@@ -88,7 +88,7 @@ def read_completion(document: object) -> Reply | ProviderError:
         text="".join(content.texts) or transcript_of(message.get("audio")),
         calls=_calls(message),
         refusal=string_of(message.get("refusal")) or content.refusal,
-        # No choice at all is no reply that broke off: it is an empty one.
+        # a reply without any choice is empty: it has not broken off
         finish=(string_of(finish) or None) if choices else "stop",
         usage=_usage(whole.get("usage")),
         model=string_of(whole.get("model")),
@@ -97,7 +97,7 @@ def read_completion(document: object) -> Reply | ProviderError:
 
 
 def error_in(whole: Mapping[str, object]) -> ProviderError | None:
-    """Return the error that stands in place of a completion, or in its choice, where some routers put it."""
+    """Return the error in place of a completion, or in its choice, where some routers put it."""
     for place in (whole, first_choice(whole)):
         if place.get("error"):
             return provider_error(200, place, {})
@@ -105,12 +105,12 @@ def error_in(whole: Mapping[str, object]) -> ProviderError | None:
 
 
 def first_choice(whole: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the first choice of a completion or of a chunk, an empty one where there is none."""
+    """Return the first choice of a completion or of a chunk; an empty one where there is none."""
     return mapping_of(next(iter(list_of(whole.get("choices"))), None))
 
 
 def _calls(message: Mapping[str, object]) -> tuple[ToolCall, ...]:
-    """Return the calls of a message, with what the provider put beside them."""
+    """Return the calls of a message, each with the provider's data beside it."""
     listed = [mapping_of(item) for item in list_of(message.get("tool_calls"))]
     calls = []
     for place, (call, kept) in enumerate(zip(listed, chat_beside(message, listed), strict=True)):
@@ -121,7 +121,7 @@ def _calls(message: Mapping[str, object]) -> tuple[ToolCall, ...]:
 
 
 def arguments_of(value: object) -> str:
-    """Return the arguments of a call as their text; some servers give an object."""
+    """Return the arguments of a call as their text; some servers send an object."""
     if isinstance(value, str):
         return value
     try:
@@ -147,7 +147,7 @@ def _count(value: object) -> int:
 # -- streams ---------------------------------------------------------------------------------------------
 
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
-"""What ends a line of an event stream. `str.splitlines` also splits at U+2028 and the like, which JSON may hold."""
+"""The end of a line of an event stream. `str.splitlines` also splits at U+2028 and the like, which JSON may hold."""
 _FIELD: Final = "data:"
 _DONE: Final = "[DONE]"
 _LAST: Final = re.compile(
@@ -167,7 +167,7 @@ def has_ended(stream: bytes | bytearray, new: int) -> bool:
 
 
 def read_streamed_completion(stream: str) -> Reply | ProviderError:
-    """Return the reply or the error that the events of a stream make together. Any text. Cost: O(length)."""
+    """Return the reply or the error in the events of a stream. Any text. Cost: O(length)."""
     whole: dict[str, object] = {}
     deltas: list[Mapping[str, object]] = []
     finish: object = None
@@ -200,7 +200,7 @@ def _events(stream: str) -> Iterator[str]:
 
 
 def _message(deltas: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """Return the message that the pieces of a reply make together."""
+    """Return the message of which a stream has the pieces."""
     message: dict[str, object] = {
         name: _together([delta[name] for delta in deltas if delta.get(name)])
         for name in ("content", "refusal")
@@ -221,7 +221,7 @@ def _message(deltas: Sequence[Mapping[str, object]]) -> dict[str, object]:
 
 
 def _together(pieces: Sequence[object]) -> object:
-    """Return content as one text; as parts, where a piece of it is a list of parts."""
+    """Return content as one text; as parts where a piece is a list of parts."""
     if all(isinstance(piece, str) for piece in pieces):
         return "".join(map(string_of, pieces))
     return [part for piece in pieces for part in (piece if isinstance(piece, list) else [piece])]
@@ -247,15 +247,15 @@ def _items(pieces: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
 @final
 @attrs.define
 class _Call:
-    """A tool call, of which some pieces have come.
+    """A tool call, as far as its pieces have come.
 
     Attributes:
-        index: its place among the calls, as the server says it.
-        next_name: a name that came when the arguments were whole: of the next call, or this one's once more.
+        index: its place among the calls, by the server.
+        next_name: a name that came when the arguments were whole: of the next call, or this call's once more.
         length: characters of the pieces.
-        more: what else stands beside it, such as a signature.
+        more: its other fields, such as a signature.
         has_begun: whether the arguments have an open brace.
-        is_escaped: whether they end with a backslash that takes the next character.
+        is_escaped: whether the pieces end with a backslash that escapes the next character.
     """
 
     index: int
@@ -272,7 +272,7 @@ class _Call:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the arguments are a whole object: what comes next is another call, or the same once more."""
+        """Whether the arguments are a whole object: the next piece is of another call, or the same once more."""
         return self.has_begun and self.depth <= 0 and not self.is_quoted
 
     @property
@@ -282,7 +282,7 @@ class _Call:
 
     @property
     def document(self) -> dict[str, object]:
-        """The call as a completion has it. Cost: O(length)."""
+        """The call in the form of a completion. Cost: O(length)."""
         beside = mapping_of(self.more.get("function"))
         function = {**beside, "name": self.name, "arguments": "".join(self.pieces)}
         return {**self.more, "id": self.id, "function": function}
@@ -303,7 +303,7 @@ class _Call:
         return bool(name or self.next_name) or not self.is_placeholder
 
     def add(self, name: str, arguments: str) -> None:
-        """Take a name and arguments: the next piece, or all so far once more. Cost: O(length of both)."""
+        """Add a name and arguments: the next piece, or all so far once more. Cost: O(length of both)."""
         if self.is_closed and name:
             self.next_name = _named(self.next_name, name)
         elif not self.pieces or name.startswith(self.name):
@@ -342,7 +342,7 @@ class _Call:
 @final
 @attrs.define
 class _Calls:
-    """The tool calls of a stream, and where each was found last."""
+    """The tool calls of a stream, and the last call at each index and with each id."""
 
     found: list[_Call] = attrs.field(factory=list)
     by_index: dict[int, _Call] = attrs.field(factory=dict)

@@ -1,4 +1,4 @@
-"""Why a call has no reply: a provider's error in any form, and the fault of `mage.effects` that it comes to.
+"""Why a call has no reply: a provider's error in any form, and its fault in `mage.effects`.
 
     words that a prompt is too long         overflow
     413, and 429 of a request that is
@@ -10,11 +10,11 @@
     409 (a lock), 5xx                       server, with Retry-After
 
 `OVERFLOW` is the one table of the words for a prompt that is too long. A server may have other words: a request that
-is rejected with 400 or 422 for no reason that is known is marked `shorter_may_help`, so that an agent tries once with a
+is rejected with 400 or 422 for no known reason is marked `shorter_may_help`, so that an agent tries once with a
 shorter prompt.
 
-The provider's own words help people, but may quote the prompt. They are kept only where they quote nothing of
-the call, in one short line. `mage.llm.transport` has taken out a key that a proxy echoes.
+The provider's own words help people, but may quote the prompt. They are kept, in one short line, only where they quote
+nothing of the call. `mage.llm.transport` has removed a key that a proxy echoes.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from mage.llm.clients import GaveUp, retry_after
 
 _SENT: Final = r"(?:prompt|input|request|message|conversation|context)s?"
 _NOT_LENGTH: Final = r"tool|function|name|image|file|audio|video|metadata|rate|array"
-"""What else may be too much in what was sent, and is not cured by a shorter prompt."""
+"""What else may be too much in a request, and is not cured by a shorter prompt."""
 OVERFLOW: Final[tuple[str, ...]] = (
     # codes, and names of exceptions and settings
     r"context_?(?:length|window|size|limit)_?exceeded|exceed_context_size|out_?of_?context|string_above_max_length",
     r"tokens_limit_reached|(?:prompt|input|request)_too_(?:long|large)|expected maxLength|\bn_ctx\b|max_position_emb",
     r"max_(?:seq(?:uence)?|model|input|prompt|context)_?(?:len|length|tokens|size)",
-    # what a model can hold
+    # the size of a model's context
     r"context (?:length|window|size|limit|overflow)|exceeds? the context|context (?:the )?overflows",
     r"(?:maximum|available|max|configured|model's) context",
     r"max(?:imum)?(?: allowed| number of| size of)? (?:the )?(?:prompts?\b|inputs?\b|(?:message|model) (?:length|token))",
     r"(?:range|limit) of (?:the )?(?:input|prompt)|at most [\d,]+ (?:input|prompt) tokens",
-    # what is too much
+    # something is too much
     rf"{_SENT}`? (?:(?!{_NOT_LENGTH})[\w.]+ ){{0,4}}?too (?:long|large|big)",
     rf"{_SENT}\b(?:(?!{_NOT_LENGTH})[^.;]){{0,60}}?"
     r"\b(?:exceed(?:s|ed|ing)?|(?:greater|longer|larger|more) than|over the limit)\b",
@@ -62,16 +62,16 @@ _TOO_OFTEN: Final = re.compile(
     r"rate[ _]limit|per (?:second|minute|hour|day)|quota|throttl|please wait|too many requests|concurren|time ?(?:out|limit)",
     re.IGNORECASE,
 )
-"""Many requests are too much together, or one takes too long: no prompt is too long."""
+"""Many requests together are too much, or one takes too long: no prompt is too long."""
 _OUTPUT: Final = re.compile(
     r"max_?(?:completion_?|output_?|new_?)?tokens|(?:completion|output) tokens", re.IGNORECASE
 )
 _PROMPT: Final = re.compile(rf"\b(?:(?!context){_SENT})\b", re.IGNORECASE)
-"""An error that speaks of the tokens to be written, and not of what was sent, is no overflow: the setting is wrong."""
+"""An error about the tokens to be written, and not about the request, is no overflow: the setting is wrong."""
 _TOO_LARGE: Final = re.compile(r"request too large", re.IGNORECASE)
 """More than the provider allows in a minute: a wait does not help."""
 _MAY_OVERFLOW: Final = frozenset({200, 400, 404, 413, 422, 500, 502, 503})
-"""Where the words count: 200 is an error in the body, 5xx a router that does not know better."""
+"""The statuses for which the words count: 200 is an error in the body, 5xx one of a router that knows no better."""
 _MAY_BE_UNEXPLAINED: Final = frozenset({400, 422})
 _EXPLAINED: Final = re.compile(
     r"parameter|unsupported|not support|unknown field|schema|\bkey\b|credential|permission|billing|balance|filter|polic"
@@ -87,7 +87,7 @@ _WINDOW: Final = 16
 _DEEPEST: Final = 8
 """Levels of an error within an error: a router quotes its provider, which quotes its own."""
 _MOST_WORDS: Final = 2_000
-"""Characters of an error's words that are looked through."""
+"""Characters of an error's words that are searched."""
 _WITHIN: Final = ("error", "errors", "detail", "metadata", "raw", "base_resp")
 """Where an error stands within another."""
 _WORDS: Final = ("message", "msg", "error_msg", "status_msg")
@@ -99,10 +99,10 @@ class ProviderError:
     """A provider's error, in place of a reply.
 
     Attributes:
-        status: of HTTP; that inside the body where HTTP said 200.
-        code: the provider's code or type, empty where it gave none; of an error within an error, the innermost one's.
-        message: its words; of an error within an error, those of each, the outermost first.
-        retry_after: seconds, where it named a time.
+        status: the HTTP status; the one inside the body where that is 200.
+        code: the provider's code or type, empty where there is none; of nested errors that of the innermost.
+        message: the words; of nested errors those of each, the outermost first.
+        retry_after: the seconds to wait, where the provider named a time.
     """
 
     status: int
@@ -114,7 +114,7 @@ class ProviderError:
 def provider_error(status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
     """Return the error in a body of any form, such as `{"error": {...}}`, its inside, a list, a text. Any value.
 
-    `detail` is the word of FastAPI, `metadata.raw` that of OpenRouter, which holds the provider's error as JSON text.
+    FastAPI has the error in `detail`, OpenRouter the provider's error as JSON text in `metadata.raw`.
     """
     words: list[str] = []
     codes: list[str] = []
@@ -148,7 +148,7 @@ def _errors(value: object, deeper: int) -> Iterator[Mapping[str, object] | str]:
 
 
 def _object_in(text: str) -> object:
-    """Return the JSON object or list that a text is, None where it is none."""
+    """Return the JSON object or list in a text; None where the text is none."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -163,7 +163,7 @@ def transport_error(error: openai.OpenAIError | httpx2.HTTPError) -> ProviderErr
     if isinstance(error, GaveUp):
         return error.error
     if isinstance(error, openai.APIStatusError):
-        # The text, as the client drops all but the `error` of a body; it has read the body to make the exception.
+        # The text, as the client drops all but the `error` of a body; the body is read already.
         return provider_error(error.status_code, error.response.text, error.response.headers)
     if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
         return EffectError("timeout", "no answer within the time that the client waits")
@@ -208,7 +208,7 @@ _MEANING: Final[Mapping[EffectFault, str]] = {
 
 
 def fault_of(said: ProviderError) -> EffectFault:
-    """Return the fault that a provider's error comes to."""
+    """Return the fault of a provider's error."""
     status = said.status
     if status in _MAY_OVERFLOW and _is_overflow(f"{said.code} {said.message[:_MOST_WORDS]}"):
         return "overflow"

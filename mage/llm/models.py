@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, Generic, TypeAlias, TypeVar, Unpack, final
 
 import attrs
@@ -29,6 +29,7 @@ from mage.chat import (
     verdict_schema,
     written,
 )
+from mage.chat.prompts import Asked
 from mage.chat.replies import Reply, decide_by_calls, decide_by_json, decide_by_text, read_text, verdict_on
 from mage.effects import (
     ChapterRequest,
@@ -52,13 +53,11 @@ from mage.render import DEFAULT_CAPS, Caps
 from mage.tokens import TokenCounter, default_counter
 
 Answer = TypeVar("Answer")
-Asked = TypeVar("Asked", JudgeRequest | FoldRequest, SummaryRequest | ChapterRequest)
-
 _READERS: Final = {"tools": decide_by_calls, "text": decide_by_text, "json": decide_by_json}
 Messages: TypeAlias = tuple[ChatMessage, ...]
 
 _TIMES: Final = 3
-"""How often a judge or a summarizer is asked one question."""
+"""How often a judge or a summarizer gets one question at most."""
 
 
 def _called(line: Line[openai.OpenAI], program: Program[Answer]) -> Answer:
@@ -75,7 +74,7 @@ async def _awaited(line: Line[openai.AsyncOpenAI], program: Program[Answer]) -> 
 @final
 @attrs.frozen
 class _Fixed:
-    """What goes with every call in one environment, and is the same in each, so that a provider can cache it."""
+    """The part of every call in one environment that stays the same, so that a provider can cache it."""
 
     system: Prompt
     tools: tuple[Tool, ...]
@@ -132,7 +131,7 @@ class _Model(Generic[Client]):
         return self._mode
 
     def prompt_text(self, tools: tuple[Tool, ...] = (), manual: str = "") -> str:
-        """Return the fixed text of every call where no rule applies: system prompt, and tools or schema as JSON.
+        """Return the fixed text of every call under default rules: system prompt, and tools or schema as JSON.
 
         Raises:
             BadTool: two tools have one name, or a tool has a name of ours.
@@ -140,7 +139,7 @@ class _Model(Generic[Client]):
         return _fixed(self._mode, tools, manual, self._longest, Rules(), self._prompts).text
 
     async def _decide(self, request: Decide) -> Metered[Decision]:
-        """Ask once. The agent tells its model what is wrong with a reply."""
+        """Ask once: the agent's next question tells the model what is wrong with a reply."""
         fixed = _fixed(self._mode, request.tools, request.manual, self._longest, request.rules, self._prompts)
         messages = decide_messages(
             request, system=fixed.system, mode=self._mode, tools=request.tools, caps=self._caps
@@ -171,11 +170,11 @@ class ChatModel(_Model[openai.OpenAI]):
     a decision: one call.
 
     Args:
-        client: the client; its `max_retries`, `timeout` and address are used.
+        client: the client, with its `max_retries`, `timeout` and address.
         model: the model's name.
         mode: `"tools"` for a model that calls tools, `"text"` for one that writes `Action[...]`, `"json"` for
             a server that enforces schemas.
-        caps: how much of the hints is shown.
+        caps: limits of the hints.
         longest: the most characters of a text in the JSON mode, see `mage.chat`.
         prompts: texts of your own in place of ours.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
@@ -195,7 +194,7 @@ class ChatModel(_Model[openai.OpenAI]):
 
 @final
 class AsyncChatModel(_Model[openai.AsyncOpenAI]):
-    """A `ChatModel` that is awaited."""
+    """The awaitable twin of `ChatModel`."""
 
     async def __call__(self, request: Decide, /) -> Metered[Decision]:
         """Return the model's decision; see `ChatModel`."""
@@ -212,7 +211,7 @@ def _charged(error: EffectError, spent: Usage, model: str) -> EffectError:
 
 
 class _Asker(Generic[Client]):
-    """A line that is asked one question until the reply can be used."""
+    """Asks one question over a line until the reply can be used."""
 
     _line: Line[Client]
     _window: int | None
@@ -223,17 +222,17 @@ class _Asker(Generic[Client]):
     async def _insist(
         self,
         request: Asked,
-        messages: Callable[[Asked, str], Messages],
+        messages: Callable[..., Messages],
         ask: Callable[[Asked, Messages], Awaitable[Reply]],
         read: Callable[[Reply], Answer],
         prompt: Prompt,
     ) -> Metered[Answer]:
-        """Ask until `read` takes the reply, at most `_TIMES` times, and count all calls; the last error is raised.
+        """Ask until `read` accepts the reply, at most `_TIMES` times, and count all calls; the last error is raised.
 
-        `messages` writes the question, and what was wrong with the last reply. A question that does not fit, into the window
-        or as the server says, is made shorter; that is none of the times.
+        `messages` writes the question and, as `told`, the fault of the last reply. A question that does not fit into the window, or
+        that the server refuses as too long, is made shorter, which counts as no time.
         """
-        while not self._fits(messages(request, "")) and (less := shorter(request)) is not None:
+        while not self._fits(messages(request)) and (less := shorter(request)) is not None:
             request = less
         spent = Usage(calls=0)
         wrong = ""
@@ -241,7 +240,7 @@ class _Asker(Generic[Client]):
         while True:
             left -= 1
             try:
-                reply = await ask(request, messages(request, wrong))
+                reply = await ask(request, messages(request, told=wrong))
             except EffectError as error:  # the client has already retried
                 less = shorter(request) if error.fault == "overflow" else None
                 if less is None:
@@ -252,9 +251,7 @@ class _Asker(Generic[Client]):
             try:
                 return Metered(read(reply), spent, reply.model or self._line.model, prompt.hash)
             except EffectError as error:
-                if (
-                    not left or not error.unusable
-                ):  # where the context is at its end, a repetition does not help
+                if not left or not error.unusable:  # a repetition does not help a context at its end
                     raise _charged(error, spent, reply.model or self._line.model) from None
                 wrong = error.detail
 
@@ -282,8 +279,7 @@ class _Judge(_Asker[Client]):
         **sampling: Unpack[Sampling],
     ) -> None:
         self._prompts = prompts
-        self._criteria = criteria
-        self._manual = manual
+        self._messages = partial(judge_messages, criteria=criteria, manual=manual, prompts=prompts)
         self._window = window
         self._longest = longest
         self._line = Line(client, model, sampling)
@@ -293,11 +289,6 @@ class _Judge(_Asker[Client]):
         prompt = judge_prompt(request, self._prompts)
         return self._insist(
             request, self._messages, self._ask, lambda reply: verdict_on(request, reply), prompt
-        )
-
-    def _messages(self, request: JudgeRequest | FoldRequest, wrong: str) -> Messages:
-        return judge_messages(
-            request, told=wrong, criteria=self._criteria, manual=self._manual, prompts=self._prompts
         )
 
     async def _ask(self, request: JudgeRequest | FoldRequest, messages: Messages) -> Reply:
@@ -320,17 +311,17 @@ class _Judge(_Asker[Client]):
 class ChatJudge(_Judge[openai.OpenAI]):
     """Judges summaries and chapters by a chat model: its reasoning first, then the verdict, in structured output.
 
-    A server that takes no `response_format` is asked without, from then on, and the JSON is found in the
-    text. A reply that cannot be used is asked for again at most twice, with what was wrong. Cost: one call,
+    A server that refuses `response_format` gets no schema from then on, and the JSON is found in the text. A
+    question whose reply cannot be used is put again at most twice, with the fault of the reply. Cost: one call,
     rarely up to four.
 
     Args:
-        client: the client; its `max_retries`, `timeout` and address are used.
+        client: the client, with its `max_retries`, `timeout` and address.
         model: the model's name.
-        criteria: what you want judged besides, in your words: it stands behind the fixed prompt.
-        manual: the environment's words on itself, so that the judge reads the steps as the agent does.
-        window: tokens that a prompt may take; a longer question is made shorter before it is sent. Where it is not known,
-            the server's refusal says so: then it is made shorter, and asked again.
+        criteria: your further criteria, in your words, behind the fixed prompt.
+        manual: the environment's manual, so that the judge reads the steps as the agent does.
+        window: tokens of a prompt at most; a longer question is made shorter before it is sent. With None a question is
+            made shorter when the server refuses it as too long.
         longest: the most characters of each text, for servers that know `maxLength`.
         prompts: texts of your own in place of ours; they ask for the same JSON object.
         sampling: `max_tokens`, `temperature`, `seed`, `stream`, `extra`; see `Sampling`.
@@ -347,7 +338,7 @@ class ChatJudge(_Judge[openai.OpenAI]):
 
 @final
 class AsyncChatJudge(_Judge[openai.AsyncOpenAI]):
-    """A `ChatJudge` that is awaited."""
+    """The awaitable twin of `ChatJudge`."""
 
     async def __call__(self, request: JudgeRequest | FoldRequest, /) -> Metered[Verdict]:
         """Return the model's verdict; see `ChatJudge`."""
@@ -373,9 +364,6 @@ class _Summarizer(_Asker[Client]):
         self._line = Line(client, model, sampling, default_counter() if counter is None else counter)
 
     def _summarize(self, request: SummaryRequest | ChapterRequest) -> Program[Metered[str]]:
-        def messages(request: SummaryRequest | ChapterRequest, wrong: str) -> Messages:
-            return summary_messages(request, told=wrong, prompts=self._prompts)
-
         def read(reply: Reply) -> str:
             text, limit = read_text(reply), request.limit
             if limit is not None and (tokens := self._line.counter.count(text)) > limit:
@@ -384,6 +372,7 @@ class _Summarizer(_Asker[Client]):
             return text
 
         prompt = summary_prompt(request, self._prompts)
+        messages = partial(summary_messages, prompts=self._prompts)
         return self._insist(request, messages, lambda _, messages: Call(messages), read, prompt)
 
 
@@ -392,12 +381,12 @@ class ChatSummarizer(_Summarizer[openai.OpenAI]):
     """Writes the texts of summaries and chapters by a chat model.
 
     A refusal, an empty reply, a truncated one, and a text with more tokens than the request allows are never
-    returned: each is asked for again at most twice, with what was wrong. Cost: one call, up to three.
+    returned: the question is put again at most twice, with the fault of the reply. Cost: one call, up to three.
 
     Args:
-        client: the client; its `max_retries`, `timeout` and address are used.
+        client: the client, with its `max_retries`, `timeout` and address.
         model: the model's name.
-        window: tokens that a prompt may take; see `ChatJudge`.
+        window: tokens of a prompt at most; see `ChatJudge`.
         counter: counts a text against the limit of the request, and the tokens that a server does not count; None
             for an exact counter where one is installed.
         prompts: texts of your own in place of ours.
@@ -415,7 +404,7 @@ class ChatSummarizer(_Summarizer[openai.OpenAI]):
 
 @final
 class AsyncChatSummarizer(_Summarizer[openai.AsyncOpenAI]):
-    """A `ChatSummarizer` that is awaited."""
+    """The awaitable twin of `ChatSummarizer`."""
 
     async def __call__(self, request: SummaryRequest | ChapterRequest, /) -> Metered[str]:
         """Return the model's text; see `ChatSummarizer`."""

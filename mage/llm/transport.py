@@ -1,13 +1,13 @@
-"""The border to the `openai` client: a `Call` goes out as its parameters, a `Reply` or an `EffectError` comes back.
+"""Calls through the `openai` client: a `Call` goes out as its parameters, a `Reply` or an `EffectError` comes back.
 
-No exception of the client passes this border: each comes to an `EffectError`, without a chain that would carry the
-request. Cancellation and interrupts pass untouched. The client retries what may be retried, as often as its
-`max_retries` says and no sooner than Retry-After does.
+No exception of the client leaves this module: each becomes an `EffectError`, without a chain that would carry the
+request. Cancellation and interrupts pass untouched. The client repeats a call that may be repeated, at most
+`max_retries` times and no sooner than Retry-After allows.
 
 A reply is cleaned here, once, before journals and people get it: a careless proxy echoes a header in an error, a
-model repeats its prompt, a hostile server sends the key wherever it can. And its usage is checked here: a run's
-limit of tokens adds up what servers report, and a server that reports nothing, a negative number, a text, or more
-than any tokenizer could find would make the limit void, or end a run that has taken little.
+model repeats its prompt, a hostile server sends the key wherever it can. Its usage is checked here too: a run's
+limit of tokens adds up the servers' reports, and a server that reports nothing, a negative number, a text, or more
+than any tokenizer could find would make the limit void, or end a run that has used little.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _Said = TypeVar("_Said", Reply, ProviderError)
 
 _WITH_USAGE: Final[Any] = {"include_usage": True}  # Any: the SDK moves the type between its versions
 _SCHEMA_REJECTED: Final = frozenset({400, 404, 415, 422, 500, 501})
-"""How servers say that they do not know `response_format`, or cannot enforce this schema."""
+"""The statuses of servers that do not know `response_format`, or cannot enforce this schema."""
 _LONGEST_TOKEN: Final = 128
 """Bytes: the longest entry of the vocabularies that `mage.tokens` knows is a run of so many spaces."""
 _TEMPLATE: Final = 10_000
@@ -58,13 +58,13 @@ _MOST_WRITTEN: Final = 1_000_000
 _SHORTEST_KEY: Final = 8
 """A shorter key is a word such as `none` or `EMPTY`, for a server that wants no key."""
 _SHORTEST_PASSWORD: Final = 6
-"""A shorter password is a word, too: without it, every reply with that word would change its meaning."""
+"""A shorter password is a word too: hiding it would change the meaning of every reply with that word."""
 _HIDDEN: Final = "***"
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
 class Sampling(TypedDict, total=False):
-    """How a model is asked; the provider's default stands for every setting that is left out.
+    """The settings of a call; the provider's default stands for every setting that is left out.
 
     Attributes:
         max_tokens: the most tokens that the model may write in one reply.
@@ -105,7 +105,7 @@ class _Parameters(TypedDict):
 @final
 @attrs.frozen(eq=False)
 class Line(Generic[Client]):
-    """A model behind a client, whose address and key are used; `counter` counts tokens where the server does not."""
+    """A model behind a client, with its address and key; `counter` counts the tokens that the server does not."""
 
     client: Client = attrs.field(repr=False)
     model: str
@@ -113,7 +113,7 @@ class Line(Generic[Client]):
     counter: TokenCounter = attrs.field(factory=default_counter, repr=False)
 
     def parameters(self, call: Call) -> _Parameters:
-        """Return a call as the client takes it."""
+        """Return a call as parameters of the client."""
         sampling = self.sampling
         return {
             "messages": cast("list[ChatCompletionMessageParam]", written(call.messages, "chat")),
@@ -127,9 +127,9 @@ class Line(Generic[Client]):
         }
 
     def taken(self, came: _Came, call: Call) -> Reply:
-        """Return the reply, without secrets and with a usage that can be true, or raise what came in its place.
+        """Return the reply, without secrets and with a usage that can be true, or raise the error in its place.
 
-        It is raised here, outside of the client's `except`, so that no exception of the client is its context.
+        The error is raised here, outside of the client's `except`, so that no exception of the client is its context.
         """
         secrets = secrets_of(self.client)
         match came:
@@ -154,7 +154,12 @@ def _format(named: str, schema: Mapping[str, object]) -> ResponseFormatJSONSchem
 
 
 def send(line: Line[openai.OpenAI], call: Call) -> Reply:
-    """Make a call; raise `EffectError` where there is no reply, `NotEnforced` where the server rejects a call with a schema."""
+    """Make a call.
+
+    Raises:
+        EffectError: there is no reply.
+        NotEnforced: the server rejects a call with a schema.
+    """
     came: _Came
     try:
         with one_call():
@@ -210,7 +215,7 @@ async def _streamed_async(line: Line[openai.AsyncOpenAI], call: Call) -> _Came:
 
 
 def _read(body: _Body, headers: Mapping[str, str]) -> Reply | ProviderError:
-    """Return what came where a stream was asked for; some servers do not know `stream`."""
+    """Return the answer to a call for a stream; some servers do not know `stream`."""
     is_stream = headers.get("content-type", "").startswith("text/event-stream")
     return (read_streamed_completion if is_stream else read_json_completion)(_text(body))
 
@@ -224,7 +229,7 @@ def _text(body: _Body) -> str:
 
 
 def counted(reply: Reply, call: Call, counter: TokenCounter) -> Reply:
-    """Return a reply with a usage that can be true: `counter` counts where the server's number cannot. Cost: O(size)."""
+    """Return a reply with a usage that can be true: `counter` counts in place of a number that cannot. Cost: O(size)."""
     sent, said = list(_sent(call)), [*_said(reply)]
     usage, size = reply.usage, _bytes(sent)
     prompt, completion, cached = usage.prompt, usage.completion, usage.cached
@@ -240,7 +245,7 @@ def counted(reply: Reply, call: Call, counter: TokenCounter) -> Reply:
 
 
 def _can_be(reported: int, size: int, most: int) -> bool:
-    """Tell whether so many tokens may be so many bytes."""
+    """Tell whether `reported` tokens can be a text of `size` bytes."""
     return bool(size) <= reported <= most and reported * _LONGEST_TOKEN >= size
 
 
@@ -341,7 +346,7 @@ _BACKSLASHES: Final = r"(?:\\(?:u005[cC])?+|%5[cC]){0,8}+"
 
 @lru_cache(maxsize=16)
 def _spellings(secrets: frozenset[str]) -> re.Pattern[str]:
-    """Return a pattern of secrets as they are, as JSON within JSON spells them, and as a URL does."""
+    """Return a pattern of secrets, plain and in the spellings of JSON within JSON and of a URL."""
     longest_first = sorted(secrets, key=len, reverse=True)
     return re.compile("|".join(map(_spelling, longest_first)))
 
@@ -349,7 +354,7 @@ def _spellings(secrets: frozenset[str]) -> re.Pattern[str]:
 def _spelling(secret: str) -> str:
     """Return a pattern of one secret that takes time in proportion to the text.
 
-    A backslash before a character may belong to the spelling or to the secret: the pattern takes up to eight at
+    A backslash before a character may belong to the spelling or to the secret: the pattern matches up to eight at
     once, and gives none back.
     """
     solid = secret.replace("\\", "")

@@ -368,13 +368,13 @@ def _calls_on_path(client: Client) -> list[object]:
 
 def _calls_of_client(client: Client) -> list[str]:
     """Return the ids of the calls on the client's own path, in order."""
-    on_way = way_of(client.rows).calls
+    others = way_of(client.rows).others
     ids = [
         row["message"]["content"][0]["id"]
         for row in client.rows
         if row["type"] == "assistant" and row["message"]["content"][0]["type"] == "tool_use"
     ]
-    return [key for key in ids if key in on_way]
+    return [key for key in ids if key not in others]
 
 
 # -- processes -----------------------------------------------------------------------------------------
