@@ -68,7 +68,6 @@ _LONGEST_TYPE: Final = 60
 _LONGEST_ADDRESS: Final = 200
 """Characters: a part with a shorter address in place of its bytes stays JSON, as the address may help the reader."""
 _DEEPEST: Final = 8
-_Field: TypeAlias = tuple[str, str]  # its name and its text
 
 
 # -- any JSON, read without a check --------------------------------------------------------------------
@@ -208,26 +207,10 @@ def thought_of(part: object) -> str | None:
 # -- parts that are no text ----------------------------------------------------------------------------
 
 
-@final
-@attrs.frozen
-class _Medium:
-    """An image, a sound or a file.
-
-    Attributes:
-        kind: its media type, such as `image/png`, or else the type of the part.
-        size: in bytes; None where the part has an address in place of the bytes.
-        digest: 12 hexadecimal digits of the SHA-256 of the bytes, or else of the address.
-    """
-
-    kind: str
-    size: int | None
-    digest: str
-
-    @property
-    def mark(self) -> str:
-        """The words in its place in a text."""
-        size = "elsewhere" if self.size is None else f"{self.size} bytes"
-        return f"[{self.kind}, {size}, sha256 {self.digest}]"
+def _mark(kind: str, size: str, identity: bytes) -> tuple[str, str]:
+    """Return a digest, 12 hexadecimal digits of the SHA-256, and the words in place of the part in a text."""
+    digest = hashlib.sha256(identity).hexdigest()[:12]
+    return digest, f"[{kind}, {size}, sha256 {digest}]"
 
 
 def _marked(value: object, parts: dict[str, object], deeper: int) -> object:
@@ -239,13 +222,18 @@ def _marked(value: object, parts: dict[str, object], deeper: int) -> object:
     found = cast("Mapping[str, object]", value)
     medium = _medium(found)
     if medium is not None:
-        parts[medium.digest] = value
-        return medium.mark
+        digest, mark = medium
+        parts[digest] = value
+        return mark
     return {name: _marked(each, parts, deeper - 1) for name, each in found.items()} if deeper else value
 
 
-def _medium(part: Mapping[str, object]) -> _Medium | None:
-    """Return the image, sound or file of a part; None where it is none."""
+def _medium(part: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return the digest and the mark of the image, sound or file in a part; None where the part is none.
+
+    The mark has the media type, such as `image/png`, or else the type of the part. The digest is that of the bytes, or of
+    the address where the part has no bytes.
+    """
     kind = part.get("type")
     named = (
         [kind]
@@ -266,13 +254,13 @@ def _medium(part: Mapping[str, object]) -> _Medium | None:
     shown = known if len(known) <= _LONGEST_TYPE and known.isprintable() else "file"
     if opened is None and not any(fields.get(name) for name in _BYTES):
         address = payload.encode(errors="backslashreplace")
-        return _Medium(shown, None, _digest(address)) if len(address) > _LONGEST_ADDRESS else None
+        return _mark(shown, "elsewhere", address) if len(address) > _LONGEST_ADDRESS else None
     shortest = 0 if opened or said else _SHORTEST_BYTES
     data = _bytes_of(payload[opened.end() :] if opened else payload, shortest)
     if data is None and known == named[0]:
         return None  # a field of that name with a text in it
     data = payload.encode(errors="backslashreplace") if data is None else data
-    return _Medium(shown, len(data), _digest(data))
+    return _mark(shown, f"{len(data)} bytes", data)
 
 
 def _by_format(kind: str, written: str) -> str:
@@ -280,8 +268,8 @@ def _by_format(kind: str, written: str) -> str:
     return f"audio/{written}" if written and "audio" in kind else ""
 
 
-def _fields(value: object, deeper: int) -> Iterator[_Field]:
-    """Yield the texts of an object and of the objects in it."""
+def _fields(value: object, deeper: int) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each field with a text, of an object and of the objects in it."""
     for name, each in mapping_of(value).items():
         if isinstance(each, str):
             yield name, each
@@ -296,10 +284,6 @@ def _bytes_of(text: str, shortest: int) -> bytes | None:
     except ValueError:
         return None
     return data if len(text) >= shortest else None
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]
 
 
 # -- what a provider puts beside a call ---------------------------------------------------------------------

@@ -238,7 +238,9 @@ def decide_messages(
     caps: Caps = DEFAULT_CAPS,
 ) -> tuple[ChatMessage, ...]:
     """Return the chat that asks a model for its decision. Cost: O(size of S + notices)."""
-    return tuple(merged(_messages(request, system, mode, frozenset(tool.name for tool in tools), caps)))
+    names = frozenset(tool.name for tool in tools)
+    done = [_as_done(mode, step, *_said(request, step), names) for step in request.shown.raw]
+    return tuple(merged([System(system.text), *_shown(request, done, mode, caps)]))
 
 
 Steps: TypeAlias = Literal["text", "calls"]
@@ -246,7 +248,7 @@ Steps: TypeAlias = Literal["text", "calls"]
 
 
 def state_messages(
-    request: Decide, *, steps: Steps = "text", caps: Caps = DEFAULT_CAPS, theirs: Container[str] = ()
+    request: Decide, *, steps: Steps = "text", theirs: Container[str] = ()
 ) -> tuple[ChatMessage, ...]:
     """Return S for a model with a host's own system prompt and tools: words on how to read S, S, and the notices.
 
@@ -257,30 +259,28 @@ def state_messages(
     Args:
         request: the question.
         steps: the form of the open steps.
-        caps: limits of the hints.
         theirs: names of the host's tools, to which tools of ours of these names give way.
 
     Cost: O(size of S + notices).
     """
-    shown = request.shown
-    done = [
-        _as_block(step, request.thoughts.get(step.id, ""))
-        if steps == "text"
-        else _as_made(step, *_said(request, step))
-        for step in shown.raw
-    ]
-    return tuple(
-        merged(
-            [
-                User(f"{memory_words(request.rules, theirs)}\n\n"),
-                _user(head_of(shown)),
-                *together(done),
-                *_looked(request, "tools" if steps == "calls" else None),
-                _user(hints_of(shown.hints, caps)),
-                _user(now_of(request)),
-            ]
-        )
-    )
+    words, raw = User(f"{memory_words(request.rules, theirs)}\n\n"), request.shown.raw
+    mode: Mode | None = None
+    if steps == "text":
+        done = [_as_block(step, request.thoughts.get(step.id, "")) for step in raw]
+    else:
+        done, mode = [_as_made(step, *_said(request, step)) for step in raw], "tools"
+    return tuple(merged([words, *_shown(request, done, mode, DEFAULT_CAPS)]))
+
+
+def _shown(
+    request: Decide, done: Iterable[tuple[ChatMessage, ...]], mode: Mode | None, caps: Caps
+) -> Iterator[ChatMessage]:
+    """Yield S and the words of this turn; `done` are the messages of the open steps."""
+    yield _user(head_of(request.shown))
+    yield from together(done)
+    yield from _looked(request, mode)
+    yield _user(hints_of(request.shown.hints, caps))
+    yield _user(now_of(request))
 
 
 def _as_block(step: Step, thought: str) -> tuple[ChatMessage, ...]:
@@ -319,18 +319,6 @@ def _as_sent(messages: Iterable[ChatMessage]) -> tuple[Block, ...]:
     return tuple(
         [Block(canonical(each["tool_calls"]) if "tool_calls" in each else each["content"]) for each in sent]
     )
-
-
-def _messages(
-    request: Decide, system: Prompt, mode: Mode, names: frozenset[str], caps: Caps
-) -> Iterator[ChatMessage]:
-    shown = request.shown
-    yield System(system.text)
-    yield _user(head_of(shown))
-    yield from together(_as_done(mode, step, *_said(request, step), names) for step in shown.raw)
-    yield from _looked(request, mode)
-    yield _user(hints_of(shown.hints, caps))
-    yield _user(now_of(request))
 
 
 def _looked(request: Decide, mode: Mode | None) -> Iterator[ChatMessage]:

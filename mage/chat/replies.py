@@ -455,9 +455,7 @@ def _move(
         raise EffectError("unknown_tool", f"there is no tool {name!r:.80}; there are {', '.join(tools)}")
     if isinstance(arguments, dict):
         arguments = completed(tool, arguments)
-    wrong = misfit(arguments, tool.parameters, tool.name)
-    if wrong is not None:
-        raise EffectError("wrong_schema", wrong)
+    _require(arguments, tool.parameters, tool.name)
     fitting = cast("Mapping[str, JsonValue]", arguments)
     own = _own(tool, fitting)
     if own is not None:
@@ -465,6 +463,12 @@ def _move(
     if tool is NOTE:
         return Action(_noted(str(fitting["text"])), key, beside, is_note=True)
     return Action(_action(tool, fitting), key, beside)
+
+
+def _require(value: object, schema: object, at: str) -> None:
+    wrong = misfit(value, schema, at)
+    if wrong is not None:
+        raise EffectError("wrong_schema", wrong)
 
 
 def _arguments(call: ToolCall) -> dict[str, JsonValue]:
@@ -547,9 +551,7 @@ def decide_by_json(reply: Reply, tools: Sequence[Tool]) -> Decision:
     """
     thinking, said = _worded(reply)
     document = _object_with("move", said)
-    wrong = misfit(document, _MOVE, "reply")
-    if wrong is not None:
-        raise EffectError("wrong_schema", wrong)
+    _require(document, _MOVE, "reply")
     named = cast("Mapping[str, JsonValue]", document["move"])
     move = _move(str(named["name"]), named["arguments"], {tool.name: tool for tool in tools})
     thought = "\n".join(filter(None, [thinking, str(document.get("thought", ""))])) or reply.aside.strip()
@@ -582,9 +584,7 @@ def read_verdict(reply: Reply) -> Verdict:
     """
     _, said = _worded(reply)
     document = _object_with("passed", said)
-    wrong = misfit(document, _VERDICT, "verdict")
-    if wrong is not None:
-        raise EffectError("wrong_schema", wrong)
+    _require(document, _VERDICT, "verdict")
     if document["passed"] is True:
         return Passed()
     feedback, fault = str(document.get("feedback", "")).strip(), document.get("fault")

@@ -4,8 +4,8 @@
     agent = create_agent("openai:gpt-5", tools=[...], middleware=[MageMiddleware(opens)], checkpointer=...)
     agent.invoke({"messages": [...]}, {"configurable": {"thread_id": "monday"}})
 
-The session has the name of the thread. Where it stood when the model was asked is in each checkpoint: `state["mage"]` is
-`{"session": "monday", "version": 12}`. Whoever goes on from an earlier one goes on in a fork at that version.
+The session has the name of the thread. Each checkpoint has its version at the call of the model: `state["mage"]` is
+`{"session": "monday", "version": 12}`. A run from an earlier checkpoint goes on in a fork at that version.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,11 +37,11 @@ Called: TypeAlias = middleware.ToolCallRequest
 Came: TypeAlias = ToolMessage | Command[Any]  # a host's tool may go to any node
 _OWN: Final = {"mage": "own"}
 _BARRED: Final = "mage: not done"
-_TRIES: Final = 3  # how often a model is asked that ends and may not
+_TRIES: Final = 3  # calls of a model that ends although it may not
 
 
 class Stands(TypedDict):
-    """Where a session stands: its name, and the version of its journal."""
+    """The name of a session, and the version of its journal."""
 
     session: str
     version: int
@@ -57,8 +57,8 @@ class MageState(AgentState[Any]):
 class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
     """Follows the graph's transcript before each call of the model, and sends S in its place.
 
-    It brings `compress`, `revise`, `look` and `note`; the last two stand behind a tool of yours of this name. While a
-    summary has failed, no other tool is carried out; a model that ends then is asked to go on. Memories stay open until `close` or `aclose`.
+    It brings `compress`, `revise`, `look` and `note`; the last two give way to your tools of these names. Until a failed
+    summary is settled, no other tool runs, and a model that ends is asked again. Memories are open until `close` or `aclose`.
 
     Args:
         opens: `partial(Memory.open, store, ...)`; for `ainvoke` and `astream` `partial(AsyncMemory.open, store, ...)`.
@@ -76,7 +76,7 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
     def wrap_model_call(
         self, request: Request, handler: Callable[[Request], Response]
     ) -> ExtendedModelResponse[Any]:
-        """Follow the transcript, and send S; where the model ends and may not, again."""
+        """Follow the transcript, and send S; call the model again where it ends although it may not."""
         state = cast("MageState", request.state)
         parts, stands = list(_parts(state["messages"])), state.get("mage")
         memory = self._memory(name := _name(stands), parts)
@@ -114,7 +114,7 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
         raise AssertionError("the last try returns")
 
     def wrap_tool_call(self, request: Called, handler: Callable[[Called], Came]) -> Came:
-        """Carry out a call, unless a summary has failed."""
+        """Carry out a call, unless a failed summary bars it."""
         return _barred(request, self._memory(_name(request.state["mage"]))) or handler(request)
 
     async def awrap_tool_call(self, request: Called, handler: Callable[[Called], Awaitable[Came]]) -> Came:
@@ -145,7 +145,7 @@ class MageMiddleware(AgentMiddleware[MageState, Any, Any]):
 
 
 def _tool(own: Tool) -> StructuredTool:
-    """Return a tool that only notes: it is done before the next call of the model, once all results are there."""
+    """Return a tool that does nothing: the memory carries out its call before the next call of the model."""
     described: dict[str, Any] = {"name": own.name, "description": own.description, "metadata": _OWN}
     return StructuredTool(func=lambda **_: "noted", args_schema=dict(own.parameters), **described)
 
@@ -175,7 +175,7 @@ def _reply(message: AIMessage) -> AssistantReply:
 
 
 def _answer(response: Response) -> AssistantReply | None:
-    """Return the words with which the model ends; None where it goes on, or gave what its host asked for."""
+    """Return the reply with which the model ends; None where it goes on, or gave the host's structured response."""
     last, other = response.result[-1], response.structured_response
     reply = _reply(last) if isinstance(last, AIMessage) and other is None else None
     return None if reply is None or reply.calls else reply

@@ -5,8 +5,8 @@
     agent = Agent(name="shopper", tools=[..., *mage.tools])
     await Runner.run(agent, words, session=mage, run_config=RunConfig(call_model_input_filter=mage.show))
 
-The SDK asks a session once a run; the filter it asks before each call of the model. So it is the filter that keeps a
-run short, and the session that carries it over from one run to the next.
+The SDK calls the session once a run, and the filter before each call of the model. So the filter keeps a run short, and
+the session carries it over from one run to the next.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,29 +33,29 @@ Item: TypeAlias = Mapping[str, Any]
 
 @final
 class MageSession:
-    """What the SDK saves is taken by a memory, and what a run sends is S.
+    """A session of the SDK: a memory takes the items that the SDK saves, and a run sends S.
 
     The memory is yours to open and to close; agents of one run may share it. It needs the SDK's own local history:
     with `previous_response_id` or a conversation on the server, the server keeps everything.
 
     Args:
-        memory: of one session.
+        memory: the memory of one session.
     """
 
     def __init__(self, memory: AsyncMemory) -> None:
         self._memory = memory
-        self._pending: list[Item] = []  # calls that the SDK has saved before what came back from them
+        self._pending: list[Item] = []  # calls that the SDK has saved before their results
         self.session_id = memory.session.name
         self.session_settings: SessionSettings | None = None
 
     @property
     def tools(self) -> list[FunctionTool]:
-        """What the model may do to its own state under the memory's policy, for the agent's list of tools."""
+        """The tools of the memory under its policy, for the agent's list of tools."""
         names = {tool["name"] for tool in self._memory.tools("responses")}
         return [_tool(own) for own in OWN if own.name in names]
 
     async def show(self, data: CallModelData[Any]) -> ModelInputData:
-        """Take what is new in the input of a run, and return S in its place: `RunConfig(call_model_input_filter=...)`."""
+        """Take the new items in the input of a run, and return S in its place: `RunConfig(call_model_input_filter=...)`."""
         given = data.model_data
         tools = _theirs(data.agent)
         self._memory.give_way([tool.name for tool in tools])
@@ -65,11 +65,11 @@ class MageSession:
         return ModelInputData(input=cast("list[TResponseInputItem]", shown), instructions=given.instructions)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return S, in one item, however many are asked for."""
+        """Return S in one item, whatever `limit` is."""
         return cast("list[TResponseInputItem]", await self._memory.messages("responses"))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Take what a run adds: the words of the user, and each reply once all its results are there."""
+        """Take the items that a run adds: the words of the user, and each reply once all its results are there."""
         self._pending.extend(cast("list[Item]", items))
         made = {item["call_id"] for item in self._pending if _is_call(item)}
         back = {item["call_id"] for item in self._pending if _is_output(item)}
@@ -78,11 +78,11 @@ class MageSession:
             await self._memory.follow(_parts(pending))
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Return None: nothing is taken back, the model revises."""
+        """Return None: no item can be taken back; the model revises."""
         return None
 
     async def clear_session(self) -> None:
-        """Refuse: what was done stays.
+        """Refuse, as a session keeps its steps.
 
         Raises:
             NotImplementedError: always.
@@ -93,7 +93,7 @@ class MageSession:
 
 
 def _tool(own: Tool) -> FunctionTool:
-    """Return a tool that only notes: it is done before the next call of the model, once all results are there."""
+    """Return a tool that does nothing: the memory carries out its call before the next call of the model."""
 
     def is_enabled(_: object, agent: AgentBase) -> bool:
         return own in own_beside([tool.name for tool in _theirs(agent)])
@@ -120,7 +120,7 @@ def _is_output(item: Item) -> bool:
 
 
 def _parts(items: Iterable[Item]) -> Iterator[str | AssistantReply | ToolResult]:
-    """Yield a transcript: what stands between the user's words and the results of calls is one reply."""
+    """Yield a transcript: the items between the user's words and the results of calls are one reply."""
     said: list[Item] = []
     for item in items:
         ours = item.get("role") == "user"

@@ -1,12 +1,12 @@
-"""OpenTelemetry: what happens to a session and a memory, as events on the span that is current.
+"""OpenTelemetry: the events of a session and a memory, on the current span.
 
     hook = SpanEvents()
     memory = Memory.open("work.db", "monday", task=task, judge=judge, on_event=hook)
     hook.show_texts_of(memory.session)    # only where texts may go to the traces
 
-Spans are the host's to make, or its framework's: an event has no duration. Names are those of the GenAI conventions
-(open-telemetry/semantic-conventions-genai, status Development), spelled here, as there is no package of them; what these
-have no name for begins with `mage.`.
+The host or its framework makes spans: an event has no duration. Names are those of the GenAI conventions
+(open-telemetry/semantic-conventions-genai, status Development), spelled here, as there is no package of them; all other
+names begin with `mage.`.
 """
 
 from collections.abc import Mapping
@@ -28,25 +28,25 @@ from mage.session import AsyncSession, Event, Session, events
 Attributes: TypeAlias = Mapping[str, str | bool | int | float]
 _CONVERSATION: Final = "gen_ai.conversation.id"
 _NAMED: Final = frozenset({"passed", "prompt", "completion"})
-"""Fields for which the conventions have a name of their own."""
+"""Fields for which the conventions have a name."""
 
 
 @final
 class SpanEvents:
-    """A hook for `on_event=` that adds an event to the current span for each that it hears; without a span it adds none.
+    """A hook for `on_event=` that adds each event to the current span, if there is one.
 
-    No text is in them, unless `show_texts_of` was called.
+    The events have no texts, unless `show_texts_of` was called.
     """
 
     def __init__(self) -> None:
         self._session: Session | AsyncSession | None = None
 
     def show_texts_of(self, session: Session | AsyncSession) -> None:
-        """Put the texts of this session into its events from now on: actions, summaries, feedbacks, lessons, instructions."""
+        """Put the texts of a session into its events from now on: actions, summaries, feedbacks, lessons, instructions."""
         self._session = session
 
     def __call__(self, event: Event | AgentEvent) -> None:
-        """Add an event."""
+        """Add an event to the current span."""
         span = trace.get_current_span()
         if span.is_recording():
             span.add_event(_name(event), {**_attributes(event), **self._texts(event)})
@@ -76,13 +76,12 @@ class SpanEvents:
 
 
 def conversation(session: Session | AsyncSession) -> dict[str, str | bool]:
-    """Return what the host puts on its span of a model's call: the conversation, and whether S stands for a part of it.
+    """Return the attributes for the host's span of a model's call: the conversation, and whether a part of it is compacted.
 
     By the conventions `gen_ai.conversation.compacted` is true or absent. Cost: O(size of S).
     """
-    shown = view(session.phase)
-    compacted = bool(shown.compressed)
-    return {_CONVERSATION: session.name, **({"gen_ai.conversation.compacted": True} if compacted else {})}
+    compacted = {"gen_ai.conversation.compacted": True} if view(session.phase).compressed else {}
+    return {_CONVERSATION: session.name, **compacted}
 
 
 def _name(event: Event | AgentEvent) -> str:
@@ -93,7 +92,7 @@ def _name(event: Event | AgentEvent) -> str:
 
 
 def _attributes(event: Event | AgentEvent) -> Attributes:
-    """Return ids, versions, sizes, counts and kinds, each under the name that the conventions have for it, if any."""
+    """Return ids, versions, sizes, counts and kinds, each under its name in the conventions, if it has one."""
     match event:
         case events.Judged(passed=passed):
             named: dict[str, object] = {

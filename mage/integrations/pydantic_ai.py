@@ -4,8 +4,8 @@
     agent = Agent("openai:gpt-5", capabilities=[MageCapability(opens)])
     await agent.run("Buy a desk.", conversation_id="monday")
 
-The session has the name of the conversation. The message history stays what it is without mage: `result.all_messages()`
-has everything, and may be given again or left out; what is sent is S.
+The session has the name of the conversation. The message history stays as without mage: `result.all_messages()` has
+everything, and the next run may have it or not; the model gets S.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -47,9 +47,8 @@ _BARRED: Final = {"mage": "not done"}
 class MageCapability(AbstractCapability[Any]):
     """Follows the message history before each request to the model, and sends S in its place.
 
-    It brings `compress`, `revise`, `look` and `note`. While a summary has failed, no other tool is carried out; a model
-    that ends then is asked to go on, as often as the agent's retries of its output allow. Memories stay open until
-    `close`.
+    It brings `compress`, `revise`, `look` and `note`. Until a failed summary is settled, no other tool runs, and a model
+    that ends is asked again, as often as the agent's retries of its output allow. Memories stay open until `close`.
 
     Args:
         opens: `partial(AsyncMemory.open, store, ...)`.
@@ -68,11 +67,13 @@ class MageCapability(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """Follow the history, and put S in its place for this request."""
         history, asked = request_context.messages, request_context.model_request_parameters
-        answers = [tool.name for tool in asked.output_tools]  # by which it gives its answer: no actions
+        answers = [
+            tool.name for tool in asked.output_tools
+        ]  # the tools by which the agent gives its answer: no actions
         parts = list(_parts(history, answers))
         memory = await self._memory(ctx, parts)
         memory.give_way([tool.name for tool in _theirs(asked)])
-        offered = [tool["function"]["name"] for tool in memory.tools("chat")]  # as the policy lets it
+        offered = [tool["function"]["name"] for tool in memory.tools("chat")]  # by the policy
         kept = [tool for tool in asked.function_tools if tool.metadata != _OWN or tool.name in offered]
         request_context.model_request_parameters = replace(asked, function_tools=kept)
         await memory.follow(parts)
@@ -83,7 +84,7 @@ class MageCapability(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Let the model end, unless what it claimed has failed.
+        """Let the model end, unless a judge has failed its last summary.
 
         Raises:
             ModelRetry: it may not end yet.
@@ -98,10 +99,10 @@ class MageCapability(AbstractCapability[Any]):
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
-        """Let a call be carried out, unless a summary has failed.
+        """Let a call be carried out, unless a failed summary bars it.
 
         Raises:
-            SkipToolExecution: one has.
+            SkipToolExecution: a failed summary bars the call.
         """
         why = "" if tool_def.metadata == _OWN else (await self._memory(ctx)).may_act()
         if why:
@@ -124,7 +125,7 @@ class MageCapability(AbstractCapability[Any]):
 
 
 def _tool(own: Declared) -> Tool[Any]:
-    """Return a tool that only notes: it is done before the next request, once all results are there."""
+    """Return a tool that does nothing: the memory carries out its call before the next request."""
 
     async def noted(**_: object) -> str:
         return "noted"
@@ -136,7 +137,7 @@ def _tool(own: Declared) -> Tool[Any]:
 
 @final
 class _Beside(WrapperToolset[Any]):
-    """The tools of an agent, and ours: `look` stands behind one of theirs of this name."""
+    """The tools of an agent, and ours: `look` and `note` give way to a tool of the agent's of this name."""
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         theirs = await self.wrapped.get_tools(ctx)
@@ -177,7 +178,7 @@ def _reply(response: ModelResponse, outputs: Sequence[str]) -> AssistantReply:
 
 
 def _beside(history: Sequence[ModelMessage], asked: ModelRequestParameters) -> list[object]:
-    """Return what goes with S: the words of the host, and the tools that are not ours."""
+    """Return what the host sends beside S: its words, and the tools that are not ours."""
     words = [part.content for part in history[0].parts if part.part_kind == "system-prompt"]
     schemas = [[tool.name, tool.description or "", tool.parameters_json_schema] for tool in _theirs(asked)]
     return [_instructions(history) or "", *words, *schemas]
@@ -192,7 +193,7 @@ def _instructions(history: Sequence[ModelMessage]) -> str | None:
 
 
 def _sent(history: Sequence[ModelMessage], shown: str) -> list[ModelMessage]:
-    """Return S in the frame of the framework: the host's words before it, what is to be put right behind it."""
+    """Return S as messages of the framework: the host's words before it, requests to retry behind it."""
     before = [part for part in history[0].parts if part.part_kind == "system-prompt"]
     behind = [part for part in history[-1].parts if part.part_kind.startswith("retry-")]
     parts: list[Any] = [*before, UserPromptPart(shown), *behind]
