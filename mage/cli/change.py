@@ -1,9 +1,9 @@
 """Commands that change sessions in a store: `fork`, `revise`, `rename`, `rm`, `redact`.
 
-A text that `redact` finds is replaced as a whole by a marker that tells nothing of it. The digests of records go over
-digests of texts, which stay, so the chain still verifies; markers differ, so ids and branches stay as they are. (One
-thing depends on two texts being equal: an instruction given twice at one step counts once. No session records
-the second; a journal that is imported keeps both, with one salt and so with one marker.)
+`redact` replaces a text in which the pattern matches, as a whole, by a marker that says nothing of it. The digest of a
+record is over the digests of its texts, which stay, so the chain still verifies; markers differ, so ids and branches
+stay as they are. (One rule compares two texts: an instruction that is given twice at one step counts once. No session
+records the second; a journal that is imported keeps both, with one salt and so with one marker.)
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Annotated, Final, final
 import attrs
 import typer
 
-from mage.cli.naming import InStore, StoreName, new_name, spelled
+from mage.cli.naming import AtVersion, InStore, StoreName, new_name, spelled
 from mage.cli.output import AsJson, Refused, print_json, print_text, some_of
 from mage.cli.sessions import (
     Opened,
     Stored,
     StoredTarget,
-    StoredVersion,
+    in_store,
     listed_names,
     named_by,
     opened,
-    parse_stored_version,
+    parse_version,
     records_of,
     sound_sessions,
     store_of,
@@ -59,13 +59,13 @@ from mage.stores import (
     verify,
 )
 
-_ROUNDS: Final = 8  # of looking and replacing, where others write the secret at the same time
+_ROUNDS: Final = 8  # of searching and replacing, where others write the secret at the same time
 _ESCAPE: Final = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9A-Fa-f]{4}))')
 _QUOTED: Final = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-"""A run up to the next quote without a backslash before it: so each string of JSON, and each text between two."""
+"""The characters up to the next quote that is not escaped: a string of JSON, or the text between two strings."""
 _SHORT: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DEEPEST: Final = 64
-"""Stages of unescaping that are searched one by one. A text whose backslashes double has fewer, whatever its length."""
+"""How many stages of unescaping are searched one by one. A text in which each stage doubles the backslashes has fewer."""
 _ELSEWHERE: Final = (
     "the server's write-ahead log, its archives, replicas and backups keep the bytes until they are recycled"
 )
@@ -74,9 +74,9 @@ _WITHHELD: Final = "[...]"
 
 def fork(
     session: Annotated[
-        StoredVersion,
+        AtVersion,
         named_by(
-            parse_stored_version,
+            parse_version,
             "SESSION[@VERSION]",
             "STORE#NAME, or STORE alone where it holds one session. @9 behind it begins at version 9.",
             envvar=None,
@@ -94,10 +94,10 @@ def fork(
 
     Nothing is copied. The run of the session is taken along: mage run on the fork goes on with it from there.
     """
-    source, at = session.session, session.version
+    source = in_store(session.session)
     new = InStore(source.store, new_name(name))
     with opened(source) as store:
-        version = Opened(store, source.name).require(at)
+        version = Opened(store, source.name).require(session.version)
         _require_sound(store, source, version, name)
         head = store.fork(source.name, new.name, version)
     if as_json:
@@ -109,7 +109,7 @@ def fork(
 
 
 def _require_sound(store: JournalStore, source: InStore, version: int, name: str) -> None:
-    """Refuse a fork that would read a damaged record, and say where one can begin. Cost: O(records)."""
+    """Refuse a fork that would read a damaged record, and say where a fork can begin. Cost: O(records)."""
     try:
         fold(records_of(Opened(store, source.name), version))
     except DamagedRecord as damage:
@@ -214,7 +214,7 @@ def _ask(session: InStore, versions: int, as_json: bool) -> None:
 
 
 def _require_unforked(store: JournalStore, session: InStore, done: str) -> None:
-    """Refuse where forks read through a session, and name them; the store looks once more when it changes it."""
+    """Refuse a session that forks read through, and name them; the store checks again when it changes the session."""
     forks = [each.name for each in sound_sessions(store)[0] if each.parent == session.name]
     if forks:
         raise Refused(
@@ -287,7 +287,7 @@ def _require_gone(
     places: list[Place],
     dry_run: bool,
 ) -> None:
-    """Refuse to say that the secret is gone where something still holds it."""
+    """Refuse, rather than say that the secret is gone, where a name or the store's log still holds it."""
     if names:
         shown = some_of([_withheld(name, pattern) for name in names])
         raise Refused(
@@ -307,25 +307,25 @@ def _require_gone(
 
 
 def _withheld(name: str, pattern: re.Pattern[str]) -> str:
-    """Return a name as every command takes it; one that matches without what does, so that no command takes it."""
+    """Return a name as every command takes it; of a name that matches only the rest, which no command takes."""
     return printable(_without(name, pattern)) if matches(pattern, name) else spelled(name)
 
 
 def _without(name: str, pattern: re.Pattern[str]) -> str:
-    """Return a name without what matches in it; nothing of it where it still does, as JSON reads it."""
+    """Return a name without its matches, and nothing of a name that still matches then, as JSON reads it."""
     left = pattern.sub("", name)
     return _WITHHELD if matches(pattern, left) else pattern.sub(_WITHHELD, name)
 
 
 def _elsewhere(target: InStore | StoreName) -> str | None:
-    """Return where the bytes stay beyond our reach; None where they are gone from all that we write."""
+    """Return where the bytes stay that no command can remove; None where there is no such place."""
     return _ELSEWHERE if store_of(target).url.startswith("postgresql:") else None
 
 
 def _lines_of_redaction(
     target: InStore | StoreName, places: list[Place], pattern: re.Pattern[str], *, dry_run: bool
 ) -> Iterator[str]:
-    """Yield the lines that say where the secret was, or is, and which runs cannot go on without it."""
+    """Yield the lines that say where the secret was, or is, and which runs cannot go on now."""
     if not places:
         yield "nothing matches\n"
         return
@@ -348,7 +348,7 @@ def _plain_redaction(
     *,
     dry_run: bool,
 ) -> object:
-    """Return the same as JSON has it."""
+    """Return the same as JSON."""
     shown = str(target)
     if isinstance(target, InStore) and matches(pattern, target.name):
         shown = f"{target.store}#{_without(target.name, pattern)}"
@@ -370,9 +370,9 @@ def _plain_redaction(
 @final
 @attrs.frozen
 class Place:
-    """Where a text matches: the session whose own record has it, the version, and the name of the text.
+    """Where a text matches: the session whose record it is, the version, and the name of the text.
 
-    `of_a_run` says whether the text is a note of an agent's run, which is followed when the run is resumed.
+    `of_a_run` says whether the text is a note of an agent's run, which is needed to resume the run.
     """
 
     journal: str
@@ -384,18 +384,18 @@ class Place:
 def redact_store(
     store: JournalStore, name: str | None, pattern: re.Pattern[str], *, dry_run: bool = False
 ) -> list[Place]:
-    """Redact every text that matches, in a session's family or in every session, and return where they were.
+    """Redact every text that matches, in the family of a session or in every session, and return where they were.
 
-    All that was forked from one session is searched before any of it is changed. Cost: O(records of these) and
-    some calls of the store for each session.
+    A session and all its forks are searched before any of them is changed. Cost: O(their records), and a few calls
+    of the store for each session.
 
     Raises:
         UnknownJournal: there is no such session.
-        DamagedRecord: a record is not sound; nothing of what was forked from the same session was changed.
-        Refused: others write what matches as fast as it is taken out.
+        DamagedRecord: a record is not sound; neither its session nor a fork of the same origin was changed.
+        Refused: other processes write the secret as fast as it is taken out.
     """
     if name is not None:
-        store.head(name)  # says so where there is none
+        store.head(name)  # raises where there is none
     found: list[Place] = []
     for _ in range(_ROUNDS):
         new: list[Place] = []
@@ -414,7 +414,7 @@ def redact_store(
 
 
 def family(journals: Iterable[JournalInfo], *names: str) -> list[JournalInfo]:
-    """Return sessions, all they read through and all that reads through these: parents before forks.
+    """Return sessions with their origins and all forks of these, each session before its forks.
 
     Cost: O(number of journals).
 
@@ -449,7 +449,7 @@ def _root_of(known: Mapping[str, JournalInfo], name: str) -> JournalInfo:
 
 
 def _trees(journals: Iterable[JournalInfo]) -> Iterator[list[JournalInfo]]:
-    """Yield each session that is no fork, with all that was forked from it, in order."""
+    """Yield each session that is no fork, with all its forks, in order."""
     tree: list[JournalInfo] = []
     for journal in journals:
         if journal.parent is None and tree:
@@ -463,7 +463,7 @@ def _trees(journals: Iterable[JournalInfo]) -> Iterator[list[JournalInfo]]:
 def _searched(
     store: JournalStore, tree: Sequence[JournalInfo], pattern: re.Pattern[str]
 ) -> tuple[dict[str, list[Record]], list[Place]]:
-    """Return the records that match, redacted, by their journals, and where they match. Each record is verified once."""
+    """Return the records that match, redacted, by journal, and where they match. Each record is verified once."""
     changed: dict[str, list[Record]] = {}
     places: list[Place] = []
     forked_at = {(journal.parent, journal.forked_at) for journal in tree}
@@ -499,7 +499,7 @@ def _noting(
 
 
 def _replace(store: JournalStore, tree: Sequence[JournalInfo], changed: Mapping[str, list[Record]]) -> None:
-    """Replace what has changed: all that a session reads in one call, so that a chain of forks takes one."""
+    """Replace the records that have changed, all that one session reads in one call: a chain of forks takes one call."""
     known = {journal.name: journal for journal in tree}
     done: dict[str, int] = {}
     for journal in reversed(tree):
@@ -520,9 +520,9 @@ def _taken(
     changed: Mapping[str, list[Record]],
     done: dict[str, int],
 ) -> list[tuple[str, Record]]:
-    """Return what has changed of all that a session reads, and is not done yet, each with the journal that has it.
+    """Return the changed records of all that a session reads, each with its journal, without those returned before.
 
-    `done` holds for each journal up to which version it was returned, and is moved on.
+    `done` has for each journal the version up to which its records were returned, and is updated.
     """
     taken: list[tuple[str, Record]] = []
     upto: int = journal.head.version
@@ -542,16 +542,16 @@ def _taken(
 # -- redact: where a pattern matches, however a text is escaped -------------------------------------------
 
 
-# The meta of a record, a note of a run, the arguments of a call and many an observation hold JSON: a whole document,
-# lines of it, or a piece amid prose or cut in two. In it a secret may be spelled with escapes, and JSON in a string of
-# JSON has escapes of these. So no document is parsed: escapes are undone wherever they stand, again and again until
-# none is left, and each stage is searched.
+# The meta of a record, a note of a run, the arguments of a call and many observations hold JSON: a whole document,
+# lines of one, or a piece that stands in prose or is cut off. There a secret may be spelled with escapes, and JSON in a
+# string of JSON has escapes of these. So no document is parsed: escapes are undone wherever they stand, again and again
+# until none is left, and each stage is searched.
 
 
 def redacted_records(
     name: str, records: Iterable[Record], pattern: re.Pattern[str]
 ) -> tuple[dict[int, Record], list[Place]]:
-    """Return the records that match, redacted, by version; and where they do."""
+    """Return the records that match, redacted, by version; and where they match."""
     changed: dict[int, Record] = {}
     places: list[Place] = []
     for record in records:
@@ -567,7 +567,7 @@ def redacted_records(
 def places_in(record: Record, pattern: re.Pattern[str]) -> list[int]:
     """Return which parts of a record match, as `matches` says.
 
-    A blank text never matches: that nothing was said is no secret, and it cannot be redacted.
+    A blank text never matches: it holds no secret, and cannot be redacted.
     """
     return [
         place
@@ -579,14 +579,14 @@ def places_in(record: Record, pattern: re.Pattern[str]) -> list[int]:
 def matches(pattern: re.Pattern[str], text: str) -> bool:
     """Tell whether a pattern matches a text as it stands, or with the escapes of JSON in it undone, at any depth.
 
-    Whatever stands between two quotes is looked at alone too, so that `^` and `$` fit a string of JSON.
+    Each text between two quotes is searched alone too, so that `^` and `$` fit a string of JSON.
     Cost: that of searching the text, times the depth of its escapes, at most 66.
     """
     return any(pattern.search(reading) for reading in _readings(text))
 
 
 def _readings(text: str) -> Iterator[str]:
-    """Yield a text and what it says to its readers: all of it at each stage, and its strings at each stage."""
+    """Yield a text, the text at each stage of unescaping, and its strings at each stage."""
     yield text
     strings = _strings([text])
     yield from strings
@@ -602,7 +602,7 @@ def _readings(text: str) -> Iterator[str]:
 
 
 def _strings(texts: list[str]) -> list[str]:
-    """Return what stands between quotes in texts that have some or escapes, unescaped. Not longer than they are."""
+    """Return the unescaped strings between the quotes of texts, in sum not longer than these."""
     return [
         _unescaped(found)
         for text in texts

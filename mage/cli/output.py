@@ -19,17 +19,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
-from typing import IO, Annotated, Final, TextIO, final
+from typing import IO, Annotated, Final, TextIO, TypeVar, final
 
 import typer
+from returns.pipeline import is_successful
+from returns.result import Result
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
 from mage.render.blocks import is_seen, printable
 
+Value = TypeVar("Value")
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
-AT_MOST: Final = 8
+_LISTED: Final = 8
 """How many names a message lists."""
 _MOST: Final = 1 << 30
 """Bytes of the longest file that is read: it is held in memory several times over."""
@@ -45,12 +49,19 @@ class Refused(Exception):
 
 @contextmanager
 def refusing(place: object, kinds: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
-    """Turn what the system says of a path into a refusal."""
+    """Turn an error of the system for a path into a refusal."""
     try:
         yield
     except kinds as problem:
         said = problem.strerror if isinstance(problem, OSError) else problem
         raise Refused(f"{place}: {said}") from None
+
+
+def unwrapped(result: Result[Value, object], place: object = None) -> Value:
+    """Return the value of a result, or refuse its failure, in front of which `place` is named."""
+    if is_successful(result):
+        return result.unwrap()
+    raise Refused(f"{result.failure()}" if place is None else f"{place}: {result.failure()}")
 
 
 # -- standard output and standard error ----------------------------------------------------------------
@@ -139,9 +150,9 @@ def print_lines(lines: Iterable[bytes]) -> None:
     stream.flush()
 
 
-def some_of(words: Sequence[str]) -> str:
-    """Return the first few of many words."""
-    return ", ".join(words[:AT_MOST]) + ", ..." * (len(words) > AT_MOST)
+def some_of(words: Sequence[str], most: int = _LISTED) -> str:
+    """Return the first few of many words, and how many there are."""
+    return ", ".join(words[:most]) + f", ... ({len(words):,} in all)" * (len(words) > most)
 
 
 def numbered(count: int, noun: str) -> str:

@@ -29,7 +29,7 @@ from mage.cli.naming import (
     parse_store,
     spelled,
 )
-from mage.cli.output import AT_MOST, Refused, exists, read_bytes, refusing
+from mage.cli.output import Refused, exists, read_bytes, refusing, some_of, unwrapped
 from mage.codec import decode_journal
 from mage.effects.program import drive
 from mage.engine import Command, MageError, State, apply
@@ -147,8 +147,16 @@ def _no_version(session: SessionName, version: int, last: int) -> str:
 
 def listed_names(names: Sequence[str]) -> str:
     """Return names of sessions as commands take them, the first few of many."""
-    more = f", ... ({len(names):,} in all)" * (len(names) > AT_MOST)
-    return ", ".join(map(spelled, names[:AT_MOST])) + more
+    return some_of([*map(spelled, names)])
+
+
+def has_session(found: JournalStore, name: str) -> bool:
+    """Tell whether a store has a session of this name."""
+    try:
+        found.head(name)
+    except UnknownJournal:
+        return False
+    return True
 
 
 def sessions_in(found: JournalStore) -> tuple[JournalInfo, ...]:
@@ -214,37 +222,54 @@ def parse_target(given: str) -> InStore | InFile | StoreName:
 
 def parse_stored(given: str) -> InStore:
     """Return the session in a store that the user named, to be changed, or refuse a session file."""
-    return _in_store(parse_session(given))
+    return in_store(parse_session(given))
 
 
 def parse_stored_target(given: str) -> InStore | StoreName:
     """Return the session in a store that the user named, or the whole store, to be changed."""
     target = parse_target(given)
-    return target if isinstance(target, StoreName) else _in_store(target)
+    return target if isinstance(target, StoreName) else in_store(target)
 
 
-@final
-@attrs.frozen
-class StoredVersion:
-    """A version of a session in a store; None is its head."""
-
-    session: InStore
-    version: int | None
-
-
-def parse_stored_version(given: str) -> StoredVersion:
-    """Return the session in a store that the user named, and its version, or refuse a session file."""
-    found = parse_version(given)
-    return StoredVersion(_in_store(found.session), found.version)
-
-
-def _in_store(session: SessionName) -> InStore:
+def in_store(session: SessionName) -> InStore:
+    """Return a session to be changed, or refuse a session file."""
     if isinstance(session, InFile):
         raise Refused(
             f"{session}: a session file is read, and never written: mage import {session} work.db makes a session"
             " in a store of it"
         )
     return session
+
+
+def named_in_store(given: str, option: str) -> tuple[StoreName, str | None]:
+    """Return the store and the session that an option of a run names; refuse a file and a version."""
+    said = parse_reference(given)
+    if isinstance(said.place, InFile):
+        raise Refused(f"{given}: a run is kept in a store, not in a session file: {option} work.db#NAME")
+    if said.version is not None:
+        raise Refused(
+            f"{given}: a run goes on at the end of a session: leave out @{said.version}, or mage fork the version first"
+        )
+    return said.place, said.name
+
+
+def new_session(given: str, option: str) -> InStore:
+    """Return the session that an option names; refuse a store alone, and a session that is there."""
+    store, name = named_in_store(given, option)
+    if name is None:
+        raise Refused(f"{given}: name the new session too: {option} {store}#NAME")
+    session = InStore(store, name)
+    if is_there(session):
+        raise Refused(message_of(session, NameTaken(name)))
+    return session
+
+
+def is_there(place: InStore) -> bool:
+    """Tell whether a session is there; no store is made."""
+    if place.store.url == "memory:" or not is_made(place.store):
+        return False
+    with opened(place) as store:
+        return has_session(store, place.name)
 
 
 # -- completion in the shell -----------------------------------------------------------------------------
@@ -383,10 +408,7 @@ def opened_session(session: SessionName) -> Iterator[Opened]:
     data = read_bytes(session.path)
     try:
         if is_bundle(data):
-            decoded = decode_bundle(data)
-            if not is_successful(decoded):
-                raise Refused(f"{session}: {decoded.failure()}")
-            unpack(decoded.unwrap().flat, store, _IN_A_FILE)
+            unpack(unwrapped(decode_bundle(data), session).flat, store, _IN_A_FILE)
         else:
             store.create(_IN_A_FILE, recorded(session, _decoded(session, data)))
         yield Opened(store, _IN_A_FILE)
@@ -411,16 +433,15 @@ def recorded(
     head = NOTHING
     salts: defaultdict[str, str] = defaultdict(random_salt)
     for version, (command, meta) in enumerate(zip(commands, chain(metas, repeat({})), strict=False), start=1):
+        where = f"{session}: command {version}, {type(command).__name__}"
         drafted = draft(state, command, meta)
         records.append(seal(head, drafted, iter([salts[text] for text in drafted.texts]).__next__))
         head = records[-1].head
         try:
             result = apply(state, command)
         except MageError as reason:
-            raise Refused(f"{session}: command {version}, {type(command).__name__}: {reason}") from None
-        if not is_successful(result):
-            raise Refused(f"{session}: command {version}, {type(command).__name__}: {result.failure()}")
-        state = result.unwrap()
+            raise Refused(f"{where}: {reason}") from None
+        state = unwrapped(result, where)
     return records
 
 

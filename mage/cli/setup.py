@@ -1,7 +1,7 @@
-"""What a run is set up with: where it acts, and its options as a command says them and as the run remembers them.
+"""The setup of a run: where it acts, where it is kept, and its options, which the run remembers.
 
-A run acts in the demo's shop, in an environment that is installed under `mage.environments`, or in `MODULE:FACTORY`. Such
-an environment is other people's code: what it raises is said in one line, with the line of theirs that raised it.
+A run acts in the demo's shop, in an environment that is installed under `mage.environments`, or in `MODULE:FACTORY`.
+Such an environment is other people's code: an error of it is said in one line, with the line of its code that raised it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, cast, final
 from urllib.parse import urlsplit, urlunsplit
@@ -23,8 +25,11 @@ import attrs
 import typer
 
 import mage
+from mage.agent import BadPolicy, Policy
 from mage.agent.restore import capabilities_of
-from mage.cli.output import Refused
+from mage.cli.naming import STORE_VARIABLE, InStore, StoreName, default_store
+from mage.cli.output import Refused, exists
+from mage.cli.sessions import is_made, is_there, named_in_store, only_session
 from mage.effects import BadEnvironment, BadTool, Capabilities, EffectError, Environment, Observed
 from mage.engine import MageError
 from mage.memory.policy import KindOfCall
@@ -188,8 +193,104 @@ def traceback_of(raised: EnvironmentRaised) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-# -- what options say and a run remembers -------------------------------------------------------------------
+# -- where a run is kept ------------------------------------------------------------------------------------
 
+_NAME: Final = "run"
+_NEEDED: Final = {"openai": "openai", "postgres": "psycopg"}
+"""The package that each extra brings."""
+
+
+@final
+@attrs.frozen
+class Kept:
+    """The session that keeps a run, None for none; its name; and whether it was there before."""
+
+    place: InStore | None
+    name: str
+    is_there: bool
+
+    def __str__(self) -> str:
+        return self.name if self.place is None else str(self.place)
+
+
+def where_kept(session: str | None, options: Options) -> Kept:
+    """Return where to keep a run: in the session that is named, else in `MAGE_STORE`, else in a new file or nowhere.
+
+    Raises:
+        Refused: it cannot be kept there, or an extra is not installed; nothing is made before.
+    """
+    place = _place_of(session, is_offline=options.asks_no_model)
+    wanted = ["openai"] * options.models.asks_server
+    wanted += ["postgres"] * (place is not None and place.store.url.startswith("postgresql:"))
+    missing = [extra for extra in wanted if find_spec(_NEEDED[extra]) is None]
+    if missing:
+        raise Refused(f"this run needs more: pip install 'mage-state[{','.join(missing)}]'")
+    return Kept(None, _NAME, is_there=False) if place is None else Kept(place, place.name, is_there(place))
+
+
+def _place_of(session: str | None, *, is_offline: bool) -> InStore | None:
+    stem = f"mage-run-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    if session is not None:
+        store, name = named_in_store(session, "--session")
+        if name is None and is_made(store):
+            return only_session(store, new=_NAME)
+        return InStore(store, name or _NAME)
+    if os.environ.get(STORE_VARIABLE):
+        return InStore(default_store(), stem)
+    if is_offline:
+        return None
+    number, name = 0, f"{stem}.db"
+    while exists(Path(name)):
+        number, name = number + 1, f"{stem}-{number + 1}.db"
+    return InStore(StoreName(f"sqlite:///{name}", name), _NAME)
+
+
+# -- the policy ---------------------------------------------------------------------------------------------
+
+
+def policy_changes(given: Sequence[str] | None) -> dict[str, object]:
+    """Return the changes of a policy that options `KEY=VALUE` say.
+
+    Raises:
+        Refused: there is no such choice, or it cannot have this value; says which there are.
+    """
+    changes: dict[str, object] = {}
+    for each in given or ():
+        key, equals, value = each.partition("=")
+        if not equals:
+            raise Refused(f"--policy {each}: it is given as KEY=VALUE, such as max_revisions=1")
+        name = key.strip().replace("-", "_")
+        changes[name] = _value(name, value.strip())
+    changed(None, changes)
+    return changes
+
+
+def _value(name: str, written: str) -> object:
+    field = attrs.fields_dict(Policy).get(name)
+    if field is not None and repr(written) in str(
+        field.type
+    ):  # one of a few words, of which one may be "none"
+        return written
+    if written.lower() in ("none", "true", "false"):
+        return {"none": None, "true": True, "false": False}[written.lower()]
+    try:
+        value: object = json.loads(written)
+    except (ValueError, RecursionError):
+        return written
+    return value
+
+
+def changed(policy: Policy | None, changes: Mapping[str, object]) -> Policy | None:
+    """Return a policy with changes, or None where there are none; refuse a policy that cannot be."""
+    if not changes:
+        return None
+    try:
+        return Policy.of({**({} if policy is None else policy.document()), **changes})
+    except BadPolicy as error:
+        raise Refused(f"--policy: {error}") from None
+
+
+# -- the options of run and rerun ---------------------------------------------------------------------------
 
 BY_HAND: Final = "-"
 """What `--judge` names where you judge."""
@@ -206,8 +307,14 @@ class Mode(StrEnum):
     SCHEMA = "schema"
 
 
-# -- the options of run and rerun ----------------------------------------------------------------------
-
+Changes: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        metavar="KEY=VALUE",
+        help="A choice of the agent's, such as wait=false or max_revisions=1; repeatable.",
+    ),
+]
 ModelName: TypeAlias = Annotated[
     str | None, typer.Option("--model", metavar="M", help="Decides, and writes summaries.")
 ]
@@ -360,16 +467,16 @@ class Models:
         return {name: value for name, value in said.items() if value}
 
     @classmethod
-    def of(cls, said: Mapping[str, object]) -> Models | None:
-        """Return what a run remembers; None where it cannot be."""
-        sampling, mode = said.get("sampling", {}), said.get("mode")
-        texts = {name: text for name, text in said.items() if name not in ("sampling", "mode")}
-        if not isinstance(sampling, dict) or not all(isinstance(text, str) for text in texts.values()):
-            return None
-        if mode is not None and mode not in [*Mode]:
-            return None
-        known = cast("dict[str, Any]", texts)  # Any: texts, as was looked
-        return cls(**known, mode=None if mode is None else Mode(str(mode)), sampling=sampling)
+    def of(cls, document: Mapping[str, object]) -> Models | None:
+        """Return the models of a `document`; None where it is not one."""
+        match {"sampling": {}, "mode": None, **document}:
+            case {"sampling": dict(sampling), "mode": mode, **texts} if mode in (None, *Mode) and all(
+                isinstance(text, str) for text in texts.values()
+            ):
+                known = cast("dict[str, Any]", texts)  # Any: texts, as was looked
+                return cls(**known, mode=None if mode is None else Mode(str(mode)), sampling=sampling)
+            case _:
+                return None
 
 
 _OF_MODELS: Final = frozenset(field.name for field in attrs.fields(Models))
@@ -418,23 +525,21 @@ class RunSetup:
 
     @classmethod
     def of(cls, document: Mapping[str, object] | None) -> RunSetup | None:
-        """Return what a run remembers; None where this command has not run it."""
+        """Return the setup of a `document`; None where it is not one, because another program began the run."""
         said = dict(document or {})
         models = Models.of({name: said.pop(name) for name in _OF_MODELS & said.keys()})
-        environment, used = said.pop("environment", None), said.pop("used", {})
-        is_by_hand, script = said.pop("by_hand", False), said.pop("script", None)
-        policy = said.pop("policy", {})
-        if said or models is None or not isinstance(environment, str) or not isinstance(is_by_hand, bool):
-            return None
-        if (
-            not isinstance(policy, dict)
-            or not isinstance(used, dict)
-            or any(type(count) is not int for count in used.values())
-        ):
-            return None
-        if not isinstance(script, str | None):
-            return None
-        return cls(environment, models, is_by_hand, script, used, policy)
+        match {"by_hand": False, "script": None, "used": {}, "policy": {}, **said}:
+            case {
+                "environment": str(environment),
+                "by_hand": bool(is_by_hand),
+                "script": str() | None as script,
+                "used": dict(used),
+                "policy": dict(policy),
+                **others,
+            } if models is not None and not others and all(type(count) is int for count in used.values()):
+                return cls(environment, models, is_by_hand, script, used, policy)
+            case _:
+                return None
 
 
 @final

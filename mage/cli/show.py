@@ -11,12 +11,11 @@ from typing import Annotated, Final, TypeVar, cast, final
 
 import attrs
 import typer
-from returns.pipeline import is_successful
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from mage.cli.naming import AtVersion, spelled
-from mage.cli.output import AsJson, Refused, console, print_json, print_text
+from mage.cli.output import AsJson, Refused, console, print_json, print_text, some_of, unwrapped
 from mage.cli.sessions import (
     Opened,
     Store,
@@ -148,8 +147,7 @@ def sessions(store: Store, as_json: AsJson = False) -> None:
     else:
         print_text(f"{printable(str(store))} holds no session\n")
     if damaged:
-        some = ", ".join([spelled(each.name) or f"{each.damage}" for each in damaged[:_SOME]])
-        some += f", ... ({len(damaged):,} in all)" * (len(damaged) > _SOME)
+        some = some_of([spelled(each.name) or f"{each.damage}" for each in damaged], _SOME)
         raise Refused(f"{store} is damaged: {some}; mage doctor {store} looks at all of it")
 
 
@@ -337,10 +335,7 @@ def _show_inside(state: State, named: str, as_json: AsJson) -> None:
     if spelled_line is None:
         raise typer.BadParameter("expected N or N..M, such as 24 or 0..57", param_hint="--inside")
     boundary = None if spelled_line[2] is None else int(spelled_line[2])
-    looked = look_inside(state, int(spelled_line[1]), boundary)
-    if not is_successful(looked):
-        raise Refused(str(looked.failure()))
-    found = looked.unwrap()
+    found = unwrapped(look_inside(state, int(spelled_line[1]), boundary))
     if as_json:
         lines: list[Json] = [line_as_json(line) for line in found.lines]
         steps: list[Json] = [step_as_json(step) for step in found.steps]

@@ -12,8 +12,8 @@ from mage import Session
 from mage.agent import Agent, Outcome, Policy
 from mage.agent.reruns import policy_of
 from mage.cli.output import Refused
-from mage.cli.run import Kept, _ran
-from mage.cli.setup import RunSetup
+from mage.cli.run import _ran
+from mage.cli.setup import Kept, RunSetup
 from mage.demo import shop
 from mage.stores import Conflict, Head, MemoryStore, open_store
 from tests.cli.children import KEY, PLAYED, exported, in_one_line, place
