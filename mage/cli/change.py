@@ -22,7 +22,7 @@ import attrs
 import typer
 
 from mage.cli.naming import AtVersion, InStore, StoreName, new_name, spelled
-from mage.cli.output import AsJson, Refused, print_json, print_text, some_of
+from mage.cli.output import AsJson, Refused, print_answer, some_of
 from mage.cli.sessions import (
     Opened,
     Stored,
@@ -36,6 +36,7 @@ from mage.cli.sessions import (
     sound_sessions,
     store_of,
 )
+from mage.engine import Revised
 from mage.engine.text import as_text, is_blank
 from mage.memory.journal import MEMORY_NOTES
 from mage.render import one_line, printable, step_as_json
@@ -100,12 +101,9 @@ def fork(
         version = Opened(store, source.name).require(session.version)
         _require_sound(store, source, version, name)
         head = store.fork(source.name, new.name, version)
-    if as_json:
-        print_json({"session": str(new), "from": str(source), "version": version, "head": head.digest})
-    else:
-        print_text(
-            f"made {printable(str(new))}: it begins at version {version} of {printable(str(source))}\n"
-        )
+    document = {"session": str(new), "from": str(source), "version": version, "head": head.digest}
+    line = f"made {printable(str(new))}: it begins at version {version} of {printable(str(source))}\n"
+    print_answer(as_json, document, [line])
 
 
 def _require_sound(store: JournalStore, source: InStore, version: int, name: str) -> None:
@@ -139,27 +137,25 @@ def revise(
             revised, version = live.revise(boundary, lesson), live.version
     except NotRevised as refused:
         raise Refused(f"{session}: {refused}") from None
-    if as_json:
-        print_json(
-            {
-                "session": str(session),
-                "version": version,
-                "boundary": boundary,
-                "phase": type(revised.state).__name__.lower(),
-                "abandoned": [step_as_json(step) for step in revised.abandoned],
-                "instructions": [
-                    {"text": left.text, "standing": left.standing} for left in revised.instructions
-                ],
-            }
-        )
-        return
-    print_text(f"{printable(str(session))} is at [Step {boundary}] again, version {version}\n")
+    document = {
+        "session": str(session),
+        "version": version,
+        "boundary": boundary,
+        "phase": type(revised.state).__name__.lower(),
+        "abandoned": [step_as_json(step) for step in revised.abandoned],
+        "instructions": [{"text": left.text, "standing": left.standing} for left in revised.instructions],
+    }
+    place = f"{printable(str(session))} is at [Step {boundary}] again, version {version}\n"
+    print_answer(as_json, document, [place, *_told_revision(revised)])
+
+
+def _told_revision(revised: Revised) -> Iterator[str]:
     for step in revised.abandoned:
-        print_text(f"abandoned {step.id} {one_line(step.action, 56)} → {one_line(step.observation, 48)}\n")
+        yield f"abandoned {step.id} {one_line(step.action, 56)} → {one_line(step.observation, 48)}\n"
     for left in revised.instructions:
-        print_text(f"left behind: {'standing ' * left.standing}instruction: {one_line(left.text, 80)}\n")
+        yield f"left behind: {'standing ' * left.standing}instruction: {one_line(left.text, 80)}\n"
     if not revised.abandoned:
-        print_text("no step was abandoned\n")
+        yield "no step was abandoned\n"
 
 
 def rename(
@@ -177,10 +173,8 @@ def rename(
     with opened(session) as store:
         _require_unforked(store, session, "renamed")
         store.rename(session.name, new.name)
-    if as_json:
-        print_json({"session": str(new), "was": str(session)})
-    else:
-        print_text(f"renamed {printable(str(session))} to {printable(str(new))}\n")
+    line = f"renamed {printable(str(session))} to {printable(str(new))}\n"
+    print_answer(as_json, {"session": str(new), "was": str(session)}, [line])
 
 
 def remove(
@@ -198,10 +192,8 @@ def remove(
         if not yes:
             _ask(session, head.version, as_json)
         store.delete(session.name, expected=head)
-    if as_json:
-        print_json({"removed": str(session), "versions": head.version})
-    else:
-        print_text(f"removed {printable(str(session))} with its {head.version:,} versions\n")
+    line = f"removed {printable(str(session))} with its {head.version:,} versions\n"
+    print_answer(as_json, {"removed": str(session), "versions": head.version}, [line])
 
 
 def _ask(session: InStore, versions: int, as_json: bool) -> None:
@@ -251,10 +243,8 @@ def redact(
         names = [journal.name for journal in store.journals() if matches(compiled, journal.name)]
         if places and not dry_run:
             _reclaim(store_of(target), store)
-    if as_json:
-        print_json(_plain_redaction(target, places, names, compiled, dry_run=dry_run))
-    else:
-        print_text("".join(_lines_of_redaction(target, places, compiled, dry_run=dry_run)))
+    document = _redaction_as_json(target, places, names, compiled, dry_run=dry_run)
+    print_answer(as_json, document, _lines_of_redaction(target, places, compiled, dry_run=dry_run))
     _require_gone(target, names, compiled, places=places, dry_run=dry_run)
 
 
@@ -340,7 +330,7 @@ def _lines_of_redaction(
         yield f"{run}; mage run --anew begins a new one there\n"
 
 
-def _plain_redaction(
+def _redaction_as_json(
     target: InStore | StoreName,
     places: list[Place],
     names: list[str],
@@ -400,7 +390,7 @@ def redact_store(
     for _ in range(_ROUNDS):
         new: list[Place] = []
         journals = store.journals()
-        for tree in _trees(family(journals, *([each.name for each in journals] if name is None else [name]))):
+        for tree in families(journals, *([each.name for each in journals] if name is None else [name])):
             changed, places = _searched(store, tree, pattern)
             new += places
             if not dry_run:
@@ -413,8 +403,8 @@ def redact_store(
     )
 
 
-def family(journals: Iterable[JournalInfo], *names: str) -> list[JournalInfo]:
-    """Return sessions with their origins and all forks of these, each session before its forks.
+def families(journals: Iterable[JournalInfo], *names: str) -> list[list[JournalInfo]]:
+    """Return the families of sessions: an origin and all its forks, each session before its forks.
 
     Cost: O(number of journals).
 
@@ -426,14 +416,15 @@ def family(journals: Iterable[JournalInfo], *names: str) -> list[JournalInfo]:
     forks: dict[str | None, list[JournalInfo]] = {}
     for journal in known.values():
         forks.setdefault(journal.parent, []).append(journal)
-    found: dict[str, JournalInfo] = {}
+    found: list[list[JournalInfo]] = []
+    done: set[str] = set()
     for name in names:
-        if name not in found:
-            todo = [_root_of(known, name)]
-            for each in todo:  # which grows meanwhile
-                found[each.name] = each
-                todo += forks.get(each.name, ())
-    return [*found.values()]
+        if name not in done:
+            found.append([_root_of(known, name)])
+            for each in found[-1]:  # it grows meanwhile
+                found[-1] += forks.get(each.name, ())
+            done.update(each.name for each in found[-1])
+    return found
 
 
 def _root_of(known: Mapping[str, JournalInfo], name: str) -> JournalInfo:
@@ -446,18 +437,6 @@ def _root_of(known: Mapping[str, JournalInfo], name: str) -> JournalInfo:
             return known[root]
         root = parent
     raise DamagedStore(f"{name!r} reads through itself, by its parents")
-
-
-def _trees(journals: Iterable[JournalInfo]) -> Iterator[list[JournalInfo]]:
-    """Yield each session that is no fork, with all its forks, in order."""
-    tree: list[JournalInfo] = []
-    for journal in journals:
-        if journal.parent is None and tree:
-            yield tree
-            tree = []
-        tree.append(journal)
-    if tree:
-        yield tree
 
 
 def _searched(

@@ -36,8 +36,7 @@ from mage.cli.output import (
     exists,
     move_new,
     numbered,
-    print_json,
-    print_text,
+    print_answer,
     read_bytes,
     refusing,
     require_absent,
@@ -147,10 +146,7 @@ def doctor(
             report = _of_file(target, expect_head or [], repair_to, rest_to)
         else:
             report = _of_store(target, expect_head or [], repair_to, rest_to)
-    if as_json:
-        print_json(_as_json(str(target), report))
-    else:
-        print_text("".join(_lines(str(target), report)))
+    print_answer(as_json, _as_json(str(target), report), _lines(str(target), report))
     if report.findings:
         raise typer.Exit(1)
 
@@ -524,11 +520,9 @@ def gc(
                 keep_look(found, [each for each in journals if each.name not in gone], since)
             found.reclaim()
     young = [each.name for each in named if before is not None and each.changed <= before < since[each.name]]
-    if as_json:
-        print_json({**_plan_as_json(store, planned, size, dry_run), "too_new_to_tell": young})
-    else:
-        lines = _lines_of_plan(store, planned, size, dry_run)
-        print_text("".join([*lines, *_lines_of_young(young, older_than)]))
+    document = {**_plan_as_json(store, planned, size, dry_run), "too_new_to_tell": young}
+    lines = _lines_of_plan(store, planned, size, dry_run)
+    print_answer(as_json, document, [*lines, *_lines_of_young(young, older_than)])
 
 
 def _age(given: str) -> int:

@@ -32,9 +32,9 @@ from mage.cli.output import (
     AsJson,
     Refused,
     numbered,
+    print_answer,
     print_json,
     print_lines,
-    print_text,
     read_bytes,
     require_absent,
     some_of,
@@ -115,10 +115,8 @@ def export(
     lines = _lines(session, to, lineage=lineage)
     if out is not None:
         write_new(out, lines)
-        if as_json:
-            print_json({"session": str(session), "to": to.value, "file": str(out)})
-        else:
-            print_text(f"{printable(str(session))} written to {printable(str(out))}\n")
+        document = {"session": str(session), "to": to.value, "file": str(out)}
+        print_answer(as_json, document, [f"{printable(str(session))} written to {printable(str(out))}\n"])
     elif as_json:
         print_json({"to": to.value, "content": b"".join(lines).decode()})
     else:
@@ -258,11 +256,8 @@ def import_session(
         _import_ours(file, data, said, flatten=flatten, as_json=as_json)
         return
     made = _import_trace(file, data, said, found, steps)
-    if as_json:
-        print_json({"from": str(file), "format": found, "sessions": [each.document for each in made]})
-    else:
-        for each in made:
-            print_text("".join(_told(file, found, each)))
+    document = {"from": str(file), "format": found, "sessions": [each.document for each in made]}
+    print_answer(as_json, document, [line for each in made for line in _told(file, found, each)])
 
 
 def _new_session(said: Reference, own: str) -> InStore:
@@ -278,13 +273,11 @@ def _import_ours(file: Path, data: bytes, said: Reference, *, flatten: bool, as_
     made, head, renamed = (
         _import_bundle(file, data, said, flatten) if is_bundle(data) else _import_journal(file, said)
     )
-    if as_json:
-        names = {"session": str(made), "from": str(file), "version": head.version, "head": head.digest}
-        print_json({**names, "renamed": renamed})
-        return
-    print_text(f"made {printable(str(made))}, with the {head.version:,} versions of {printable(str(file))}\n")
+    document = {"session": str(made), "from": str(file), "version": head.version, "head": head.digest}
+    lines = [f"made {printable(str(made))}, with the {head.version:,} versions of {printable(str(file))}\n"]
     for old, new in renamed.items():
-        print_text(f"{spelled(old)}, which it reads through, is {InStore(made.store, new)} there\n")
+        lines.append(f"{spelled(old)}, which it reads through, is {InStore(made.store, new)} there\n")
+    print_answer(as_json, {**document, "renamed": renamed}, lines)
 
 
 def _import_bundle(

@@ -1,6 +1,6 @@
-"""What other programs start: `mage mcp`, a server; `mage hook`, which records what a coding agent does.
+"""Commands that other programs start: `mage mcp`, a server; `mage hook`, which records what a coding agent does.
 
-The hook itself is carried out without this module, which loads more than a call may cost: `mage.__main__` sees to that.
+`mage.__main__` carries out a hook without this module, which takes longer to load than a call of a hook may last.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mage.integrations.claude_code import main
 TOKEN_VARIABLE: Final = "MAGE_MCP_TOKEN"  # noqa: S105  # the name of a variable
 """The environment variable with the token that every request over HTTP must bear."""
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-"""Hosts that only this machine reaches; there the SDK answers to no other name (DNS rebinding)."""
+"""Hosts that only this machine can reach; there the SDK answers to no other name (DNS rebinding)."""
 
 Message: TypeAlias = MutableMapping[str, Any]  # ASGI's, and so are these
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -66,7 +66,7 @@ def mcp(
 
 @contextmanager
 def _ended_by_interrupts() -> Iterator[None]:
-    """Let Ctrl-C end the process as a kill does: it loses nothing, and the thread that reads input would not stop."""
+    """Let Ctrl-C end the process at once: nothing is lost, and the thread that reads input would not stop otherwise."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield

@@ -1,6 +1,6 @@
-"""A run as it happens, how it ended and what it has cost.
+"""A run as it happens, how it ended and what it has cost; and `mage demo`.
 
-`mage demo` is here too: the run of `mage run --offline`, with a narrator. It needs no network, no model and no key.
+The demo is the run of `mage run --offline`, with a narrator. It needs no network, no model and no key.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ PricesFile: TypeAlias = Annotated[
 @final
 @attrs.frozen
 class Price:
-    """What a million tokens of a model cost, in a currency of the user's."""
+    """The price of a million tokens of a model, in the user's currency."""
 
     prompt: float
     cached: float
     completion: float
 
     def of(self, usage: Usage) -> float:
-        """Return what calls have cost."""
+        """Return the cost of calls."""
         fresh = usage.prompt - usage.cached
         return (
             fresh * self.prompt + usage.cached * self.cached + usage.completion * self.completion
@@ -96,7 +96,7 @@ def read_prices(file: Path | None) -> dict[str, Price]:
     """Return the prices of a file, by the beginnings of models' names; none where there is no file.
 
     Raises:
-        Refused: it is not JSON, or a price is none.
+        Refused: the file is not JSON, or a price is not a number from 0 on.
     """
     if file is None:
         return {}
@@ -127,7 +127,7 @@ def _is_price(value: object) -> bool:
 @final
 @attrs.frozen
 class Cost:
-    """What a run has cost, and the models that have no price."""
+    """The cost of a run, without that of the models that have no price."""
 
     amount: float
     unpriced: tuple[str, ...]
@@ -138,7 +138,7 @@ class Cost:
 
     @classmethod
     def of(cls, models: Mapping[str, Usage], prices: Mapping[str, Price]) -> Cost:
-        """Return the cost of what models were asked; of the prices that fit a name, the longest counts."""
+        """Return the cost of the calls of models; of the prices that fit a model's name, the longest counts."""
         amount, unpriced = 0.0, list[str]()
         for model, usage in models.items():
             fitting = [name for name in prices if model.startswith(name)]
@@ -150,7 +150,7 @@ class Cost:
 
 
 def cost_document(totals: Totals, prices: Mapping[str, Price]) -> dict[str, object]:
-    """Return what a run has cost, and the models without a price, as JSON; nothing where there are no prices."""
+    """Return the cost of a run, and the models without a price, as JSON; nothing where there are no prices."""
     return {"cost": attrs.asdict(Cost.of(totals.models, prices))} if prices else {}
 
 
@@ -160,14 +160,14 @@ def cost_document(totals: Totals, prices: Mapping[str, Price]) -> dict[str, obje
 _PER_SECOND: Final = 8
 _WIDTH: Final = 100
 _FRAME: Final = 6  # lines of the screen that are not the tree's
-_LONG: Final = 10  # seconds without an event, after which the screen says for how long it waits
+_LONG: Final = 10  # seconds without an event, after which the screen says how long it has waited
 
 Heard: TypeAlias = Event | AgentEvent
 
 
 @final
 class Following:
-    """The session of a run as it stands, read from its store, because events have ids and no texts."""
+    """The session of a run, read from its store: events have ids and no texts."""
 
     def __init__(self, store: JournalStore, name: str) -> None:
         self._store = store
@@ -183,13 +183,13 @@ class Following:
         return self._session.tree
 
     def last(self) -> Tree | None:
-        """Return the tree that `tree` returned last; None before that."""
+        """Return the tree that `tree` returned last; None before its first call."""
         return None if self._session is None else self._session.tree
 
 
 @final
 class Counted:
-    """How often model, judge and summarizer were asked in this process, and in how many tokens by the providers' count."""
+    """How often this process asked model, judge and summarizer, and the tokens of these calls as providers count them."""
 
     def __init__(self) -> None:
         self.calls: dict[str, int] = {}
@@ -215,9 +215,9 @@ class Counted:
 def view_for(
     store: JournalStore, name: str, *, quiet: bool, by_hand: bool = False
 ) -> Iterator[tuple[AgentHook, ...]]:
-    """Yield the hooks that show a run where the output goes: a screen, a line for each event, or nothing.
+    """Yield the hooks that show a run: a screen on a terminal, else a line for each event; none if `quiet`.
 
-    Where the user is asked, there is no screen, as it would be drawn over the questions.
+    Where the user is asked there is no screen, as it would be drawn over the questions.
     """
     following = Following(store, name)
     if quiet:
@@ -243,7 +243,7 @@ def _print_line(line: tuple[str, str] | None) -> None:
 class Screen:
     """The end of the tree and the tokens, drawn anew a few times a second.
 
-    Where nothing has happened for ten seconds it counts them: a model thinks, or its provider has said to wait.
+    After ten seconds without an event it counts the seconds: a model thinks, or its provider has said to wait.
     `clock` gives seconds, from any beginning.
     """
 
@@ -270,7 +270,7 @@ class Screen:
         self._live.stop()
 
     def __call__(self, event: Heard, /) -> None:
-        """Hear of an event."""
+        """Receive an event."""
         self._heard = self._clock()
         self._counted.hear(event)
         line = line_of(event, self._following.tree())
@@ -278,7 +278,7 @@ class Screen:
             self._happened = line[0].strip()
 
     def drawn(self) -> Group:
-        """Return what the terminal is to show now."""
+        """Return the screen as it is now."""
         tree = self._following.last()
         if tree is None:
             return Group()
@@ -298,9 +298,9 @@ class Screen:
 
 
 def line_of(event: Heard, tree: Tree, *, width: int = _WIDTH) -> tuple[str, str] | None:
-    """Return the line that an event gets, and its style; None for an event without one. Cost: O(1).
+    """Return the line of an event, and its style; None for an event without one. Cost: O(1).
 
-    The tree is that after the event; `width` is how many characters of a text are shown.
+    `tree` is the tree after the event; `width` is how many characters of a text are shown.
     """
 
     def cut(text: str) -> str:
@@ -372,7 +372,7 @@ def told_outcome(outcome: Outcome) -> str:
 
 
 def told_totals(totals: Totals, prices: Mapping[str, Price]) -> str:
-    """Return in one line what a run did and took, and what that has cost, where there are prices."""
+    """Return in one line the counts of a run, its tokens, and where there are prices its cost."""
     counts = (
         f"{numbered(totals.steps, 'step')}, {numbered(totals.summaries, 'summary')},"
         f" {numbered(totals.revisions, 'revision')}"
@@ -411,7 +411,7 @@ _TOLD: Final = {
     (events.Judged, 3): "It passes.",
     (events.Judged, 4): "It passes: the study is furnished, within budget, and everything fits.",
 }
-"""What the narrator says before the n-th event of a kind."""
+"""The narrator's words before the n-th event of a kind."""
 
 
 def demo(
@@ -444,7 +444,7 @@ def demo(
 
 
 def story(store: JournalStore) -> list[tuple[Heard, State]]:
-    """Let the story happen in a store; return what happened, each with the state after it."""
+    """Run the demo's story in a store; return its events, each with the state after it."""
     told: list[tuple[Heard, State]] = []
 
     def hear(event: Heard) -> None:

@@ -60,8 +60,8 @@ from mage.cli.output import (
     Refused,
     complain,
     numbered,
+    print_answer,
     print_json,
-    print_text,
     read_bytes,
     say,
     some_of,
@@ -120,9 +120,6 @@ def run(
             show_default=False,
         ),
     ] = None,
-    task_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read the task from a file.", readable=False)
-    ] = None,
     environment: EnvironmentName = None,
     model: ModelName = None,
     judge: JudgeName = None,
@@ -147,9 +144,6 @@ def run(
     ] = None,
     policy: Changes = None,
     max_steps: Annotated[int | None, typer.Option(min=0, metavar="N", help="Stop after N steps.")] = None,
-    max_total_tokens: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Stop after N tokens of all calls.")
-    ] = None,
     prices: PricesFile = None,
     anew: Annotated[
         bool, typer.Option("--anew", help="Begin a new run in the session as it stands.")
@@ -165,13 +159,14 @@ def run(
     from OPENAI_API_KEY and is never kept. Without --session and MAGE_STORE, an offline run is kept nowhere.
     Exit status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
     """
-    limits = {"max_steps": max_steps, "max_total_tokens": max_total_tokens}
-    changes = {**policy_changes(policy), **{key: value for key, value in limits.items() if value is not None}}
+    changes = policy_changes(policy)
+    if max_steps is not None:
+        changes["max_steps"] = max_steps
     models = Models(model, judge, base_url, mode, prompts, sampling_of(temperature, seed, max_tokens, extra))
     options = Options(environment, models, script, is_offline, is_by_hand)
     options.require_sound()
     priced = read_prices(prices)
-    text = _task_of(task, task_file)
+    text = None if task is None else _task_of(task)
     kept = where_kept(session, options)
     found = _found(kept, anew=anew)
     if text is None and not kept.is_there:
@@ -219,20 +214,20 @@ def _following(session: object, hint: str = "") -> Iterator[None]:
 # -- the task, and the run that is there ------------------------------------------------------------------
 
 
-def _task_of(given: str | None, file: Path | None) -> str | None:
-    """Return the task, in words or from a file; refuse one that is blank, or given twice."""
-    if given is not None and file is not None:
-        raise typer.BadParameter("the task is given twice", param_hint="--task-file")
-    if given is not None and given.startswith("@"):
-        file = Path(given[1:])
-    if file is not None:
-        try:
-            given = read_bytes(file).removeprefix(BOM_UTF8).decode().strip()
-        except UnicodeDecodeError as problem:
-            raise Refused(f"{file}: a task is UTF-8, but byte {problem.start} is not") from None
-    if given is not None and is_blank(given):
-        raise Refused(f"{'' if file is None else f'{file}: '}the task is blank")
-    return given
+def _task_of(given: str) -> str:
+    """Return the task, in words or, behind an @, from a file; refuse a blank one."""
+    if not given.startswith("@"):
+        if is_blank(given):
+            raise Refused("the task is blank")
+        return given
+    file = Path(given[1:])
+    try:
+        text = read_bytes(file).removeprefix(BOM_UTF8).decode().strip()
+    except UnicodeDecodeError as problem:
+        raise Refused(f"{file}: a task is UTF-8, but byte {problem.start} is not") from None
+    if is_blank(text):
+        raise Refused(f"{file}: the task is blank")
+    return text
 
 
 def _no_task(kept: Kept) -> NoReturn:
@@ -476,10 +471,8 @@ def rerun_session(
     with ExitStack() as stack:
         stack.enter_context(_alone_on_stdout(as_json))
         found = _what_if(stack, session, kept, change)
-    if as_json:
-        print_json({**_what_if_as_json(session, kept, found), **cost_document(found.outcome.totals, priced)})
-    else:
-        print_text("".join(_told_what_if(session, kept, found, priced)))
+    document = {**_what_if_as_json(session, kept, found), **cost_document(found.outcome.totals, priced)}
+    print_answer(as_json, document, _told_what_if(session, kept, found, priced))
     if found.difference.differ:
         raise typer.Exit(1)
 
@@ -490,10 +483,8 @@ def rerun_session(
 def _exact(session: InStore, prices: Mapping[str, Price], as_json: bool) -> None:
     with opened(session) as store, _following(session):
         again = rerun(store, session.name)
-    if as_json:
-        print_json({"session": str(session), **_as_json(again), **cost_document(again.totals, prices)})
-    else:
-        print_text("".join([f"{line}\n" for line in _told_rerun(session, again, prices)]))
+    document = {"session": str(session), **_as_json(again), **cost_document(again.totals, prices)}
+    print_answer(as_json, document, [f"{line}\n" for line in _told_rerun(session, again, prices)])
     if not again.same:
         raise typer.Exit(1)
 
@@ -673,7 +664,7 @@ def _told_what_if(
 ) -> Iterator[str]:
     yield f"- {printable(str(session))}\n"
     yield f"+ {'the changed run' if kept is None else printable(str(kept))}\n"
-    yield from told_difference(found.difference) or ["nothing differs in C, R and H\n"]
+    yield from told_difference(found.difference)
     yield f"\n{told_outcome(found.outcome)}\n"
     unanswered = isinstance(found.outcome, RunStopped) and found.outcome.reason == "unanswered"
     if found.parted and not unanswered:  # else that is where it stopped

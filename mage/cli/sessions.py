@@ -1,4 +1,4 @@
-"""Stores and sessions as commands use them: opened while a command runs, never made by one that only looks."""
+"""Stores and sessions as commands use them: opened while a command runs, never made by a command that only reads."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ from mage.stores.opening import KNOWN_URLS
 from mage.trajectories import detect
 
 LOOKS: Final = "mage gc: looks"
-"""The name of the journal in which `mage gc` keeps what it saw; it is no session."""
+"""The name of the journal in which `mage gc` keeps its looks; it is no session."""
 _LARGEST_TO_LOOK_AT: Final = 20_000_000
-"""Bytes of the longest file of which a refusal says what else it may be."""
+"""Bytes of the longest file whose format a refusal looks for."""
 _IN_A_FILE: Final = "session"
 
 # -- stores ----------------------------------------------------------------------------------------------
@@ -73,11 +73,11 @@ _IN_A_FILE: Final = "session"
 
 @contextmanager
 def opened(place: StoreName | InStore, *, make: bool = False) -> Iterator[JournalStore]:
-    """Open a store for a command; with `make` one that is not there is made.
+    """Open a store for a command.
 
     Args:
         place: the store; or a session in it, which is then named where a record is damaged.
-        make: whether to make it.
+        make: whether to make a store that is not there.
 
     Raises:
         Refused: the store cannot be opened or used, and why, in one line.
@@ -103,10 +103,10 @@ def store_of(place: StoreName | InStore) -> StoreName:
 
 
 def is_made(store: StoreName) -> bool:
-    """Tell whether a store is there, as far as its file tells.
+    """Tell whether a store is there; of a store without a file, True.
 
-    An empty file is none: its process was killed, or the disk was full, before the store was made. Opened as a store
-    it would become one.
+    An empty file is no store: the process that made it was killed, or the disk was full. Opened as a store it would
+    become one.
     """
     path = store.file
     if path is None or not exists(path):
@@ -116,9 +116,9 @@ def is_made(store: StoreName) -> bool:
 
 
 def message_of(place: StoreName | InStore, error: StoreError) -> str:
-    """Return an error of a store in one line, with what to do on the command line.
+    """Return an error of a store in one line, with the command that helps.
 
-    A note of a damaged record names the session that it is of.
+    The first note of a `DamagedRecord` is the name of its session.
     """
     store = store_of(place)
     match error:
@@ -160,7 +160,7 @@ def has_session(found: JournalStore, name: str) -> bool:
 
 
 def sessions_in(found: JournalStore) -> tuple[JournalInfo, ...]:
-    """Return the sessions of a store in order of names, without what `mage gc` saw.
+    """Return the sessions of a store in order of names, without the looks of `mage gc`.
 
     Raises:
         DamagedJournals: the rows of some of its journals are damaged.
@@ -169,7 +169,7 @@ def sessions_in(found: JournalStore) -> tuple[JournalInfo, ...]:
 
 
 def sound_sessions(found: JournalStore) -> tuple[tuple[JournalInfo, ...], tuple[str, ...]]:
-    """Return the sessions of a store whose rows are sound, and what is wrong with the others."""
+    """Return the sessions of a store whose rows are sound, and the faults of the others."""
     try:
         return sessions_in(found), ()
     except DamagedJournals as damage:
@@ -180,7 +180,7 @@ def sound_sessions(found: JournalStore) -> tuple[tuple[JournalInfo, ...], tuple[
 
 
 def only_session(store: StoreName, *, new: str | None = None) -> InStore:
-    """Return the session of a store that has one; where it has none, a new one of this name; else refuse."""
+    """Return the only session of a store, a new one named `new` where it has none; refuse a store with several."""
     with opened(store) as found:
         names = [journal.name for journal in sessions_in(found)] or ([] if new is None else [new])
     if not names:
@@ -276,9 +276,9 @@ def is_there(place: InStore) -> bool:
 
 
 def complete_session(incomplete: str) -> list[str]:
-    """Return what a word that is being typed may become: stores, session files and the sessions in a store.
+    """Return the completions of a word in the shell: stores, session files and the sessions in a store.
 
-    A store on a server is not asked: its answer may take longer than a user waits who has pressed a key.
+    A store on a server is not asked: its answer may take longer than a user waits after a key.
     """
     try:
         return [*_sessions_like(incomplete), *([] if "#" in incomplete else _paths_like(incomplete))]
@@ -287,7 +287,7 @@ def complete_session(incomplete: str) -> list[str]:
 
 
 def complete_store(incomplete: str) -> list[str]:
-    """Return the stores and folders that a word which is being typed may become."""
+    """Return the stores and folders that complete a word in the shell."""
     try:
         return _paths_like(incomplete, OF_STORES)
     except Exception:  # as above
@@ -375,7 +375,7 @@ else:
 @final
 @attrs.frozen
 class Opened:
-    """A session that was opened, by its name in its store. That of a file is in memory: what is written there is lost."""
+    """An opened session, by its name in its store. A session file is opened in memory, where a change would be lost."""
 
     store: JournalStore
     name: str
@@ -401,7 +401,7 @@ def opened_session(session: SessionName) -> Iterator[Opened]:
     """
     if isinstance(session, InStore):
         with opened(session) as store:
-            store.head(session.name)  # says so where there is none
+            store.head(session.name)  # raises where there is none
             yield Opened(store, session.name)
         return
     store = MemoryStore()
@@ -421,7 +421,7 @@ def opened_session(session: SessionName) -> Iterator[Opened]:
 def recorded(
     session: SessionName, commands: tuple[Command, ...], metas: Sequence[Mapping[str, object]] = ()
 ) -> list[Record]:
-    """Return commands as records, each with its meta, if any; equal texts have one salt, so that redacted they are still equal.
+    """Return commands as records, each with its meta, if any. Equal texts have one salt: redacted they are still equal.
 
     Raises:
         Refused: there is none, or the engine refuses one.
@@ -453,7 +453,7 @@ def _decoded(session: InFile, data: bytes) -> tuple[Command, ...]:
 
 
 def _hint(session: InFile, data: bytes) -> str:
-    """Return what else a file may be that was named as a session file."""
+    """Return a hint at the format of a file that is no session file."""
     form = "journal" if len(data) > _LARGEST_TO_LOOK_AT else detect(data)
     if form in ("journal", "bundle"):
         return ""
@@ -495,13 +495,13 @@ def _commands(found: Opened, upto: int | None) -> Iterator[Command]:
 
 
 def state_at(session: SessionName, version: int | None = None) -> State:
-    """Return the state that a session leads to, at its end or at an earlier version.
+    """Return the state of a session, at its end or at an earlier version.
 
-    It is read as a session reads it: a snapshot that fits, and the records behind that. `check` and `doctor` look at
-    every record.
+    It is read as `Session` reads it: a snapshot that fits, and the records behind that. `check` and `doctor` read every
+    record.
 
     Raises:
-        Refused: what was read is unsound, refuses one of its commands, or has no such version.
+        Refused: a record is unsound, a command is refused, or there is no such version.
     """
     with opened_session(session) as found:
         head = found.store.head(found.name)

@@ -39,14 +39,14 @@ from mage.render import printable
 
 
 GROUP: Final = "mage.environments"
-"""The group of entry points. Each is called with the text behind the colon, or with nothing, for an `Environment`."""
+"""The group of entry points. Each is called with the text behind the colon, or without one, and makes an `Environment`."""
 SHOP: Final = "shop"
-"""The name of the demo's shop: nothing that is installed can take it."""
+"""The name of the demo's shop: no installed environment can take it."""
 _SHOP: Final = EntryPoint(SHOP, "mage.demo.shop:Shop", GROUP)
 
 
 def complete_environment(incomplete: str) -> list[str]:
-    """Return the names of environments that begin so, for the completion of a word in the shell."""
+    """Return the names of environments that complete a word in the shell."""
     try:
         names = {SHOP, *(point.name for point in entry_points(group=GROUP))}
     except Exception:  # whatever is installed here: a shell that completes a word shows no error
@@ -79,7 +79,7 @@ def environment_named(given: str) -> GuardedEnvironment:
     """Make the environment that `NAME`, `NAME:ARGUMENTS` or `MODULE:FACTORY[:ARGUMENTS]` names.
 
     Raises:
-        Refused: there is none, or it cannot be made, or it is no environment; says which there are, or why.
+        Refused: there is no such environment, or it cannot be made, or is none; says which there are, or why.
     """
     name, _, rest = given.partition(":")
     known = {**{point.name: point for point in entry_points(group=GROUP)}, SHOP: _SHOP}
@@ -112,7 +112,7 @@ def _made(given: str, point: EntryPoint, arguments: str) -> GuardedEnvironment:
 @final
 @attrs.frozen
 class EnvironmentRaised(MageError):
-    """An environment has raised an error that is no `EffectError`: whether the action was performed is uncertain."""
+    """An environment has raised an error other than `EffectError`: whether the action was performed is uncertain."""
 
     doing: str
     error: Exception | SystemExit
@@ -133,10 +133,10 @@ _DOING: Final = {
 
 @final
 class GuardedEnvironment:
-    """An `Environment` that raises `EnvironmentRaised` for whatever the one that it wraps raises.
+    """An `Environment` that wraps another one, and raises `EnvironmentRaised` for each error of it.
 
     Raises:
-        BadEnvironment, BadTool: what it wraps is no environment.
+        BadEnvironment, BadTool: the wrapped object is no environment.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -172,11 +172,11 @@ _NOT_THEIRS: Final = (
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     "<",
 )
-"""How the names of files begin that are ours or a library's, or that are no files."""
+"""How the names of files begin that belong to mage or a library, or that are no files."""
 
 
 def _said(error: BaseException) -> str:
-    """Return the type of an error and its words, where it has any: they too come from the environment's code."""
+    """Return the type of an error and its words; code of the environment may be run for them."""
     return f"{type(error).__name__}: {traceback.TracebackException.from_exception(error)}"
 
 
@@ -188,7 +188,7 @@ def _place(error: BaseException) -> str:
 
 
 def traceback_of(raised: EnvironmentRaised) -> str:
-    """Return the lines of the traceback of what an environment raised, as a terminal may show them."""
+    """Return the lines of the traceback of an environment's error, as a terminal may show them."""
     lines = "".join(traceback.format_exception(raised.error)).splitlines()
     return "".join(f"{printable(line)}\n" for line in lines)
 
@@ -296,11 +296,11 @@ BY_HAND: Final = "-"
 """What `--judge` names where you judge."""
 _HIDDEN: Final = "***"
 _OURS: Final = frozenset(("model", "messages", "tools", "response_format", "stream", "stream_options"))
-"""The parameters of a call that say what is asked, and of whom."""
+"""The parameters of a call that mage sets itself."""
 
 
 class Mode(StrEnum):
-    """How a model says what it does."""
+    """The form of a model's replies."""
 
     TOOLS = "tools"
     TEXT = "text"
@@ -378,10 +378,10 @@ IsByHand: TypeAlias = Annotated[
 def sampling_of(
     temperature: float | None, seed: int | None, max_tokens: int | None, extra: str | None
 ) -> dict[str, object]:
-    """Return how models are asked, as `mage.llm.Sampling` has it: what was given.
+    """Return the options of sampling that were given, as `mage.llm.Sampling` names them.
 
     Raises:
-        typer.BadParameter: `extra` is no JSON object.
+        typer.BadParameter: `temperature` is no finite number, or `extra` is no JSON object of further parameters.
     """
     if temperature is not None and not math.isfinite(temperature):
         raise typer.BadParameter("it is no finite number", param_hint="--temperature")
@@ -392,7 +392,7 @@ def sampling_of(
     try:
         further: object = json.loads(extra)
         json.dumps(further, allow_nan=False, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):  # no JSON, or what no request can carry
+    except (ValueError, RecursionError):  # no JSON, or none that a request can carry
         further = None
     if not isinstance(further, dict):
         raise typer.BadParameter(
@@ -409,14 +409,14 @@ def sampling_of(
 @final
 @attrs.frozen
 class Models:
-    """Which models are asked, and how; None, or empty, for what is not said.
+    """The models of a run, and how they are asked; None, or empty, where an option is not given.
 
     Attributes:
         model: decides, and writes summaries.
         judge: judges, if it is another; `BY_HAND` for the user.
         base_url: the server's address.
-        mode: how the model says what it does.
-        prompts: the path of a folder with prompts in place of ours.
+        mode: the form of the model's replies.
+        prompts: the path of a folder with prompts that replace those of mage.
         sampling: see `mage.llm.Sampling`.
     """
 
@@ -429,7 +429,7 @@ class Models:
 
     @property
     def options(self) -> dict[str, str]:
-        """What is said, by the name of its option."""
+        """The values that are given, by the names of their options."""
         named = ("--model", "--judge", "--base-url", "--mode", "--prompts")
         given = (self.model, self.judge, self.base_url, self.mode, self.prompts)
         said = {option: value for option, value in zip(named, given, strict=True) if value is not None}
@@ -437,23 +437,23 @@ class Models:
 
     @property
     def asks_server(self) -> bool:
-        """Whether a server is asked, by what is said."""
+        """Whether a server is asked."""
         return self.model is not None or self.judge not in (None, BY_HAND)
 
     def over(self, before: Models) -> Models:
-        """Return what is said here, and for the rest what was said before."""
+        """Return these values, and the earlier ones where none is given."""
         said = {field.name: getattr(self, field.name) for field in attrs.fields(Models)}
         given = {name: value for name, value in said.items() if value is not None}
         return attrs.evolve(before, **{**given, "sampling": {**before.sampling, **self.sampling}})
 
     @property
     def kept(self) -> Models:
-        """The same, as it can be read from another folder."""
+        """The same with an absolute path, to be read from any folder."""
         return self if self.prompts is None else attrs.evolve(self, prompts=os.path.abspath(self.prompts))
 
     @property
     def shown_url(self) -> str | None:
-        """The address as it may be shown and kept: what stands before its host may be a key."""
+        """The address as it may be shown and kept: a name and a password before the host are hidden."""
         if self.base_url is None:
             return None
         parts = urlsplit(self.base_url)
@@ -462,7 +462,7 @@ class Models:
 
     @property
     def document(self) -> dict[str, object]:
-        """What a run remembers: no key, and an address without name and password."""
+        """The models as a run remembers them: no key, and an address without name and password."""
         said = {**attrs.asdict(self), "base_url": self.shown_url, "mode": self.mode and self.mode.value}
         return {name: value for name, value in said.items() if value}
 
@@ -488,14 +488,14 @@ _OF_MODELS: Final = frozenset(field.name for field in attrs.fields(Models))
 @final
 @attrs.frozen
 class RunSetup:
-    """Where a run acts, and what answers in it: a model, the user, a script, or with neither the demo's story.
+    """Where a run acts, and what answers in it: a model, the user, a script, or without these the demo's story.
 
     Attributes:
-        models: which are asked, and how.
+        environment: as `environment_named` takes it.
         is_by_hand: whether the user decides.
         script: the path of the file that is played.
         used: how many answers of each kind the run has that the script did not give.
-        policy: what was chosen in it, as `Policy.document` has it; the rest of the policy follows from who is asked.
+        policy: the choices of the user, as `Policy.document` has them; the others follow from what answers.
     """
 
     environment: str
@@ -506,13 +506,13 @@ class RunSetup:
     policy: Mapping[str, object] = attrs.field(factory=dict)
 
     def without(self, answers: Mapping[KindOfCall, int]) -> RunSetup:
-        """Return the same, with a script that gave none of so many answers."""
+        """Return the same setup, whose script gave none of these numbers of answers."""
         used: dict[str, int] = {who: n for who, n in answers.items() if n and self.script is not None}
         return attrs.evolve(self, used=used)
 
     @property
     def document(self) -> dict[str, object]:
-        """What a run remembers; see `Models.document`."""
+        """The setup as a run remembers it; see `Models.document`."""
         said = {"by_hand": self.is_by_hand, "script": self.script, "used": self.used, "policy": self.policy}
         own = {name: value for name, value in said.items() if value}
         return {"environment": self.environment, **self.models.document, **own}
@@ -545,7 +545,7 @@ class RunSetup:
 @final
 @attrs.frozen
 class Options:
-    """What the options of a command say; None, empty or False for what was not given."""
+    """The options of a run; None, empty or False where one is not given."""
 
     environment: str | None
     models: Models
@@ -574,7 +574,7 @@ class Options:
 
     @property
     def asks_no_model(self) -> bool:
-        """Whether the options say that no model is asked, and nobody else."""
+        """Whether the options say that neither a model nor the user is asked."""
         return self.is_offline or self.script is not None
 
     @property
@@ -583,15 +583,15 @@ class Options:
         return self.is_offline and self.script is None
 
     def asked(self, before: RunSetup | None, *, is_new: bool) -> RunSetup:
-        """Return what answers, and where: as the options say, and where they do not, as the run remembers it.
+        """Return the setup that the options say, and where they do not, the run remembers.
 
         Args:
-            before: what the run remembers.
+            before: the setup that the run remembers.
             is_new: whether the run has not begun.
 
         Raises:
-            typer.BadParameter: neither says it.
-            Refused: what the run remembers is not enough.
+            typer.BadParameter: neither the options nor the run say where the agent acts, or what answers.
+            Refused: the run remembers an address without its password.
         """
         place = self.environment or (None if before is None else before.environment)
         if place is None and is_new and self.is_demo:

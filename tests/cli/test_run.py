@@ -89,13 +89,11 @@ def test_a_finished_run_says_again_how_it_ended() -> None:
     assert Path("w.db").stat().st_size == before
 
 
-def test_the_task_is_given_in_one_of_three_ways() -> None:
-    """As an argument, behind an @, or by an option; what is kept is the text without its last line break."""
+def test_the_task_is_given_in_one_of_two_ways() -> None:
+    """As an argument, or as a file behind an @; what is kept is the text without its last line break."""
     Path("task.txt").write_text("Furnish a study, quickly.\n", encoding="utf-8")
-    for number, given in enumerate(
-        (["Furnish a study, quickly."], ["@task.txt"], ["--task-file", "task.txt"])
-    ):
-        assert mage("run", *given, "--offline", "--session", f"sqlite:///w.db#{number}").status == 0
+    for number, given in enumerate(("Furnish a study, quickly.", "@task.txt")):
+        assert mage("run", given, "--offline", "--session", f"sqlite:///w.db#{number}").status == 0
         with Session.open("sqlite:///w.db", str(number)) as session:
             assert session.tree.task == "Furnish a study, quickly."
 
@@ -318,7 +316,7 @@ def test_a_task_that_is_none_is_refused() -> None:
     assert in_one_line(mage("run", "@none", "--offline"), "none")
     Path("marked").write_bytes(b"\xef\xbb\xbf\r\n")
     assert in_one_line(mage("run", "@marked", "--offline"), "marked: the task is blank")
-    assert in_one_line(mage("run", "--task-file", "bytes", "--offline"), "UTF-8", "byte 0")
+    assert in_one_line(mage("run", "@bytes", "--offline"), "UTF-8", "byte 0")
 
 
 @pytest.mark.parametrize(
@@ -329,7 +327,6 @@ def test_a_task_that_is_none_is_refused() -> None:
         ["task", "--model", "m"],
         ["--environment", "shop", "--model", "m"],
         ["--environment", "shop", "--model", "m", "--session", "sqlite:///w.db#new"],
-        ["task", "--task-file", "f", "--offline"],
         ["--offline", "--model", "m"],
         ["--offline", "--base-url", "http://localhost"],
         ["--offline", "--max-steps", "-1"],
