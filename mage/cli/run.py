@@ -270,9 +270,9 @@ class _Found:
         """
         if options.environment is None and self.policy is None and not (self.is_new or self.is_anew):
             raise Refused(
-                f"{kept}: no agent has run this session, so nothing says where one acts. A program has written it (with"
-                f" a Memory, for example) or mage import has: the program goes on with it, mage tree {kept} and mage log"
-                f" {kept} show it. --environment and --model let an agent go on from here"
+                f"{kept}: no agent has run this session: a program has written it, with a Memory for example, or mage"
+                f" import has. mage show {kept} and mage log {kept} show it, and its program can go on with it; for an"
+                " agent to go on from here, say --environment and --model (or --by-hand, --script or --offline)"
             )
         asked = options.asked(self.asked, is_new=self.is_new)
         if self.asked is None or self.is_anew or asked.script != self.asked.script:
