@@ -42,6 +42,8 @@ from mage.agent import (
     rerun,
     what_if,
 )
+from mage.agent.agent import run_in
+from mage.agent.log import RecordedRun, find_run
 from mage.agent.reruns import remember, run_of
 from mage.cli.answerers import Answerers, InputEnded, Played, ScriptEnded, answerers_of, judge_of
 from mage.cli.live import (
@@ -105,7 +107,7 @@ from mage.engine.text import is_blank
 from mage.memory.policy import KindOfCall
 from mage.render import difference_as_json, printable
 from mage.session import OtherTask, Session
-from mage.stores import Conflict, JournalStore, MemoryStore, UnknownJournal
+from mage.stores import Conflict, Head, JournalStore, MemoryStore, UnknownJournal
 from mage.tokens import MissingTokenizer
 
 _INTERRUPTED: Final = 130
@@ -177,7 +179,7 @@ def run(
         agent = _agent(stack, asked, found.answers)
         store = stack.enter_context(MemoryStore() if kept.place is None else opened(kept.place, make=True))
         outcome = _ran(
-            agent, store, kept, text, asked, anew=anew, quiet=as_json, with_traceback=with_traceback
+            agent, store, kept, text, asked, found, anew=anew, quiet=as_json, with_traceback=with_traceback
         )
         if not as_json:
             _tell(outcome, store, kept, asked, priced)
@@ -246,18 +248,21 @@ class _Found:
     """The run that a session has.
 
     Attributes:
-        asked: what answered when it was run last, and where; None where this command has not run it.
-        policy: the policy that it had; None where no agent has run the session.
-        answers: how many answers of each kind its log has.
+        run: the run; None where no agent has run the session, or its log cannot be read.
+        head: the head at which it was read.
         is_new: whether the session has nothing but its task.
         is_anew: whether a new run begins where there was one.
     """
 
-    asked: RunSetup | None = None
-    policy: Policy | None = None
-    answers: Mapping[KindOfCall, int] = attrs.field(factory=dict)
+    run: RecordedRun | None = None
+    head: Head | None = None
     is_new: bool = True
     is_anew: bool = False
+
+    @property
+    def answers(self) -> Mapping[KindOfCall, int]:
+        """How many answers of each kind the run has that goes on."""
+        return {} if self.run is None or self.is_anew else self.run.answers
 
     def setup(self, kept: Kept, options: Options, changes: Mapping[str, object]) -> RunSetup:
         """Return the setup of the run that begins or goes on: the options, and the rest as the session remembers it.
@@ -268,17 +273,18 @@ class _Found:
             typer.BadParameter: neither the options nor the session say where the agent acts, or what answers.
             Refused: no agent has run the session, and the options do not say where one acts.
         """
-        if options.environment is None and self.policy is None and not (self.is_new or self.is_anew):
+        if options.environment is None and self.run is None and not (self.is_new or self.is_anew):
             raise Refused(
                 f"{kept}: no agent has run this session: a program has written it, with a Memory for example, or mage"
                 f" import has. mage show {kept} and mage log {kept} show it, and its program can go on with it; for an"
                 " agent to go on from here, say --environment and --model (or --by-hand, --script or --offline)"
             )
-        asked = options.asked(self.asked, is_new=self.is_new)
-        if self.asked is None or self.is_anew or asked.script != self.asked.script:
+        before = None if self.run is None else RunSetup.of(self.run.remembered)
+        asked = options.asked(before, is_new=self.is_new)
+        if before is None or self.is_anew or asked.script != before.script:
             asked = asked.without(self.answers)  # a script that is new to the run begins at its first line
-        had = {} if self.policy is None else self.policy.document()
-        chosen = had if self.asked is None else self.asked.policy
+        had = {} if self.run is None else self.run.last_policy.document()
+        chosen = had if before is None else before.policy
         return attrs.evolve(asked, policy={**chosen, **changes})
 
 
@@ -290,17 +296,19 @@ def _found(kept: Kept, *, anew: bool) -> _Found:
     """
     if kept.place is None or not kept.is_there:
         return _Found()
-    with opened(kept.place) as store, _following(kept, _ANEW):
+    with (
+        opened(kept.place) as store,
+        _following(kept, _ANEW),
+        Session.open(store, kept.name, wait=False) as session,
+    ):
         try:
-            found = run_of(store, kept.name)
+            found = find_run(session.log())
         except (BadRunLog, MissingTokenizer):
-            if anew:
-                return _Found(is_new=False, is_anew=True)
-            raise
-        if found is None:
-            return _Found(is_new=store.head(kept.name).version <= 1)
-    answers: Mapping[KindOfCall, int] = {} if anew else found.answers
-    return _Found(RunSetup.of(found.remembered), found.last_policy, answers, is_new=False, is_anew=anew)
+            if not anew:
+                raise
+            return _Found(is_new=False, is_anew=True)
+        is_anew = anew and found is not None
+        return _Found(found, session.head, is_new=session.version <= 1, is_anew=is_anew)
 
 
 # -- running ----------------------------------------------------------------------------------------------
@@ -325,6 +333,7 @@ def _ran(
     kept: Kept,
     task: str | None,
     asked: RunSetup,
+    found: _Found,
     *,
     anew: bool,
     quiet: bool,
@@ -335,10 +344,10 @@ def _ran(
         with (
             _following(kept, _ANEW),
             view_for(store, kept.name, quiet=quiet, by_hand=asks_user) as view,
+            Session.open(store, kept.name, task=task, wait=False, on_event=view) as session,
         ):
-            outcome = agent.run(
-                store, kept.name, task=task, anew=anew, on_event=view, remember=asked.document
-            )
+            known = found.run if session.head == found.head and not anew else None
+            outcome = run_in(agent, session, view, known, anew=anew, remember=asked.document)
     except Conflict:  # both began it, and the other was faster
         raise Refused(f"{kept}: {BESIDE}") from None
     except OtherTask:
@@ -558,7 +567,7 @@ class _Change:
         if options.models.mode is not None and options.models.model is None:
             raise typer.BadParameter("no model decides: --model names one", param_hint="--mode")
 
-    def place(self, before: RunSetup | None) -> str | None:
+    def place(self, before: RunSetup) -> str | None:
         """Return where the new run acts; None where only the record answers for the environment.
 
         Raises:
@@ -567,8 +576,8 @@ class _Change:
         options = self.options
         if not options.is_demo:
             return options.environment
-        place = options.environment or (None if before is None else before.environment)
-        if place is None:
+        place = options.environment or before.environment
+        if not place:
             raise typer.BadParameter(
                 f"this run does not say where it acts; --environment {SHOP} says that it is the demo's shop",
                 param_hint="--environment",
@@ -586,19 +595,19 @@ class _Change:
             return who, judge_of(stack, models)
         return who, None if who is None else who.judge
 
-    def to_remember(self, before: RunSetup | None) -> RunSetup | None:
+    def to_remember(self, before: RunSetup) -> RunSetup | None:
         """Return the setup that the new run remembers; None where it remembers that of the old run."""
         options = self.options
-        where = self.place(before) or (None if before is None else before.environment)
-        if where is None:
+        where = self.place(before) or before.environment
+        if not where:
             return None
-        chosen = {**(before.policy if before is not None else {}), **self.policy}
+        chosen = {**before.policy, **self.policy}
         models = attrs.evolve(options.models, judge=self.judge).kept
         if options.script is not None:
             return RunSetup(where, script=os.path.abspath(options.script), policy=chosen)
         if options.models.model is not None or options.is_by_hand:
             return RunSetup(where, models, options.is_by_hand, policy=chosen)
-        if before is None:
+        if not before.environment:
             return None
         return attrs.evolve(before, models=models.over(before.models), policy=chosen)
 
@@ -606,7 +615,7 @@ class _Change:
 def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _Change) -> WhatIf:
     store = stack.enter_context(opened(session))
     stack.enter_context(_following(session))
-    before = RunSetup.of(remembered(store, session.name))
+    before = RunSetup.of(remembered(store, session.name)) or RunSetup("")  # another program has run it
     place = change.place(before)
     environment = None if place is None else environment_named(place)
     who, judge = change.answerers(stack)

@@ -430,10 +430,12 @@ class Models:
     @property
     def options(self) -> dict[str, str]:
         """The values that are given, by the names of their options."""
-        named = ("--model", "--judge", "--base-url", "--mode", "--prompts")
-        given = (self.model, self.judge, self.base_url, self.mode, self.prompts)
-        said = {option: value for option, value in zip(named, given, strict=True) if value is not None}
-        return said | {f"--{name.replace('_', '-')}": str(value) for name, value in self.sampling.items()}
+        given = {**self._given, **self.sampling}
+        return {f"--{name.replace('_', '-')}": str(value) for name, value in given.items()}
+
+    @property
+    def _given(self) -> dict[str, Any]:  # Any: values of attributes
+        return {name: getattr(self, name) for name in _NAMES if getattr(self, name) is not None}
 
     @property
     def asks_server(self) -> bool:
@@ -442,9 +444,8 @@ class Models:
 
     def over(self, before: Models) -> Models:
         """Return these values, and the earlier ones where none is given."""
-        said = {field.name: getattr(self, field.name) for field in attrs.fields(Models)}
-        given = {name: value for name, value in said.items() if value is not None}
-        return attrs.evolve(before, **{**given, "sampling": {**before.sampling, **self.sampling}})
+        sampling = {**before.sampling, **self.sampling}
+        return attrs.evolve(before, **{**self._given, "sampling": sampling})
 
     @property
     def kept(self) -> Models:
@@ -479,7 +480,7 @@ class Models:
                 return None
 
 
-_OF_MODELS: Final = frozenset(field.name for field in attrs.fields(Models))
+_NAMES: Final = ("model", "judge", "base_url", "mode", "prompts")
 
 
 # -- a run -----------------------------------------------------------------------------------------------
@@ -527,7 +528,7 @@ class RunSetup:
     def of(cls, document: Mapping[str, object] | None) -> RunSetup | None:
         """Return the setup of a `document`; None where it is not one, because another program began the run."""
         said = dict(document or {})
-        models = Models.of({name: said.pop(name) for name in _OF_MODELS & said.keys()})
+        models = Models.of({name: said.pop(name) for name in (*_NAMES, "sampling") if name in said})
         match {"by_hand": False, "script": None, "used": {}, "policy": {}, **said}:
             case {
                 "environment": str(environment),
@@ -586,29 +587,26 @@ class Options:
         """Return the setup that the options say, and where they do not, the run remembers.
 
         Args:
-            before: the setup that the run remembers.
+            before: the setup that the run remembers; None where this command has not run it.
             is_new: whether the run has not begun.
 
         Raises:
             typer.BadParameter: neither the options nor the run say where the agent acts, or what answers.
             Refused: the run remembers an address without its password.
         """
-        place = self.environment or (None if before is None else before.environment)
-        if place is None and is_new and self.is_demo:
-            place = SHOP
-        if place is None:
+        had = before or RunSetup("")
+        place = self.environment or had.environment or SHOP * (is_new and self.is_demo)
+        if not place:
             raise typer.BadParameter(
                 f"where is the agent to act? --environment {SHOP} is one place, MODULE:FACTORY names one of yours",
                 param_hint="--environment",
             )
         if self.asks_no_model:
-            return self._asked_offline(place, before)
-        had = Models() if before is None else before.models
-        was_by_hand = before is not None and before.is_by_hand
-        if self.is_by_hand or (was_by_hand and self.models.model is None):
-            return RunSetup(place, self._asked_of(had), is_by_hand=True)
-        if self.models.model is not None or had.model is not None:
-            return RunSetup(place, self._asked_of(had))
+            return self._asked_offline(place, had)
+        if self.is_by_hand or (had.is_by_hand and self.models.model is None):
+            return RunSetup(place, self._asked_of(had.models), is_by_hand=True)
+        if self.models.model is not None or had.models.model is not None:
+            return RunSetup(place, self._asked_of(had.models))
         for option in self.models.options:
             raise typer.BadParameter(
                 "no model is asked: --model names one, and with --by-hand you are it", param_hint=option
@@ -617,15 +615,13 @@ class Options:
             raise typer.BadParameter(
                 "which model? --by-hand, --script FILE and --offline need none", param_hint="--model"
             )
-        return self._asked_offline(place, before)
+        return self._asked_offline(place, had)
 
-    def _asked_offline(self, place: str, before: RunSetup | None) -> RunSetup:
-        remembered = None if before is None else before.script
-        script = remembered if self.script is None else os.path.abspath(self.script)
+    def _asked_offline(self, place: str, had: RunSetup) -> RunSetup:
+        script = had.script if self.script is None else os.path.abspath(self.script)
         if script is None:
             require_shop(place)
-        used = before.used if before is not None and script == remembered else {}
-        return RunSetup(place, script=script, used=used)
+        return RunSetup(place, script=script, used=had.used if script == had.script else {})
 
     def _asked_of(self, had: Models) -> Models:
         models = self.models.over(had)
