@@ -93,7 +93,7 @@ def fork(
 ) -> None:
     """Make a new session that begins at a version of another one.
 
-    Nothing is copied. The run of the session is taken along: mage run on the fork goes on with it from there.
+    Nothing is copied. The fork has the run of the session, too, and mage run on the fork goes on with it from there.
     """
     source = in_store(session.session)
     new = InStore(source.store, new_name(name))
@@ -128,7 +128,7 @@ def revise(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Go back to a boundary, leave a lesson there, say what was left.
+    """Go back to a boundary, leave a lesson there, list the abandoned steps.
 
     A boundary is a step behind which a summary stands, or 0, the beginning: mage show names those on the path.
     """
@@ -184,7 +184,8 @@ def remove(
 ) -> None:
     """Remove a session and its run for good.
 
-    A session that forks read through is kept. It asks first, unless --yes is given. mage gc removes many at once, and gives their room back.
+    A session that forks read through is kept. The command asks first, unless --yes is given. mage gc removes many sessions
+    at once, and gives their room back.
     """
     with opened(session) as store:
         head = store.head(session.name)
@@ -232,9 +233,9 @@ def redact(
 ) -> None:
     """Take every text that matches out of a session and its forks.
 
-    It is taken out of what the session was forked from, of all forks of that and of their runs too, and cannot be
-    brought back. A run cannot be gone on with then, but a fork of its session can be run. Where a store is named
-    alone, every session in it is redacted.
+    The session that it was forked from, all forks of that and their runs are redacted too, and no text can be brought
+    back. A run whose log was redacted cannot go on; mage run --anew begins a new one in its session. Where a store is
+    named alone, every session in it is redacted.
     """
     compiled = _compiled(pattern)
     with opened(target) as store:
@@ -448,7 +449,7 @@ def _searched(
     forked_at = {(journal.parent, journal.forked_at) for journal in tree}
     heads: dict[tuple[str | None, int], Head] = {(None, 0): NOTHING}
     for journal in tree:
-        with suppress(UnknownJournal):  # another process has dropped it meanwhile, with all its texts
+        with suppress(UnknownJournal):  # another process has dropped the session meanwhile
             before = heads.get((journal.parent, journal.forked_at))
             if before is None:
                 before = next(store.read(journal.name, journal.forked_at - 1, journal.forked_at)).head
@@ -487,7 +488,7 @@ def _replace(store: JournalStore, tree: Sequence[JournalInfo], changed: Mapping[
             continue
         try:
             store.replace_parts(journal.name, [record for _, record in taken])
-        except UnknownJournal:  # dropped meanwhile; other sessions may read what it read through
+        except UnknownJournal:  # the session was dropped meanwhile; its origins may still be there
             for name, record in taken:
                 with suppress(UnknownJournal):
                     store.replace_parts(name, [record])
@@ -604,7 +605,7 @@ def _meant(found: re.Match[str]) -> str:
 def _unescaped_at_once(text: str) -> str:
     """Return a text in which no escape is left, each undone as soon as its last character is there.
 
-    Cost: O(length): what an escape stands for may end another one, and each is shorter than before.
+    Cost: O(length): the character of an escape may end another escape, and each time the text gets shorter.
     """
     done: list[str] = []
     for char in text:

@@ -91,7 +91,7 @@ class _Report:
     """The findings in a number of sessions, and the files that were written.
 
     Attributes:
-        salvaged: what is sound and what is proved of each session that is not whole.
+        salvaged: the sessions that are not whole, each with its sound and its proved versions.
         left_out: the versions that are not in the copy.
         repaired: the copy; None where the options ask for none, or none was made.
         unmade: the copy that was not made, because nothing is sound that it could hold.
@@ -137,7 +137,7 @@ def doctor(
 ) -> None:
     """Look at every record, head, fork and snapshot; name each fault.
 
-    Nothing is changed in place. Exit status: 0 where all is as it was written, 1 where anything is not.
+    Nothing is changed in place. Exit status: 0 where every record is as it was written, else 1.
     """
     if rest_to is not None:
         require_absent(rest_to)
@@ -495,11 +495,11 @@ def gc(
 ) -> None:
     """Drop sessions by name or age, and give their room back.
 
-    A session that one which stays reads through is kept.
+    A session is kept while a session that is not dropped reads through it.
 
-    Where a pattern fits nothing at all, nothing is dropped. With --name
-    and --older-than, both must match. With neither nothing is dropped, and free room is given back. Each run with
-    --older-than notes where every session ends; what a run at least so much earlier noted there too is old.
+    Where a pattern fits no session, nothing is dropped. With --name and --older-than, both must match; with neither, no
+    session is dropped, and free room is given back. Each run with --older-than notes where every session ends: a session
+    is old if a run at least so long ago has noted the same end.
     """
     if trust_clocks and older_than is None:
         raise typer.BadParameter("it goes with --older-than", param_hint="--trust-clocks")
@@ -535,7 +535,7 @@ def _age(given: str) -> int:
 def _named(
     store: StoreName, journals: Sequence[JournalInfo], patterns: Sequence[str]
 ) -> Sequence[JournalInfo]:
-    """Return the sessions that one of the patterns fits, all where there is no pattern; refuse one that fits none."""
+    """Return the sessions that a pattern fits, all without patterns; refuse a pattern that fits no session."""
     missed = [each for each in patterns if not any(_is_like(journal.name, each) for journal in journals)]
     if missed:
         raise Refused(

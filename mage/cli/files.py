@@ -1,7 +1,7 @@
 """`mage export`, a session as a file; `mage import`, a session of a bundle, a journal, or the trace of another agent.
 
-Of a log of a coding agent each subagent becomes a session of its own, whether its log is in the same file or in the
-folder beside it; the command says what the client's compactions threw away.
+Each subagent in a log of a coding agent becomes a separate session, whether its log is in the same file or in the folder
+beside it. The command says which names the client's compactions have lost.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def import_session(
 ) -> None:
     """Make a session in a store of a bundle, a journal, or an agent's trace or log.
 
-    Of a log of Claude Code or Codex it says what the client's compactions threw away.
+    For a log of Claude Code or Codex it says which names the client's compactions have lost.
     """
     require_format(form)
     said = parse_reference(session)
@@ -311,7 +311,7 @@ def _import_journal(file: Path, said: Reference) -> tuple[InStore, Head, dict[st
 @final
 @attrs.frozen
 class _Imported:
-    """A session that was made of a trajectory, where it ends, and what the compactions in it threw away."""
+    """A session that was made of a trajectory, its head, and the compactions in it with the names that they lost."""
 
     session: InStore
     head: Head
@@ -351,7 +351,7 @@ def _import_trace(file: Path, data: bytes, said: Reference, form: str, steps: St
 
 
 def _name(session: str, each: Trajectory, first: Trajectory, *, is_one: bool) -> str:
-    """Return the name of a session: of a log the first has the name alone, and subagents theirs behind it."""
+    """Return the name of a session: the first of a log has the name `session`, a subagent its name behind that."""
     if each is first and is_one:
         return session
     return f"{session}/{each.name.removeprefix(f'{first.name}/') if is_one else each.name}"
@@ -370,7 +370,7 @@ def _beside(file: Path, name: str, steps: Steps) -> Iterable[Trajectory]:
 
 
 def _about(log: Path) -> dict[str, object]:
-    """Return what stands beside a subagent's log, such as the call that started it; nothing if that is unreadable."""
+    """Return the data beside a subagent's log, such as the call that started it; empty where it cannot be read."""
     try:
         said = json.loads(log.with_suffix(".meta.json").read_bytes(), parse_constant=str)
     except (OSError, ValueError, RecursionError):

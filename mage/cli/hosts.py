@@ -58,7 +58,8 @@ def mcp(
 ) -> None:
     """Serve the sessions of a store to any MCP client, such as a coding agent.
 
-    The client starts the command and talks over stdio, or with --http over HTTP. Where the environment variable MAGE_MCP_TOKEN is set, every request over HTTP must bear it.
+    The client starts the command and talks over stdio, or with --http over HTTP. Where the environment variable
+    MAGE_MCP_TOKEN is set, every request over HTTP must bear it.
     """
     with _ended_by_interrupts():
         _serve_store(store, judge, http, host)
@@ -151,8 +152,9 @@ def hook(
         ),
     ],
 ) -> None:
-    """Record an event of a coding agent's client, given on standard input, and hand its state back after a compaction.
+    """Record an event of a coding agent's client, read from standard input; print its state after a compaction.
 
-    The client calls it; README has the settings. Whatever goes wrong is said in one line on standard error, with status 0: the client goes on.
+    The client calls this command; README has the settings. An error is one line on standard error, with status 0, so that
+    the client goes on.
     """
     raise typer.Exit(main([client.value, store]))

@@ -175,7 +175,7 @@ class Following:
         self._session: Session | None = None
 
     def tree(self) -> Tree:
-        """Return the tree as it is now. Cost: O(what is new)."""
+        """Return the present tree. Cost: O(new records)."""
         if self._session is None:
             self._session = Session.open(self._store, self._name, wait=False)
         else:
@@ -197,7 +197,7 @@ class Counted:
         self.shown = 0
 
     def hear(self, event: Heard) -> None:
-        """Count what was asked."""
+        """Count a call."""
         if isinstance(event, Asked):
             self.calls[event.who] = self.calls.get(event.who, 0) + 1
             self.tokens[event.who] = self.tokens.get(event.who, 0) + event.prompt + event.completion
@@ -235,7 +235,9 @@ def _print_line(line: tuple[str, str] | None) -> None:
     try:
         print_text(line[0] + "\n")
         sys.stdout.flush()
-    except OSError:  # the reader has left, or the disk is full; a run logs what a hook raises, and goes on
+    except (
+        OSError
+    ):  # the reader has left, or the disk is full; an `Exception` of a hook would not stop the run
         raise KeyboardInterrupt from None
 
 

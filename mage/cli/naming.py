@@ -86,7 +86,7 @@ class InFile:
 if TYPE_CHECKING:
     SessionName: TypeAlias = InStore | InFile
 else:
-    SessionName = object  # typer looks at annotations and takes no union; the parser says what it is
+    SessionName = object  # typer reads annotations and takes no union; the parser returns one of the two
 
 
 @final

@@ -81,7 +81,7 @@ def replay(
     steps: StepsOf = Steps.MESSAGES,
     as_json: AsJson = False,
 ) -> None:
-    """Turn an agent's trace into a tree; count what S would have shown."""
+    """Turn an agent's trace into a tree; count the tokens that S would have taken."""
     require_format(form)
     if writes is not None and not covers:
         raise typer.BadParameter("it says something with --coverage alone", param_hint="--writes")
@@ -145,7 +145,7 @@ class _Asked:
     writes: str
 
     def covering(self, trajectory: Trajectory) -> Covering | None:
-        """Return what follows the values that actions need; None without --coverage."""
+        """Return the watcher of the values that actions need; None without --coverage."""
         if not self.covers:
             return None
         names = [name for each in self.writes.split(",") if (name := each.strip())]

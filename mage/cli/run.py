@@ -1,6 +1,6 @@
 """`mage run`, an agent in an environment, resumed where it was interrupted; `mage rerun`, the same run from its log.
 
-A rerun is exact and asks nobody; or something is changed, and only what that changes is asked.
+An exact rerun asks neither model nor environment; a rerun with a change asks only the questions that the change makes.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ def run(
 ) -> None:
     """Run an agent until its task is done; run its session again to go on.
 
-    A session remembers task, environment, who is asked and how, and policy: to go on, --session is enough. The key comes
-    from OPENAI_API_KEY and is never kept. Without --session and MAGE_STORE, an offline run is kept nowhere.
+    A session remembers its task, environment, models and policy: to go on, --session is enough. The key comes from
+    OPENAI_API_KEY and is never kept. Without --session and MAGE_STORE, an offline run is kept nowhere.
     Exit status: 0 finished, 1 stopped, failed or refused, 130 interrupted.
     """
     changes = policy_changes(policy)
@@ -289,10 +289,10 @@ class _Found:
 
 
 def _found(kept: Kept, *, anew: bool) -> _Found:
-    """Return the run of a session; a new run asks what the earlier one asked, if its log can be read.
+    """Return the run of a session. With `anew`, a run whose log cannot be read is passed over.
 
     Raises:
-        Refused: it cannot be read.
+        Refused: the log cannot be read.
     """
     if kept.place is None or not kept.is_there:
         return _Found()
@@ -463,8 +463,8 @@ def rerun_session(
 ) -> None:
     """Run a run again: exactly, without a model; or with a change.
 
-    With a change, only what it changes is asked: whatever the run was answered before is answered again. Where
-    nobody is given who could answer, the new run stops. Exit status: 0 where nothing differs, 1 where it does.
+    With a change, only the questions that it changes are asked; all others are answered from the record. Where the
+    options name nothing that could answer, the new run stops. Exit status: 0 where nothing differs, else 1.
     """
     if not isinstance(session, InStore):
         raise Refused(f"{session}: a file holds no run; name a session in a store, such as work.db#study")
@@ -619,7 +619,7 @@ def _what_if(stack: ExitStack, session: InStore, kept: InStore | None, change: _
     place = change.place(before)
     environment = None if place is None else environment_named(place)
     who, judge = change.answerers(stack)
-    # what cannot be run is refused before a store is made for it
+    # a change that is refused makes no store
     policy = changed(rerun(store, session.name).policy, change.policy)
     target = stack.enter_context(MemoryStore() if kept is None else opened(kept.store, make=True))
     anew: tuple[KindOfCall, ...] = () if change.judge is None else ("judge",)
@@ -662,7 +662,7 @@ def _remember_script(target: JournalStore, name: str, setup: RunSetup, who: Answ
 
 
 def _left(kept: InStore | None) -> str:
-    """Return what to say of a changed run that did not come to its end."""
+    """Return the end of a message about a changed run that did not come to its end."""
     if kept is None:
         return ""
     return f"; what was done is kept: mage run --session {shlex.quote(str(kept))} goes on"

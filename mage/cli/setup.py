@@ -98,11 +98,11 @@ def _made(given: str, point: EntryPoint, arguments: str) -> GuardedEnvironment:
     if "" not in sys.path:
         sys.path.append("")  # the working directory, where a module of one's own lies
     try:
-        factory: Callable[..., Any] = point.load()  # Any: what it makes is looked at when it is guarded
+        factory: Callable[..., Any] = point.load()  # Any: `GuardedEnvironment` checks its result
         return GuardedEnvironment(factory(arguments) if arguments else factory())
     except (BadEnvironment, BadTool) as error:
         raise Refused(f"environment {given}: {error}") from None
-    except (Exception, SystemExit) as error:  # of their code: its sys.exit() too is no success of ours
+    except (Exception, SystemExit) as error:  # of the environment's code: its sys.exit() is a failure too
         raise Refused(f"environment {given}: {_said(error)}{_place(error)}") from None
 
 
@@ -161,7 +161,7 @@ def _guarded(doing: str, operation: Callable[..., Any]) -> Callable[..., object]
             return operation(*given)
         except EffectError:
             raise
-        except (Exception, SystemExit) as error:  # of their code
+        except (Exception, SystemExit) as error:  # of the environment's code
             raise EnvironmentRaised(doing, error) from None
 
     return guarded
@@ -293,7 +293,7 @@ def changed(policy: Policy | None, changes: Mapping[str, object]) -> Policy | No
 # -- the options of run and rerun ---------------------------------------------------------------------------
 
 BY_HAND: Final = "-"
-"""What `--judge` names where you judge."""
+"""The value of `--judge` where the user judges."""
 _HIDDEN: Final = "***"
 _OURS: Final = frozenset(("model", "messages", "tools", "response_format", "stream", "stream_options"))
 """The parameters of a call that mage sets itself."""
@@ -327,7 +327,7 @@ BaseUrl: TypeAlias = Annotated[
     typer.Option("--base-url", metavar="URL", help="The server; else OPENAI_BASE_URL, else OpenAI's."),
 ]
 ReplyMode: TypeAlias = Annotated[
-    Mode | None, typer.Option("--mode", help="How the model says what it does; else by tools.")
+    Mode | None, typer.Option("--mode", help="The form of the model's replies; else tools.")
 ]
 PromptsFolder: TypeAlias = Annotated[
     str | None,

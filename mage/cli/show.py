@@ -134,9 +134,9 @@ class _Listed:
 def sessions(store: Store, as_json: AsJson = False) -> None:
     """List the sessions of a store, the last changed first.
 
-    Shown are the outcome of a session's run, how many versions it has, the tokens of what its agent would be shown
-    now, the time of the last change in UTC, and the task, with the version that a fork begins at. Every record is
-    read: a damaged session is named as damaged. Exit status: 0, or 1 where anything is damaged.
+    The columns are the outcome of the session's run, its versions, the tokens of S, which its agent would be shown now,
+    the time of the last change in UTC, and the task, with the version at which a fork begins. Every record is read: a
+    damaged session is named as damaged. Exit status: 0, or 1 where a session is damaged.
     """
     with opened(store) as found:
         listed = _listed(found)
@@ -493,9 +493,9 @@ def diff(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Tell what differs in S between two versions or sessions.
+    """Show what differs in S between two versions or sessions.
 
-    Exit status: 0 where an agent is shown the same, 1 where anything differs.
+    Exit status: 0 where S is the same, else 1.
     """
     one, other = (view(state_at(side.session, side.version)) for side in (left, right))
     found = compare_states(one, other)
