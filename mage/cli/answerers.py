@@ -222,13 +222,14 @@ def _typed(who: KindOfCall, ends: Callable[[str], bool]) -> Iterator[str]:
 
 def _move_ends() -> Callable[[str], bool]:
     """Return a function that tells of each line whether it closes a move that begins a line: by its last bracket."""
-    opened: list[int] = []
+    opened: int | None = None
 
     def ends(line: str) -> bool:
-        if not opened and not MOVE_BEGINS.match(line):
+        nonlocal opened
+        if opened is None and not MOVE_BEGINS.match(line):
             return False
-        opened[:] = [sum(opened) + line.count("[") - line.count("]")]
-        return opened[0] <= 0
+        opened = (opened or 0) + line.count("[") - line.count("]")
+        return opened <= 0
 
     return ends
 

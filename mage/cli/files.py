@@ -19,7 +19,6 @@ import mage
 from mage.bundle import Bundle, decode_bundle, encode_bundle, is_bundle, names_for, pack, unpack
 from mage.cli.naming import (
     STORE_HEADER,
-    STORE_VARIABLE,
     AtVersion,
     InFile,
     InStore,
@@ -44,10 +43,10 @@ from mage.cli.output import (
 from mage.cli.sessions import (
     Opened,
     Version,
-    complete_session,
     has_session,
     load_commands,
     message_of,
+    named_by,
     opened,
     opened_session,
     recorded,
@@ -225,12 +224,10 @@ def import_session(
     ],
     session: Annotated[
         str,
-        typer.Argument(
-            metavar="STORE[#NAME]",
-            envvar=STORE_VARIABLE,
-            autocompletion=complete_session,
-            help="The store, made where there is none, and the name of the new session; else its own, or the file's.",
-            show_default=False,
+        named_by(
+            str,
+            "STORE[#NAME]",
+            "The store, made where there is none, and the name of the new session; else its own, or the file's.",
         ),
     ],
     flatten: Annotated[

@@ -18,9 +18,9 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from mage.cli.naming import STORE_VARIABLE, StoreName
+from mage.cli.naming import StoreName
 from mage.cli.output import Refused
-from mage.cli.sessions import LOOKS, Store, complete_store, opened
+from mage.cli.sessions import LOOKS, Store, named_by, opened
 from mage.effects import AsyncJudge
 from mage.integrations.claude_code import main
 
@@ -142,14 +142,7 @@ class Client(StrEnum):
 def hook(
     client: Annotated[Client, typer.Argument(help="Whose hook it is.", show_default=False)],
     store: Annotated[
-        str,
-        typer.Argument(
-            metavar="STORE",
-            envvar=STORE_VARIABLE,
-            autocompletion=complete_store,
-            help="The path of a SQLite file, made where there is none, or a URL.",
-            show_default=False,
-        ),
+        str, named_by(str, "STORE", "The path of a SQLite file, made where there is none, or a URL.")
     ],
 ) -> None:
     """Record an event of a coding agent's client, read from standard input; print its state after a compaction.

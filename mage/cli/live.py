@@ -235,9 +235,7 @@ def _print_line(line: tuple[str, str] | None) -> None:
     try:
         print_text(line[0] + "\n")
         sys.stdout.flush()
-    except (
-        OSError
-    ):  # the reader has left, or the disk is full; an `Exception` of a hook would not stop the run
+    except OSError:  # the reader has left, or the disk is full; an `Exception` would only be logged
         raise KeyboardInterrupt from None
 
 

@@ -27,7 +27,7 @@ from mage.cli.output import (
     some_of,
     write_new,
 )
-from mage.cli.sessions import complete_session, load_commands, parse_version
+from mage.cli.sessions import load_commands, named_by, parse_version
 from mage.cli.show import print_tree
 from mage.codec import encode_journal
 from mage.engine import Command, StepId
@@ -43,11 +43,11 @@ _ROWS: Final = 60
 def replay(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="TRACE|SESSION",
-            autocompletion=complete_session,
-            help="A trace, whose format is found by looking; or a session in a store.",
-            show_default=False,
+        named_by(
+            str,
+            "TRACE|SESSION",
+            "A trace, whose format is found by looking; or a session in a store.",
+            envvar=None,
         ),
     ],
     task: Annotated[

@@ -174,8 +174,7 @@ def run(
     if text is None and not kept.is_there:
         text = shop.TASK if options.is_demo else _no_task(kept)
     asked = found.setup(kept, options, changes)
-    with ExitStack() as stack:
-        stack.enter_context(_alone_on_stdout(as_json))
+    with _alone_on_stdout(as_json), ExitStack() as stack:
         agent = _agent(stack, asked, found.answers)
         store = stack.enter_context(MemoryStore() if kept.place is None else opened(kept.place, make=True))
         outcome = _ran(
@@ -477,8 +476,7 @@ def rerun_session(
         _exact(session, priced, as_json)
         return
     kept = None if into is None else new_session(into, "--into")
-    with ExitStack() as stack:
-        stack.enter_context(_alone_on_stdout(as_json))
+    with _alone_on_stdout(as_json), ExitStack() as stack:
         found = _what_if(stack, session, kept, change)
     document = {**_what_if_as_json(session, kept, found), **cost_document(found.outcome.totals, priced)}
     print_answer(as_json, document, _told_what_if(session, kept, found, priced))
