@@ -146,10 +146,10 @@ def revise(
         "instructions": [{"text": left.text, "standing": left.standing} for left in revised.instructions],
     }
     place = f"{printable(str(session))} is at [Step {boundary}] again, version {version}\n"
-    print_answer(as_json, document, [place, *_told_revision(revised)])
+    print_answer(as_json, document, [place, *_revision_lines(revised)])
 
 
-def _told_revision(revised: Revised) -> Iterator[str]:
+def _revision_lines(revised: Revised) -> Iterator[str]:
     for step in revised.abandoned:
         yield f"abandoned {step.id} {one_line(step.action, 56)} → {one_line(step.observation, 48)}\n"
     for left in revised.instructions:

@@ -254,7 +254,7 @@ def import_session(
         return
     made = _import_trace(file, data, said, found, steps)
     document = {"from": str(file), "format": found, "sessions": [each.document for each in made]}
-    print_answer(as_json, document, [line for each in made for line in _told(file, found, each)])
+    print_answer(as_json, document, [line for each in made for line in _lines_of_import(file, found, each)])
 
 
 def _new_session(said: Reference, own: str) -> InStore:
@@ -375,7 +375,7 @@ def _about(log: Path) -> dict[str, object]:
     return {"agent": said} if isinstance(said, dict) else {}
 
 
-def _told(file: Path, form: str, made: _Imported) -> Iterator[str]:
+def _lines_of_import(file: Path, form: str, made: _Imported) -> Iterator[str]:
     grown = sum(isinstance(command, Grow) for command in made.trajectory.commands)
     session = printable(str(made.session))
     yield f"made {session}, with {numbered(grown, 'step')} of {printable(str(file))} ({form})\n"

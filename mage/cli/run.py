@@ -51,9 +51,9 @@ from mage.cli.live import (
     Price,
     PricesFile,
     cost_document,
+    outcome_line,
     read_prices,
-    told_outcome,
-    told_totals,
+    totals_line,
     view_for,
 )
 from mage.cli.naming import InStore
@@ -100,7 +100,7 @@ from mage.cli.setup import (
     traceback_of,
     where_kept,
 )
-from mage.cli.show import print_tree, told_difference
+from mage.cli.show import difference_lines, print_tree
 from mage.demo import shop
 from mage.effects import BadEnvironment, Judge
 from mage.engine.text import is_blank
@@ -181,7 +181,7 @@ def run(
             agent, store, kept, text, asked, found, anew=anew, quiet=as_json, with_traceback=with_traceback
         )
         if not as_json:
-            _tell(outcome, store, kept, asked, priced)
+            _print_end(outcome, store, kept, asked, priced)
     if as_json:
         where = None if kept.place is None else str(kept.place)
         print_json({**outcome_document(outcome), **cost_document(outcome.totals, priced), "session": where})
@@ -379,7 +379,7 @@ def _totals(store: JournalStore, name: str) -> Totals:
         return Totals()
 
 
-def _tell(
+def _print_end(
     outcome: Outcome, store: JournalStore, kept: Kept, asked: RunSetup, prices: Mapping[str, Price]
 ) -> None:
     try:
@@ -389,8 +389,8 @@ def _tell(
         return
     say("\nThe tree, with what was left:", "italic")
     print_tree(tree)
-    say(f"\n{told_outcome(outcome)}", "bold")
-    say(told_totals(outcome.totals, prices))
+    say(f"\n{outcome_line(outcome)}", "bold")
+    say(totals_line(outcome.totals, prices))
     if kept.place is None:
         say("kept nowhere; --session work.db#NAME keeps a run")
         return
@@ -479,7 +479,7 @@ def rerun_session(
     with _alone_on_stdout(as_json), ExitStack() as stack:
         found = _what_if(stack, session, kept, change)
     document = {**_what_if_as_json(session, kept, found), **cost_document(found.outcome.totals, priced)}
-    print_answer(as_json, document, _told_what_if(session, kept, found, priced))
+    print_answer(as_json, document, _what_if_lines(session, kept, found, priced))
     if found.difference.differ:
         raise typer.Exit(1)
 
@@ -491,12 +491,12 @@ def _exact(session: InStore, prices: Mapping[str, Price], as_json: bool) -> None
     with opened(session) as store, _following(session):
         again = rerun(store, session.name)
     document = {"session": str(session), **_as_json(again), **cost_document(again.totals, prices)}
-    print_answer(as_json, document, [f"{line}\n" for line in _told_rerun(session, again, prices)])
+    print_answer(as_json, document, [f"{line}\n" for line in _rerun_lines(session, again, prices)])
     if not again.same:
         raise typer.Exit(1)
 
 
-def _told_rerun(session: InStore, again: Rerun, prices: Mapping[str, Price]) -> Iterator[str]:
+def _rerun_lines(session: InStore, again: Rerun, prices: Mapping[str, Price]) -> Iterator[str]:
     place = f"version {again.version} of {printable(str(session))}"
     if again.same:
         yield f"the same state, byte for byte: {place}, from {again.notes:,} notes of its log"
@@ -504,12 +504,12 @@ def _told_rerun(session: InStore, again: Rerun, prices: Mapping[str, Price]) -> 
         versions = some_of([*map(str, again.differs)])
         yield f"it differs from {place}: the run makes other commands of versions {versions} (was it redacted?)"
     if again.outcome is not None:
-        yield told_outcome(again.outcome)
+        yield outcome_line(again.outcome)
     if again.wanted and not again.unread:
         yield f"its log ends there, where {_NEXT.get(again.wanted, again.wanted)}: mage run goes on with it"
     if again.unread:
         yield f"others have written {numbered(again.unread, 'command')} after it"
-    yield told_totals(again.totals, prices)
+    yield totals_line(again.totals, prices)
 
 
 def _as_json(again: Rerun) -> dict[str, object]:
@@ -666,21 +666,21 @@ def _left(kept: InStore | None) -> str:
     return f"; what was done is kept: mage run --session {shlex.quote(str(kept))} goes on"
 
 
-def _told_what_if(
+def _what_if_lines(
     session: InStore, kept: InStore | None, found: WhatIf, prices: Mapping[str, Price]
 ) -> Iterator[str]:
     yield f"- {printable(str(session))}\n"
     yield f"+ {'the changed run' if kept is None else printable(str(kept))}\n"
-    yield from told_difference(found.difference)
-    yield f"\n{told_outcome(found.outcome)}\n"
+    yield from difference_lines(found.difference)
+    yield f"\n{outcome_line(found.outcome)}\n"
     unanswered = isinstance(found.outcome, RunStopped) and found.outcome.reason == "unanswered"
     if found.parted and not unanswered:  # else that is where it stopped
         yield f"the two part where {found.parted}\n"
-    yield f"from the record: {_told_counts(found.recorded)}; asked: {_told_counts(found.asked)}\n"
-    yield f"{told_totals(found.outcome.totals, prices)}\n"
+    yield f"from the record: {_counts_line(found.recorded)}; asked: {_counts_line(found.asked)}\n"
+    yield f"{totals_line(found.outcome.totals, prices)}\n"
 
 
-def _told_counts(counts: CallCounts) -> str:
+def _counts_line(counts: CallCounts) -> str:
     asked = [f"{who} {count:,}" for who, count in attrs.asdict(counts).items() if count]
     return ", ".join(asked) or "nobody"
 

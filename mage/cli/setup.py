@@ -119,8 +119,8 @@ class EnvironmentRaised(MageError):
 
     def __str__(self) -> str:
         name, said = type(self.error).__name__, _said(self.error)
-        told = f"the environment has raised {name} when asked to {self.doing}{said.removeprefix(name)}"
-        return told + _place(self.error)
+        text = f"the environment has raised {name} when asked to {self.doing}{said.removeprefix(name)}"
+        return text + _place(self.error)
 
 
 _DOING: Final = {

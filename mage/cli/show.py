@@ -143,8 +143,8 @@ def sessions(store: Store, as_json: AsJson = False) -> None:
     damaged = [each for each in listed if each.damage is not None]
     if as_json:
         known = [_listed_as_json(each, each.journal) for each in listed if each.journal is not None]
-        told = [": ".join([spelled(each.name)] * bool(each.name) + [f"{each.damage}"]) for each in damaged]
-        print_json({"store": str(store), "sessions": known, "damaged": told})
+        faults = [": ".join([spelled(each.name)] * bool(each.name) + [f"{each.damage}"]) for each in damaged]
+        print_json({"store": str(store), "sessions": known, "damaged": faults})
     elif listed:
         _print_table(listed)
     else:
@@ -433,16 +433,16 @@ def log(
     A command of a run is marked {run}. A line has version, time, operation, what it did, and in braces the keys of its meta.
     """
     with opened_session(session.session) as found:
-        told: Iterable[Entry] = (
+        shown: Iterable[Entry] = (
             entry
             for entry in entries(records_of(found, session.version))
             if notes or entry.operation != "note"
         )
-        told = told if last is None else deque(told, maxlen=last)
+        shown = shown if last is None else deque(shown, maxlen=last)
         if as_json:
-            print_json({"session": str(session), "records": [_entry_as_json(each) for each in told]})
+            print_json({"session": str(session), "records": [_entry_as_json(each) for each in shown]})
             return
-        for entry in told:
+        for entry in shown:
             print_text(_line(entry))
             if texts:
                 lines = [f"        {name}: {printable(text)}\n" for name, text in entry.texts.items()]
@@ -502,12 +502,12 @@ def diff(
     parts = difference_as_json(found)
     document = {"left": str(left), "right": str(right), "differ": found.differ, "parts": parts}
     sides = f"- {printable(str(left))}\n+ {printable(str(right))}\n"
-    print_answer(as_json, document, [sides, *told_difference(found)])
+    print_answer(as_json, document, [sides, *difference_lines(found)])
     if found.differ:
         raise typer.Exit(1)
 
 
-def told_difference(found: Difference) -> list[str]:
+def difference_lines(found: Difference) -> list[str]:
     """Return the differences as lines, each with its end; one that says so where nothing differs."""
     if not found.differ:
         return ["nothing differs in C, R and H\n"]
@@ -523,14 +523,14 @@ def told_difference(found: Difference) -> list[str]:
     ]
 
 
-def _part(name: str, sides: Sides[Item], told: Callable[[Item], str]) -> Sequence[str]:
+def _part(name: str, sides: Sides[Item], line: Callable[[Item], str]) -> Sequence[str]:
     if not sides.differ:
         return ()
     same = f" ({sides.same:,} the same)" if sides.same else ""
     return (
         f"{name}{same}\n",
-        *[f"  - {told(item)}\n" for item in sides.left],
-        *[f"  + {told(item)}\n" for item in sides.right],
+        *[f"  - {line(item)}\n" for item in sides.left],
+        *[f"  + {line(item)}\n" for item in sides.right],
     )
 
 
