@@ -37,7 +37,6 @@ from mage.cli.output import (
     read_bytes,
     require_absent,
     some_of,
-    unwrapped,
     write_new,
 )
 from mage.cli.sessions import (
@@ -52,6 +51,7 @@ from mage.cli.sessions import (
     recorded,
     records_of,
     state_at,
+    unwrapped,
 )
 from mage.codec import encode_journal, encode_tree
 from mage.engine import Grow, State

@@ -19,18 +19,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
-from typing import IO, Annotated, Final, TextIO, TypeVar, final
+from typing import IO, Annotated, Final, TextIO, final
 
 import typer
-from returns.pipeline import is_successful
-from returns.result import Result
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
 from mage.render.blocks import is_seen, printable
-
-Value = TypeVar("Value")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 _LISTED: Final = 8
@@ -55,13 +51,6 @@ def refusing(place: object, kinds: tuple[type[Exception], ...] = (OSError,)) -> 
     except kinds as problem:
         said = problem.strerror if isinstance(problem, OSError) else problem
         raise Refused(f"{place}: {said}") from None
-
-
-def unwrapped(result: Result[Value, object], place: object = None) -> Value:
-    """Return the value of a result, or refuse its failure, in front of which `place` is named."""
-    if is_successful(result):
-        return result.unwrap()
-    raise Refused(f"{result.failure()}" if place is None else f"{place}: {result.failure()}")
 
 
 # -- standard output and standard error ----------------------------------------------------------------

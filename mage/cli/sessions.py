@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar, final
 
 import attrs
 import typer
 from returns.pipeline import is_successful
+from returns.result import Result
 
 from mage.bundle import decode_bundle, is_bundle, unpack
 from mage.cli.naming import (
@@ -29,7 +30,7 @@ from mage.cli.naming import (
     parse_store,
     spelled,
 )
-from mage.cli.output import Refused, exists, read_bytes, refusing, some_of, unwrapped
+from mage.cli.output import Refused, exists, read_bytes, refusing, some_of
 from mage.codec import decode_journal
 from mage.effects.program import drive
 from mage.engine import Command, MageError, State, apply
@@ -61,6 +62,8 @@ from mage.stores import (
 )
 from mage.stores.opening import KNOWN_URLS
 from mage.trajectories import detect
+
+Value = TypeVar("Value")
 
 LOOKS: Final = "mage gc: looks"
 """The name of the journal in which `mage gc` keeps its looks; it is no session."""
@@ -370,6 +373,13 @@ else:
     ]
 
 # -- reading a session -----------------------------------------------------------------------------------
+
+
+def unwrapped(result: Result[Value, object], place: object = None) -> Value:
+    """Return the value of a result, or refuse its failure, in front of which `place` is named."""
+    if is_successful(result):
+        return result.unwrap()
+    raise Refused(f"{result.failure()}" if place is None else f"{place}: {result.failure()}")
 
 
 @final

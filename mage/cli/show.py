@@ -15,7 +15,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from mage.cli.naming import AtVersion, spelled
-from mage.cli.output import AsJson, Refused, console, print_answer, print_json, print_text, some_of, unwrapped
+from mage.cli.output import AsJson, Refused, console, print_answer, print_json, print_text, some_of
 from mage.cli.sessions import (
     Opened,
     Store,
@@ -28,6 +28,7 @@ from mage.cli.sessions import (
     records_of,
     sound_sessions,
     state_at,
+    unwrapped,
 )
 from mage.engine import (
     Active,
