@@ -244,9 +244,9 @@ def redact(
         names = [journal.name for journal in store.journals() if matches(compiled, journal.name)]
         if places and not dry_run:
             _reclaim(store_of(target), store)
-    document = _redaction_as_json(target, places, names, compiled, dry_run=dry_run)
-    print_answer(as_json, document, _lines_of_redaction(target, places, compiled, dry_run=dry_run))
-    _require_gone(target, names, compiled, places=places, dry_run=dry_run)
+    done = Redaction(target, compiled, places, names, dry_run)
+    print_answer(as_json, done.document, done.lines())
+    done.require_gone()
 
 
 def _reclaim(place: StoreName, store: JournalStore) -> None:
@@ -270,89 +270,85 @@ def _compiled(given: str) -> re.Pattern[str]:
     return compiled
 
 
-def _require_gone(
-    target: InStore | StoreName,
-    names: list[str],
-    pattern: re.Pattern[str],
-    *,
-    places: list[Place],
-    dry_run: bool,
-) -> None:
-    """Refuse, rather than say that the secret is gone, where a name or the store's log still holds it."""
-    if names:
-        shown = some_of([_withheld(name, pattern) for name in names])
-        raise Refused(
-            f"names of sessions match too, and are not changed: {shown};"
-            " export such a session, import it under another name, and drop it"
-        )
-    if dry_run or not places:
-        return
-    store = store_of(target)
-    path = store.file
-    log = None if path is None else Path(f"{os.path.realpath(path)}-wal")
-    if log is not None and log.exists() and log.stat().st_size:
-        raise Refused(
-            f"{log}: somebody has the store open, so this log still holds what was taken out;"
-            f" run mage gc {store} when nobody has"
-        )
+@final
+@attrs.frozen
+class Redaction:
+    """A redaction that was carried out, or with --dry-run was not.
 
+    Attributes:
+        places: the places of the texts that match.
+        names: the names of sessions that match, which stay.
+    """
 
-def _withheld(name: str, pattern: re.Pattern[str]) -> str:
-    """Return a name as every command takes it; of a name that matches only the rest, which no command takes."""
-    return printable(_without(name, pattern)) if matches(pattern, name) else spelled(name)
+    target: InStore | StoreName
+    pattern: re.Pattern[str]
+    places: Sequence[Place]
+    names: Sequence[str]
+    dry_run: bool
 
+    @property
+    def document(self) -> dict[str, object]:
+        """The redaction as JSON."""
+        target = str(self.target)
+        if isinstance(self.target, InStore) and matches(self.pattern, self.target.name):
+            target = f"{self.target.store}#{self._without(self.target.name)}"
+        return {
+            "target": target,
+            "dry_run": self.dry_run,
+            "redacted": [
+                {"session": self._without(each.journal), "version": each.version, "text": each.text}
+                for each in self.places
+            ],
+            "names_that_match": len(self.names),
+            "kept_elsewhere": self._elsewhere,
+        }
 
-def _without(name: str, pattern: re.Pattern[str]) -> str:
-    """Return a name without its matches, and nothing of a name that still matches then, as JSON reads it."""
-    left = pattern.sub("", name)
-    return _WITHHELD if matches(pattern, left) else pattern.sub(_WITHHELD, name)
+    def lines(self) -> Iterator[str]:
+        """Yield the lines that say where the secret was, or is, and which runs cannot go on now."""
+        if not self.places:
+            yield "nothing matches\n"
+            return
+        for place in self.places:
+            where = f"{self._withheld(place.journal)} version {place.version} {place.text}"
+            yield f"{'would be redacted' if self.dry_run else 'redacted'}: {where}\n"
+        if self._elsewhere is not None:
+            yield f"{self._elsewhere}\n"
+        cannot, was = ("could not", "would be") if self.dry_run else ("cannot", "was")
+        for name in sorted({place.journal for place in self.places if place.of_a_run}):
+            run = f"the run of {self._withheld(name)} {cannot} be gone on with: its log {was} redacted"
+            yield f"{run}; mage run --anew begins a new one there\n"
 
+    def require_gone(self) -> None:
+        """Refuse, rather than say that the secret is gone, where a name or the store's log still holds it."""
+        if self.names:
+            shown = some_of([self._withheld(name) for name in self.names])
+            raise Refused(
+                f"names of sessions match too, and are not changed: {shown};"
+                " export such a session, import it under another name, and drop it"
+            )
+        if self.dry_run or not self.places:
+            return
+        store = store_of(self.target)
+        log = None if store.file is None else Path(f"{os.path.realpath(store.file)}-wal")
+        if log is not None and log.exists() and log.stat().st_size:
+            raise Refused(
+                f"{log}: somebody has the store open, so this log still holds what was taken out;"
+                f" run mage gc {store} when nobody has"
+            )
 
-def _elsewhere(target: InStore | StoreName) -> str | None:
-    """Return where the bytes stay that no command can remove; None where there is no such place."""
-    return _ELSEWHERE if store_of(target).url.startswith("postgresql:") else None
+    @property
+    def _elsewhere(self) -> str | None:
+        """Where the bytes stay that no command can remove; None where there is no such place."""
+        return _ELSEWHERE if store_of(self.target).url.startswith("postgresql:") else None
 
+    def _withheld(self, name: str) -> str:
+        """Return a name as every command takes it; of a name that matches only the rest, which no command takes."""
+        return printable(self._without(name)) if matches(self.pattern, name) else spelled(name)
 
-def _lines_of_redaction(
-    target: InStore | StoreName, places: list[Place], pattern: re.Pattern[str], *, dry_run: bool
-) -> Iterator[str]:
-    """Yield the lines that say where the secret was, or is, and which runs cannot go on now."""
-    if not places:
-        yield "nothing matches\n"
-        return
-    for place in places:
-        where = f"{_withheld(place.journal, pattern)} version {place.version} {place.text}"
-        yield f"{'would be redacted' if dry_run else 'redacted'}: {where}\n"
-    if (elsewhere := _elsewhere(target)) is not None:
-        yield f"{elsewhere}\n"
-    cannot, was = ("could not", "would be") if dry_run else ("cannot", "was")
-    for name in sorted({place.journal for place in places if place.of_a_run}):
-        run = f"the run of {_withheld(name, pattern)} {cannot} be gone on with: its log {was} redacted"
-        yield f"{run}; mage run --anew begins a new one there\n"
-
-
-def _redaction_as_json(
-    target: InStore | StoreName,
-    places: list[Place],
-    names: list[str],
-    pattern: re.Pattern[str],
-    *,
-    dry_run: bool,
-) -> object:
-    """Return the same as JSON."""
-    shown = str(target)
-    if isinstance(target, InStore) and matches(pattern, target.name):
-        shown = f"{target.store}#{_without(target.name, pattern)}"
-    return {
-        "target": shown,
-        "dry_run": dry_run,
-        "redacted": [
-            {"session": _without(place.journal, pattern), "version": place.version, "text": place.text}
-            for place in places
-        ],
-        "names_that_match": len(names),
-        "kept_elsewhere": _elsewhere(target),
-    }
+    def _without(self, name: str) -> str:
+        """Return a name without its matches, and nothing of a name that still matches then, as JSON reads it."""
+        left = self.pattern.sub("", name)
+        return _WITHHELD if matches(self.pattern, left) else self.pattern.sub(_WITHHELD, name)
 
 
 # -- redact: in every record of a family ------------------------------------------------------------------
