@@ -43,7 +43,7 @@ from mage.cli.output import (
     some_of,
     write_new,
 )
-from mage.cli.sessions import LOOKS, Store, Target, message_of, opened, sessions_in, store_of
+from mage.cli.sessions import LOOKS, Store, Target, listed_names, message_of, opened, sessions_in, store_of
 from mage.codec import decode_journal, encode_journal
 from mage.engine import Command, Start, replay
 from mage.render import one_line, printable
@@ -594,8 +594,7 @@ def _lines_of_plan(store: StoreName, planned: Plan, size: int | None, dry_run: b
         for journal in planned.drop
     ]
     for journal, forks in planned.keep:
-        readers = some_of([*map(spelled, forks)])
-        why = f"read through by {readers}" if forks else "somebody has written on it meanwhile"
+        why = f"read through by {listed_names(forks)}" if forks else "somebody has written on it meanwhile"
         lines.append(f"kept {spelled(journal.name)}: {why}\n")
     if not planned.drop:
         lines.append("nothing to drop\n")
