@@ -5,12 +5,12 @@ is written as in the mode without tool calls, such as `Action[look]`, with thoug
 that begins a line is closed, or with an empty line; for a reply that is no move the user reads what is wrong, and types
 another.
 
-A script has a reply a line, each a JSON object; empty lines are skipped:
+A script has one reply per line, a JSON object; empty lines are skipped:
 
     {"act": "look"}                               the model acts
     {"act": {"press": {"button": 2}}}             ... by calling a tool
     {"act": ["look", "go north"]}                 ... several times
-    {"note": "The door is green."}                ... writes something down, behind what it does
+    {"note": "The door is green."}                ... writes a note, behind its actions
     {"compress": "The kitchen was searched."}     ... marks a subgoal complete
     {"revise": 3, "lesson": "It is locked."}      ... goes back to [Step 3]
     {"look": 3}                                   ... reads again what [Step 3] stands for

@@ -49,7 +49,10 @@ def mcp(
     http: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, metavar="PORT", help="Serve HTTP at this port, any free one for 0, not stdio."
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Serve HTTP at this port instead of stdio; 0 takes any free port.",
         ),
     ] = None,
     host: Annotated[

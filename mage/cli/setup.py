@@ -60,7 +60,7 @@ EnvironmentName: TypeAlias = Annotated[
         "--environment",
         metavar="NAME[:ARGS]",
         autocompletion=complete_environment,
-        help=f"Where the agent acts: shop, what is installed as {GROUP}, or MODULE:FACTORY[:ARGS].",
+        help=f"Where the agent acts: shop, a name that is installed under {GROUP}, or MODULE:FACTORY[:ARGS].",
     ),
 ]
 
@@ -359,7 +359,7 @@ ScriptFile: TypeAlias = Annotated[
     typer.Option(
         "--script",
         metavar="FILE",
-        help='In place of a model, a reply a line: {"act": "look"}, {"act": {"TOOL": {"ARGUMENT": 1}}},'
+        help='Replies in place of a model, one a line: {"act": "look"}, {"act": {"TOOL": {"ARGUMENT": 1}}},'
         ' {"note": "TEXT"}, {"compress": "TEXT"}, {"revise": STEP, "lesson": "TEXT"}, {"look": STEP}, {"finish": "ANSWER"}; of the'
         ' judge {"judge": "passed"} or {"judge": "failed", "feedback": "TEXT"}; of the summarizer {"summary": "TEXT"}.',
     ),

@@ -314,7 +314,7 @@ def show(
         typer.Option(
             "--inside",
             metavar="N|N..M",
-            help="What a line stands for instead: N of [Step N], N..M of a line inside a chapter.",
+            help="Show instead what a line stands for: N of [Step N], N..M of a line inside a chapter.",
         ),
     ] = None,
 ) -> None:
@@ -422,7 +422,7 @@ def log(
     ] = False,
     notes: Annotated[
         bool,
-        typer.Option("--notes", help="List the notes of a run too: what it was answered, and meant to do."),
+        typer.Option("--notes", help="List the notes of a run too: its answers and its intents."),
     ] = False,
     last: Annotated[
         int | None, typer.Option("--last", min=1, metavar="N", help="Only the last so many records.")
