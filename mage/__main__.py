@@ -6,21 +6,21 @@ import sys
 from typing import Final
 
 _INTERRUPTED: Final = 130
-"""The status of what Ctrl-C has ended, as shells have it."""
+"""The exit status of a process that Ctrl-C has ended, as shells have it."""
 
 
 def main() -> None:
-    """Run the command, or say in one line how to install what it needs; Ctrl-C ends it at any moment."""
+    """Run the command, or say in one line how to install its extra; Ctrl-C ends it at any moment."""
     try:
         if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv[2:]):
             sys.exit(_hook(sys.argv[2:]))
         _run()
-    except KeyboardInterrupt:  # while modules are loaded; later the command says what was interrupted
+    except KeyboardInterrupt:  # while modules are loaded, before typer listens
         sys.exit(_INTERRUPTED)
 
 
 def _hook(arguments: list[str]) -> int:
-    """Hear a hook without loading the command: it is called for each thing that a coding agent does."""
+    """Carry out a hook without loading the command: a coding agent calls it for each of its actions."""
     from mage.integrations.claude_code import main as hear  # noqa: PLC0415  # no other command needs it
 
     return hear(arguments)

@@ -143,14 +143,29 @@ class Agent:
             session = stack.enter_context(
                 Session.open(opened, name, task=task, wait=False, on_event=hooks, clock=clock, salts=salts)
             )
-            driver = _Driver(self, session, hooks)
-            run, running = started(
-                self, driver.environment.capabilities, driver.find(anew=anew, remember=remember), remember
-            )
-            try:
-                return drive(running, driver.answer)
-            except StoreError as error:
-                return _store_failed(run, error)
+            return run_in(self, session, hooks, None, anew=anew, remember=remember)
+
+
+def run_in(
+    agent: Agent,
+    session: Session,
+    hooks: tuple[AgentHook, ...],
+    found: RecordedRun | None,
+    *,
+    anew: bool,
+    remember: Mapping[str, object] | None,
+) -> Outcome:
+    """Begin or continue a run in an open session; see `Agent.run`.
+
+    `found` is the run of the session, for a caller that has read it at the present head; with None it is read here.
+    """
+    driver = _Driver(agent, session, hooks)
+    found = found or driver.find(anew=anew, remember=remember)
+    run, running = started(agent, driver.environment.capabilities, found, remember)
+    try:
+        return drive(running, driver.answer)
+    except StoreError as error:
+        return _store_failed(run, error)
 
 
 @final

@@ -1,15 +1,16 @@
-"""What decides, judges and summarizes in a run: models behind a server, the user, a script, or the demo's story.
+"""Model, judge and summarizer of a run: models behind a server, the user, a script, or the demo's story; `mage prompts`.
 
-By hand, a person plays an environment as an agent's model would see it, and so can a program, through a pipe. A reply is
-written as in the mode without tool calls, such as `Action[look]`, thoughts before it if any. It ends where a move that
-begins on a line of its own is closed, or with an empty line; one that is no move is told what is wrong, and read again.
+By hand, a person acts in an environment with the prompts of an agent's model, or a program does, through a pipe. A reply
+is written as in the mode without tool calls, such as `Action[look]`, with thoughts before it if any. It ends where a move
+that begins a line is closed, or with an empty line; for a reply that is no move the user reads what is wrong, and types
+another.
 
-A script has a reply a line, each a JSON object; empty lines are passed over:
+A script has one reply per line, a JSON object; empty lines are skipped:
 
     {"act": "look"}                               the model acts
     {"act": {"press": {"button": 2}}}             ... by calling a tool
     {"act": ["look", "go north"]}                 ... several times
-    {"note": "The door is green."}                ... writes something down, behind what it does
+    {"note": "The door is green."}                ... writes a note, behind its actions
     {"compress": "The kitchen was searched."}     ... marks a subgoal complete
     {"revise": 3, "lesson": "It is locked."}      ... goes back to [Step 3]
     {"look": 3}                                   ... reads again what [Step 3] stands for
@@ -20,7 +21,7 @@ A script has a reply a line, each a JSON object; empty lines are passed over:
     {"judge": "failed", "feedback": "...", "boundary": 3}   ... it began at [Step 3]
     {"summary": "Two rooms were searched."}       the summarizer, of the next summary or chapter
 
-A model may act and do one of the others in one line, and say a `"thought"` beside it. Each of the three answers by its
+A line of the model may have `"act"`, one of its other keys and a `"thought"`. Model, judge and summarizer each have their
 own lines, in order. Without lines of the judge there is no judge, without lines of the summarizer no summarizer.
 """
 
@@ -35,15 +36,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
-from typing import Any, Final, Generic, TypeVar, cast, final
+from typing import Annotated, Any, Final, Generic, TypeVar, cast, final
 from urllib.parse import urlsplit
 
 import attrs
+import typer
 
 from mage.chat import (
     OURS,
+    REPLACEABLE,
     Assistant,
     ChatMessage,
+    Prompt,
     Prompts,
     System,
     action_text,
@@ -56,9 +60,19 @@ from mage.chat import (
 from mage.chat import Mode as PromptMode
 from mage.chat.replies import Reply, decide_by_text, verdict_on
 from mage.chat.tools import MOVE_BEGINS, no_number
-from mage.cli.output import Refused, numbered, print_text, read_bytes
-from mage.cli.prompts import read_prompts
-from mage.cli.setup import BY_HAND, Mode, Models, RunSetup
+from mage.cli.output import (
+    AsJson,
+    Refused,
+    numbered,
+    print_json,
+    print_text,
+    read_bytes,
+    refusing,
+    require_absent,
+    say,
+    write_new,
+)
+from mage.cli.setup import BY_HAND, Mode, Models, PromptsFolder, RunSetup
 from mage.demo import shop
 from mage.effects import (
     Action,
@@ -85,6 +99,7 @@ from mage.engine import (
     Passed,
     Revise,
     StepId,
+    UnknownName,
 )
 from mage.engine.errors import MageError
 from mage.engine.nodes import FAULTS
@@ -106,7 +121,7 @@ _ENDS: Final[dict[KindOfCall, str]] = {
 @final
 @attrs.frozen
 class InputEnded(MageError):
-    """Standard input has ended, and a reply is wanted."""
+    """Standard input has ended before a reply."""
 
     who: KindOfCall
 
@@ -122,9 +137,7 @@ class ByHand:
 
     def __init__(self, prompts: Prompts = OURS) -> None:
         self._prompts = prompts
-        self._shown: dict[
-            KindOfCall, str
-        ] = {}  # the fixed words: as long as they are the same, they are shown once
+        self._shown: dict[KindOfCall, str] = {}  # the fixed words, shown again only when they change
         self._count = default_counter().count
         self._alone = Lock()  # a judge may be asked while the model is
 
@@ -133,7 +146,7 @@ class ByHand:
         return system_prompt(_MODE, tools=tools, manual=manual, prompts=self._prompts).text
 
     def __call__(self, request: Decide, /) -> Metered[Decision]:
-        """Return what the user decides.
+        """Return the user's decision.
 
         Raises:
             InputEnded: nothing more can be read.
@@ -188,10 +201,10 @@ def _print(text: str) -> None:
 
 
 def _typed(who: KindOfCall, ends: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the lines of one reply: up to one at which it ends, or to an empty line, or to the end. Cost: O(length).
+    """Yield the lines of one reply, up to a line at which it ends, an empty line, or the end. Cost: O(length).
 
     Raises:
-        InputEnded: there is nothing more.
+        InputEnded: there is no further line.
         EffectError: a line is not UTF-8.
     """
     is_begun = False
@@ -208,20 +221,21 @@ def _typed(who: KindOfCall, ends: Callable[[str], bool]) -> Iterator[str]:
 
 
 def _move_ends() -> Callable[[str], bool]:
-    """Return what tells, line by line, whether a move that begins on a line of its own is closed: by its last bracket."""
-    opened: list[int] = []
+    """Return a function that tells of each line whether it closes a move that begins a line: by its last bracket."""
+    opened: int | None = None
 
     def ends(line: str) -> bool:
-        if not opened and not MOVE_BEGINS.match(line):
+        nonlocal opened
+        if opened is None and not MOVE_BEGINS.match(line):
             return False
-        opened[:] = [sum(opened) + line.count("[") - line.count("]")]
-        return opened[0] <= 0
+        opened = (opened or 0) + line.count("[") - line.count("]")
+        return opened <= 0
 
     return ends
 
 
 def _object_ends() -> Callable[[str], bool]:
-    """Return what tells, line by line, whether a JSON object that begins on a line of its own is there as a whole."""
+    """Return a function that tells of each line whether it ends a JSON object that begins a line."""
     said: list[str] = []
 
     def ends(line: str) -> bool:
@@ -239,10 +253,10 @@ def _object_ends() -> Callable[[str], bool]:
 
 
 def _line() -> str:
-    """Return the next line of standard input, empty at its end: UTF-8, whatever the locale says.
+    """Return the next line of standard input, empty at its end; it is UTF-8 whatever the locale says.
 
     Raises:
-        EffectError: it is not.
+        EffectError: the line is not UTF-8.
     """
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
@@ -278,7 +292,7 @@ class BadScript(MageError, ValueError):
 @final
 @attrs.frozen
 class ScriptEnded(MageError):
-    """A script has so many replies to a kind of call, and is asked for one more."""
+    """A script is asked for one more reply to a kind of call than it has."""
 
     file: str
     who: KindOfCall
@@ -293,7 +307,7 @@ class ScriptEnded(MageError):
 
 @final
 class Played(Generic[Read]):
-    """The replies of a script to one kind of call, in order, whatever the request; so many of them are used."""
+    """The replies of a script to one kind of call, in order, whatever the request; `used` counts those given."""
 
     def __init__(self, file: str, who: KindOfCall, replies: Sequence[Read], used: int) -> None:
         self.who: KindOfCall = who
@@ -325,7 +339,7 @@ class Script:
 
 
 def read_script(file: str) -> Script:
-    """Return what a script says.
+    """Return the replies of a script.
 
     Raises:
         BadScript: a line is no reply; says which, and why.
@@ -351,7 +365,7 @@ def read_script(file: str) -> Script:
 
 
 def _reply_of(line: bytes) -> Decision | Verdict | str:
-    """Return the reply of a line; a `ValueError` says why it is none."""
+    """Return the reply of a line; a `ValueError` says why the line is none."""
     said = _object_of(line)
     kind = next((kind for kind in _KEYS if kind in said), None)
     known = _MODEL if kind is None else _KEYS[kind]
@@ -441,7 +455,7 @@ _OWN: Final[Mapping[str, Callable[[Mapping[str, object]], Then]]] = {
     "look": _look_of,
     "finish": lambda said: Finish(_text(said, "finish")),
 }
-"""What a model does to its own state, by its key."""
+"""How each move of a model on its state is read, by its key."""
 
 
 def _verdict_of(said: Mapping[str, object]) -> Verdict:
@@ -476,7 +490,93 @@ def _text(said: Mapping[str, object], key: str) -> str:
     return text
 
 
-# -- whom a run asks ----------------------------------------------------------------------------------------
+# -- mage prompts: the words that models are asked with -----------------------------------------------------
+
+_ENDING: Final = ".txt"
+
+
+def prompts(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Else every prompt.")] = None,
+    folder: PromptsFolder = None,
+    into: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write them there, a file each, to be changed.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the prompts of models, judges and summarizers, each with its version and its hash.
+
+    With each answer a run keeps a hash: of a judge or a summarizer that of its prompt, of a model that of all that is the
+    same in every call, tools included.
+
+    To change them, write them into a folder, edit those that you want, and name the folder: mage run --prompts DIR.
+    """
+    replaced = read_prompts(folder)
+    shown = [replaced.of(_named(name)) for name in dict.fromkeys(names or REPLACEABLE)]
+    if into is not None:
+        _write(into, shown)
+    if as_json:
+        print_json(
+            {each.name: {"version": each.version, "hash": each.hash, "text": each.text} for each in shown}
+        )
+    elif into is None:
+        print_text("\n".join([f"== {_titled(each)}\n{each.text}\n" for each in shown]))
+    else:
+        say(f"wrote {len(shown)} prompts into {into}; mage run --prompts {into} asks with them")
+
+
+def _named(name: str) -> Prompt:
+    if name not in REPLACEABLE:
+        raise Refused(str(UnknownName("prompt", name, tuple(REPLACEABLE))))
+    return REPLACEABLE[name]
+
+
+def _titled(prompt: Prompt) -> str:
+    version = f"version {prompt.version}" if prompt.version else "your own"
+    return f"{prompt.name}, {version}, {prompt.hash}"
+
+
+def _write(folder: Path, shown: list[Prompt]) -> None:
+    with refusing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    files = {folder / f"{each.name}{_ENDING}": each.text for each in shown}
+    for file in files:
+        require_absent(file)
+    for file, text in files.items():
+        write_new(file, [f"{text}\n".encode()])
+
+
+def read_prompts(folder: str | None) -> Prompts:
+    """Return the prompts of a folder, in which each file is `NAME.txt`; those of mage where `folder` is None.
+
+    Raises:
+        Refused: there is no such folder, or it is empty, or a file in it is no prompt.
+    """
+    if folder is None:
+        return OURS
+    with refusing(folder):
+        files = sorted(each for each in Path(folder).iterdir() if not each.name.startswith("."))
+    if not files:
+        raise Refused(f"{folder}: there is no prompt in it; mage prompts --into {folder} writes ours there")
+    try:
+        return Prompts({_name_of(each): _words_in(each) for each in files})
+    except (MageError, ValueError) as problem:
+        raise Refused(f"{folder}: {problem}; each file is a prompt, NAME{_ENDING}") from None
+
+
+def _name_of(file: Path) -> str:
+    if not file.name.endswith(_ENDING):
+        raise UnknownName("prompt", file.name, tuple(REPLACEABLE))
+    return file.name.removesuffix(_ENDING)
+
+
+def _words_in(file: Path) -> str:
+    try:
+        return read_bytes(file).removeprefix(BOM_UTF8).decode().replace("\r\n", "\n").removesuffix("\n")
+    except UnicodeDecodeError as problem:
+        raise Refused(f"{file}: a prompt is UTF-8, but byte {problem.start} is not") from None
+
+
+# -- what answers in a run ----------------------------------------------------------------------------------
 
 
 _PROMPT_MODES: Final[dict[Mode, PromptMode]] = {Mode.TOOLS: "tools", Mode.TEXT: "text", Mode.SCHEMA: "json"}
@@ -485,7 +585,7 @@ _PROMPT_MODES: Final[dict[Mode, PromptMode]] = {Mode.TOOLS: "tools", Mode.TEXT: 
 @final
 @attrs.frozen
 class Answerers:
-    """What answers beside the environment; None for a judge or a summarizer that the run has not."""
+    """Model, judge and summarizer of a run; None where the run has no judge, or no summarizer."""
 
     model: Model
     judge: Judge | None
@@ -493,12 +593,12 @@ class Answerers:
 
 
 def answerers_of(stack: ExitStack, asked: RunSetup, answers: Mapping[KindOfCall, int]) -> Answerers:
-    """Return what answers in a run; nothing is sent yet.
+    """Return model, judge and summarizer of a run; nothing is sent yet.
 
     Args:
-        stack: closes what they need.
-        asked: what the options and the run say.
-        answers: how many answers of each kind the run has: a script goes on behind those that it gave.
+        stack: closes their client.
+        asked: the setup of the run.
+        answers: how many answers of each kind the run has: a script goes on behind its own.
 
     Raises:
         Refused: as `models_at`; or a script cannot be read.
@@ -523,7 +623,7 @@ def answerers_of(stack: ExitStack, asked: RunSetup, answers: Mapping[KindOfCall,
 
 
 def models_at(stack: ExitStack, models: Models) -> Answerers:
-    """Return models behind an address, else that of the environment variables, or OpenAI's; nothing is sent yet.
+    """Return models behind an address, else behind that of the environment variables, or OpenAI's; nothing is sent yet.
 
     Raises:
         Refused: there is no key or none that can be sent, no address or proxy that can be used, no such prompts, or no
@@ -541,7 +641,7 @@ def models_at(stack: ExitStack, models: Models) -> Answerers:
 
 
 def judge_of(stack: ExitStack, models: Models) -> Judge | None:
-    """Return the judge that is named, a model or the user; None where none is. Nothing is sent yet.
+    """Return the judge that the options name, a model or the user; None where they name none. Nothing is sent yet.
 
     Raises:
         Refused: as `models_at`.
@@ -566,7 +666,7 @@ def awaited_judge_at(model: str) -> AsyncJudge:
 
 @contextmanager
 def _models(otherwise: str, base_url: str | None = None) -> Iterator[ModuleType]:
-    """Give `mage.llm`, and refuse in one line what is wrong with it, with a key, an address or a proxy."""
+    """Yield `mage.llm`; refuse in one line a missing extra, a key, an address or a proxy that cannot be used."""
     _require_address("--base-url", base_url)
     _require_address("OPENAI_BASE_URL", os.environ.get("OPENAI_BASE_URL"))
     try:

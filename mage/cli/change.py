@@ -1,9 +1,9 @@
 """Commands that change sessions in a store: `fork`, `revise`, `rename`, `rm`, `redact`.
 
-A text that `redact` finds is replaced as a whole by a marker that tells nothing of it. The digests of records go over
-digests of texts, which stay, so the chain still verifies; markers differ, so ids and branches stay as they are. (One
-thing depends on two texts being equal: an instruction given twice at one step counts once. No session records
-the second; a journal that is imported keeps both, with one salt and so with one marker.)
+`redact` replaces a text in which the pattern matches, as a whole, by a marker that says nothing of it. The digest of a
+record is over the digests of its texts, which stay, so the chain still verifies; markers differ, so ids and branches
+stay as they are. (One rule compares two texts: an instruction that is given twice at one step counts once. No session
+records the second; a journal that is imported keeps both, with one salt and so with one marker.)
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from typing import Annotated, Final, final
 import attrs
 import typer
 
-from mage.cli.naming import InStore, StoreName, new_name, spelled
-from mage.cli.output import AsJson, Refused, print_json, print_text, some_of
+from mage.cli.naming import AtVersion, InStore, StoreName, new_name, spelled
+from mage.cli.output import AsJson, Refused, print_answer, some_of
 from mage.cli.sessions import (
     Opened,
     Stored,
     StoredTarget,
-    StoredVersion,
+    in_store,
     listed_names,
     named_by,
     opened,
-    parse_stored_version,
+    parse_version,
     records_of,
     sound_sessions,
     store_of,
 )
+from mage.engine import Revised
 from mage.engine.text import as_text, is_blank
 from mage.memory.journal import MEMORY_NOTES
 from mage.render import one_line, printable, step_as_json
@@ -59,13 +60,13 @@ from mage.stores import (
     verify,
 )
 
-_ROUNDS: Final = 8  # of looking and replacing, where others write the secret at the same time
+_ROUNDS: Final = 8  # of searching and replacing, where others write the secret at the same time
 _ESCAPE: Final = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9A-Fa-f]{4}))')
 _QUOTED: Final = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-"""A run up to the next quote without a backslash before it: so each string of JSON, and each text between two."""
+"""The characters up to the next quote that is not escaped: a string of JSON, or the text between two strings."""
 _SHORT: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DEEPEST: Final = 64
-"""Stages of unescaping that are searched one by one. A text whose backslashes double has fewer, whatever its length."""
+"""How many stages of unescaping are searched one by one. A text in which each stage doubles the backslashes has fewer."""
 _ELSEWHERE: Final = (
     "the server's write-ahead log, its archives, replicas and backups keep the bytes until they are recycled"
 )
@@ -74,9 +75,9 @@ _WITHHELD: Final = "[...]"
 
 def fork(
     session: Annotated[
-        StoredVersion,
+        AtVersion,
         named_by(
-            parse_stored_version,
+            parse_version,
             "SESSION[@VERSION]",
             "STORE#NAME, or STORE alone where it holds one session. @9 behind it begins at version 9.",
             envvar=None,
@@ -92,24 +93,21 @@ def fork(
 ) -> None:
     """Make a new session that begins at a version of another one.
 
-    Nothing is copied. The run of the session is taken along: mage run on the fork goes on with it from there.
+    Nothing is copied. The fork has the run of the session, too, and mage run on the fork goes on with it from there.
     """
-    source, at = session.session, session.version
+    source = in_store(session.session)
     new = InStore(source.store, new_name(name))
     with opened(source) as store:
-        version = Opened(store, source.name).require(at)
+        version = Opened(store, source.name).require(session.version)
         _require_sound(store, source, version, name)
         head = store.fork(source.name, new.name, version)
-    if as_json:
-        print_json({"session": str(new), "from": str(source), "version": version, "head": head.digest})
-    else:
-        print_text(
-            f"made {printable(str(new))}: it begins at version {version} of {printable(str(source))}\n"
-        )
+    document = {"session": str(new), "from": str(source), "version": version, "head": head.digest}
+    line = f"made {printable(str(new))}: it begins at version {version} of {printable(str(source))}\n"
+    print_answer(as_json, document, [line])
 
 
 def _require_sound(store: JournalStore, source: InStore, version: int, name: str) -> None:
-    """Refuse a fork that would read a damaged record, and say where one can begin. Cost: O(records)."""
+    """Refuse a fork that would read a damaged record, and say where a fork can begin. Cost: O(records)."""
     try:
         fold(records_of(Opened(store, source.name), version))
     except DamagedRecord as damage:
@@ -130,7 +128,7 @@ def revise(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Go back to a boundary, leave a lesson there, say what was left.
+    """Go back to a boundary, leave a lesson there, list the abandoned steps.
 
     A boundary is a step behind which a summary stands, or 0, the beginning: mage show names those on the path.
     """
@@ -139,27 +137,25 @@ def revise(
             revised, version = live.revise(boundary, lesson), live.version
     except NotRevised as refused:
         raise Refused(f"{session}: {refused}") from None
-    if as_json:
-        print_json(
-            {
-                "session": str(session),
-                "version": version,
-                "boundary": boundary,
-                "phase": type(revised.state).__name__.lower(),
-                "abandoned": [step_as_json(step) for step in revised.abandoned],
-                "instructions": [
-                    {"text": left.text, "standing": left.standing} for left in revised.instructions
-                ],
-            }
-        )
-        return
-    print_text(f"{printable(str(session))} is at [Step {boundary}] again, version {version}\n")
+    document = {
+        "session": str(session),
+        "version": version,
+        "boundary": boundary,
+        "phase": type(revised.state).__name__.lower(),
+        "abandoned": [step_as_json(step) for step in revised.abandoned],
+        "instructions": [{"text": left.text, "standing": left.standing} for left in revised.instructions],
+    }
+    place = f"{printable(str(session))} is at [Step {boundary}] again, version {version}\n"
+    print_answer(as_json, document, [place, *_revision_lines(revised)])
+
+
+def _revision_lines(revised: Revised) -> Iterator[str]:
     for step in revised.abandoned:
-        print_text(f"abandoned {step.id} {one_line(step.action, 56)} → {one_line(step.observation, 48)}\n")
+        yield f"abandoned {step.id} {one_line(step.action, 56)} → {one_line(step.observation, 48)}\n"
     for left in revised.instructions:
-        print_text(f"left behind: {'standing ' * left.standing}instruction: {one_line(left.text, 80)}\n")
+        yield f"left behind: {'standing ' * left.standing}instruction: {one_line(left.text, 80)}\n"
     if not revised.abandoned:
-        print_text("no step was abandoned\n")
+        yield "no step was abandoned\n"
 
 
 def rename(
@@ -177,10 +173,8 @@ def rename(
     with opened(session) as store:
         _require_unforked(store, session, "renamed")
         store.rename(session.name, new.name)
-    if as_json:
-        print_json({"session": str(new), "was": str(session)})
-    else:
-        print_text(f"renamed {printable(str(session))} to {printable(str(new))}\n")
+    line = f"renamed {printable(str(session))} to {printable(str(new))}\n"
+    print_answer(as_json, {"session": str(new), "was": str(session)}, [line])
 
 
 def remove(
@@ -190,7 +184,8 @@ def remove(
 ) -> None:
     """Remove a session and its run for good.
 
-    A session that forks read through is kept. It asks first, unless --yes is given. mage gc removes many at once, and gives their room back.
+    A session that forks read through is kept. The command asks first, unless --yes is given. mage gc removes many sessions
+    at once, and gives their room back.
     """
     with opened(session) as store:
         head = store.head(session.name)
@@ -198,10 +193,8 @@ def remove(
         if not yes:
             _ask(session, head.version, as_json)
         store.delete(session.name, expected=head)
-    if as_json:
-        print_json({"removed": str(session), "versions": head.version})
-    else:
-        print_text(f"removed {printable(str(session))} with its {head.version:,} versions\n")
+    line = f"removed {printable(str(session))} with its {head.version:,} versions\n"
+    print_answer(as_json, {"removed": str(session), "versions": head.version}, [line])
 
 
 def _ask(session: InStore, versions: int, as_json: bool) -> None:
@@ -214,7 +207,7 @@ def _ask(session: InStore, versions: int, as_json: bool) -> None:
 
 
 def _require_unforked(store: JournalStore, session: InStore, done: str) -> None:
-    """Refuse where forks read through a session, and name them; the store looks once more when it changes it."""
+    """Refuse a session that forks read through, and name them; the store checks again when it changes the session."""
     forks = [each.name for each in sound_sessions(store)[0] if each.parent == session.name]
     if forks:
         raise Refused(
@@ -240,9 +233,9 @@ def redact(
 ) -> None:
     """Take every text that matches out of a session and its forks.
 
-    It is taken out of what the session was forked from, of all forks of that and of their runs too, and cannot be
-    brought back. A run cannot be gone on with then, but a fork of its session can be run. Where a store is named
-    alone, every session in it is redacted.
+    The session that it was forked from, all forks of that and their runs are redacted too, and no text can be brought
+    back. A run whose log was redacted cannot go on; mage run --anew begins a new one in its session. Where a store is
+    named alone, every session in it is redacted.
     """
     compiled = _compiled(pattern)
     with opened(target) as store:
@@ -251,11 +244,9 @@ def redact(
         names = [journal.name for journal in store.journals() if matches(compiled, journal.name)]
         if places and not dry_run:
             _reclaim(store_of(target), store)
-    if as_json:
-        print_json(_plain_redaction(target, places, names, compiled, dry_run=dry_run))
-    else:
-        print_text("".join(_lines_of_redaction(target, places, compiled, dry_run=dry_run)))
-    _require_gone(target, names, compiled, places=places, dry_run=dry_run)
+    done = Redaction(target, compiled, places, names, dry_run)
+    print_answer(as_json, done.document, done.lines())
+    done.require_gone()
 
 
 def _reclaim(place: StoreName, store: JournalStore) -> None:
@@ -279,89 +270,85 @@ def _compiled(given: str) -> re.Pattern[str]:
     return compiled
 
 
-def _require_gone(
-    target: InStore | StoreName,
-    names: list[str],
-    pattern: re.Pattern[str],
-    *,
-    places: list[Place],
-    dry_run: bool,
-) -> None:
-    """Refuse to say that the secret is gone where something still holds it."""
-    if names:
-        shown = some_of([_withheld(name, pattern) for name in names])
-        raise Refused(
-            f"names of sessions match too, and are not changed: {shown};"
-            " export such a session, import it under another name, and drop it"
-        )
-    if dry_run or not places:
-        return
-    store = store_of(target)
-    path = store.file
-    log = None if path is None else Path(f"{os.path.realpath(path)}-wal")
-    if log is not None and log.exists() and log.stat().st_size:
-        raise Refused(
-            f"{log}: somebody has the store open, so this log still holds what was taken out;"
-            f" run mage gc {store} when nobody has"
-        )
+@final
+@attrs.frozen
+class Redaction:
+    """A redaction that was carried out, or with --dry-run was not.
 
+    Attributes:
+        places: the places of the texts that match.
+        names: the names of sessions that match, which stay.
+    """
 
-def _withheld(name: str, pattern: re.Pattern[str]) -> str:
-    """Return a name as every command takes it; one that matches without what does, so that no command takes it."""
-    return printable(_without(name, pattern)) if matches(pattern, name) else spelled(name)
+    target: InStore | StoreName
+    pattern: re.Pattern[str]
+    places: Sequence[Place]
+    names: Sequence[str]
+    dry_run: bool
 
+    @property
+    def document(self) -> dict[str, object]:
+        """The redaction as JSON."""
+        target = str(self.target)
+        if isinstance(self.target, InStore) and matches(self.pattern, self.target.name):
+            target = f"{self.target.store}#{self._without(self.target.name)}"
+        return {
+            "target": target,
+            "dry_run": self.dry_run,
+            "redacted": [
+                {"session": self._without(each.journal), "version": each.version, "text": each.text}
+                for each in self.places
+            ],
+            "names_that_match": len(self.names),
+            "kept_elsewhere": self._elsewhere,
+        }
 
-def _without(name: str, pattern: re.Pattern[str]) -> str:
-    """Return a name without what matches in it; nothing of it where it still does, as JSON reads it."""
-    left = pattern.sub("", name)
-    return _WITHHELD if matches(pattern, left) else pattern.sub(_WITHHELD, name)
+    def lines(self) -> Iterator[str]:
+        """Yield the lines that say where the secret was, or is, and which runs cannot go on now."""
+        if not self.places:
+            yield "nothing matches\n"
+            return
+        for place in self.places:
+            where = f"{self._withheld(place.journal)} version {place.version} {place.text}"
+            yield f"{'would be redacted' if self.dry_run else 'redacted'}: {where}\n"
+        if self._elsewhere is not None:
+            yield f"{self._elsewhere}\n"
+        cannot, was = ("could not", "would be") if self.dry_run else ("cannot", "was")
+        for name in sorted({place.journal for place in self.places if place.of_a_run}):
+            run = f"the run of {self._withheld(name)} {cannot} be gone on with: its log {was} redacted"
+            yield f"{run}; mage run --anew begins a new one there\n"
 
+    def require_gone(self) -> None:
+        """Refuse, rather than say that the secret is gone, where a name or the store's log still holds it."""
+        if self.names:
+            shown = some_of([self._withheld(name) for name in self.names])
+            raise Refused(
+                f"names of sessions match too, and are not changed: {shown};"
+                " export such a session, import it under another name, and drop it"
+            )
+        if self.dry_run or not self.places:
+            return
+        store = store_of(self.target)
+        log = None if store.file is None else Path(f"{os.path.realpath(store.file)}-wal")
+        if log is not None and log.exists() and log.stat().st_size:
+            raise Refused(
+                f"{log}: somebody has the store open, so this log still holds what was taken out;"
+                f" run mage gc {store} when nobody has"
+            )
 
-def _elsewhere(target: InStore | StoreName) -> str | None:
-    """Return where the bytes stay beyond our reach; None where they are gone from all that we write."""
-    return _ELSEWHERE if store_of(target).url.startswith("postgresql:") else None
+    @property
+    def _elsewhere(self) -> str | None:
+        """Where the bytes stay that no command can remove; None where there is no such place."""
+        return _ELSEWHERE if store_of(self.target).url.startswith("postgresql:") else None
 
+    def _withheld(self, name: str) -> str:
+        """Return a name as every command takes it; of a name that matches only the rest, which no command takes."""
+        return printable(self._without(name)) if matches(self.pattern, name) else spelled(name)
 
-def _lines_of_redaction(
-    target: InStore | StoreName, places: list[Place], pattern: re.Pattern[str], *, dry_run: bool
-) -> Iterator[str]:
-    """Yield the lines that say where the secret was, or is, and which runs cannot go on without it."""
-    if not places:
-        yield "nothing matches\n"
-        return
-    for place in places:
-        where = f"{_withheld(place.journal, pattern)} version {place.version} {place.text}"
-        yield f"{'would be redacted' if dry_run else 'redacted'}: {where}\n"
-    if (elsewhere := _elsewhere(target)) is not None:
-        yield f"{elsewhere}\n"
-    cannot, was = ("could not", "would be") if dry_run else ("cannot", "was")
-    for name in sorted({place.journal for place in places if place.of_a_run}):
-        run = f"the run of {_withheld(name, pattern)} {cannot} be gone on with: its log {was} redacted"
-        yield f"{run}; mage run --anew begins a new one there\n"
-
-
-def _plain_redaction(
-    target: InStore | StoreName,
-    places: list[Place],
-    names: list[str],
-    pattern: re.Pattern[str],
-    *,
-    dry_run: bool,
-) -> object:
-    """Return the same as JSON has it."""
-    shown = str(target)
-    if isinstance(target, InStore) and matches(pattern, target.name):
-        shown = f"{target.store}#{_without(target.name, pattern)}"
-    return {
-        "target": shown,
-        "dry_run": dry_run,
-        "redacted": [
-            {"session": _without(place.journal, pattern), "version": place.version, "text": place.text}
-            for place in places
-        ],
-        "names_that_match": len(names),
-        "kept_elsewhere": _elsewhere(target),
-    }
+    def _without(self, name: str) -> str:
+        """Return a name without its matches, and nothing of a name that still matches then, as JSON reads it."""
+        left = self.pattern.sub("", name)
+        return _WITHHELD if matches(self.pattern, left) else self.pattern.sub(_WITHHELD, name)
 
 
 # -- redact: in every record of a family ------------------------------------------------------------------
@@ -370,9 +357,9 @@ def _plain_redaction(
 @final
 @attrs.frozen
 class Place:
-    """Where a text matches: the session whose own record has it, the version, and the name of the text.
+    """Where a text matches: the session whose record it is, the version, and the name of the text.
 
-    `of_a_run` says whether the text is a note of an agent's run, which is followed when the run is resumed.
+    `of_a_run` says whether the text is a note of an agent's run, which is needed to resume the run.
     """
 
     journal: str
@@ -384,23 +371,23 @@ class Place:
 def redact_store(
     store: JournalStore, name: str | None, pattern: re.Pattern[str], *, dry_run: bool = False
 ) -> list[Place]:
-    """Redact every text that matches, in a session's family or in every session, and return where they were.
+    """Redact every text that matches, in the family of a session or in every session, and return where they were.
 
-    All that was forked from one session is searched before any of it is changed. Cost: O(records of these) and
-    some calls of the store for each session.
+    A session and all its forks are searched before any of them is changed. Cost: O(their records), and a few calls
+    of the store for each session.
 
     Raises:
         UnknownJournal: there is no such session.
-        DamagedRecord: a record is not sound; nothing of what was forked from the same session was changed.
-        Refused: others write what matches as fast as it is taken out.
+        DamagedRecord: a record is not sound; neither its session nor a fork of the same origin was changed.
+        Refused: other processes write the secret as fast as it is taken out.
     """
     if name is not None:
-        store.head(name)  # says so where there is none
+        store.head(name)  # raises where there is none
     found: list[Place] = []
     for _ in range(_ROUNDS):
         new: list[Place] = []
         journals = store.journals()
-        for tree in _trees(family(journals, *([each.name for each in journals] if name is None else [name]))):
+        for tree in families(journals, *([each.name for each in journals] if name is None else [name])):
             changed, places = _searched(store, tree, pattern)
             new += places
             if not dry_run:
@@ -413,8 +400,8 @@ def redact_store(
     )
 
 
-def family(journals: Iterable[JournalInfo], *names: str) -> list[JournalInfo]:
-    """Return sessions, all they read through and all that reads through these: parents before forks.
+def families(journals: Iterable[JournalInfo], *names: str) -> list[list[JournalInfo]]:
+    """Return the families of sessions: an origin and all its forks, each session before its forks.
 
     Cost: O(number of journals).
 
@@ -426,14 +413,15 @@ def family(journals: Iterable[JournalInfo], *names: str) -> list[JournalInfo]:
     forks: dict[str | None, list[JournalInfo]] = {}
     for journal in known.values():
         forks.setdefault(journal.parent, []).append(journal)
-    found: dict[str, JournalInfo] = {}
+    found: list[list[JournalInfo]] = []
+    done: set[str] = set()
     for name in names:
-        if name not in found:
-            todo = [_root_of(known, name)]
-            for each in todo:  # which grows meanwhile
-                found[each.name] = each
-                todo += forks.get(each.name, ())
-    return [*found.values()]
+        if name not in done:
+            found.append([_root_of(known, name)])
+            for each in found[-1]:  # it grows meanwhile
+                found[-1] += forks.get(each.name, ())
+            done.update(each.name for each in found[-1])
+    return found
 
 
 def _root_of(known: Mapping[str, JournalInfo], name: str) -> JournalInfo:
@@ -448,28 +436,16 @@ def _root_of(known: Mapping[str, JournalInfo], name: str) -> JournalInfo:
     raise DamagedStore(f"{name!r} reads through itself, by its parents")
 
 
-def _trees(journals: Iterable[JournalInfo]) -> Iterator[list[JournalInfo]]:
-    """Yield each session that is no fork, with all that was forked from it, in order."""
-    tree: list[JournalInfo] = []
-    for journal in journals:
-        if journal.parent is None and tree:
-            yield tree
-            tree = []
-        tree.append(journal)
-    if tree:
-        yield tree
-
-
 def _searched(
     store: JournalStore, tree: Sequence[JournalInfo], pattern: re.Pattern[str]
 ) -> tuple[dict[str, list[Record]], list[Place]]:
-    """Return the records that match, redacted, by their journals, and where they match. Each record is verified once."""
+    """Return the records that match, redacted, by journal, and where they match. Each record is verified once."""
     changed: dict[str, list[Record]] = {}
     places: list[Place] = []
     forked_at = {(journal.parent, journal.forked_at) for journal in tree}
     heads: dict[tuple[str | None, int], Head] = {(None, 0): NOTHING}
     for journal in tree:
-        with suppress(UnknownJournal):  # another process has dropped it meanwhile, with all its texts
+        with suppress(UnknownJournal):  # another process has dropped the session meanwhile
             before = heads.get((journal.parent, journal.forked_at))
             if before is None:
                 before = next(store.read(journal.name, journal.forked_at - 1, journal.forked_at)).head
@@ -499,7 +475,7 @@ def _noting(
 
 
 def _replace(store: JournalStore, tree: Sequence[JournalInfo], changed: Mapping[str, list[Record]]) -> None:
-    """Replace what has changed: all that a session reads in one call, so that a chain of forks takes one."""
+    """Replace the records that have changed, all that one session reads in one call: a chain of forks takes one call."""
     known = {journal.name: journal for journal in tree}
     done: dict[str, int] = {}
     for journal in reversed(tree):
@@ -508,7 +484,7 @@ def _replace(store: JournalStore, tree: Sequence[JournalInfo], changed: Mapping[
             continue
         try:
             store.replace_parts(journal.name, [record for _, record in taken])
-        except UnknownJournal:  # dropped meanwhile; other sessions may read what it read through
+        except UnknownJournal:  # the session was dropped meanwhile; its origins may still be there
             for name, record in taken:
                 with suppress(UnknownJournal):
                     store.replace_parts(name, [record])
@@ -520,9 +496,9 @@ def _taken(
     changed: Mapping[str, list[Record]],
     done: dict[str, int],
 ) -> list[tuple[str, Record]]:
-    """Return what has changed of all that a session reads, and is not done yet, each with the journal that has it.
+    """Return the changed records of all that a session reads, each with its journal, without those returned before.
 
-    `done` holds for each journal up to which version it was returned, and is moved on.
+    `done` has for each journal the version up to which its records were returned, and is updated.
     """
     taken: list[tuple[str, Record]] = []
     upto: int = journal.head.version
@@ -542,16 +518,16 @@ def _taken(
 # -- redact: where a pattern matches, however a text is escaped -------------------------------------------
 
 
-# The meta of a record, a note of a run, the arguments of a call and many an observation hold JSON: a whole document,
-# lines of it, or a piece amid prose or cut in two. In it a secret may be spelled with escapes, and JSON in a string of
-# JSON has escapes of these. So no document is parsed: escapes are undone wherever they stand, again and again until
-# none is left, and each stage is searched.
+# The meta of a record, a note of a run, the arguments of a call and many observations hold JSON: a whole document,
+# lines of one, or a piece that stands in prose or is cut off. There a secret may be spelled with escapes, and JSON in a
+# string of JSON has escapes of these. So no document is parsed: escapes are undone wherever they stand, again and again
+# until none is left, and each stage is searched.
 
 
 def redacted_records(
     name: str, records: Iterable[Record], pattern: re.Pattern[str]
 ) -> tuple[dict[int, Record], list[Place]]:
-    """Return the records that match, redacted, by version; and where they do."""
+    """Return the records that match, redacted, by version; and where they match."""
     changed: dict[int, Record] = {}
     places: list[Place] = []
     for record in records:
@@ -567,7 +543,7 @@ def redacted_records(
 def places_in(record: Record, pattern: re.Pattern[str]) -> list[int]:
     """Return which parts of a record match, as `matches` says.
 
-    A blank text never matches: that nothing was said is no secret, and it cannot be redacted.
+    A blank text never matches: it holds no secret, and cannot be redacted.
     """
     return [
         place
@@ -579,14 +555,14 @@ def places_in(record: Record, pattern: re.Pattern[str]) -> list[int]:
 def matches(pattern: re.Pattern[str], text: str) -> bool:
     """Tell whether a pattern matches a text as it stands, or with the escapes of JSON in it undone, at any depth.
 
-    Whatever stands between two quotes is looked at alone too, so that `^` and `$` fit a string of JSON.
+    Each text between two quotes is searched alone too, so that `^` and `$` fit a string of JSON.
     Cost: that of searching the text, times the depth of its escapes, at most 66.
     """
     return any(pattern.search(reading) for reading in _readings(text))
 
 
 def _readings(text: str) -> Iterator[str]:
-    """Yield a text and what it says to its readers: all of it at each stage, and its strings at each stage."""
+    """Yield a text, the text at each stage of unescaping, and its strings at each stage."""
     yield text
     strings = _strings([text])
     yield from strings
@@ -602,7 +578,7 @@ def _readings(text: str) -> Iterator[str]:
 
 
 def _strings(texts: list[str]) -> list[str]:
-    """Return what stands between quotes in texts that have some or escapes, unescaped. Not longer than they are."""
+    """Return the unescaped strings between the quotes of texts, in sum not longer than these."""
     return [
         _unescaped(found)
         for text in texts
@@ -625,7 +601,7 @@ def _meant(found: re.Match[str]) -> str:
 def _unescaped_at_once(text: str) -> str:
     """Return a text in which no escape is left, each undone as soon as its last character is there.
 
-    Cost: O(length): what an escape stands for may end another one, and each is shorter than before.
+    Cost: O(length): the character of an escape may end another escape, and each time the text gets shorter.
     """
     done: list[str] = []
     for char in text:

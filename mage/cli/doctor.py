@@ -1,10 +1,10 @@
-"""Commands that care for a store: `doctor` names what is wrong in it, or in a file; `gc` drops sessions.
+"""Commands that care for a store: `doctor` names the faults in it, or in a file; `gc` drops sessions.
 
 `doctor` changes nothing in place. `gc` drops sessions by name or age, never one that a living fork reads through, and
 gives their room back. The times in a session do not show how old it is: they come from the clocks of its writers, and
-a wrong one makes a session that is written every minute look years old. So each look of `gc` is kept in the store, by
+a wrong clock makes a session that is written every minute look years old. So each look of `gc` is kept in the store, by
 the clock of the process that runs it, and a session is old when two looks, so far apart, have found it unchanged. A look
-is the meta of the only record of a journal of its own, which no other command lists:
+is the meta of the only record of a separate journal, which no other command lists:
 
     {"seen":{"monday":[12,"5c0f...",1700000000000000]}}
 """
@@ -35,15 +35,15 @@ from mage.cli.output import (
     Refused,
     exists,
     move_new,
-    print_json,
-    print_text,
+    numbered,
+    print_answer,
     read_bytes,
     refusing,
     require_absent,
     some_of,
     write_new,
 )
-from mage.cli.sessions import LOOKS, Store, Target, message_of, opened, sessions_in, store_of
+from mage.cli.sessions import LOOKS, Store, Target, listed_names, message_of, opened, sessions_in, store_of
 from mage.codec import decode_journal, encode_journal
 from mage.engine import Command, Start, replay
 from mage.render import one_line, printable
@@ -88,14 +88,15 @@ _PREFIX: Final = ".mage-repair-"
 @final
 @attrs.frozen
 class _Report:
-    """What was found in how many sessions, and what was written of it.
+    """The findings in a number of sessions, and the files that were written.
 
     Attributes:
-        salvaged: of the sessions that are not whole, what is sound and what is proved.
-        left_out: what is not in the copy.
-        repaired: the copy; None where none was asked for, or made.
-        unmade: the copy that was asked for and not made, because nothing is sound that it could hold.
-        chained: whether there are digests, which show what is missing or was changed.
+        salvaged: the sessions that are not whole, each with its sound and its proved versions.
+        left_out: the versions that are not in the copy.
+        repaired: the copy; None where the options ask for none, or none was made.
+        unmade: the copy that was not made, because nothing is sound that it could hold.
+        rest: the file with the records that no session can hold.
+        chained: whether the records have digests, which show that one is missing or was changed.
     """
 
     sessions: int
@@ -136,7 +137,7 @@ def doctor(
 ) -> None:
     """Look at every record, head, fork and snapshot; name each fault.
 
-    Nothing is changed in place. Exit status: 0 where all is as it was written, 1 where anything is not.
+    Nothing is changed in place. Exit status: 0 where every record is as it was written, else 1.
     """
     if rest_to is not None:
         require_absent(rest_to)
@@ -145,10 +146,7 @@ def doctor(
             report = _of_file(target, expect_head or [], repair_to, rest_to)
         else:
             report = _of_store(target, expect_head or [], repair_to, rest_to)
-    if as_json:
-        print_json(_plain(str(target), report))
-    else:
-        print_text("".join(_lines(str(target), report)))
+    print_answer(as_json, _as_json(str(target), report), _lines(str(target), report))
     if report.findings:
         raise typer.Exit(1)
 
@@ -211,7 +209,7 @@ def _salvaged(
     into: StoreName | InFile | None,
     rest: Path | None,
 ) -> _Report:
-    """Write what is asked for, and report; `heads` are versions that sessions should have at least."""
+    """Write the copy and the rest, and report; `heads` are versions that sessions should have at least."""
     is_sound = not examined.findings or any(sound.upto for sound in examined.sound)
     left = write_repaired(kept, examined, into) if into is not None and is_sound else ()
     if rest is not None:
@@ -229,7 +227,7 @@ def _salvaged(
 
 
 def _expected(given: str, default: str | None) -> tuple[str, int]:
-    """Return the session and the version that `--expect-head` says; without a name it is the default session."""
+    """Return the session and the version that `--expect-head` says; without a name it says the default session."""
     name, mark, version = given.rpartition("@")
     if not mark and default is not None:
         return default, _version(version)
@@ -256,7 +254,7 @@ def _short_heads(heads: Mapping[object, object], expected: Iterable[tuple[str, i
 
 
 def _sound_commands(data: bytes) -> tuple[tuple[Command, ...], list[Finding]]:
-    """Return the commands of a journal up to the first that is not sound, and what is wrong with that."""
+    """Return the commands of a journal up to the first that is not sound, and the fault of that."""
     findings: list[Finding] = []
     decoded = decode_journal(data)
     if not is_successful(decoded):
@@ -287,8 +285,7 @@ def _lines(target: str, report: _Report) -> list[str]:
     elif any(sound.proved_from is not None for sound in report.salvaged):
         lines.append("--rest FILE writes what stands behind a damage\n")
     if not report.findings and report.chained:
-        count = f"{report.sessions} session{'s' * (report.sessions != 1)}"
-        lines.append(f"{printable(target)}: {count}, all as written\n")
+        lines.append(f"{printable(target)}: {numbered(report.sessions, 'session')}, all as written\n")
     elif not report.findings:
         lines.append(
             f"{printable(target)}: every line is a command that can be carried out; a journal has no digests, so that"
@@ -297,7 +294,7 @@ def _lines(target: str, report: _Report) -> list[str]:
     return lines
 
 
-def _plain(target: str, report: _Report) -> object:
+def _as_json(target: str, report: _Report) -> object:
     return {
         "target": target,
         "sessions": report.sessions,
@@ -329,7 +326,7 @@ def _plain(target: str, report: _Report) -> object:
 
 
 def place_of(given: str, *, stores: bool, files: bool) -> StoreName | InFile:
-    """Return where to write a repaired copy, or refuse a place where it cannot be written, or something stands."""
+    """Return where to write a repaired copy, or refuse a place that has no such copy, or where something stands."""
     said = parse_reference(given)
     place = said.place
     if said.name is not None or said.version is not None:
@@ -348,10 +345,10 @@ def place_of(given: str, *, stores: bool, files: bool) -> StoreName | InFile:
 
 
 def write_repaired(kept: Kept, examined: Examined, into: StoreName | InFile) -> tuple[LeftOut, ...]:
-    """Write what is sound to a new file, which appears when it is complete, or into an empty database.
+    """Write the sound records to a new file, which appears when it is complete, or into an empty database.
 
     Raises:
-        Refused: something stands there, or it cannot be written; of a new file nothing is left then.
+        Refused: something stands there, or the copy cannot be written; then no part of a new file is left.
     """
     if isinstance(into, InFile):
         return _into_bundle(kept, examined, into.path)
@@ -381,7 +378,7 @@ def _into_database(kept: Kept, examined: Examined, into: StoreName) -> tuple[Lef
 
 
 def _into_bundle(kept: Kept, examined: Examined, path: Path) -> tuple[LeftOut, ...]:
-    """Write the last session of a bundle of which anything is sound, with what it reads through."""
+    """Write the last session of a bundle that has a sound record, with the sessions that it reads through."""
     sound = [each for each in examined.sound if each.upto]
     if not sound:
         raise Refused(f"{path}: nothing is sound that could be written there")
@@ -395,8 +392,8 @@ def _into_bundle(kept: Kept, examined: Examined, path: Path) -> tuple[LeftOut, .
 def removing_what_is_left() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the block by an exception, so that its temporary files are removed.
 
-    The process then ends with status 128 and the signal's number, as a shell says it. Only the main thread hears of
-    signals: in another nothing is changed.
+    The process then ends with status 128 plus the signal's number, as shells have it. Only the main thread receives
+    signals: in another thread nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -426,12 +423,12 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 @final
 @attrs.frozen
 class Plan:
-    """What becomes of the sessions that were chosen.
+    """The sessions that were chosen, divided.
 
     Attributes:
-        drop: sessions to drop, forks before what they read through.
-        keep: sessions that living forks read through, each with these forks; without forks one that another process
-            has written after it was chosen.
+        drop: sessions to drop, each fork before the session that it reads through.
+        keep: sessions that living forks read through, each with these forks; a session without forks was written by
+            another process after it was chosen.
     """
 
     drop: tuple[JournalInfo, ...]
@@ -498,27 +495,23 @@ def gc(
 ) -> None:
     """Drop sessions by name or age, and give their room back.
 
-    A session that one which stays reads through is kept.
+    A session is kept while a session that is not dropped reads through it.
 
-    Where a pattern fits nothing at all, nothing is dropped. With --name
-    and --older-than, both must match. With neither nothing is dropped, and free room is given back. Each run with
-    --older-than notes where every session ends; what a run at least so much earlier noted there too is old.
+    Where a pattern fits no session, nothing is dropped. With --name and --older-than, both must match; with neither, no
+    session is dropped, and free room is given back. Each run with --older-than notes where every session ends: a session
+    is old if a run at least so long ago has noted the same end.
     """
     if trust_clocks and older_than is None:
         raise typer.BadParameter("it goes with --older-than", param_hint="--trust-clocks")
     time = now()
     before = None if older_than is None else time - _age(older_than)
+    looks = before is not None and not trust_clocks
     with opened(store) as found:
         journals = sessions_in(found)
-        _require_found(store, journals, name or ())
-        chosen = [each for each in journals if not name or any(_is_like(each.name, like) for like in name)]
-        looks = before is not None and not trust_clocks
+        named = _named(store, journals, name or ())
         since = looked_at(found, journals, time) if looks else {each.name: each.changed for each in journals}
-        young: list[str] = []
-        if before is not None:
-            young = [each.name for each in chosen if looks and each.changed <= before < since[each.name]]
-            chosen = [each for each in chosen if since[each.name] <= before]
-        planned = plan(journals, {each.name for each in chosen if name or before is not None})
+        chosen = {each.name for each in named if before is None or since[each.name] <= before}
+        planned = plan(journals, chosen if name or before is not None else ())
         size = _size(store)
         if not dry_run:
             planned = _dropped(found, planned)
@@ -526,17 +519,10 @@ def gc(
                 gone = {journal.name for journal in planned.drop}
                 keep_look(found, [each for each in journals if each.name not in gone], since)
             found.reclaim()
-    if as_json:
-        print_json({**_plain_plan(store, planned, size, dry_run), "too_new_to_tell": young})
-        return
+    young = [each.name for each in named if before is not None and each.changed <= before < since[each.name]]
+    document = {**_plan_as_json(store, planned, size, dry_run), "too_new_to_tell": young}
     lines = _lines_of_plan(store, planned, size, dry_run)
-    if young:
-        named = some_of([one_line(each, 40) for each in young])
-        lines.append(
-            f"kept {named}: old by the clocks of those who wrote, which may be wrong; gc has not seen it unchanged for"
-            f" {older_than}: run it again then, or with --trust-clocks\n"
-        )
-    print_text("".join(lines))
+    print_answer(as_json, document, [*lines, *_lines_of_young(young, older_than)])
 
 
 def _age(given: str) -> int:
@@ -546,23 +532,26 @@ def _age(given: str) -> int:
     return int(found[1]) * _SECONDS[found[2]] * 1_000_000
 
 
-def _require_found(store: StoreName, journals: Sequence[JournalInfo], patterns: Iterable[str]) -> None:
-    """Refuse patterns that fit no session."""
+def _named(
+    store: StoreName, journals: Sequence[JournalInfo], patterns: Sequence[str]
+) -> Sequence[JournalInfo]:
+    """Return the sessions that a pattern fits, all without patterns; refuse a pattern that fits no session."""
     missed = [each for each in patterns if not any(_is_like(journal.name, each) for journal in journals)]
     if missed:
         raise Refused(
             f"{store}: no session has a name such as {', '.join(missed)}; nothing was dropped,"
             f" mage sessions {store} lists the names"
         )
+    return [each for each in journals if not patterns or any(_is_like(each.name, like) for like in patterns)]
 
 
 def _is_like(name: str, pattern: str) -> bool:
-    """Tell whether a pattern fits a name; `%XX` in it stands for what it does in a name, and never for a `*`."""
+    """Tell whether a pattern fits a name; `%XX` in a pattern stands for the same as in a name, and never for a `*`."""
     return fnmatchcase(name, _ESCAPES.sub(lambda found: escape(as_name(found[0])), pattern))
 
 
 def _dropped(store: JournalStore, planned: Plan) -> Plan:
-    """Drop what is planned; a session that has got forks or records meanwhile is kept."""
+    """Carry out a plan; a session that has got forks or records meanwhile is kept."""
     drop: list[JournalInfo] = []
     keep = list(planned.keep)
     for journal in planned.drop:
@@ -584,7 +573,7 @@ def _size(store: StoreName) -> int | None:
         return None if store.file is None else store.file.stat().st_size
 
 
-def _plain_plan(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> dict[str, Json]:
+def _plan_as_json(store: StoreName, planned: Plan, size: int | None, dry_run: bool) -> dict[str, Json]:
     return {
         "store": str(store),
         "dry_run": dry_run,
@@ -605,8 +594,7 @@ def _lines_of_plan(store: StoreName, planned: Plan, size: int | None, dry_run: b
         for journal in planned.drop
     ]
     for journal, forks in planned.keep:
-        readers = some_of([*map(spelled, forks)])
-        why = f"read through by {readers}" if forks else "somebody has written on it meanwhile"
+        why = f"read through by {listed_names(forks)}" if forks else "somebody has written on it meanwhile"
         lines.append(f"kept {spelled(journal.name)}: {why}\n")
     if not planned.drop:
         lines.append("nothing to drop\n")
@@ -615,13 +603,22 @@ def _lines_of_plan(store: StoreName, planned: Plan, size: int | None, dry_run: b
     return lines
 
 
+def _lines_of_young(young: Sequence[str], older_than: str | None) -> Iterator[str]:
+    if young:
+        named = some_of([one_line(each, 40) for each in young])
+        yield (
+            f"kept {named}: old by the clocks of those who wrote, which may be wrong; gc has not seen it unchanged for"
+            f" {older_than}: run it again then, or with --trust-clocks\n"
+        )
+
+
 # -- what gc saw, and since when ------------------------------------------------------------------------
 
 
 def looked_at(store: JournalStore, journals: Iterable[JournalInfo], time: int) -> dict[str, int]:
-    """Return since when each session has been seen where it ends now; for one that has moved, that is `time`.
+    """Return since when each session has ended where it ends now, as `gc` saw; `time` for a session that has moved.
 
-    A look that cannot be read, or lies ahead of `time`, tells nothing: then less is old, never more.
+    A look that cannot be read, or lies ahead of `time`, is passed over: then fewer sessions are old, never more.
 
     Raises:
         Refused: a session has the name under which looks are kept.
@@ -634,7 +631,6 @@ def looked_at(store: JournalStore, journals: Iterable[JournalInfo], time: int) -
                 since[journal.name] = at if type(at) is int and 0 <= at <= time else time
             case _:
                 since[journal.name] = time
-    since.pop(LOOKS, None)
     return since
 
 
@@ -652,10 +648,7 @@ def _seen(store: JournalStore) -> Mapping[str, object]:
 
 
 def keep_look(store: JournalStore, journals: Iterable[JournalInfo], since: Mapping[str, int]) -> None:
-    """Keep a look in the place of the one before. Of two `gc` that do so at once, one look stays.
-
-    `since` is what `looked_at` has returned.
-    """
+    """Keep a look in place of the one before; `since` is from `looked_at`. Of two `gc` at once, one look stays."""
     seen = {
         journal.name: [journal.head.version, journal.head.digest, since[journal.name]] for journal in journals
     }

@@ -1,76 +1,79 @@
-"""Commands over files: `export`, a session as a bundle; `replay`, other agents' traces as trees."""
+"""`mage export`, a session as a file; `mage import`, a session of a bundle, a journal, or the trace of another agent.
+
+Each subagent in a log of a coding agent becomes a separate session, whether its log is in the same file or in the folder
+beside it. The command says which names the client's compactions have lost.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Final, final
+from typing import Annotated, Final, TypeAlias, final
 
 import attrs
 import typer
-from returns.pipeline import is_successful
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
-from rich.table import Table
-from rich.text import Text
 
 import mage
-from mage.bundle import Bundle, encode_bundle, pack
-from mage.cli.naming import AtVersion, InFile, InStore, parse_reference
+from mage.bundle import Bundle, decode_bundle, encode_bundle, is_bundle, names_for, pack, unpack
+from mage.cli.naming import (
+    STORE_HEADER,
+    AtVersion,
+    InFile,
+    InStore,
+    Reference,
+    checked_name,
+    parse_reference,
+    spelled,
+)
 from mage.cli.output import (
     AsJson,
     Refused,
-    console,
     numbered,
+    print_answer,
     print_json,
     print_lines,
-    print_text,
     read_bytes,
     require_absent,
-    say,
     some_of,
     write_new,
 )
 from mage.cli.sessions import (
     Opened,
     Version,
-    complete_session,
+    has_session,
     load_commands,
+    message_of,
+    named_by,
+    opened,
     opened_session,
-    parse_version,
+    recorded,
     records_of,
     state_at,
+    unwrapped,
 )
-from mage.cli.show import print_tree
 from mage.codec import encode_journal, encode_tree
-from mage.engine import Command, State, StepId
-from mage.render import Meter, as_dot, as_mermaid, bars, draw, one_line, printable
+from mage.engine import Grow, State
+from mage.render import as_dot, as_mermaid, draw, one_line, printable
 from mage.session import Session
-from mage.stores import MemoryStore
-from mage.tokens import TokenCounter, default_counter
+from mage.stores import Head, MemoryStore, NameTaken
 from mage.trajectories import (
     FORMATS,
-    Counts,
-    Coverage,
-    Entry,
-    Mistake,
-    Need,
-    Remark,
+    Compaction,
     Trajectory,
     atif_document,
-    counts,
+    compactions,
+    detect,
     formats,
     load,
-    needs,
-    placed,
 )
-from mage.trajectories.measure import ContextSizes, Covering, Measured, is_our_extract, measure, together
+
+# -- mage export ------------------------------------------------------------------------------------------
 
 
 class Notation(StrEnum):
-    """What a session can be written as; all but the first three are its tree alone."""
+    """The forms in which a session can be written; all but the first three are its tree alone."""
 
     BUNDLE = "bundle"
     JOURNAL = "journal"
@@ -111,10 +114,8 @@ def export(
     lines = _lines(session, to, lineage=lineage)
     if out is not None:
         write_new(out, lines)
-        if as_json:
-            print_json({"session": str(session), "to": to.value, "file": str(out)})
-        else:
-            print_text(f"{printable(str(session))} written to {printable(str(out))}\n")
+        document = {"session": str(session), "to": to.value, "file": str(out)}
+        print_answer(as_json, document, [f"{printable(str(session))} written to {printable(str(out))}\n"])
     elif as_json:
         print_json({"to": to.value, "content": b"".join(lines).decode()})
     else:
@@ -160,403 +161,235 @@ def _bundle(found: Opened, version: int | None, *, lineage: bool) -> Bundle:
         return pack(store, found.name)
 
 
-# -- replay ---------------------------------------------------------------------------------------------
-
-_ROWS: Final = 60
-"""Rows of the table of tasks; the others are in --json."""
-_KINDS: Final = 12
-"""Kinds of what was unusual that are told; the others are in --json."""
+# -- the traces of other agents, for import and replay ----------------------------------------------------
 
 
 class Steps(StrEnum):
-    """What one step of a chat is."""
+    """What becomes a step of a chat."""
 
     MESSAGES = "messages"
     TOOLS = "tools"
 
 
-def replay(
+FormatName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help=f"Of a trace, one of {', '.join(FORMATS)}; found by looking where it is not said.",
+    ),
+]
+StepsOf: TypeAlias = Annotated[
+    Steps,
+    typer.Option(
+        "--steps", help="In a chat, a step is an assistant message, or a tool call with its result."
+    ),
+]
+MOST_KINDS: Final = 12
+"""How many kinds of remarks on a trace are printed; --json has the others."""
+
+
+def require_format(name: str | None) -> None:
+    """Refuse a format that nobody reads, as a usage error."""
+    if name is not None and name not in formats():
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(formats())}", param_hint="--format")
+
+
+def load_trace(data: bytes, file: str, form: str | None, steps: Steps) -> tuple[Trajectory, ...]:
+    """Return what a trace holds; its format is found by looking where `form` is None.
+
+    Raises:
+        Refused: it cannot be read; says where.
+    """
+    return unwrapped(load(data, file=file, format=form, steps=steps.value))
+
+
+# -- mage import ------------------------------------------------------------------------------------------
+
+_LOGS: Final = ("claude-code", "codex")
+"""Formats of which the first trajectory is the session, and the others are its subagents."""
+_SUBAGENTS: Final = "subagents"
+"""The folder of the logs of subagents, in a folder that is named as the log is."""
+
+
+def import_session(
     file: Annotated[
-        str,
+        Path,
         typer.Argument(
-            metavar="TRACE|SESSION",
-            autocompletion=complete_session,
-            help="A trace, whose format is found by looking; or a session in a store.",
+            metavar="FILE",
+            help="A bundle, a journal, or an agent's trace or log.",
+            readable=False,
             show_default=False,
         ),
     ],
-    task: Annotated[
-        str | None, typer.Option("--task", metavar="N", help="Only this task of the file.")
-    ] = None,
-    budget: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="TOKENS",
-            help="Compress as a memory with this mark would, where the trace does not compress itself.",
+    session: Annotated[
+        str,
+        named_by(
+            str,
+            "STORE[#NAME]",
+            "The store, made where there is none, and the name of the new session; else its own, or the file's.",
         ),
-    ] = None,
-    covers: Annotated[
-        bool,
-        typer.Option(
-            "--coverage", help="Say how many of the values that later actions need were still shown to them."
-        ),
+    ],
+    flatten: Annotated[
+        bool, typer.Option("--flatten", help="Make one session of it, whatever it read through.")
     ] = False,
-    writes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="With --coverage: the tools that change something, such as 'book_*,cancel_*', counted apart.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="SESSION.jsonl", help="Keep the replayed session, in a new file.")
-    ] = None,
-    format: Annotated[str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(FORMATS)}.")] = None,  # noqa: A002
-    steps: Annotated[
-        Steps, typer.Option(help="In a chat, a step is an assistant message, or a tool call with its result.")
-    ] = Steps.MESSAGES,
+    form: FormatName = None,
+    steps: StepsOf = Steps.MESSAGES,
     as_json: AsJson = False,
 ) -> None:
-    """Turn an agent's trace into a tree; count what S would have shown."""
-    if format is not None and format not in formats():
-        raise typer.BadParameter(f"{format!r} is none of {', '.join(formats())}", param_hint="--format")
-    if writes is not None and not covers:
-        raise typer.BadParameter("it says something with --coverage alone", param_hint="--writes")
-    data, named = _trace(file)
-    loaded = load(data, file=named, format=format, steps=steps.value)
-    if not is_successful(loaded):
-        raise Refused(str(loaded.failure()))
-    chosen = _choose(loaded.unwrap(), file, task)
-    if out is not None:
-        if len(chosen) != 1:
-            raise typer.BadParameter(
-                f"{file} holds {len(chosen)} tasks: choose one with --task", param_hint="--out"
-            )
-        require_absent(out)
-    counter = default_counter()
-    asked = _Asked(budget, covers, tuple(filter(None, map(str.strip, (writes or "").split(",")))))
-    replayed = _replay_all(chosen, asked, counter, quiet=as_json)
-    if out is not None:
-        write_new(out, encode_journal(replayed[0].measured.commands))
-    if as_json:
-        print_json(as_json_object(replayed, counter, budget))
-        return
-    print_report(replayed, counter, budget)
-    if out is not None:
-        say(f"session written to {printable(str(out))}")
+    """Make a session in a store of a bundle, a journal, or an agent's trace or log.
 
-
-def _trace(given: str) -> tuple[bytes, str]:
-    """Return a trace as bytes and what its file is called: the file itself, or a session in a store as a journal.
-
-    Raises:
-        Refused: there is neither.
+    For a log of Claude Code or Codex it says which names the client's compactions have lost.
     """
-    said = parse_reference(given)
-    if isinstance(said.place, InFile) and said.version is None:
-        return read_bytes(said.place.path), given
-    named = parse_version(given)
-    name = named.session.name if isinstance(named.session, InStore) else given
-    return b"".join(encode_journal(load_commands(named.session, named.version))), f"{name}.jsonl"
-
-
-@final
-@attrs.frozen
-class _Asked:
-    """What a replay is to do beside counting."""
-
-    budget: int | None
-    covers: bool
-    writes: tuple[str, ...]
-
-    def needs(self, trajectory: Trajectory) -> tuple[Need, ...]:
-        """Return what its steps need."""
-        names = self.writes
-        return needs(
-            trajectory,
-            writes=(lambda name: any(fnmatchcase(name, each) for each in names)) if names else None,
+    require_format(form)
+    said = parse_reference(session)
+    data = read_bytes(file)
+    if data.startswith(STORE_HEADER):
+        raise Refused(
+            f"{file}: this is a store; mage export {file} --out FILE writes a session of it, to be imported"
         )
+    found = form or ("bundle" if is_bundle(data) else detect(data))
+    if found in (None, "journal", "bundle"):
+        _import_ours(file, data, said, flatten=flatten, as_json=as_json)
+        return
+    made = _import_trace(file, data, said, found, steps)
+    document = {"from": str(file), "format": found, "sessions": [each.document for each in made]}
+    print_answer(as_json, document, [line for each in made for line in _lines_of_import(file, found, each)])
 
 
-def _choose(trajectories: Sequence[Trajectory], file: str, task: str | None) -> Sequence[Trajectory]:
-    if task is None:
-        return [trajectory for trajectory in trajectories if not trajectory.lineage]
-    named = [trajectory for trajectory in trajectories if trajectory.name == task]
-    if not named and task.isdecimal() and len(task) < 10 and int(task) < len(trajectories):
-        named = [trajectories[int(task)]]
-    if not named:
-        names = some_of([one_line(trajectory.name, 24) for trajectory in trajectories])
-        asked = one_line(task, 24)
-        raise Refused(f"{file}: there is no task {asked!r}; it holds {len(trajectories)}: {names}")
-    return named
+def _new_session(said: Reference, own: str) -> InStore:
+    """Return the session to be made, under the name that was said, else under its own; refuse a file or a version."""
+    if isinstance(said.place, InFile):
+        raise Refused(f"{said.place}: a session is imported into a store, such as work.db#{spelled(own)}")
+    if said.version is not None:
+        raise Refused(f"{said}: a new session has no version: leave out @{said.version} (%40 spells an @)")
+    return InStore(said.place, checked_name(own if said.name is None else said.name))
 
 
-def _replay_all(
-    chosen: Sequence[Trajectory], asked: _Asked, counter: TokenCounter, *, quiet: bool
-) -> list[Replayed]:
-    meter = Meter(counter)
-    screen = console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TaskProgressColumn())
-    disable = quiet or not screen.is_terminal
-    with Progress(*columns, console=screen, transient=True, disable=disable) as progress:
-        bar = progress.add_task("replaying", total=sum(len(trajectory.commands) for trajectory in chosen))
-        return [_replay_one(each, asked, meter, lambda _: progress.advance(bar)) for each in chosen]
-
-
-def _replay_one(
-    trajectory: Trajectory, asked: _Asked, meter: Meter, done: Callable[[Command], None]
-) -> Replayed:
-    covering = Covering(asked.needs(trajectory)) if asked.covers else None
-    measured = measure(
-        trajectory.commands,
-        meter,
-        budget=None if trajectory.summarized else asked.budget,
-        trials=trajectory.trials,
-        progress=done,
-        decided=None if covering is None else covering.decided,
+def _import_ours(file: Path, data: bytes, said: Reference, *, flatten: bool, as_json: bool) -> None:
+    made, head, renamed = (
+        _import_bundle(file, data, said, flatten) if is_bundle(data) else _import_journal(file, said)
     )
-    coverage = None if covering is None else covering.coverage
-    return Replayed(trajectory, measured, counts(measured.commands), placed(trajectory), coverage)
+    document = {"session": str(made), "from": str(file), "version": head.version, "head": head.digest}
+    lines = [f"made {printable(str(made))}, with the {head.version:,} versions of {printable(str(file))}\n"]
+    for old, new in renamed.items():
+        lines.append(f"{spelled(old)}, which it reads through, is {InStore(made.store, new)} there\n")
+    print_answer(as_json, {**document, "renamed": renamed}, lines)
 
 
-# -- what a replay comes to -----------------------------------------------------------------------------
+def _import_bundle(
+    file: Path, data: bytes, said: Reference, flatten: bool
+) -> tuple[InStore, Head, dict[str, str]]:
+    """Import a bundle; return the session, its head, and the new names of the sessions that it reads through."""
+    bundle = unwrapped(decode_bundle(data), file)
+    bundle = bundle.flat if flatten else bundle
+    session = _new_session(said, bundle.session.name)
+    names = names_for(bundle, session.name)
+    renamed = {old: names[old] for each in bundle.journals[:-1] if names[old := each.name] != old}
+    with opened(session.store, make=True) as store:
+        try:
+            return session, unpack(bundle, store, session.name), renamed
+        except NameTaken as taken:
+            hint = "" if taken.name == session.name else "; --flatten makes one session of the bundle"
+            raise Refused(f"{message_of(session.store, taken)}{hint}") from None
+
+
+def _import_journal(file: Path, said: Reference) -> tuple[InStore, Head, dict[str, str]]:
+    session = _new_session(said, file.stem or "session")
+    source = InFile(file)
+    records = recorded(source, load_commands(source))
+    with opened(session.store, make=True) as store:
+        return session, store.create(session.name, records), {}
+
+
+# -- mage import of a trace -------------------------------------------------------------------------------
 
 
 @final
 @attrs.frozen
-class Replayed:
-    """A trajectory, what was shown at each decision in it, what its tree came to, and at which steps each record stands.
+class _Imported:
+    """A session that was made of a trajectory, its head, and the compactions in it with the names that they lost."""
 
-    What its actions need, and whether it was shown, where that was asked.
-    """
-
+    session: InStore
+    head: Head
     trajectory: Trajectory
-    measured: Measured
-    counts: Counts
-    placed: Mapping[Entry, tuple[StepId, ...]]
-    coverage: Coverage | None = None
+    lost: tuple[Compaction, ...]
+
+    @property
+    def document(self) -> dict[str, object]:
+        """The same, as JSON."""
+        return {
+            "session": str(self.session),
+            "version": self.head.version,
+            "head": self.head.digest,
+            "compactions": [attrs.asdict(compaction) for compaction in self.lost],
+            "remarks": [attrs.asdict(remark) for remark in self.trajectory.remarks],
+        }
 
 
-def print_report(replayed: Sequence[Replayed], counter: TokenCounter, budget: int | None) -> None:
-    """Print the first tree, the table of tasks where there are several, and the totals."""
-    screen = console()
-    first = replayed[0]
-    if first.measured.state is not None:
-        print_tree(first.measured.state.tree, limit=80 if len(replayed) == 1 else 36)
-    name = one_line(first.trajectory.name, 40)
-    if len(replayed) > 1:
-        say(f"... task {name} of {len(replayed)}; --task N draws another\n")
-        screen.print(_table(replayed[:_ROWS]))
-        if len(replayed) > _ROWS:
-            say(f"... {len(replayed) - _ROWS} more tasks; --json has them all")
-    total, sizes = _totals(replayed)
-    say(("" if len(replayed) > 1 else f"task {name}: ") + _counts_line(total))
-    for each in replayed:
-        for mistake in each.trajectory.mistakes:
-            say(_of_mistake(each, mistake))
-    for line in _unusual(replayed):
-        say(line)
-    if not sizes.shown:
-        say("no step was taken, so nothing was shown")
-        return
-    for title, values in (("shown", sizes.shown), ("full ", sizes.full)) if len(replayed) == 1 else ():
-        width = max(10, min(72, screen.width - 32))
-        row = bars(values, top=max(sizes.full), width=width, encoding=screen.encoding)
-        say(f"{title} |{row}| at most {max(values):,} tokens")
-    say(
-        f"prompt tokens ({counter.name}): shown {sizes.shown_mean:,.0f} on average, {sizes.shown_max:,} at most,"
-        f" {sizes.shown_total:,} in all; the full history {sizes.full_total:,} in all;"
-        f" reduction {sizes.reduction:.1%}"
-    )
-    for line in (*_coverage_lines(replayed, sizes), *_remarks(replayed, budget)):
-        say(line)
+def _import_trace(file: Path, data: bytes, said: Reference, form: str, steps: Steps) -> list[_Imported]:
+    """Make a session of each trajectory, all of them under the name that was said, or none."""
+    found = load_trace(data, str(file), form, steps)
+    first = found[0]
+    is_one = len(found) == 1 or form in _LOGS
+    session = _new_session(said, first.name if is_one else file.stem or "session")
+    if form in _LOGS:
+        found = (*found, *_beside(file, first.name, steps))
+    named = [(checked_name(_name(session.name, each, first, is_one=is_one)), each) for each in found]
+    drafted = [(name, each, recorded(InFile(file), each.commands, each.metas)) for name, each in named]
+    with opened(session.store, make=True) as store:
+        for name, *_ in drafted:
+            if has_session(store, name):
+                raise NameTaken(name)
+        return [
+            _Imported(InStore(session.store, name), store.create(name, records), each, compactions(each))
+            for name, each, records in drafted
+        ]
 
 
-_COVERED: Final = {
-    "values": "values that actions copy from earlier observations",
-    "far": "of these, far: in no open step",
-    "actions": "actions with all of their values",
-    "writes": "of these, actions that change something",
-    "runs": "runs with all of their values",
-}
+def _name(session: str, each: Trajectory, first: Trajectory, *, is_one: bool) -> str:
+    """Return the name of a session: the first of a log has the name `session`, a subagent its name behind that."""
+    if each is first and is_one:
+        return session
+    return f"{session}/{each.name.removeprefix(f'{first.name}/') if is_one else each.name}"
 
 
-def _coverage_lines(replayed: Sequence[Replayed], sizes: ContextSizes) -> Iterator[str]:
-    """Yield what was covered, where that was asked, and what it says and does not."""
-    covered = _covered(replayed)
-    if covered is None:
-        return
-    shares = covered.shares()
-    if not covered.uses:
-        yield "coverage: no action copies a value from an earlier observation, so there is nothing to cover"
-        return
-    says_writes = any(use.need.writes is not None for use in covered.uses)
-    for name, words in _COVERED.items():
-        share = shares[name]
-        if name == "writes" and not says_writes:
-            yield "coverage: nothing says which actions change something; --writes names their tools"
-        elif share.part is None:
-            yield f"coverage: none {words}"
-        else:
-            yield f"coverage: {share.part:.1%} ({share.covered:,} of {share.of:,}) {words}"
-    yield (
-        f"coverage: at {1 - sizes.reduction:.1%} of the tokens of the full history, which covers everything;"
-        " a value that is shown need not be used"
-    )
+def _beside(file: Path, name: str, steps: Steps) -> Iterable[Trajectory]:
+    """Yield the trajectories of subagents whose logs stand in the folder that is named as this log is."""
+    for each in sorted((file.with_suffix("") / _SUBAGENTS).glob("*.jsonl")):
+        data = read_bytes(each)
+        form = detect(data)
+        if form is not None:
+            for trajectory in load_trace(data, str(each), form, steps):
+                first, *others = trajectory.metas
+                metas = ({**first, **_about(each)}, *others)
+                yield attrs.evolve(trajectory, name=f"{name}/{trajectory.name}", metas=metas)
 
 
-def _covered(replayed: Sequence[Replayed]) -> Coverage | None:
-    found = [each.coverage for each in replayed if each.coverage is not None]
-    return together(found) if found else None
-
-
-def _plain_coverage(coverage: Coverage | None) -> dict[str, object]:
-    """Return the counts for JSON; nothing where they were not asked for."""
-    if coverage is None:
+def _about(log: Path) -> dict[str, object]:
+    """Return the data beside a subagent's log, such as the call that started it; empty where it cannot be read."""
+    try:
+        said = json.loads(log.with_suffix(".meta.json").read_bytes(), parse_constant=str)
+    except (OSError, ValueError, RecursionError):
         return {}
-    shares = {
-        name: {
-            "covered": share.covered,
-            "of": share.of,
-            "part": None if share.part is None else round(share.part, 4),
-        }
-        for name, share in coverage.shares().items()
-    }
-    return {"coverage": shares}
+    return {"agent": said} if isinstance(said, dict) else {}
 
 
-def _of_mistake(each: Replayed, mistake: Mistake) -> str:
-    at = () if mistake.entry is None else each.placed.get(mistake.entry, ())
-    steps = ", ".join(map(str, at)) or "none"
-    record = one_line(mistake.said, 24) if mistake.entry is None else mistake.entry.record
-    return (
-        f"labelled mistake: step {steps} ({record} in the file), by {one_line(mistake.agent, 80) or 'nobody named'}:"
-        f" {one_line(mistake.reason, 1_000)}"
-    )
+def _lines_of_import(file: Path, form: str, made: _Imported) -> Iterator[str]:
+    grown = sum(isinstance(command, Grow) for command in made.trajectory.commands)
+    session = printable(str(made.session))
+    yield f"made {session}, with {numbered(grown, 'step')} of {printable(str(file))} ({form})\n"
+    for lost in made.lost:
+        missed = f", {len(lost.missed)} of which it used again: {_some(lost.missed)}" if lost.missed else ""
+        yield (
+            f"its compaction of {numbered(lost.steps, 'step')} (version {lost.version}) lost {len(lost.lost):,} of"
+            f" {numbered(lost.names, 'name')}{missed}; mage show {session} --inside {lost.label} has them\n"
+        )
+    remarks = made.trajectory.remarks
+    yield from (f"unusual: {printable(str(remark))}\n" for remark in remarks[:MOST_KINDS])
+    if len(remarks) > MOST_KINDS:
+        yield f"... {len(remarks) - MOST_KINDS} more kinds; --json has them all\n"
 
 
-def _unusual(replayed: Sequence[Replayed]) -> Iterable[str]:
-    """Yield what was unusual in the traces, each kind once."""
-    found: dict[str, Remark] = {}
-    for remark in (remark for each in replayed for remark in each.trajectory.remarks):
-        first = found.get(remark.what, Remark(remark.what, 0, remark.record))
-        found[remark.what] = Remark(first.what, first.count + remark.count, first.record)
-    for remark in list(found.values())[:_KINDS]:
-        yield f"of note: {printable(str(remark))}"
-    if len(found) > _KINDS:
-        yield f"of note: {len(found) - _KINDS} more kinds; --json has them all"
-
-
-def _remarks(replayed: Sequence[Replayed], budget: int | None) -> list[str]:
-    history = "the full history is the task and every step so far, abandoned ones too"
-    if any(each.trajectory.trials for each in replayed):
-        history += "; each trial begins it anew"
-    said = [_of_summaries(replayed, budget), f"{history}; calls to judges and summarizers are not counted"]
-    longest = max((each.measured.sizes.shown_max for each in replayed), default=0)
-    if budget is None or longest <= budget or all(each.trajectory.summarized for each in replayed):
-        return said
-    above = f"a prompt took up to {longest:,} tokens, more than {budget:,}: the mark counts no finished part, and each step"
-    return [*said, f"{above} is shown whole once"]
-
-
-def _of_summaries(replayed: Sequence[Replayed], budget: int | None) -> str:
-    commands = [command for each in replayed for command in each.measured.commands]
-    if any(map(is_our_extract, commands)):
-        return "the summaries are extracts (no LLM), accepted without a verdict"
-    if any(each.trajectory.summarized for each in replayed):
-        return "the summaries are those of the trace" + "; --budget does nothing here" * (budget is not None)
-    if budget is None:
-        return "nothing was compressed: the trace has no summaries; --budget TOKENS compresses by extracts"
-    return f"nothing was compressed: the prompts did not pass {budget:,} tokens"
-
-
-def _counts_line(total: Counts) -> str:
-    return (
-        f"{numbered(total.steps, 'step')}, {numbered(total.merges, 'merge')},"
-        f" {numbered(total.branch_points, 'branch point')}, {numbered(total.revisions, 'revision')}"
-        f" ({numbered(total.abandoned, 'step')} abandoned), {numbered(total.summaries, 'summary')},"
-        f" deepest path {total.max_depth:,}"
-    )
-
-
-_COLUMNS: Final = (
-    *("steps", "merges", "branch points", "revisions"),
-    *("summaries", "deepest", "shown", "reduction"),
-)
-
-
-def _table(replayed: Sequence[Replayed]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("task", overflow="ellipsis", no_wrap=True)
-    for name in _COLUMNS:
-        table.add_column(name, justify="right", overflow="fold", min_width=6)
-    for each in replayed:
-        total, sizes = each.counts, each.measured.sizes
-        numbers = (total.steps, total.merges, total.branch_points, total.revisions, total.summaries)
-        cells = [*map(str, numbers), str(total.max_depth), f"{sizes.shown_mean:,.0f}"]
-        table.add_row(Text(one_line(each.trajectory.name, 24)), *cells, f"{sizes.reduction:.1%}")
-    return table
-
-
-def _totals(replayed: Sequence[Replayed]) -> tuple[Counts, ContextSizes]:
-    sizes = ContextSizes(
-        tuple(size for each in replayed for size in each.measured.sizes.shown),
-        tuple(size for each in replayed for size in each.measured.sizes.full),
-    )
-    every = [attrs.astuple(each.counts) for each in replayed]
-    total = Counts(*map(sum, zip(*every, strict=True)))
-    return attrs.evolve(total, max_depth=max(each.counts.max_depth for each in replayed)), sizes
-
-
-def as_json_object(
-    replayed: Sequence[Replayed], counter: TokenCounter, budget: int | None
-) -> dict[str, object]:
-    """Return totals over the tasks, and the same for each under `tasks`, with what its file says and holds."""
-    tasks = [
-        {
-            "task": each.trajectory.name,
-            **_plain(each.counts, each.measured.sizes),
-            **_plain_coverage(each.coverage),
-            **_plain_file(each),
-        }
-        for each in replayed
-    ]
-    return {
-        **_plain(*_totals(replayed)),
-        **_plain_coverage(_covered(replayed)),
-        "counter": counter.name,
-        "notes": _remarks(replayed, budget),
-        "tasks": tasks,
-    }
-
-
-def _plain_file(each: Replayed) -> dict[str, object]:
-    """Return what was labelled and what was unusual, and at which steps the records of the file stand."""
-    mistakes = [
-        {
-            "said": mistake.said,
-            "record": None if mistake.entry is None else mistake.entry.record,
-            "steps": [] if mistake.entry is None else list(each.placed.get(mistake.entry, ())),
-            "agent": mistake.agent,
-            "reason": mistake.reason,
-        }
-        for mistake in each.trajectory.mistakes
-    ]
-    records = [
-        {"record": entry.record, "index": entry.index, "steps": list(steps)}
-        for entry, steps in each.placed.items()
-    ]
-    remarks = [attrs.asdict(remark) for remark in each.trajectory.remarks]
-    return {"mistakes": mistakes, "remarks": remarks, "records": records}
-
-
-def _plain(total: Counts, sizes: ContextSizes) -> dict[str, object]:
-    tokens = {
-        "shown_mean": round(sizes.shown_mean, 1),
-        "shown_max": sizes.shown_max,
-        "shown_total": sizes.shown_total,
-        "full_total": sizes.full_total,
-        "reduction": round(sizes.reduction, 4),
-    }
-    return {**attrs.asdict(total), "tokens": tokens}
+def _some(names: Sequence[str]) -> str:
+    return some_of([one_line(name, 48) for name in names])

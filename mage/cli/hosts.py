@@ -1,6 +1,6 @@
-"""What other programs start: `mage mcp`, a server; `mage hook`, which records what a coding agent does.
+"""Commands that other programs start: `mage mcp`, a server; `mage hook`, which records what a coding agent does.
 
-The hook itself is carried out without this module, which loads more than a call may cost: `mage.__main__` sees to that.
+`mage.__main__` carries out a hook without this module, which takes longer to load than a call of a hook may last.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from mage.cli.naming import STORE_VARIABLE, StoreName
+from mage.cli.naming import StoreName
 from mage.cli.output import Refused
-from mage.cli.sessions import LOOKS, Store, complete_store, opened
+from mage.cli.sessions import LOOKS, Store, named_by, opened
 from mage.effects import AsyncJudge
 from mage.integrations.claude_code import main
 
@@ -30,7 +30,7 @@ from mage.integrations.claude_code import main
 TOKEN_VARIABLE: Final = "MAGE_MCP_TOKEN"  # noqa: S105  # the name of a variable
 """The environment variable with the token that every request over HTTP must bear."""
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-"""Hosts that only this machine reaches; there the SDK answers to no other name (DNS rebinding)."""
+"""Hosts that only this machine can reach; there the SDK answers to no other name (DNS rebinding)."""
 
 Message: TypeAlias = MutableMapping[str, Any]  # ASGI's, and so are these
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -49,7 +49,10 @@ def mcp(
     http: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, metavar="PORT", help="Serve HTTP at this port, any free one for 0, not stdio."
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Serve HTTP at this port instead of stdio; 0 takes any free port.",
         ),
     ] = None,
     host: Annotated[
@@ -58,7 +61,8 @@ def mcp(
 ) -> None:
     """Serve the sessions of a store to any MCP client, such as a coding agent.
 
-    The client starts the command and talks over stdio, or with --http over HTTP. Where the environment variable MAGE_MCP_TOKEN is set, every request over HTTP must bear it.
+    The client starts the command and talks over stdio, or with --http over HTTP. Where the environment variable
+    MAGE_MCP_TOKEN is set, every request over HTTP must bear it.
     """
     with _ended_by_interrupts():
         _serve_store(store, judge, http, host)
@@ -66,7 +70,7 @@ def mcp(
 
 @contextmanager
 def _ended_by_interrupts() -> Iterator[None]:
-    """Let Ctrl-C end the process as a kill does: it loses nothing, and the thread that reads input would not stop."""
+    """Let Ctrl-C end the process at once: nothing is lost, and the thread that reads input would not stop otherwise."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -141,18 +145,12 @@ class Client(StrEnum):
 def hook(
     client: Annotated[Client, typer.Argument(help="Whose hook it is.", show_default=False)],
     store: Annotated[
-        str,
-        typer.Argument(
-            metavar="STORE",
-            envvar=STORE_VARIABLE,
-            autocompletion=complete_store,
-            help="The path of a SQLite file, made where there is none, or a URL.",
-            show_default=False,
-        ),
+        str, named_by(str, "STORE", "The path of a SQLite file, made where there is none, or a URL.")
     ],
 ) -> None:
-    """Record an event of a coding agent's client, given on standard input, and hand its state back after a compaction.
+    """Record an event of a coding agent's client, read from standard input; print its state after a compaction.
 
-    The client calls it; README has the settings. Whatever goes wrong is said in one line on standard error, with status 0: the client goes on.
+    The client calls this command; README has the settings. An error is one line on standard error, with status 0, so that
+    the client goes on.
     """
     raise typer.Exit(main([client.value, store]))

@@ -1,6 +1,6 @@
-"""A run as it happens, how it ended and what it has cost.
+"""A run as it happens, how it ended and what it has cost; and `mage demo`.
 
-`mage demo` is here too: the run of `mage run --offline`, with a narrator. It needs no network, no model and no key.
+The demo is the run of `mage run --offline`, with a narrator. It needs no network, no model and no key.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Final, Self, TypeAlias, final
+from typing import Annotated, Final, TypeAlias, final
 
 import attrs
 import typer
@@ -78,14 +77,14 @@ PricesFile: TypeAlias = Annotated[
 @final
 @attrs.frozen
 class Price:
-    """What a million tokens of a model cost, in a currency of the user's."""
+    """The price of a million tokens of a model, in the user's currency."""
 
     prompt: float
     cached: float
     completion: float
 
     def of(self, usage: Usage) -> float:
-        """Return what calls have cost."""
+        """Return the cost of calls."""
         fresh = usage.prompt - usage.cached
         return (
             fresh * self.prompt + usage.cached * self.cached + usage.completion * self.completion
@@ -96,7 +95,7 @@ def read_prices(file: Path | None) -> dict[str, Price]:
     """Return the prices of a file, by the beginnings of models' names; none where there is no file.
 
     Raises:
-        Refused: it is not JSON, or a price is none.
+        Refused: the file is not JSON, or a price is not a number from 0 on.
     """
     if file is None:
         return {}
@@ -127,7 +126,7 @@ def _is_price(value: object) -> bool:
 @final
 @attrs.frozen
 class Cost:
-    """What a run has cost, and the models that have no price."""
+    """The cost of a run, without that of the models that have no price."""
 
     amount: float
     unpriced: tuple[str, ...]
@@ -138,7 +137,7 @@ class Cost:
 
     @classmethod
     def of(cls, models: Mapping[str, Usage], prices: Mapping[str, Price]) -> Cost:
-        """Return the cost of what models were asked; of the prices that fit a name, the longest counts."""
+        """Return the cost of the calls of models; of the prices that fit a model's name, the longest counts."""
         amount, unpriced = 0.0, list[str]()
         for model, usage in models.items():
             fitting = [name for name in prices if model.startswith(name)]
@@ -150,7 +149,7 @@ class Cost:
 
 
 def cost_document(totals: Totals, prices: Mapping[str, Price]) -> dict[str, object]:
-    """Return what a run has cost, and the models without a price, as JSON; nothing where there are no prices."""
+    """Return the cost of a run, and the models without a price, as JSON; nothing where there are no prices."""
     return {"cost": attrs.asdict(Cost.of(totals.models, prices))} if prices else {}
 
 
@@ -160,14 +159,14 @@ def cost_document(totals: Totals, prices: Mapping[str, Price]) -> dict[str, obje
 _PER_SECOND: Final = 8
 _WIDTH: Final = 100
 _FRAME: Final = 6  # lines of the screen that are not the tree's
-_LONG: Final = 10  # seconds without an event, after which the screen says for how long it waits
+_LONG: Final = 10  # seconds without an event, after which the screen says how long it has waited
 
-Heard: TypeAlias = Event | AgentEvent
+AnyEvent: TypeAlias = Event | AgentEvent
 
 
 @final
 class Following:
-    """The session of a run as it stands, read from its store, because events have ids and no texts."""
+    """The session of a run, read from its store: events have ids and no texts."""
 
     def __init__(self, store: JournalStore, name: str) -> None:
         self._store = store
@@ -175,7 +174,7 @@ class Following:
         self._session: Session | None = None
 
     def tree(self) -> Tree:
-        """Return the tree as it is now. Cost: O(what is new)."""
+        """Return the present tree. Cost: O(new records)."""
         if self._session is None:
             self._session = Session.open(self._store, self._name, wait=False)
         else:
@@ -183,24 +182,24 @@ class Following:
         return self._session.tree
 
     def last(self) -> Tree | None:
-        """Return the tree that `tree` returned last; None before that."""
+        """Return the tree that `tree` returned last; None before its first call."""
         return None if self._session is None else self._session.tree
 
 
 @final
 class Counted:
-    """How often model, judge and summarizer were asked in this process, and in how many tokens by the providers' count."""
+    """How often this process asked model, judge and summarizer, and the tokens of these calls as providers count them."""
 
     def __init__(self) -> None:
-        self.calls: dict[str, int] = {}
-        self.tokens: dict[str, int] = {}
+        self.calls: Counter[str] = Counter()
+        self.tokens: Counter[str] = Counter()
         self.shown = 0
 
-    def hear(self, event: Heard) -> None:
-        """Count what was asked."""
+    def count(self, event: AnyEvent) -> None:
+        """Count a call."""
         if isinstance(event, Asked):
-            self.calls[event.who] = self.calls.get(event.who, 0) + 1
-            self.tokens[event.who] = self.tokens.get(event.who, 0) + event.prompt + event.completion
+            self.calls[event.who] += 1
+            self.tokens[event.who] += event.prompt + event.completion
             self.shown = event.shown or self.shown
 
     def __str__(self) -> str:
@@ -215,15 +214,16 @@ class Counted:
 def view_for(
     store: JournalStore, name: str, *, quiet: bool, by_hand: bool = False
 ) -> Iterator[tuple[AgentHook, ...]]:
-    """Yield the hooks that show a run where the output goes: a screen, a line for each event, or nothing.
+    """Yield the hooks that show a run: a screen on a terminal, else a line for each event; none if `quiet`.
 
-    Where the user is asked, there is no screen, as it would be drawn over the questions.
+    Where the user is asked there is no screen, as it would be drawn over the questions.
     """
     following = Following(store, name)
     if quiet:
         yield ()
     elif sys.stdout.isatty() and not by_hand:
-        with Screen(following, console()) as screen:
+        screen = Screen(following, console())
+        with screen.live:
             yield (screen,)
     else:
         yield (lambda event: _print_line(line_of(event, following.tree())),)
@@ -235,7 +235,7 @@ def _print_line(line: tuple[str, str] | None) -> None:
     try:
         print_text(line[0] + "\n")
         sys.stdout.flush()
-    except OSError:  # the reader has left, or the disk is full; a run logs what a hook raises, and goes on
+    except OSError:  # the reader has left, or the disk is full; an `Exception` would only be logged
         raise KeyboardInterrupt from None
 
 
@@ -243,8 +243,8 @@ def _print_line(line: tuple[str, str] | None) -> None:
 class Screen:
     """The end of the tree and the tokens, drawn anew a few times a second.
 
-    Where nothing has happened for ten seconds it counts them: a model thinks, or its provider has said to wait.
-    `clock` gives seconds, from any beginning.
+    After ten seconds without an event it counts the seconds: a model thinks, or its provider has said to wait.
+    `live` draws it while it is entered. `clock` gives seconds, from any beginning.
     """
 
     def __init__(
@@ -252,55 +252,46 @@ class Screen:
     ) -> None:
         self._following = following
         self._clock = clock
-        self._heard = clock()
+        self._last = clock()
         self._counted = Counted()
         self._happened = ""
         self._screen = screen
-        self._live = Live(
+        self.live = Live(
             console=screen, refresh_per_second=_PER_SECOND, transient=True, get_renderable=self.drawn
         )
 
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self._live.stop()
-
-    def __call__(self, event: Heard, /) -> None:
-        """Hear of an event."""
-        self._heard = self._clock()
-        self._counted.hear(event)
+    def __call__(self, event: AnyEvent, /) -> None:
+        """Receive an event."""
+        self._last = self._clock()
+        self._counted.count(event)
         line = line_of(event, self._following.tree())
         if line:
             self._happened = line[0].strip()
 
     def drawn(self) -> Group:
-        """Return what the terminal is to show now."""
+        """Return the screen as it is now."""
         tree = self._following.last()
         if tree is None:
             return Group()
         room = max(4, self._screen.height - _FRAME)
         lines = draw(tree, limit=max(room, 40))[1:][-room:]
-        told = Text(one_line(tree.task, 4 * _WIDTH), no_wrap=True, overflow="ellipsis")
-        task = Panel(told, title="task", title_align="left")
+        line = Text(one_line(tree.task, 4 * _WIDTH), no_wrap=True, overflow="ellipsis")
+        task = Panel(line, title="task", title_align="left")
         drawn = [
             Text(line.drawn(self._screen.width), STYLES[line.style], no_wrap=True, overflow="ellipsis")
             for line in lines
         ]
         status = Text(one_line(self._happened, 4 * _WIDTH), "italic", no_wrap=True, overflow="ellipsis")
-        silent = int(self._clock() - self._heard)
+        silent = int(self._clock() - self._last)
         waiting = f"waiting for an answer, {silent:,} s; " * (silent >= _LONG)
         counted = Text(f"{waiting}{self._counted}", "dim", no_wrap=True, overflow="ellipsis")
         return Group(task, *drawn, status, counted)
 
 
-def line_of(event: Heard, tree: Tree, *, width: int = _WIDTH) -> tuple[str, str] | None:
-    """Return the line that an event gets, and its style; None for an event without one. Cost: O(1).
+def line_of(event: AnyEvent, tree: Tree, *, width: int = _WIDTH) -> tuple[str, str] | None:
+    """Return the line of an event, and its style; None for an event without one. Cost: O(1).
 
-    The tree is that after the event; `width` is how many characters of a text are shown.
+    `tree` is the tree after the event; `width` is how many characters of a text are shown.
     """
 
     def cut(text: str) -> str:
@@ -335,7 +326,7 @@ def line_of(event: Heard, tree: Tree, *, width: int = _WIDTH) -> tuple[str, str]
             return _other(event)
 
 
-def _other(event: Heard) -> tuple[str, str] | None:
+def _other(event: AnyEvent) -> tuple[str, str] | None:
     match event:
         case events.Opened(version=version) if version > 1:
             return (f"going on at version {version}", "italic")
@@ -357,7 +348,7 @@ BESIDE: Final = (
 )
 
 
-def told_outcome(outcome: Outcome) -> str:
+def outcome_line(outcome: Outcome) -> str:
     """Return in one line how a run ended, and why."""
     match outcome:
         case RunFinished(answer):
@@ -371,8 +362,8 @@ def told_outcome(outcome: Outcome) -> str:
             )
 
 
-def told_totals(totals: Totals, prices: Mapping[str, Price]) -> str:
-    """Return in one line what a run did and took, and what that has cost, where there are prices."""
+def totals_line(totals: Totals, prices: Mapping[str, Price]) -> str:
+    """Return in one line the counts of a run, its tokens, and where there are prices its cost."""
     counts = (
         f"{numbered(totals.steps, 'step')}, {numbered(totals.summaries, 'summary')},"
         f" {numbered(totals.revisions, 'revision')}"
@@ -394,7 +385,7 @@ def told_totals(totals: Totals, prices: Mapping[str, Price]) -> str:
 
 _DEMO: Final = "demo"
 _WHOLE: Final = 200  # characters: no text of the story has more
-_TOLD: Final = {
+_NARRATED: Final = {
     (events.Instructed, 1): "The first subtask.",
     (events.Grown, 1): "The agent acts; every action and what came back is a step.",
     (events.Compressed, 1): "The subgoal is done: Compress puts a summary in place of its steps.",
@@ -411,7 +402,7 @@ _TOLD: Final = {
     (events.Judged, 3): "It passes.",
     (events.Judged, 4): "It passes: the study is furnished, within budget, and everything fits.",
 }
-"""What the narrator says before the n-th event of a kind."""
+"""The narrator's words before the n-th event of a kind."""
 
 
 def demo(
@@ -422,17 +413,17 @@ def demo(
 ) -> None:
     """Watch an agent shop, err, be judged, go back and do better."""
     store = MemoryStore()
-    told = story(store)
+    happened = story(store)
     meter = Meter(default_counter())
     with Session.open(store, _DEMO) as session:
         sizes = measure([entry.command for entry in session.history()], meter).sizes
     if as_json:
         shown = {"shown": list(sizes.shown), "full": list(sizes.full)}
-        print_json({"state": state_as_json(view(told[-1][1])), **shown})
+        print_json({"state": state_as_json(view(happened[-1][1])), **shown})
         return
-    _tell(told, (0.6 if sys.stdout.isatty() else 0.0) if pace is None else pace)
+    _narrate(happened, (0.6 if sys.stdout.isatty() else 0.0) if pace is None else pace)
     say("\nThe tree, with the branch that was left:", "italic")
-    print_tree(told[-1][1].tree)
+    print_tree(happened[-1][1].tree)
     say(f"\nPrompt tokens before each step ({meter.counter.name}):", "italic")
     for name, each, total in (
         ("shown", sizes.shown, sizes.shown_total),
@@ -443,26 +434,26 @@ def demo(
     say(f"{sizes.reduction:.0%} less than keeping everything, in {len(sizes.shown)} steps")
 
 
-def story(store: JournalStore) -> list[tuple[Heard, State]]:
-    """Let the story happen in a store; return what happened, each with the state after it."""
-    told: list[tuple[Heard, State]] = []
+def story(store: JournalStore) -> list[tuple[AnyEvent, State]]:
+    """Run the demo's story in a store; return its events, each with the state after it."""
+    happened: list[tuple[AnyEvent, State]] = []
 
-    def hear(event: Heard) -> None:
+    def note(event: AnyEvent) -> None:
         with Session.open(store, _DEMO, wait=False) as session:
-            told.append((event, session.phase))
+            happened.append((event, session.phase))
 
     agent = Agent(model=shop.shopper, environment=shop.Shop(), judge=shop.judge, summarizer=shop.summarize)
-    agent.run(store, _DEMO, task=shop.TASK, on_event=hear)
-    return told
+    agent.run(store, _DEMO, task=shop.TASK, on_event=note)
+    return happened
 
 
-def _tell(told: list[tuple[Heard, State]], pace: float) -> None:
+def _narrate(happened: list[tuple[AnyEvent, State]], pace: float) -> None:
     _show("task", shop.TASK)
-    heard: Counter[type[Heard]] = Counter()
-    before = told[0][1]
-    for event, state in told:
-        heard[type(event)] += 1
-        if said := _TOLD.get((type(event), heard[type(event)])):
+    counts: Counter[type[AnyEvent]] = Counter()
+    before = happened[0][1]
+    for event, state in happened:
+        counts[type(event)] += 1
+        if said := _NARRATED.get((type(event), counts[type(event)])):
             say(f"\n{said}", "italic")
         if isinstance(event, events.Revised):
             _show("S before the revision: what the agent would be shown", render(view(before)).rstrip("\n"))

@@ -30,23 +30,23 @@ from mage.stores.errors import BadName
 from mage.stores.opening import without_password
 
 STORE_VARIABLE: Final = "MAGE_STORE"
-"""The environment variable that names the store where a command's words name none."""
+"""The environment variable that names the store where the arguments of a command name none."""
 
 _URL: Final = re.compile(r"(?:memory|sqlite|postgresql):|[A-Za-z][A-Za-z0-9+.-]*://")
 _SQLITE: Final = "sqlite:///"
 STORE_HEADER: Final = b"SQLite format 3\0"
-"""What a SQLite file begins with."""
+"""The first bytes of a SQLite file."""
 OF_STORES: Final = (".db", ".sqlite", ".sqlite3")
 _OF_FILES: Final = (".jsonl", ".json")
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.:/+,-]|\A-")
-"""What a shell, a pattern or an option could take for something else, or a terminal not show."""
+"""Characters that a shell, a pattern or an option gives another meaning, or that a terminal does not show."""
 _VERSION: Final = re.compile(r"(?P<named>.*)@(?P<version>[0-9]{1,15})", re.DOTALL)
 
 
 @final
 @attrs.frozen
 class StoreName:
-    """A store: its URL, and the path by which it was named, if it was. It is shown as it was named, without a password."""
+    """A store: its URL, and its path if the user gave one. It is shown as the user named it, without a password."""
 
     url: str
     path: str | None = attrs.field(default=None, eq=False)
@@ -56,7 +56,7 @@ class StoreName:
 
     @property
     def file(self) -> Path | None:
-        """The file that the store is; None where it is none."""
+        """The file of the store; None for a store without one."""
         return Path(self.url.removeprefix(_SQLITE)) if self.url.startswith(_SQLITE) else None
 
 
@@ -75,7 +75,7 @@ class InStore:
 @final
 @attrs.frozen
 class InFile:
-    """A session in a file of its own: a journal, or a bundle that was exported."""
+    """A session file: a journal, or a bundle that was exported."""
 
     path: Path
 
@@ -86,7 +86,7 @@ class InFile:
 if TYPE_CHECKING:
     SessionName: TypeAlias = InStore | InFile
 else:
-    SessionName = object  # typer looks at annotations and takes no union; the parser says what it is
+    SessionName = object  # typer reads annotations and takes no union; the parser returns one of the two
 
 
 @final
@@ -104,7 +104,7 @@ class AtVersion:
 @final
 @attrs.frozen
 class Reference:
-    """What the user's words name: a store or a session file; None stands for a name or a version that they leave out."""
+    """The store or session file that an argument names; None stands for a name or a version that it leaves out."""
 
     place: StoreName | InFile
     name: str | None
@@ -131,7 +131,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def as_name(given: str) -> str:
-    """Return the name that is spelled so, or refuse bytes that are not UTF-8."""
+    """Return the name that `spelled` writes so, or refuse bytes that are not UTF-8."""
     if "%" not in given:
         return given
     try:
@@ -141,10 +141,11 @@ def as_name(given: str) -> str:
 
 
 def new_name(given: str) -> str:
-    """Return the name that the user gives a new session in the store of another one.
+    """Return the name that the user gives to a new session in the store of another session.
 
     Raises:
-        Refused: it names a store, a file or a version too, or no session can have it; says what to type.
+        Refused: the argument names a store, a file or a version too, or no session can have the name; says what to
+            type.
     """
     alone = given.rpartition("#")[2]
     if _URL.match(given) or "#" in given:
@@ -175,10 +176,10 @@ def checked_name(name: str) -> str:
 
 
 def parse_reference(given: str) -> Reference:
-    """Return what words name; a store is not opened, and may not be there.
+    """Return the store, session or file that an argument names; a store is not opened, and may not be there.
 
     Raises:
-        Refused: they name nothing; says what to type.
+        Refused: the argument names nothing; says what to type.
     """
     if (place := _place_there(given)) is not None:
         return Reference(place, None, None)
@@ -195,7 +196,7 @@ def parse_reference(given: str) -> Reference:
 
 
 def _reference_alone(given: str, rest: str, version: int | None) -> Reference:
-    """Return what words name that have no `#` and are no existing path."""
+    """Return what an argument names that has no `#` and is no existing path; `rest` is without the version."""
     if _URL.match(rest) or Path(rest).suffix in OF_STORES:
         return Reference(_store(rest), None, version)
     if Path(rest).suffix in _OF_FILES or os.sep in rest:
@@ -209,7 +210,7 @@ def _reference_alone(given: str, rest: str, version: int | None) -> Reference:
 
 
 def parse_store(given: str) -> StoreName:
-    """Return the store that the user named, or refuse what names a session, a file or nothing."""
+    """Return the store that the user named, or refuse an argument that names a session, a file or nothing."""
     said = parse_reference(given)
     if isinstance(said.place, InFile):
         raise Refused(_no_store(given))
@@ -252,10 +253,10 @@ def _place_there(given: str) -> StoreName | InFile | None:
 
 
 def _is_store(path: Path) -> bool:
-    """Tell whether a file is a SQLite file, or by its name should be one."""
+    """Tell whether a file is a SQLite file, or has the name of one."""
     if path.suffix in OF_STORES:
         return True
-    if not path.is_file():  # a pipe is not read for that: what is read is gone
+    if not path.is_file():  # bytes that are read from a pipe are gone
         return False
     with refusing(path), path.open("rb") as file:
         return file.read(len(STORE_HEADER)) == STORE_HEADER

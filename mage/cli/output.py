@@ -1,8 +1,8 @@
-"""How commands read and write: text, tables and JSON on standard output, one line of complaint on standard error, files.
+"""The input and output of commands: text, tables and JSON on standard output, complaints on standard error, files.
 
-Text from a trace, a journal or a file name passes through `printable` before it stands in a line of ours. Nothing that
-`print_text`, `print_lines`, `print_json` or a `console` writes reaches a terminal with a character that the terminal
-would obey or not show; a file or a pipe gets every character as it is.
+Text from a trace, a journal or a file name passes through `printable` before it is put into a message. `print_text`,
+`print_lines`, `print_json` and a `console` send a terminal no character that the terminal would obey or not show; a file
+or a pipe gets every character as it is.
 
 A file is read whole. A new one is written whole or not at all, never over another, and for its owner alone, whatever
 the umask allows: it holds what agents saw.
@@ -29,23 +29,23 @@ from rich.text import Text
 from mage.render.blocks import is_seen, printable
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
-AT_MOST: Final = 8
+_LISTED: Final = 8
 """How many names a message lists."""
 _MOST: Final = 1 << 30
 """Bytes of the longest file that is read: it is held in memory several times over."""
 _AT_ONCE: Final = 1 << 20
 _PRIVATE: Final = 0o600
 _OF_PATHS: Final = (OSError, ValueError)
-"""What the system raises for a path: `ValueError` for one that no file can have."""
+"""The errors of the system for a path: `ValueError` for a path that no file can have."""
 
 
 class Refused(Exception):
-    """Bad input: said in one line, with exit status 1."""
+    """Bad input. The command ends with this line on standard error and status 1."""
 
 
 @contextmanager
 def refusing(place: object, kinds: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
-    """Turn what the system says of a path into a refusal."""
+    """Turn an error of the system for a path into a refusal."""
     try:
         yield
     except kinds as problem:
@@ -57,7 +57,7 @@ def refusing(place: object, kinds: tuple[type[Exception], ...] = (OSError,)) -> 
 
 
 def _escaped(text: str) -> str:
-    """Escape what JSON escapes, as JSON does, but for tabs and line breaks: in JSON the text means the same."""
+    """Escape characters as JSON does, except tabs and line breaks: as JSON the text means the same."""
     if all(map(is_seen, text.split("\n"))):
         return text
     return "".join(char if char in "\n\t" or is_seen(char) else _code(char) for char in text)
@@ -70,7 +70,7 @@ def _code(char: str) -> str:
 
 @final
 class _Console(Console):
-    """A console that styles texts, and escapes in them what a terminal would obey or not show."""
+    """A console that styles texts, and escapes characters in them that a terminal would obey or not show."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -89,7 +89,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def speak_safely() -> None:
-    """Let no character stop the output: what the terminal's encoding cannot say is escaped."""
+    """Let no character stop the output: a character that the terminal's encoding does not have is escaped."""
     if sys.stdout is None:  # a shell may have closed it
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # open until the end
     for stream in (sys.stdout, sys.stderr):
@@ -98,7 +98,7 @@ def speak_safely() -> None:
 
 
 def abandon_output() -> None:
-    """Drop what cannot be written any more, so that the interpreter does not try again when it ends."""
+    """Drop output that cannot be written any more, so that the interpreter does not try again when it ends."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, io.UnsupportedOperation):
@@ -121,8 +121,16 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
+def print_answer(as_json: bool, document: object, lines: Iterable[str]) -> None:
+    """Print the answer of a command: one JSON object, or else lines, each with its end."""
+    if as_json:
+        print_json(document)
+    else:
+        print_text("".join(lines))
+
+
 def print_text(text: str, stream: TextIO | None = None) -> None:
-    """Print text as it is, on standard output where no other stream is named: nothing is wrapped, coloured or left out."""
+    """Print text on a stream, else on standard output: nothing is wrapped, coloured or left out."""
     out = sys.stdout if stream is None else stream
     out.write(_escaped(text) if out.isatty() else text)
 
@@ -139,9 +147,9 @@ def print_lines(lines: Iterable[bytes]) -> None:
     stream.flush()
 
 
-def some_of(words: Sequence[str]) -> str:
-    """Return the first few of many words."""
-    return ", ".join(words[:AT_MOST]) + ", ..." * (len(words) > AT_MOST)
+def some_of(words: Sequence[str], most: int = _LISTED) -> str:
+    """Return the first few of many words, and how many there are."""
+    return ", ".join(words[:most]) + f", ... ({len(words):,} in all)" * (len(words) > most)
 
 
 def numbered(count: int, noun: str) -> str:
@@ -154,10 +162,10 @@ def numbered(count: int, noun: str) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a file holds, or what comes out of a pipe, or what is typed, up to its end.
+    """Return the bytes of a file, a pipe or a terminal, up to the end.
 
     Raises:
-        Refused: it cannot be read, is a device, or holds more than a GiB.
+        Refused: the file cannot be read, is a device, or holds more than a GiB.
     """
     with refusing(path, _OF_PATHS), path.open("rb") as file:
         mode = os.fstat(file.fileno())
@@ -173,7 +181,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _read_to_the_end(file: IO[bytes]) -> bytes | None:
-    """Return all that a file holds; None where that is too much."""
+    """Return the bytes of a file; None where there are too many."""
     chunks: list[bytes] = []
     size = 0
     while chunk := file.read(_AT_ONCE):
@@ -185,17 +193,17 @@ def _read_to_the_end(file: IO[bytes]) -> bytes | None:
 
 
 def exists(path: Path) -> bool:
-    """Tell whether a file, or what a link leads to, is there.
+    """Tell whether a file is there; of a link, whether the file that it leads to is.
 
     Raises:
-        Refused: the system does not say, because the path is too long or a folder on it is closed to us.
+        Refused: the system does not say, because the path is too long or a folder on it may not be read.
     """
     with refusing(path):
         return path.exists()
 
 
 def require_absent(path: Path) -> None:
-    """Refuse to write where something stands, a dangling link too, and where SQLite would take it for its own."""
+    """Refuse a path where something stands, a dangling link too, or where SQLite would keep a file of a store."""
     for ending in ("-wal", "-shm", "-journal"):
         store = path.name.removesuffix(ending)
         if store not in ("", path.name) and exists(beside := path.with_name(store)):
@@ -231,7 +239,7 @@ def write_new(path: Path, lines: Iterable[bytes]) -> None:
 
 
 def _private(path: Path) -> BufferedWriter:
-    """Open a new file that nobody else may read, from its first byte on."""
+    """Open a new file that no other user may read, from its first byte on."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     return BufferedWriter(FileIO(os.open(path, flags, _PRIVATE), "w"))
 
@@ -248,13 +256,13 @@ def _put_in_place(part: Path, path: Path) -> None:
 
 
 def move_new(part: Path, path: Path) -> None:
-    """Give a complete file, which nobody has open, its name: durably, and in one step.
+    """Give a complete file, which no process has open, its name: durably, and in one step.
 
-    A link, as `write_new` makes one, would for a moment be a second name, and a SQLite store must not be used by two.
-    A lock on the folder keeps two commands that give the same name apart. `part` stays where this is refused.
+    The link that `write_new` makes would for a moment be a second name, and a SQLite store must not be used by two.
+    A lock on the folder keeps apart two commands that give the same name. A refusal leaves `part` as it is.
 
     Raises:
-        Refused: something stands there, or it cannot be moved.
+        Refused: something stands there, or the file cannot be moved.
     """
     with refusing(path):
         with part.open("rb+") as file:
@@ -268,7 +276,7 @@ def move_new(part: Path, path: Path) -> None:
 
 @contextmanager
 def _folder_alone(folder: Path) -> Iterator[int | None]:
-    """Hold a folder against every other `mage` that would put something into it; Windows has no such lock."""
+    """Lock a folder against every other `mage` that would put a file there; Windows has no such lock."""
     if sys.platform == "win32":
         yield None
         return

@@ -1,4 +1,4 @@
-"""Stores and sessions as commands use them: opened while a command runs, never made by one that only looks."""
+"""Stores and sessions as commands use them: opened while a command runs, never made by a command that only reads."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar, final
 
 import attrs
 import typer
 from returns.pipeline import is_successful
+from returns.result import Result
 
 from mage.bundle import decode_bundle, is_bundle, unpack
 from mage.cli.naming import (
@@ -29,7 +30,7 @@ from mage.cli.naming import (
     parse_store,
     spelled,
 )
-from mage.cli.output import AT_MOST, Refused, exists, read_bytes, refusing
+from mage.cli.output import Refused, exists, read_bytes, refusing, some_of
 from mage.codec import decode_journal
 from mage.effects.program import drive
 from mage.engine import Command, MageError, State, apply
@@ -62,10 +63,12 @@ from mage.stores import (
 from mage.stores.opening import KNOWN_URLS
 from mage.trajectories import detect
 
+Value = TypeVar("Value")
+
 LOOKS: Final = "mage gc: looks"
-"""The name of the journal in which `mage gc` keeps what it saw; it is no session."""
+"""The name of the journal in which `mage gc` keeps its looks; it is no session."""
 _LARGEST_TO_LOOK_AT: Final = 20_000_000
-"""Bytes of the longest file of which a refusal says what else it may be."""
+"""Bytes of the longest file whose format a refusal looks for."""
 _IN_A_FILE: Final = "session"
 
 # -- stores ----------------------------------------------------------------------------------------------
@@ -73,11 +76,11 @@ _IN_A_FILE: Final = "session"
 
 @contextmanager
 def opened(place: StoreName | InStore, *, make: bool = False) -> Iterator[JournalStore]:
-    """Open a store for a command; with `make` one that is not there is made.
+    """Open a store for a command.
 
     Args:
         place: the store; or a session in it, which is then named where a record is damaged.
-        make: whether to make it.
+        make: whether to make a store that is not there.
 
     Raises:
         Refused: the store cannot be opened or used, and why, in one line.
@@ -103,10 +106,10 @@ def store_of(place: StoreName | InStore) -> StoreName:
 
 
 def is_made(store: StoreName) -> bool:
-    """Tell whether a store is there, as far as its file tells.
+    """Tell whether a store is there; of a store without a file, True.
 
-    An empty file is none: its process was killed, or the disk was full, before the store was made. Opened as a store
-    it would become one.
+    An empty file is no store: the process that made it was killed, or the disk was full. Opened as a store it would
+    become one.
     """
     path = store.file
     if path is None or not exists(path):
@@ -116,9 +119,9 @@ def is_made(store: StoreName) -> bool:
 
 
 def message_of(place: StoreName | InStore, error: StoreError) -> str:
-    """Return an error of a store in one line, with what to do on the command line.
+    """Return an error of a store in one line, with the command that helps.
 
-    A note of a damaged record names the session that it is of.
+    The first note of a `DamagedRecord` is the name of its session.
     """
     store = store_of(place)
     match error:
@@ -147,12 +150,20 @@ def _no_version(session: SessionName, version: int, last: int) -> str:
 
 def listed_names(names: Sequence[str]) -> str:
     """Return names of sessions as commands take them, the first few of many."""
-    more = f", ... ({len(names):,} in all)" * (len(names) > AT_MOST)
-    return ", ".join(map(spelled, names[:AT_MOST])) + more
+    return some_of([*map(spelled, names)])
+
+
+def has_session(found: JournalStore, name: str) -> bool:
+    """Tell whether a store has a session of this name."""
+    try:
+        found.head(name)
+    except UnknownJournal:
+        return False
+    return True
 
 
 def sessions_in(found: JournalStore) -> tuple[JournalInfo, ...]:
-    """Return the sessions of a store in order of names, without what `mage gc` saw.
+    """Return the sessions of a store in order of names, without the looks of `mage gc`.
 
     Raises:
         DamagedJournals: the rows of some of its journals are damaged.
@@ -161,7 +172,7 @@ def sessions_in(found: JournalStore) -> tuple[JournalInfo, ...]:
 
 
 def sound_sessions(found: JournalStore) -> tuple[tuple[JournalInfo, ...], tuple[str, ...]]:
-    """Return the sessions of a store whose rows are sound, and what is wrong with the others."""
+    """Return the sessions of a store whose rows are sound, and the faults of the others."""
     try:
         return sessions_in(found), ()
     except DamagedJournals as damage:
@@ -172,7 +183,7 @@ def sound_sessions(found: JournalStore) -> tuple[tuple[JournalInfo, ...], tuple[
 
 
 def only_session(store: StoreName, *, new: str | None = None) -> InStore:
-    """Return the session of a store that has one; where it has none, a new one of this name; else refuse."""
+    """Return the only session of a store, a new one named `new` where it has none; refuse a store with several."""
     with opened(store) as found:
         names = [journal.name for journal in sessions_in(found)] or ([] if new is None else [new])
     if not names:
@@ -214,31 +225,17 @@ def parse_target(given: str) -> InStore | InFile | StoreName:
 
 def parse_stored(given: str) -> InStore:
     """Return the session in a store that the user named, to be changed, or refuse a session file."""
-    return _in_store(parse_session(given))
+    return in_store(parse_session(given))
 
 
 def parse_stored_target(given: str) -> InStore | StoreName:
     """Return the session in a store that the user named, or the whole store, to be changed."""
     target = parse_target(given)
-    return target if isinstance(target, StoreName) else _in_store(target)
+    return target if isinstance(target, StoreName) else in_store(target)
 
 
-@final
-@attrs.frozen
-class StoredVersion:
-    """A version of a session in a store; None is its head."""
-
-    session: InStore
-    version: int | None
-
-
-def parse_stored_version(given: str) -> StoredVersion:
-    """Return the session in a store that the user named, and its version, or refuse a session file."""
-    found = parse_version(given)
-    return StoredVersion(_in_store(found.session), found.version)
-
-
-def _in_store(session: SessionName) -> InStore:
+def in_store(session: SessionName) -> InStore:
+    """Return a session to be changed, or refuse a session file."""
     if isinstance(session, InFile):
         raise Refused(
             f"{session}: a session file is read, and never written: mage import {session} work.db makes a session"
@@ -247,13 +244,44 @@ def _in_store(session: SessionName) -> InStore:
     return session
 
 
+def named_in_store(given: str, option: str) -> tuple[StoreName, str | None]:
+    """Return the store and the session that an option of a run names; refuse a file and a version."""
+    said = parse_reference(given)
+    if isinstance(said.place, InFile):
+        raise Refused(f"{given}: a run is kept in a store, not in a session file: {option} work.db#NAME")
+    if said.version is not None:
+        raise Refused(
+            f"{given}: a run goes on at the end of a session: leave out @{said.version}, or mage fork the version first"
+        )
+    return said.place, said.name
+
+
+def new_session(given: str, option: str) -> InStore:
+    """Return the session that an option names; refuse a store alone, and a session that is there."""
+    store, name = named_in_store(given, option)
+    if name is None:
+        raise Refused(f"{given}: name the new session too: {option} {store}#NAME")
+    session = InStore(store, name)
+    if is_there(session):
+        raise Refused(message_of(session, NameTaken(name)))
+    return session
+
+
+def is_there(place: InStore) -> bool:
+    """Tell whether a session is there; no store is made."""
+    if place.store.url == "memory:" or not is_made(place.store):
+        return False
+    with opened(place) as store:
+        return has_session(store, place.name)
+
+
 # -- completion in the shell -----------------------------------------------------------------------------
 
 
 def complete_session(incomplete: str) -> list[str]:
-    """Return what a word that is being typed may become: stores, session files and the sessions in a store.
+    """Return the completions of a word in the shell: stores, session files and the sessions in a store.
 
-    A store on a server is not asked: its answer may take longer than a user waits who has pressed a key.
+    A store on a server is not asked: its answer may take longer than a user waits after a key.
     """
     try:
         return [*_sessions_like(incomplete), *([] if "#" in incomplete else _paths_like(incomplete))]
@@ -262,7 +290,7 @@ def complete_session(incomplete: str) -> list[str]:
 
 
 def complete_store(incomplete: str) -> list[str]:
-    """Return the stores and folders that a word which is being typed may become."""
+    """Return the stores and folders that complete a word in the shell."""
     try:
         return _paths_like(incomplete, OF_STORES)
     except Exception:  # as above
@@ -347,10 +375,17 @@ else:
 # -- reading a session -----------------------------------------------------------------------------------
 
 
+def unwrapped(result: Result[Value, object], place: object = None) -> Value:
+    """Return the value of a result, or refuse its failure, in front of which `place` is named."""
+    if is_successful(result):
+        return result.unwrap()
+    raise Refused(f"{result.failure()}" if place is None else f"{place}: {result.failure()}")
+
+
 @final
 @attrs.frozen
 class Opened:
-    """A session that was opened, by its name in its store. That of a file is in memory: what is written there is lost."""
+    """An opened session, by its name in its store. A session file is opened in memory, where a change would be lost."""
 
     store: JournalStore
     name: str
@@ -376,17 +411,14 @@ def opened_session(session: SessionName) -> Iterator[Opened]:
     """
     if isinstance(session, InStore):
         with opened(session) as store:
-            store.head(session.name)  # says so where there is none
+            store.head(session.name)  # raises where there is none
             yield Opened(store, session.name)
         return
     store = MemoryStore()
     data = read_bytes(session.path)
     try:
         if is_bundle(data):
-            decoded = decode_bundle(data)
-            if not is_successful(decoded):
-                raise Refused(f"{session}: {decoded.failure()}")
-            unpack(decoded.unwrap().flat, store, _IN_A_FILE)
+            unpack(unwrapped(decode_bundle(data), session).flat, store, _IN_A_FILE)
         else:
             store.create(_IN_A_FILE, recorded(session, _decoded(session, data)))
         yield Opened(store, _IN_A_FILE)
@@ -399,7 +431,7 @@ def opened_session(session: SessionName) -> Iterator[Opened]:
 def recorded(
     session: SessionName, commands: tuple[Command, ...], metas: Sequence[Mapping[str, object]] = ()
 ) -> list[Record]:
-    """Return commands as records, each with its meta, if any; equal texts have one salt, so that redacted they are still equal.
+    """Return commands as records, each with its meta, if any. Equal texts have one salt: redacted they are still equal.
 
     Raises:
         Refused: there is none, or the engine refuses one.
@@ -411,16 +443,15 @@ def recorded(
     head = NOTHING
     salts: defaultdict[str, str] = defaultdict(random_salt)
     for version, (command, meta) in enumerate(zip(commands, chain(metas, repeat({})), strict=False), start=1):
+        where = f"{session}: command {version}, {type(command).__name__}"
         drafted = draft(state, command, meta)
         records.append(seal(head, drafted, iter([salts[text] for text in drafted.texts]).__next__))
         head = records[-1].head
         try:
             result = apply(state, command)
         except MageError as reason:
-            raise Refused(f"{session}: command {version}, {type(command).__name__}: {reason}") from None
-        if not is_successful(result):
-            raise Refused(f"{session}: command {version}, {type(command).__name__}: {result.failure()}")
-        state = result.unwrap()
+            raise Refused(f"{where}: {reason}") from None
+        state = unwrapped(result, where)
     return records
 
 
@@ -432,7 +463,7 @@ def _decoded(session: InFile, data: bytes) -> tuple[Command, ...]:
 
 
 def _hint(session: InFile, data: bytes) -> str:
-    """Return what else a file may be that was named as a session file."""
+    """Return a hint at the format of a file that is no session file."""
     form = "journal" if len(data) > _LARGEST_TO_LOOK_AT else detect(data)
     if form in ("journal", "bundle"):
         return ""
@@ -474,13 +505,13 @@ def _commands(found: Opened, upto: int | None) -> Iterator[Command]:
 
 
 def state_at(session: SessionName, version: int | None = None) -> State:
-    """Return the state that a session leads to, at its end or at an earlier version.
+    """Return the state of a session, at its end or at an earlier version.
 
-    It is read as a session reads it: a snapshot that fits, and the records behind that. `check` and `doctor` look at
-    every record.
+    It is read as `Session` reads it: a snapshot that fits, and the records behind that. `check` and `doctor` read every
+    record.
 
     Raises:
-        Refused: what was read is unsound, refuses one of its commands, or has no such version.
+        Refused: a record is unsound, a command is refused, or there is no such version.
     """
     with opened_session(session) as found:
         head = found.store.head(found.name)

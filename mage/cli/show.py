@@ -11,12 +11,11 @@ from typing import Annotated, Final, TypeVar, cast, final
 
 import attrs
 import typer
-from returns.pipeline import is_successful
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from mage.cli.naming import AtVersion, spelled
-from mage.cli.output import AsJson, Refused, console, print_json, print_text
+from mage.cli.output import AsJson, Refused, console, print_answer, print_json, print_text, some_of
 from mage.cli.sessions import (
     Opened,
     Store,
@@ -29,6 +28,7 @@ from mage.cli.sessions import (
     records_of,
     sound_sessions,
     state_at,
+    unwrapped,
 )
 from mage.engine import (
     Active,
@@ -101,9 +101,9 @@ _WIDTH: Final = 100
 _TITLES: Final = ("session", "outcome", "versions", "tokens", "last change", "task")
 _NUMBERS: Final = ("versions", "tokens")
 _WIDEST: Final = 40
-"""Columns of a cell: a longer one stands out of its column, for a name is never cut."""
+"""Columns of a cell: a longer cell stands out of its column, for a name is never cut."""
 _LEAST: Final = 24
-"""Columns that a task needs beside the others; with fewer it stands on a line of its own."""
+"""Columns that a task needs beside the others; with fewer it has a separate line."""
 _SOME: Final = 4
 """How many damaged sessions a message lists."""
 _TASK: Final = 60
@@ -113,12 +113,15 @@ _TASK: Final = 60
 @final
 @attrs.frozen
 class _Listed:
-    """A session as `mage sessions` lists it: where its row is damaged without name and journal, else None for what a damage hides.
+    """A session as `mage sessions` lists it.
 
     Attributes:
-        outcome: how its run ended, what its open summary waits for, or nothing.
-        tokens: of what the agent would be shown.
-        damage: what is wrong with it; None where every record is as it was written.
+        name: empty where its row in the store is damaged.
+        journal: None where its row is damaged.
+        task: None where a damage hides it, as with `tokens`.
+        outcome: how its run ended, or the phase of a summary that is not accepted; else empty.
+        tokens: the size of S, which the agent would be shown.
+        damage: the first fault; None where every record is as it was written.
     """
 
     name: str
@@ -132,24 +135,23 @@ class _Listed:
 def sessions(store: Store, as_json: AsJson = False) -> None:
     """List the sessions of a store, the last changed first.
 
-    Shown are the outcome of a session's run, how many versions it has, the tokens of what its agent would be shown
-    now, the time of the last change in UTC, and the task, with the version that a fork begins at. Every record is
-    read: a damaged session is named as damaged. Exit status: 0, or 1 where anything is damaged.
+    The columns are the outcome of the session's run, its versions, the tokens of S, which its agent would be shown now,
+    the time of the last change in UTC, and the task, with the version at which a fork begins. Every record is read: a
+    damaged session is named as damaged. Exit status: 0, or 1 where a session is damaged.
     """
     with opened(store) as found:
         listed = _listed(found)
     damaged = [each for each in listed if each.damage is not None]
     if as_json:
-        known = [_plain_listed(each, each.journal) for each in listed if each.journal is not None]
-        told = [": ".join([spelled(each.name)] * bool(each.name) + [f"{each.damage}"]) for each in damaged]
-        print_json({"store": str(store), "sessions": known, "damaged": told})
+        known = [_listed_as_json(each, each.journal) for each in listed if each.journal is not None]
+        faults = [": ".join([spelled(each.name)] * bool(each.name) + [f"{each.damage}"]) for each in damaged]
+        print_json({"store": str(store), "sessions": known, "damaged": faults})
     elif listed:
         _print_table(listed)
     else:
         print_text(f"{printable(str(store))} holds no session\n")
     if damaged:
-        some = ", ".join([spelled(each.name) or f"{each.damage}" for each in damaged[:_SOME]])
-        some += f", ... ({len(damaged):,} in all)" * (len(damaged) > _SOME)
+        some = some_of([spelled(each.name) or f"{each.damage}" for each in damaged], _SOME)
         raise Refused(f"{store} is damaged: {some}; mage doctor {store} looks at all of it")
 
 
@@ -166,7 +168,7 @@ def _listed(found: JournalStore) -> list[_Listed]:
 
 
 def _looked_at(found: JournalStore, journal: JournalInfo, meter: Meter) -> _Listed:
-    """Return what is listed of a session. Cost: O(its records)."""
+    """Return a session as it is listed. Cost: O(its records)."""
     last: list[Record] = []
     try:
         state = fold(_noticing(records_of(Opened(found, journal.name), journal.head.version), last))
@@ -177,7 +179,7 @@ def _looked_at(found: JournalStore, journal: JournalInfo, meter: Meter) -> _List
 
 
 def _noticing(records: Iterator[Record], last: list[Record]) -> Iterator[Record]:
-    """Yield records; the last note among them is put into `last`."""
+    """Yield records, and put the last note among them into `last`."""
     for record in records:
         if record.body.startswith(NOTE):
             last[:] = [record]
@@ -185,9 +187,9 @@ def _noticing(records: Iterator[Record], last: list[Record]) -> Iterator[Record]
 
 
 def _outcome(last: list[Record], state: State, version: int) -> str:
-    """Return how the run of a session ended, by its last note; where it had none, what its last summary waits for.
+    """Return how the run of a session ended, by its last note; without a run, the phase of an open summary.
 
-    The notes of a memory belong to no run: only its answer is said, until a command comes behind it.
+    The notes of a memory belong to no run: only its answer is listed, until a command stands behind it.
     """
     kind = operation_of(last[0])[1] if last else ""
     if kind == ANSWERED and last[0].version == version:
@@ -205,7 +207,7 @@ def _outcome(last: list[Record], state: State, version: int) -> str:
 
 
 def _print_table(listed: Sequence[_Listed]) -> None:
-    """Print a line of titles and one for each session; a name is never cut or broken, so that it can be pasted."""
+    """Print a line of titles and a line for each session; a name is never cut or broken, so that it can be pasted."""
     screen = console()
     rows = [_TITLES, *[_cells(each, 2 * screen.width if screen.is_terminal else _TASK) for each in listed]]
     widths = [max(min(cell_len(cell), _WIDEST) for cell in column) for column in zip(*rows, strict=True)][:-1]
@@ -245,7 +247,7 @@ def _cells(each: _Listed, longest: int) -> tuple[str, ...]:
     )
 
 
-def _plain_listed(each: _Listed, journal: JournalInfo) -> Json:
+def _listed_as_json(each: _Listed, journal: JournalInfo) -> Json:
     return {
         "name": each.name,
         "spelled": spelled(each.name),
@@ -266,7 +268,7 @@ def _plain_listed(each: _Listed, journal: JournalInfo) -> Json:
 
 
 def time_of(microseconds: object) -> str | None:
-    """Return a time as ISO 8601 has it, in UTC and to the second; None for what is no time."""
+    """Return a time in ISO 8601, in UTC and to the second; None for a value that is no time."""
     if type(microseconds) is not int or not 0 <= microseconds < _FAR:
         return None
     return (_EPOCH + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -291,7 +293,7 @@ def tree(
 ) -> None:
     """Draw a session's tree: the path straight down, what was left beside it.
 
-    ● is a step on the active path, ◆ the one where the agent stands, ○ a step that was left; ■ is a summary, with
+    ● is a step on the active path, ◆ the step where the agent stands, ○ a step that was left; ■ is a summary, with
     its verdict first; ! an instruction; ✎ a lesson.
     """
     state = state_at(session.session, session.version)
@@ -312,24 +314,21 @@ def show(
         typer.Option(
             "--inside",
             metavar="N|N..M",
-            help="What a line stands for instead: N of [Step N], N..M of a line inside a chapter.",
+            help="Show instead what a line stands for: N of [Step N], N..M of a line inside a chapter.",
         ),
     ] = None,
 ) -> None:
     """Show what the agent would see: the execution state S. Or what stands under one of its lines.
 
-    A line of a finished subgoal stands for its steps, as they were; a chapter for the lines that it replaced, each
-    of which can be looked into by its N..M.
+    A line of a finished subgoal stands for its steps, as they were; a chapter for the lines that it replaced, and
+    --inside N..M shows what stands under such a line.
     """
     state = state_at(session.session, session.version)
     if inside is not None:
         _show_inside(state, inside, as_json)
         return
     shown = view(state)
-    if as_json:
-        print_json(state_as_json(shown))
-    else:
-        print_text(render(shown))
+    print_answer(as_json, state_as_json(shown), [render(shown)])
 
 
 def _show_inside(state: State, named: str, as_json: AsJson) -> None:
@@ -337,17 +336,14 @@ def _show_inside(state: State, named: str, as_json: AsJson) -> None:
     if spelled_line is None:
         raise typer.BadParameter("expected N or N..M, such as 24 or 0..57", param_hint="--inside")
     boundary = None if spelled_line[2] is None else int(spelled_line[2])
-    looked = look_inside(state, int(spelled_line[1]), boundary)
-    if not is_successful(looked):
-        raise Refused(str(looked.failure()))
-    found = looked.unwrap()
-    if as_json:
-        lines: list[Json] = [line_as_json(line) for line in found.lines]
-        steps: list[Json] = [step_as_json(step) for step in found.steps]
-        print_json({"line": line_as_json(found.line), "lines": lines, "steps": steps})
-    else:
-        blocks = [*named_line_of(found.line), Block("stands for"), *inside_of(found)]
-        print_text("".join([block.text for block in blocks]))
+    found = unwrapped(look_inside(state, int(spelled_line[1]), boundary))
+    document = {
+        "line": line_as_json(found.line),
+        "lines": [line_as_json(line) for line in found.lines],
+        "steps": [step_as_json(step) for step in found.steps],
+    }
+    blocks = [*named_line_of(found.line), Block("stands for"), *inside_of(found)]
+    print_answer(as_json, document, [block.text for block in blocks])
 
 
 # -- log -------------------------------------------------------------------------------------------------
@@ -356,7 +352,7 @@ def _show_inside(state: State, named: str, as_json: AsJson) -> None:
 @final
 @attrs.frozen
 class Entry:
-    """A record, its operation, and what that did: the step or summary that it made or changed, the boundary it went back to."""
+    """A record, its operation, and what that did: the step or summary made or changed, the boundary gone back to."""
 
     record: Record
     operation: str
@@ -365,7 +361,7 @@ class Entry:
 
     @property
     def time(self) -> str | None:
-        """When it was recorded, where its meta says so."""
+        """The time when it was recorded; None where its meta does not say."""
         return time_of(self.meta.get("at"))
 
     @property
@@ -426,7 +422,7 @@ def log(
     ] = False,
     notes: Annotated[
         bool,
-        typer.Option("--notes", help="List the notes of a run too: what it was answered, and meant to do."),
+        typer.Option("--notes", help="List the notes of a run too: its answers and its intents."),
     ] = False,
     last: Annotated[
         int | None, typer.Option("--last", min=1, metavar="N", help="Only the last so many records.")
@@ -435,19 +431,19 @@ def log(
 ) -> None:
     """List what each command did to a session.
 
-    A command of a run is marked {run}. A line has version, time, operation, what it did, and the keys of what goes with it in braces.
+    A command of a run is marked {run}. A line has version, time, operation, what it did, and in braces the keys of its meta.
     """
     with opened_session(session.session) as found:
-        told: Iterable[Entry] = (
+        shown: Iterable[Entry] = (
             entry
             for entry in entries(records_of(found, session.version))
             if notes or entry.operation != "note"
         )
-        told = told if last is None else deque(told, maxlen=last)
+        shown = shown if last is None else deque(shown, maxlen=last)
         if as_json:
-            print_json({"session": str(session), "records": [_plain_entry(each) for each in told]})
+            print_json({"session": str(session), "records": [_entry_as_json(each) for each in shown]})
             return
-        for entry in told:
+        for entry in shown:
             print_text(_line(entry))
             if texts:
                 lines = [f"        {name}: {printable(text)}\n" for name, text in entry.texts.items()]
@@ -471,7 +467,7 @@ def _range(value: Json) -> str:
     return f"{value}"
 
 
-def _plain_entry(entry: Entry) -> Json:
+def _entry_as_json(entry: Entry) -> Json:
     return {
         "version": entry.record.version,
         "time": entry.time,
@@ -498,24 +494,24 @@ def diff(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Tell what differs in S between two versions or sessions.
+    """Show what differs in S between two versions or sessions.
 
-    Exit status: 0 where an agent is shown the same, 1 where anything differs.
+    Exit status: 0 where S is the same, else 1.
     """
     one, other = (view(state_at(side.session, side.version)) for side in (left, right))
     found = compare_states(one, other)
-    if as_json:
-        parts = difference_as_json(found)
-        print_json({"left": str(left), "right": str(right), "differ": found.differ, "parts": parts})
-    else:
-        print_text(f"- {printable(str(left))}\n+ {printable(str(right))}\n")
-        print_text("".join(told_difference(found)) if found.differ else "nothing differs in C, R and H\n")
+    parts = difference_as_json(found)
+    document = {"left": str(left), "right": str(right), "differ": found.differ, "parts": parts}
+    sides = f"- {printable(str(left))}\n+ {printable(str(right))}\n"
+    print_answer(as_json, document, [sides, *difference_lines(found)])
     if found.differ:
         raise typer.Exit(1)
 
 
-def told_difference(found: Difference) -> list[str]:
-    """Return what differs in lines, each ended; none where nothing does."""
+def difference_lines(found: Difference) -> list[str]:
+    """Return the differences as lines, each with its end; one that says so where nothing differs."""
+    if not found.differ:
+        return ["nothing differs in C, R and H\n"]
     return [
         *_part("task", found.task, _text),
         *_part("instructions", found.instructions, _text),
@@ -528,14 +524,14 @@ def told_difference(found: Difference) -> list[str]:
     ]
 
 
-def _part(name: str, sides: Sides[Item], told: Callable[[Item], str]) -> Sequence[str]:
+def _part(name: str, sides: Sides[Item], line: Callable[[Item], str]) -> Sequence[str]:
     if not sides.differ:
         return ()
     same = f" ({sides.same:,} the same)" if sides.same else ""
     return (
         f"{name}{same}\n",
-        *[f"  - {told(item)}\n" for item in sides.left],
-        *[f"  + {told(item)}\n" for item in sides.right],
+        *[f"  - {line(item)}\n" for item in sides.left],
+        *[f"  + {line(item)}\n" for item in sides.right],
     )
 
 
@@ -561,7 +557,7 @@ def _shown_line(line: Line) -> str:
 def check_session(session: Version, as_json: AsJson = False) -> None:
     """Check that a session is a sound tree after each of its commands: the twelve invariants of the engine."""
     commands = load_commands(session.session, session.version)
-    state = apply(None, commands[0]).unwrap()  # reading the commands has shown that they can be carried out
+    state = apply(None, commands[0]).unwrap()  # `load_commands` has carried them out once
     at = "command 1"
     try:
         for number, command in enumerate(commands[1:], start=2):
@@ -572,7 +568,6 @@ def check_session(session: Version, as_json: AsJson = False) -> None:
         check(state)
     except InvariantError as broken:
         raise Refused(f"{session}: {at} breaks {broken}") from None
-    if as_json:
-        print_json({"commands": len(commands), "steps": state.tree.next_step - 1, "sound": True})
-    else:
-        print_text(f"{printable(str(session))}: {len(commands)} commands, sound after each: I1 to I12 hold\n")
+    document = {"commands": len(commands), "steps": state.tree.next_step - 1, "sound": True}
+    line = f"{printable(str(session))}: {len(commands)} commands, sound after each: I1 to I12 hold\n"
+    print_answer(as_json, document, [line])

@@ -1,9 +1,9 @@
-"""The demo's shop: ten products, an environment that sells them, and who plays the story in it. None of it exists.
+"""The demo's shop: ten products, an environment that sells them, and the model, judge and summarizer of a story in it.
 
-`mage demo` and `mage run --offline` are this story. Model, judge and summarizer need no network and no key: each
-is a function of what it is shown. So the story goes on from wherever it was interrupted, under any policy, and in
-the middle of any other journal of this task. There is one mistake in it: the model buys the cheapest chair, unless a
-lesson at that place tells it to look at the linen ones.
+`mage demo` and `mage run --offline` show this story. Model, judge and summarizer need no network and no key: each is a
+function of its prompt or request. So the story goes on wherever it was interrupted, under any policy, and in the middle
+of any other journal of this task. The model makes one mistake: it buys the cheapest chair, unless a lesson at that place
+names the linen chairs.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Product:
     """One thing to buy.
 
     Attributes:
-        code: what it is ordered by.
+        code: its number in orders.
         kind: desk, chair or lamp.
-        line: how a search lists it, without the price.
+        line: its line in the results of a search, without the price.
         price: in dollars.
-        reviews: what a search says of it, behind the price.
-        page: what opening it shows, in two lines without price and button.
-        short: what one calls it in a summary.
+        reviews: the end of that line, behind the price.
+        page: its page, two lines without price and button.
+        short: its name in a summary.
     """
 
     code: str
@@ -71,12 +71,12 @@ class Product:
 
     @property
     def listed(self) -> str:
-        """Its line in a list of results."""
+        """The line in a list of results."""
         return f"{self.code} {self.line}, ${self.price}, {self.reviews}"
 
     @property
     def opened(self) -> str:
-        """Its page."""
+        """The page, with price and button."""
         return f"{self.code} {self.page}Price: ${self.price}. [Buy Now]"
 
 
@@ -190,8 +190,8 @@ _WORD: Final = re.compile(r"[a-z0-9]+")
 class Shop:
     """A deterministic shop, as an `Environment`: restored by a reset and the actions of the path.
 
-    `search` and `open` only look; `buy` and `return` undo each other, and say so. The first desk, chair and lamp
-    that is bought brings the next subtask's instruction. Nothing can be bought beyond the budget.
+    `search` and `open` change nothing; `buy` and `return` undo each other, and declare that. The first desk, chair and
+    lamp that is bought brings the instruction of the next subtask. Nothing can be bought beyond the budget.
 
     Attributes:
         bought: the codes of what was bought and not returned, oldest first.
@@ -204,16 +204,16 @@ class Shop:
 
     @property
     def spent(self) -> int:
-        """What was paid and not given back, in dollars."""
+        """The sum of the prices of what was bought and not returned, in dollars."""
         return sum(_BY_CODE[code].price for code in self.bought)
 
     def reset(self) -> Observed:
-        """Return to an empty basket, and name the first subtask."""
+        """Empty the basket, and return the instruction of the first subtask."""
         self.bought = ()
         return Observed("", instructions=SUBTASKS[:1])
 
     def act(self, action: str) -> Observed:
-        """Perform an action; one that cannot be understood says what can."""
+        """Perform an action; the observation of an unknown action lists those that there are."""
         understood = _ACTION.fullmatch(action.strip())
         if understood is None:
             return _looked(f"There is no such action. {_MANUAL}")
@@ -262,7 +262,7 @@ def _subtask_after(kind: str) -> tuple[str, ...]:
 
 
 def _results(query: str) -> str:
-    """Return the products of the kind that the query ends on, those first that share more of its other words."""
+    """Return the products of the kind named last in a query, first those that share more of its other words."""
     words = _WORD.findall(query.lower())
     kinds = [word for word in words if word in _KINDS]
     wanted = set(words) - set(kinds[-1:])
@@ -274,20 +274,20 @@ def _results(query: str) -> str:
     return "\n".join([head, *(f"{place}. {product.listed}" for place, product in enumerate(found, 1))])
 
 
-# -- who plays in it -----------------------------------------------------------------------------------
+# -- model, judge and summarizer -----------------------------------------------------------------------
 
 _WAYS: Final = (
     ("oak desk 120 cm", "D-2041"),
     ("chrome swivel chair", "C-1180"),
     ("desk lamp brass linen shade", "L-0310"),
 )
-"""What the model searches for and buys, by subtask, if nobody has told it better."""
+"""The query and the purchase of the model, by subtask, without a lesson."""
 _WISER: Final = ("linen desk chair", "C-2214")
 _BOUGHT: Final = re.compile(r"Bought (\S+) for \$\d+\. Spent so far: \$(\d+)\.")
 
 
 def shopper(request: Decide, /) -> Decision:
-    """Decide as the story goes: search, open and buy for each subtask, and say so; then finish."""
+    """Decide as the story goes: search, open, buy and compress for each subtask; then finish."""
     done, known = _progress(request.shown)
     if done == len(SUBTASKS):
         return Decision.finish("The study is furnished.", thought="All three are bought.")
@@ -299,7 +299,7 @@ def shopper(request: Decide, /) -> Decision:
 
 
 def _claim(subtask: int, code: str, spent: int) -> str:
-    """Return the text of the summary that says what was bought for a subtask, counted from 1."""
+    """Return the text of the summary of a subtask, counted from 1."""
     product = _BY_CODE[code]
     return (
         f"Product {subtask} purchased: {code} {product.short}, ${product.price}. Spent ${spent} of ${BUDGET}."
@@ -312,7 +312,7 @@ def _way(subtask: int, shown: ExecutionState) -> tuple[str, str]:
 
 
 def _progress(shown: ExecutionState) -> tuple[int, str]:
-    """Return how many subtasks are done, and what the model sees of the present one: fallbacks, then steps.
+    """Return how many subtasks are done, and what S shows of the present one: fallbacks, then steps.
 
     Where steps are shown in place of summaries (D18), those before the boundary that bought something count.
     """
@@ -334,9 +334,9 @@ def _spent(known: str) -> int:
 
 
 def judge(request: JudgeRequest | FoldRequest, /) -> Verdict:
-    """Judge a purchase by the steps and the instructions: what was bought must fit, and be what the text says.
+    """Judge a purchase by the steps and the instructions: the product must fit, and the text must name it.
 
-    A fallback claims nothing, and passes. A chapter must name all that its lines say was bought.
+    A fallback claims nothing, and passes. A chapter must name all products that its lines name.
     """
     if isinstance(request, FoldRequest):
         named = [code for code in _BY_CODE if any(code in line.text for line in request.lines)]
@@ -362,7 +362,7 @@ def _bought(request: JudgeRequest) -> Iterator[str]:
 
 
 def summarize(request: SummaryRequest | ChapterRequest, /) -> str:
-    """Say what was done so far, action by action, with what purchases came to; of a chapter, what its lines say."""
+    """Return the actions so far, purchases with their results; of a chapter, the texts of its lines."""
     if isinstance(request, ChapterRequest):
         return " ".join([line.text for line in request.lines])
     earlier = [earlier.text for earlier in request.earlier[-1:]]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from mage import Session
-from mage.cli.change import Place, _require_gone
+from mage.cli.change import Place, Redaction
 from mage.cli.naming import InStore, StoreName
 from mage.cli.output import Refused
 from mage.codec import encode_journal
@@ -60,7 +60,7 @@ def test_a_log_that_is_not_empty_is_told_by_a_link_too(linked: Linked) -> None:
     for path in linked:
         target = InStore(StoreName(f"sqlite:///{path}"), "main")
         with pytest.raises(Refused, match="db-wal: somebody has the store open"):
-            _require_gone(target, [], re.compile(SECRET), places=places, dry_run=False)
+            Redaction(target, re.compile(SECRET), places, [], dry_run=False).require_gone()
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from mage.cli.change import family
+from mage.cli.change import families
 from mage.stores import DamagedStore, open_store
 from tests.cli.runner import mage
 from tests.stores.corrupted import FAULTS, sql, write
@@ -104,9 +104,9 @@ def test_parents_in_a_circle_end(sound: Path) -> None:
     circle = [
         attrs.evolve(info, parent="try again" if info.name == "try" else info.parent) for info in journals
     ]
-    assert [info.name for info in family(journals, "try again")] == ["main", "try", "try again"]
+    assert [info.name for info in families(journals, "try again")[0]] == ["main", "try", "try again"]
     with pytest.raises(DamagedStore, match="through itself"):
-        family(circle, "try again")
+        families(circle, "try again")
 
 
 def test_of_what_has_nothing_sound_no_copy_is_made(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mage.cli import doctor
 from mage.cli.doctor import _dropped, _lines_of_plan, plan
 from mage.cli.naming import StoreName
-from mage.cli.sessions import LOOKS
+from mage.cli.sessions import LOOKS, sessions_in
 from mage.engine import Start
 from mage.stores import (
     NOTHING,
@@ -198,7 +198,7 @@ def test_whatever_a_look_says_nothing_is_older_than_it_can_be(seen: dict[str, ob
         head = store.create("a", chain(2))
         kept = seal(NOTHING, draft(None, Start(doctor._TASK), {"seen": seen}), random_salt)
         store.create(LOOKS, [kept])
-        since = doctor.looked_at(store, store.journals(), time)
+        since = doctor.looked_at(store, sessions_in(store), time)
         assert since.keys() == {"a"}
         assert since["a"] == time or seen["a"] == [head.version, head.digest, since["a"]]
         assert since["a"] <= time

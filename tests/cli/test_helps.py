@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import pytest
 
-from mage.cli.app import COMMANDS, command_named
+from mage.cli import COMMANDS, command_named
 from tests.cli.children import in_one_line, place
 from tests.cli.runner import mage
 

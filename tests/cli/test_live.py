@@ -9,7 +9,7 @@ from rich.console import Console
 
 from mage import Failed, Passed, Session
 from mage.agent import Agent, Asked, AskFailed, Noticed, RunEnded
-from mage.cli.live import Counted, Following, Heard, Screen, line_of
+from mage.cli.live import AnyEvent, Counted, Following, Screen, line_of
 from mage.demo import shop
 from mage.engine import Revise, StepId
 from mage.session import events
@@ -22,7 +22,7 @@ def test_a_line_is_said_of_everything_that_happens_to_a_session() -> None:
     store = MemoryStore()
     following = Following(store, "s")
 
-    def hear(event: Heard) -> None:
+    def hear(event: AnyEvent) -> None:
         heard.append(line_of(event, following.tree()))
 
     with Session.open(store, "s", task="t", on_event=hear) as session:
@@ -73,7 +73,7 @@ def test_a_line_is_said_of_everything_that_happens_to_a_session() -> None:
         (RunEnded("finished", "finished"), None),
     ],
 )
-def test_a_line_is_said_of_what_goes_wrong_between(event: Heard, said: str | None) -> None:
+def test_a_line_is_said_of_what_goes_wrong_between(event: AnyEvent, said: str | None) -> None:
     """What was resumed, what others wrote, what failed, what the model is told of; not what is told at the end."""
     store = MemoryStore()
     with Session.open(store, "s", task="t") as session:
@@ -85,7 +85,7 @@ def test_what_was_asked_is_counted_by_whom() -> None:
     """Calls and tokens, and what the model was shown last."""
     counted = Counted()
     for event in (Asked("model", 100, 10, 500), Asked("judge", 50, 5), Asked("model", 1_000, 1, 700)):
-        counted.hear(event)
+        counted.count(event)
     assert str(counted) == "model 2 calls, 1,111 tokens; judge 1 call, 55 tokens; 700 tokens open"
 
 
@@ -97,13 +97,13 @@ def test_a_terminal_is_shown_task_tree_and_tokens() -> None:
     )
     drawn: list[str] = []
 
-    def hear(event: Heard) -> None:
+    def hear(event: AnyEvent) -> None:
         view(event)
         with beside.capture() as captured:
             beside.print(view.drawn())
         drawn.append(captured.get())
 
-    with view:
+    with view.live:
         Agent(model=shop.shopper, environment=shop.Shop(), judge=shop.judge).run(
             store, "s", task=shop.TASK, on_event=hear
         )

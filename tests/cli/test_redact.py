@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mage.cli import sessions
-from mage.cli.change import family, places_in, redact_store
+from mage.cli.change import families, places_in, redact_store
 from mage.cli.output import Refused
 from mage.codec import encode_journal
 from mage.engine import Command, Grow, Start, State, apply, check
@@ -150,7 +150,7 @@ def test_a_session_that_is_dropped_before_it_is_redacted_is_told() -> None:
     with MemoryStore() as store:
         store.create("a", recorded([Start(SECRET)]))
         with pytest.raises(UnknownJournal):
-            family(store.journals(), "b")
+            families(store.journals(), "b")
 
 
 def structures(store: JournalStore) -> dict[str, object]:

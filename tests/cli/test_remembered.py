@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from mage import Memory
 from mage.agent import remembered
 from mage.cli.setup import Mode, Models, RunSetup
 from mage.stores import open_store
@@ -53,6 +54,20 @@ def test_the_session_alone_goes_on_with_model_judge_server_mode_and_environment(
         "mode": "text",
         "policy": {"max_steps": None},
     }
+
+
+@pytest.mark.parametrize("options", [(), ("--model", "m"), ("--anew", "--model", "m"), ("--by-hand",)])
+def test_a_session_of_a_memory_is_no_run(options: tuple[str, ...]) -> None:
+    """A program goes on with it: the command says so, and what else can be done, and asks for no environment."""
+    with Memory.open("sqlite:///w.db", "a", task="Light it.") as memory:
+        memory.record("light one", "1 are lit.")
+    before = exported(RUN)
+    said = (f"mage show {RUN}", f"mage log {RUN}", "its program can go on with it", "say --environment")
+    assert in_one_line(mage("run", "--session", RUN, *options), "no agent has run this session", *said)
+    assert exported(RUN) == before
+    Path("s.jsonl").write_text('{"act": "light two"}\n{"finish": "Done."}\n', encoding="utf-8")
+    ran = mage("run", "--session", RUN, "--environment", LAMPS, "--script", "s.jsonl")
+    assert (ran.status, "finished: Done." in ran.out) == (0, True)
 
 
 def test_what_is_said_anew_is_remembered_from_then_on() -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, cast, final
+from typing import Final
 
 import pytest
 
 from mage import Session
-from mage.agent import Agent, Outcome, Policy
+from mage.agent import Outcome, Policy
+from mage.agent.log import RecordedRun, find_run
 from mage.agent.reruns import policy_of
-from mage.cli.output import Refused
-from mage.cli.run import Kept, _ran
-from mage.cli.setup import RunSetup
 from mage.demo import shop
-from mage.stores import Conflict, Head, MemoryStore, open_store
+from mage.session import Entry, Noted
+from mage.stores import Conflict, Head, open_store
+from mage.tokens import TokenCounter
 from tests.cli.children import KEY, PLAYED, exported, in_one_line, place
 from tests.cli.runner import mage
 from tests.llm.server import Answer, Request, ScriptedServer, Status, calls, says
@@ -89,13 +90,27 @@ def test_a_finished_run_says_again_how_it_ended() -> None:
     assert Path("w.db").stat().st_size == before
 
 
-def test_the_task_is_given_in_one_of_three_ways() -> None:
-    """As an argument, behind an @, or by an option; what is kept is the text without its last line break."""
+def test_a_run_that_goes_on_reads_its_log_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it was run with and what it does next come of one reading; where a run begins, there is none before."""
+    read: list[int] = []
+
+    def counted(log: Sequence[Entry | Noted], counter: TokenCounter | None = None) -> RecordedRun | None:
+        read.append(len(log))
+        return find_run(log, counter)
+
+    monkeypatch.setattr("mage.agent.agent.find_run", counted)
+    monkeypatch.setattr("mage.cli.run.find_run", counted)
+    mage("run", "--offline", "--session", "w.db#a", "--max-steps", 3)
+    assert read == [1, 2]  # the task alone, then the note that the run has begun
+    mage("run", "--session", "w.db#a", "--policy", "max_steps=none")
+    assert len(read) == 3
+
+
+def test_the_task_is_given_in_one_of_two_ways() -> None:
+    """As an argument, or as a file behind an @; what is kept is the text without its last line break."""
     Path("task.txt").write_text("Furnish a study, quickly.\n", encoding="utf-8")
-    for number, given in enumerate(
-        (["Furnish a study, quickly."], ["@task.txt"], ["--task-file", "task.txt"])
-    ):
-        assert mage("run", *given, "--offline", "--session", f"sqlite:///w.db#{number}").status == 0
+    for number, given in enumerate(("Furnish a study, quickly.", "@task.txt")):
+        assert mage("run", given, "--offline", "--session", f"sqlite:///w.db#{number}").status == 0
         with Session.open("sqlite:///w.db", str(number)) as session:
             assert session.tree.task == "Furnish a study, quickly."
 
@@ -211,34 +226,20 @@ def test_an_address_that_is_none_is_refused(address: str, monkeypatch: pytest.Mo
     assert in_one_line(mage(*options), "OPENAI_BASE_URL", "http://")
 
 
-@final
-class Beaten:
-    """An agent that begins its run after somebody else has."""
-
-    def run(self, *_: object, **__: object) -> Outcome:
-        """Begin, too late."""
-        raise Conflict(Head(1, "a"), Head(2, "b"))
-
-
-def test_who_runs_a_session_beside_another_is_told_so() -> None:
+def test_who_runs_a_session_beside_another_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether both began it at once or the other came later: somebody else is running it."""
     env = "tests.cli.gated:Beside:sqlite:///w.db#a"
     ran = mage("run", *PLAYED, "--environment", env, "--session", "sqlite:///w.db#a", "--json")
     told = json.loads(ran.out)
     assert (ran.status, told["outcome"], told["reason"]) == (1, "failed", "store: conflict")
     assert "somebody else is running this session" in told["detail"]
-    kept = Kept(None, "run", is_there=False)
-    with pytest.raises(Refused, match="somebody else is running this session"):
-        _ran(
-            cast("Agent", Beaten()),
-            MemoryStore(),
-            kept,
-            "t",
-            RunSetup("shop"),
-            anew=False,
-            quiet=True,
-            with_traceback=False,
-        )
+
+    def beaten(*_: object, **__: object) -> Outcome:
+        """Begin, too late."""
+        raise Conflict(Head(1, "a"), Head(2, "b"))
+
+    monkeypatch.setattr("mage.cli.run.run_in", beaten)
+    assert in_one_line(mage("run", "--offline"), "somebody else is running this session")
 
 
 @pytest.mark.parametrize(
@@ -318,7 +319,7 @@ def test_a_task_that_is_none_is_refused() -> None:
     assert in_one_line(mage("run", "@none", "--offline"), "none")
     Path("marked").write_bytes(b"\xef\xbb\xbf\r\n")
     assert in_one_line(mage("run", "@marked", "--offline"), "marked: the task is blank")
-    assert in_one_line(mage("run", "--task-file", "bytes", "--offline"), "UTF-8", "byte 0")
+    assert in_one_line(mage("run", "@bytes", "--offline"), "UTF-8", "byte 0")
 
 
 @pytest.mark.parametrize(
@@ -329,7 +330,6 @@ def test_a_task_that_is_none_is_refused() -> None:
         ["task", "--model", "m"],
         ["--environment", "shop", "--model", "m"],
         ["--environment", "shop", "--model", "m", "--session", "sqlite:///w.db#new"],
-        ["task", "--task-file", "f", "--offline"],
         ["--offline", "--model", "m"],
         ["--offline", "--base-url", "http://localhost"],
         ["--offline", "--max-steps", "-1"],

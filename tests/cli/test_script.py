@@ -304,12 +304,12 @@ def test_no_session_of_a_foreign_environment_is_gone_on_with_by_the_demos_story(
 
 
 def test_nobody_guesses_where_a_session_acts() -> None:
-    """One that this command has not run does not say it: --offline is refused until --environment says shop."""
+    """A session that no agent has run does not say it: --offline is refused until --environment says shop."""
     with Session.open("sqlite:///w.db", "a", task="Light it.") as session:
         session.grow("light one", "1 are lit.")
     before = exported(RUN)
     ran = mage("run", "--offline", "--session", RUN)
-    assert (ran.status, "where is the agent to act" in ran.err) == (2, True)
+    assert in_one_line(ran, "no agent has run this session", "say --environment")
     assert exported(RUN) == before
     assert mage("run", "--offline", "--session", RUN, "--environment", "shop").status == 0
 
