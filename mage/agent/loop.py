@@ -37,9 +37,7 @@ from mage.engine import Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.chapters import fold_lines, look_as_asked
-from mage.memory.compact import compress, has_passed, is_due, may_end, question, relieve, tell_of_mark
 from mage.memory.journal import NOTED_SO, UNCERTAIN, observed_meta, with_parts
-from mage.memory.maintain import insists_on_text, settle
 from mage.memory.policy import Outcome, RunFailed, RunFinished, RunStopped
 from mage.memory.requests import (
     End,
@@ -56,6 +54,17 @@ from mage.memory.requests import (
 )
 from mage.memory.revise import follow, owe, place_owed, revise_as_asked
 from mage.memory.state import Run, reached
+from mage.memory.summaries import (
+    compress,
+    has_passed,
+    insists_on_text,
+    is_due,
+    may_end,
+    question,
+    relieve,
+    settle,
+    tell_of_mark,
+)
 
 _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action and nothing to do")
 

@@ -63,7 +63,7 @@ from mage.effects import (
     lasts,
     metered,
 )
-from mage.effects.program import Ask, Program
+from mage.effects.questions import Ask, Program
 from mage.engine import Digest, Grow, Refusal, State, Step, StepId, apply
 from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation

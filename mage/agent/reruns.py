@@ -33,7 +33,7 @@ from mage.effects import (
     Restore,
     SummaryRequest,
 )
-from mage.effects.program import Ask, Program, drive
+from mage.effects.questions import Ask, Program, drive
 from mage.engine import State, Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
 from mage.memory.journal import UNCERTAIN

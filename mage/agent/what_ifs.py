@@ -55,10 +55,9 @@ from mage.effects import (
 from mage.engine import State, Step, StepId, Tree, view
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
-from mage.memory.guards import BadAgent, require_asked, require_json_object, require_policy
 from mage.memory.journal import Tally
 from mage.memory.policy import KindOfCall, Outcome, Policy, RunStopped
-from mage.memory.requests import AgentHook, Request, heard_by
+from mage.memory.requests import AgentHook, BadAgent, Request, heard_by, require_json_object, require_part
 from mage.memory.revise import differing, lasting_of
 from mage.render.as_json import Difference, compare_states
 from mage.session import Session
@@ -182,10 +181,9 @@ def _require_sound(
     Raises:
         BadAgent: an argument has the wrong type or value.
     """
-    for who, each in given.items():
+    for who, each in (*given.items(), ("policy", policy)):
         if each is not None:
-            require_asked(who, each)
-    require_policy(policy)
+            require_part(who, each)
     unknown = [who for who in anew if who not in given]
     if unknown:
         raise BadAgent(f"anew names {unknown[0]!r}, and may name {', '.join(given)}: anew=['judge']")

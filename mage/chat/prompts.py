@@ -116,7 +116,7 @@ from mage.render.blocks import (
     thought_of,
     under,
 )
-from mage.render.literals import unfounded
+from mage.render.extract import unfounded
 
 # -- the last lines of a prompt -----------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from mage.chat.messages import ASIDE, chat_beside, thoughts_beside
 from mage.chat.parts import content_of, list_of, mapping_of, string_of, transcript_of
 from mage.chat.replies import Reply
 from mage.effects import EffectError, Schema, Tool, Usage
-from mage.effects.program import Ask
+from mage.effects.questions import Ask
 from mage.engine import MageError
 from mage.llm.faults import ProviderError, provider_error
 

@@ -22,7 +22,7 @@ from mage.chat import (
     written,
 )
 from mage.effects import Decide, NotRestored, Observed, Restore, Restored, Rules, Tool
-from mage.effects.program import Ask, Program
+from mage.effects.questions import Ask, Program
 from mage.engine import Accept, Rejected, State
 from mage.engine.journal import Operation
 from mage.memory.exchange import (
@@ -37,10 +37,6 @@ from mage.memory.exchange import (
     results_of,
     why_barred,
 )
-from mage.memory.guards import (
-    BadAgent,
-    require_one_of,
-)
 from mage.memory.journal import (
     ANSWERED,
     CALLING,
@@ -53,7 +49,18 @@ from mage.memory.journal import (
     turns,
 )
 from mage.memory.policy import Policy
-from mage.memory.requests import AgentHook, IsDue, Operate, Overtaken, Seen, Tell, WriteNote, tell_hooks
+from mage.memory.requests import (
+    AgentHook,
+    BadAgent,
+    IsDue,
+    Operate,
+    Overtaken,
+    Seen,
+    Tell,
+    WriteNote,
+    require_one_of,
+    tell_hooks,
+)
 from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Entry, Noted

@@ -39,11 +39,10 @@ from mage.chat import (
 )
 from mage.chat.parts import cut
 from mage.effects import ActionEffect, BadTool, Decide, LookInto, Observed, Tool
-from mage.effects.program import Ask, Program
+from mage.effects.questions import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
 from mage.memory.chapters import fold_lines, look_as_asked, look_into
-from mage.memory.compact import compress, is_due, may_end, question, relieve, tell_of_mark
 from mage.memory.journal import (
     CALL,
     LONGEST_NOTED,
@@ -54,11 +53,11 @@ from mage.memory.journal import (
     observed_meta,
     with_parts,
 )
-from mage.memory.maintain import settle
 from mage.memory.policy import Outcome, RunFailed, RunFinished
 from mage.memory.requests import Look, Overtaken, WriteNote
 from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_leaving, tell_of_resuming
 from mage.memory.state import Run, told_once
+from mage.memory.summaries import compress, is_due, may_end, question, relieve, settle, tell_of_mark
 from mage.session import Conflict
 
 Answer = TypeVar("Answer")

@@ -37,7 +37,7 @@ from mage.effects import (
     SummaryRequest,
     Verdict,
 )
-from mage.effects.program import Ask, Program, drive, drive_awaited
+from mage.effects.questions import Ask, Program, drive, drive_awaited
 from mage.engine import Digest, Refusal, State
 from mage.memory.base import AsyncRestorer, Came, MemoryBase, Restorer
 from mage.memory.exchange import (
@@ -55,18 +55,6 @@ from mage.memory.exchange import (
     show,
     undisturbed,
 )
-from mage.memory.guards import (
-    answer_of,
-    dropped,
-    extracted,
-    extracted_awaited,
-    in_background,
-    require_parts,
-    restored_of,
-    text_of,
-    thought_about,
-    verdict_of,
-)
 from mage.memory.journal import NOTED_SO, Transcript, departs, turns
 from mage.memory.policy import Policy, writing
 from mage.memory.requests import (
@@ -79,6 +67,15 @@ from mage.memory.requests import (
     Overtaken,
     Seen,
     WriteNote,
+    answer_of,
+    extracted,
+    extracted_awaited,
+    in_background,
+    require_parts,
+    restored_of,
+    text_of,
+    thought_about,
+    verdict_of,
 )
 from mage.memory.revise import unaided
 from mage.memory.state import Run
@@ -680,7 +677,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         with self._asked_anew():
             if not thinking.done():
                 await asyncio.wait([thinking])  # cancelling this task does not cancel the judge
-            return dropped() if thinking.cancelled() else thinking.result()
+            return await answer_of("judge", thinking)
 
     async def _judged(self, request: JudgeRequest | FoldRequest) -> Metered[Verdict]:
         return verdict_of(await answer_of("judge", cast("AsyncJudge", self._judge)(request)))

@@ -26,7 +26,7 @@ from mage.effects import (
     Observed,
     Verdict,
 )
-from mage.effects.program import Program
+from mage.effects.questions import Program
 from mage.engine import (
     Active,
     Compress,

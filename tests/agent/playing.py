@@ -37,7 +37,7 @@ from mage.effects import (
     Restore,
     SummaryRequest,
 )
-from mage.effects.program import Ask, drive
+from mage.effects.questions import Ask, drive
 from mage.engine import Command, ExecutionState, State, Summary, SummaryVerdict, apply, start
 from mage.engine.journal import Operation
 from mage.memory.journal import Tally
