@@ -39,7 +39,9 @@ from mage.memory.exchange import (
 )
 from mage.memory.journal import (
     ANSWERED,
+    CALL,
     CALLING,
+    REPLY,
     Tally,
     Transcript,
     begins,
@@ -217,9 +219,10 @@ class MemoryBase(Generic[S]):
             case _:
                 raise TypeError(f"nobody answers a {type(asked).__name__}")
 
-    def _as_note(self, document: Mapping[str, object]) -> str:
-        """Return the text of a note, with the version behind which it was decided."""
-        return canonical({**document, "after": self._session.version})
+    def _as_note(self, asked: WriteNote) -> tuple[str, dict[str, object]]:
+        """Return a note's text, with the version behind which it was decided; and its meta, which no redaction removes."""
+        meta = {key: asked.document[key] for key in (REPLY, CALL) if key in asked.document}
+        return canonical({**asked.document, "after": self._session.version}), meta
 
     def _noted(self, asked: WriteNote, head: Head) -> None:
         """Move the known head behind a note that this memory has written.

@@ -77,7 +77,8 @@ class Stopped(MageError):
     """The policy stops the agent here; nothing is lost, and the same call may be made again.
 
     Attributes:
-        reason: `"judge_down"`, `"failed_verdict"`, `"exhausted"`, `"diverged"` or `"window"`.
+        reason: `"judge_down"`, `"failed_verdict"`, `"exhausted"` (a limit of the policy, such as that for a failed answer
+            that is given again), `"diverged"` or `"window"`.
         detail: one line for people.
     """
 
@@ -339,12 +340,17 @@ class Take:
             wrong = "was cut off: be shorter" if self.reply.is_cut else "was empty"
             await run.notice("unusable", f"Your last reply {wrong}.")
             return False
+        before = self.tally.commands
         over = await may_end(run, self.reply.text, {})
         if over is True:
             await WriteNote("answered", {"answer": self.reply.text})
-        elif not isinstance(over, bool):
+            return True
+        if over is not False:
             _require_going_on(over)
-        return over is True
+        run.idle = run.idle + 1 if self.tally.commands == before else 0
+        if run.idle > run.policy.max_retexts:
+            raise Stopped("exhausted", "the answer has failed, and was given again as often as allowed")
+        return False
 
     async def _step(
         self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
@@ -381,8 +387,9 @@ class Take:
         A note in the journal names the call beforehand, and another one says where the host did not carry it out. A
         call during which an earlier process ended is not repeated: its step says that the outcome is unknown.
         """
-        calling = {"reply": self.reply.digest, "call": call.id, "action": cut(call.action, LONGEST_NOTED)}
-        if place not in self.begun and tuple(calling.values()) in self.tally.calling:
+        calling = {REPLY: self.reply.digest, CALL: call.id, "action": cut(call.action, LONGEST_NOTED)}
+        is_unsettled = self.tally.unsettled(self.reply.digest, call.id, call.action) is not None
+        if place not in self.begun and is_unsettled:
             run.notices[:] = [each for each in run.notices if each.kind != "uncertain"]  # its step says so
             return Observed(UNCERTAIN)
         self.begun.add(place)
@@ -553,6 +560,7 @@ async def look_back(run: Run, asked: LookInto) -> str:
 async def instruct(run: Run, text: str, *, standing: bool) -> None:
     """Place an instruction (D17), after acting on a failed verdict. Raises `ValueError` for a blank text."""
     _require_going_on(await settle(run, wait=isinstance(run.state, Rejected)))
+    run.idle = 0
     result = await run.operate(Instruct(text, standing), despite=True)
     if not isinstance(result, Active | Unverified | Rejected):
         raise ValueError(str(result))

@@ -391,8 +391,9 @@ class Memory(MemoryBase[Session]):
                 return self._look()
             case Operate():
                 return self._operate(asked)
-            case WriteNote(kind, document):
-                self._noted(asked, self._session.note(kind, self._as_note(document)))
+            case WriteNote(kind):
+                text, meta = self._as_note(asked)
+                self._noted(asked, self._session.note(kind, text, meta=meta))
                 return None
             case Effect(request):
                 return self._effect(request)
@@ -632,8 +633,9 @@ class AsyncMemory(MemoryBase[AsyncSession]):
                 return await self._look()
             case Operate():
                 return await self._operate(asked)
-            case WriteNote(kind, document):
-                self._noted(asked, await self._session.note(kind, self._as_note(document)))
+            case WriteNote(kind):
+                text, meta = self._as_note(asked)
+                self._noted(asked, await self._session.note(kind, text, meta=meta))
                 return None
             case Effect(request):
                 return await self._effect(request)

@@ -146,7 +146,7 @@ class Run:
         unjudged: the digest of the request that the judge could not answer; it is not asked again at every turn.
         pointed_out: pairs of step head and action of which the model was told that the action was tried there.
         unusable: unusable replies in a row.
-        idle: turns in a row in which nothing was done.
+        idle: turns in a row in which nothing was done; of a memory, failed answers that were given again.
         cool_until: the number of steps from which on a fallback may be tried again.
         opening: the first observation of the environment.
         seen: the step head of the last prompt: the model has read the steps up to it raw.
