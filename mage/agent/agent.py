@@ -222,18 +222,11 @@ def _first_note(
     agent: Agent | AsyncAgent, capabilities: Capabilities, remember: Mapping[str, object] | None
 ) -> str:
     """Return the text of the note `began`. Without a judge the summaries of the run are accepted openly."""
-    counter = default_counter() if agent.counter is None else agent.counter
-    said = _counting(agent.model, capabilities, counter) or Counting(0)
-    policy = writing(first_policy(agent.policy, is_judged=agent.judge is not None), agent.summarizer)
+    counter = agent.counter or default_counter()
+    counting = _counting(agent.model, capabilities, counter) or Counting(0)
     judged = agent.judge is not None
-    return encoded(
-        began_note(
-            *(policy, counter, said.overhead, capabilities),
-            mode=said.mode,
-            judged=judged,
-            remembered=remember,
-        )
-    )
+    policy = writing(first_policy(agent.policy, is_judged=judged), agent.summarizer)
+    return began_note(policy, counter, counting, capabilities, judged=judged, remembered=remember or {})
 
 
 def _counting(model: object, capabilities: Capabilities, counter: TokenCounter) -> Counting | None:

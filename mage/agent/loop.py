@@ -438,14 +438,9 @@ async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | N
             await look_as_asked(run, then, str(meta.get(THOUGHT, "")))
             return None
         case Finish(answer):
-            return await _finish(run, answer, meta)
+            over = await may_end(run, answer, meta)
+            if isinstance(over, bool):
+                return RunFinished(answer, run.totals) if over else None
+            return over
         case _:
             assert_never(then)
-
-
-async def _finish(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome | None:
-    """End the run, if no pending summary fails, nor the answer itself."""
-    over = await may_end(run, answer, meta)
-    if isinstance(over, bool):
-        return RunFinished(answer, run.totals) if over else None
-    return over

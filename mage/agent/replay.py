@@ -13,6 +13,7 @@ log ends, the run goes live: `Replay` performs the ask, appends the answer, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Final, Literal, assert_never, cast, final
 
 import attrs
@@ -68,7 +69,7 @@ from mage.engine import Digest, Grow, Refusal, State, Step, StepId, apply
 from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
-from mage.memory.journal import RUN, BadEffect, Tally
+from mage.memory.journal import RUN, BadEffect
 from mage.memory.policy import Outcome, Policy, RunFinished, outcome_document
 from mage.memory.requests import (
     AgentEvent,
@@ -135,8 +136,7 @@ class _Session:
         self._meter_in = recorded.meter_in
         self._remembered = recorded.remembered
         self._remember = remember
-        said = recorded.tally
-        self._tally = Tally(said.counts, said.effects, said.beside, said.thoughts)
+        self._tally = deepcopy(recorded.tally)
         self.counts = self._tally.counts
         self.effects = self._tally.effects
         self.lasting = set(lasting_of(self.effects))

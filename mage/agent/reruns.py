@@ -104,17 +104,6 @@ def rerun(store: str | JournalStore, name: str) -> Rerun:
         return rerun_found(found)
 
 
-def policy_of(store: JournalStore, name: str) -> Policy | None:
-    """Return the policy of a run when resumed; None where no agent has run the session. Cost: O(journal).
-
-    Raises:
-        UnknownJournal: there is no such session.
-        BadRunLog: the log of the run cannot be read.
-    """
-    found = run_of(store, name)
-    return None if found is None else found.last_policy
-
-
 def remembered(store: JournalStore, name: str) -> Mapping[str, object] | None:
     """Return the newest value of `Agent.run(..., remember=...)`; None where no agent has run the session.
 
@@ -188,13 +177,13 @@ def rerun_found(found: OpenRun, watching: Callable[[Replay], Watcher] | None = N
     """Run an open run again; `watching` makes a watcher, which may read the state of the replay."""
     recorded = found.recorded
     replay = Replay(recorded, policy=None, repeatable=True, live=False)
-    watcher = None if watching is None else watching(replay)
     run = Run(recorded.meter, recorded.overhead)
-    comparing = _Comparing(replay, recorded, watcher)
+    running = program(run) if watching is None else watched(program(run), watching(replay))
+    comparing = _Comparing(replay, recorded)
     wanted = ""
     outcome: Outcome | None
     try:
-        outcome = drive(replay.run(watched(program(run), comparing)), _offline)
+        outcome = drive(replay.run(watched(running, comparing)), _offline)
     except LogEnds as end:
         wanted = str(end)
         outcome = comparing.ended
@@ -260,19 +249,16 @@ async def watched(program: Program[Outcome], watcher: Watcher) -> Outcome:
 class _Comparing:
     """Compares the commands that a program gives with the commands that the journal has."""
 
-    def __init__(self, replay: Replay, recorded: RecordedRun, other: Watcher | None) -> None:
+    def __init__(self, replay: Replay, recorded: RecordedRun) -> None:
         self.differs: list[int] = []
         self.ended: Outcome | None = None
         self._replay = replay
         self._commands = {each.version: each.command for each in recorded.log if isinstance(each, Entry)}
-        self._other = other
         self._version = replay.version
 
     def asks(self, asked: Ask[Any], /) -> None:
         """See `Watcher`."""
         self._version = self._replay.version
-        if self._other is not None:
-            self._other.asks(asked)
 
     def answered(self, asked: Ask[Any], answer: object, /) -> None:
         """See `Watcher`."""
@@ -282,8 +268,6 @@ class _Comparing:
                 self.differs.append(version)
         elif isinstance(asked, End):
             self.ended = asked.outcome
-        if self._other is not None:
-            self._other.answered(asked, answer)
 
 
 # -- the record of a run ----------------------------------------------------------------------------------------

@@ -30,7 +30,6 @@ from mage.memory.exchange import (
     Results,
     Take,
     Taken,
-    forget_told,
     instruct,
     own_beside,
     record,
@@ -263,17 +262,13 @@ class MemoryBase(Generic[S]):
     ) -> Callable[[Run], Program[None]]:
         async def turn(run: Run) -> None:
             if self._told:
-                forget_told(run, self._told.pop())
+                run.told(self._told.pop())
             await record(run, action, observed, meta)
 
         return turn
 
-    @property
-    def _own_names(self) -> list[str]:
-        return [own.name for own in self._own]
-
-    def _taking(self, reply: AssistantReply, results: Results | None) -> Take:
-        given = None if results is None else results_of(reply, results, self._own_names)
+    def _taking(self, reply: AssistantReply, results: Results | None, perform: object = None) -> Take:
+        given = results_of(reply, results, perform, [own.name for own in self._own])
         take = Take(reply, given, self._tally, self._told, self._own)
         if self._begun is not None and self._begun.reply == reply:
             take = attrs.evolve(

@@ -175,28 +175,18 @@ class Tally:
             follows it.
 
     Args:
-        counts: the counts to begin with.
-        effects, beside, thoughts: the values to begin with.
         is_lenient: ignore an effect that cannot be read, because other writers may put anything into the meta of
             a step; else `add` refuses it.
     """
 
-    def __init__(
-        self,
-        counts: Counts | None = None,
-        effects: Mapping[StepId, ActionEffect] | None = None,
-        beside: Mapping[StepId, str] | None = None,
-        thoughts: Mapping[StepId, str] | None = None,
-        *,
-        is_lenient: bool = False,
-    ) -> None:
+    def __init__(self, *, is_lenient: bool = False) -> None:
         self._is_lenient = is_lenient
-        self._revisions: dict[StepId, int] = {} if counts is None else dict(counts.revisions)
-        self._retexts: dict[SummaryId, int] = {} if counts is None else dict(counts.retexts)
+        self._revisions = dict[StepId, int]()
+        self._retexts = dict[SummaryId, int]()
         self.counts = Counts(self._revisions, self._retexts)
-        self.effects: dict[StepId, ActionEffect] = dict(effects or {})
-        self.beside: dict[StepId, str] = dict(beside or {})
-        self.thoughts: dict[StepId, str] = dict(thoughts or {})
+        self.effects = dict[StepId, ActionEffect]()
+        self.beside = dict[StepId, str]()
+        self.thoughts = dict[StepId, str]()
         self.reply = ""
         self.calls = Counter[str]()
         self.replies = set[str]()

@@ -47,7 +47,6 @@ from mage.memory.exchange import (
     Results,
     Taken,
     complete,
-    given_of,
     go_back,
     instruct,
     look_back,
@@ -238,8 +237,7 @@ class Memory(MemoryBase[Session]):
         read = read_reply(reply)
         with self._alone():
             self._perform = perform
-            given = given_of(read, results, perform, self._own_names)
-            return self._taken(self._drive(self._taking(read, given)))
+            return self._taken(self._drive(self._taking(read, results, perform)))
 
     def answer(self) -> str | None:
         """Return the model's answer; None where there is none, or where anything was recorded after it.
@@ -426,10 +424,10 @@ class Memory(MemoryBase[Session]):
         session.refresh()
         if session.head == known:
             return self._seen((), anew=False, followed=False)
-        behind = known is not None and session.version > known.version
-        behind = behind and known is not None and session.at(known.version).head == known
-        after = known.version if known is not None and behind else 0
-        return self._seen(session.log(after=after), anew=not behind, followed=known is not None)
+        after = 0
+        if known is not None and session.version > known.version:
+            after = known.version if session.at(known.version).head == known else 0
+        return self._seen(session.log(after=after), anew=not after, followed=known is not None)
 
     def _operate(self, asked: Operate) -> State | Refusal:
         try:
@@ -533,8 +531,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         read = read_reply(reply)
         async with self._alone():
             self._perform = perform
-            given = given_of(read, results, perform, self._own_names)
-            return self._taken(await self._drive(self._taking(read, given)))
+            return self._taken(await self._drive(self._taking(read, results, perform)))
 
     async def answer(self) -> str | None:
         """See `Memory.answer`."""
@@ -655,10 +652,10 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         await session.refresh()
         if session.head == known:
             return self._seen((), anew=False, followed=False)
-        behind = known is not None and session.version > known.version
-        behind = behind and known is not None and (await session.at(known.version)).head == known
-        after = known.version if known is not None and behind else 0
-        return self._seen(await session.log(after=after), anew=not behind, followed=known is not None)
+        after = 0
+        if known is not None and session.version > known.version:
+            after = known.version if (await session.at(known.version)).head == known else 0
+        return self._seen(await session.log(after=after), anew=not after, followed=known is not None)
 
     async def _operate(self, asked: Operate) -> State | Refusal:
         try:

@@ -345,9 +345,9 @@ class Run:
             self._legal = (head, has_failed, boundaries(self.state))
         return self._legal[2]
 
-    def told(self) -> None:
-        """Remove the notices and the result of a `look`: the model has read them."""
-        self.notices.clear()
+    def told(self, notices: int | None = None) -> None:
+        """Remove the first `notices` notices, or all, and the result of a `look`: the model has read them."""
+        del self.notices[:notices]
         self.looked = None
 
     def whole(self, shown: ExecutionState) -> int:

@@ -84,8 +84,10 @@ async def _settled_once(run: Run, *, wait: bool) -> Outcome | None:
     state = run.state
     if isinstance(state, Unverified) and (wait or run.unjudged != state.digest):
         asked_for = run.policy.maintain and run.judging == state.digest
-        ended = await (_looked_for(run, state.digest, wait=wait) if asked_for else _put(run))
-        return await _acted_upon(run, ended)
+        if not asked_for:
+            return await _acted_upon(run, await _put(run))
+        verdict = _verdict_asked_for(run, state.digest, wait=wait)
+        return await _acted_upon(run, await _judged(run, state.digest, verdict))
     return await _acted_upon(run, None)
 
 
@@ -136,10 +138,6 @@ async def _tell_unfounded(run: Run, request: JudgeRequest) -> None:
         await run.notice("judge", told, ", ".join(missing))
 
 
-async def _looked_for(run: Run, digest: Digest, *, wait: bool) -> Outcome | None:
-    return await _judged(run, digest, _verdict_asked_for(run, digest, wait=wait))
-
-
 async def _verdict_asked_for(run: Run, digest: Digest, *, wait: bool) -> Metered[Verdict] | None:
     """Return the verdict of a judge that was asked before; None where the judge has not answered yet."""
     try:
@@ -171,7 +169,7 @@ async def _judged(
 async def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Outcome | None:
     """Record a verdict. After `Overtaken` the run keeps it: it is valid as long as the summary is unchanged (D5)."""
     run.verdict = (digest, answer)
-    verdict, told = _with_known_boundary(run, _in_short(answer.value))
+    verdict, told = _corrected(run, answer.value)
     result = await run.operate(ApplyVerdict(verdict, digest), answer.meta)
     run.verdict = None
     if told:
@@ -182,18 +180,15 @@ async def _recorded(run: Run, digest: Digest, answer: Metered[Verdict]) -> Outco
     return await _judge_is_down(run, digest, refused)
 
 
-def _in_short(verdict: Verdict) -> Verdict:
-    """Return a verdict with its feedback shortened, because the feedback stands in each prompt, beside its line."""
-    return (
-        verdict
-        if not isinstance(verdict, Failed)
-        else attrs.evolve(verdict, feedback=cut(verdict.feedback, FEEDBACK))
-    )
+def _corrected(run: Run, verdict: Verdict) -> tuple[Verdict, str]:
+    """Return a verdict without a boundary that the agent cannot go back to, and a notice about it if removed (D5).
 
-
-def _with_known_boundary(run: Run, verdict: Verdict) -> tuple[Verdict, str]:
-    """Return a verdict without a boundary that the agent cannot go back to, and a notice about it if removed (D5)."""
-    if not isinstance(verdict, Failed) or verdict.boundary is None:
+    Its feedback is shortened, because it stands in each prompt, beside its line.
+    """
+    if not isinstance(verdict, Failed):
+        return verdict, ""
+    verdict = attrs.evolve(verdict, feedback=cut(verdict.feedback, FEEDBACK))
+    if verdict.boundary is None:
         return verdict, ""
     tree = run.state.tree
     if verdict.fault == "execution" and verdict.boundary in boundaries_below(tree, tree.boundary):
@@ -224,7 +219,8 @@ async def _after_failure(run: Run, state: Rejected) -> Outcome | None:
     if run.policy.on_fail == "stop":
         return RunStopped("failed_verdict", f"[Step {summary.label}] has failed", run.totals)
     if run.policy.on_fail == "accept" or not run.policy.revise:
-        return await _accept_despite(run)
+        await _accept_despite(run)
+        return None
     if verdict.fault == "summary" or summary.kind == "fallback":
         if run.counts.retexts.get(summary.id, 0) < run.policy.max_retexts:
             if (run.policy.rewrite and not run.is_answer) or summary.kind == "fallback":
@@ -266,7 +262,9 @@ async def _retext(run: Run, state: Rejected, verdict: Failed) -> Outcome | None:
 
 def _rewriting(run: Run, state: Rejected, verdict: Failed) -> SummaryRequest:
     """Return the question for a new text: the summarizer reads what the judge read (D16)."""
-    asked = _as_judged(state)
+    asked = request_for(
+        state.tree, Digest(""), since_root=False
+    )  # the judge's question depends on the tree alone
     before, interim = parts_of(asked.before)
     steps = sum(run.meter.step(step.action, step.observation) for step in asked.steps)
     return SummaryRequest(
@@ -316,23 +314,18 @@ async def text_within(run: Run, request: SummaryRequest) -> str:
     return cut_to(text, limit, counter) if text.strip() else text
 
 
-def _as_judged(state: Rejected) -> JudgeRequest:
-    """Return the question that the judge was asked; it depends on the tree alone."""
-    return request_for(state.tree, Digest(""), since_root=False)
-
-
 async def _give_up(run: Run, why: str) -> Outcome | None:
     label = run.state.tree.head_summary.label
     if run.policy.exhausted == "stop":
         return RunStopped("exhausted", f"[Step {label}] has failed, and {why}", run.totals)
-    return await _accept_despite(run)
+    await _accept_despite(run)
+    return None
 
 
-async def _accept_despite(run: Run) -> Outcome | None:
+async def _accept_despite(run: Run) -> None:
     label = run.state.tree.head_summary.label
     operated(await run.operate(Accept()))
     await run.notice("failed", f"[Step {label}] stays although it has failed: see its status.")
-    return None
 
 
 async def insists_on_text(run: Run) -> bool:
@@ -347,8 +340,7 @@ async def insists_on_text(run: Run) -> bool:
             f"First call compress with a better text of [Step {summary.label}], or it stays as it is.",
         )
         return True
-    operated(await run.operate(Accept()))
-    await run.notice("failed", f"[Step {summary.label}] stays although it has failed: see its status.")
+    await _accept_despite(run)
     return False
 
 

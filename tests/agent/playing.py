@@ -132,6 +132,8 @@ class Played:
 
     def run(self, *, live: bool = True) -> Outcome:
         """Run to the end."""
+        tally = Tally()
+        tally._revisions.update(self.counts.revisions)
         found = RecordedRun(
             version=1,
             policy=self.first,
@@ -141,7 +143,7 @@ class Played:
             introduced=Capabilities(),
             remembered={},
             state=self.start,
-            tally=Tally(self.counts),
+            tally=tally,
             log=tuple(self.log),
         )
         self._restorable = Restorable(self.environment)
