@@ -17,6 +17,7 @@ follows from the answers alone, so the program can be run again over them (`mage
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, assert_never
 
 from mage.chat import BESIDE, NOTED, THOUGHT, note_action
@@ -72,20 +73,13 @@ _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action an
 async def program(run: Run) -> Outcome:
     """Run the agent until the run ends; in a replay continue where the run was resumed later."""
     while True:
-        outcome = await _until_the_end(run)
-        if not (await End(outcome)):
-            return outcome
-        run.unusable = run.idle = run.cool_until = 0
-
-
-async def _until_the_end(run: Run) -> Outcome:
-    while True:
-        try:
-            ended = await _turn(run)
-        except Overtaken:  # an idle turn unless a step was done: others may write in every turn
-            ended = None
-        if ended is not None:
+        ended: Outcome | None = None
+        while ended is None:
+            with suppress(Overtaken):  # an idle turn unless a step was done: others may write in every turn
+                ended = await _turn(run)
+        if not (await End(ended)):
             return ended
+        run.unusable = run.idle = run.cool_until = 0
 
 
 async def _turn(run: Run) -> Outcome | None:

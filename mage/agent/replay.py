@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Final, Literal, assert_never, cast, final
+from typing import Any, Final, Literal, assert_never, final
 
 import attrs
 from returns.pipeline import is_successful
@@ -64,7 +64,7 @@ from mage.effects import (
     lasts,
     metered,
 )
-from mage.effects.questions import Ask, Program
+from mage.effects.questions import Ask, Program, drive_awaited
 from mage.engine import Digest, Grow, Refusal, State, Step, StepId, apply
 from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
@@ -500,19 +500,7 @@ class Replay:
             RunDiverged: the program asks for something else than the log has next.
             LogEnds: the log has ended, and `live` is False.
         """
-        try:
-            asked = program.send(None)
-            while True:
-                try:
-                    answer = await self._answer(asked)
-                except (EffectError, Overtaken) as error:
-                    asked = program.throw(error)
-                else:
-                    asked = program.send(answer)
-        except StopIteration as stop:
-            return cast("Outcome", stop.value)
-        finally:
-            program.close()
+        return await drive_awaited(program, self._answer)
 
     async def _answer(self, asked: Ask[Any]) -> object:
         match asked:

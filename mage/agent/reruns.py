@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Final, Protocol, assert_never, cast, final
+from typing import Any, Final, Protocol, assert_never, final
 
 import attrs
 
@@ -33,7 +33,7 @@ from mage.effects import (
     Restore,
     SummaryRequest,
 )
-from mage.effects.questions import Ask, Program, drive
+from mage.effects.questions import Ask, Program, drive, drive_awaited
 from mage.engine import State, Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
 from mage.memory.journal import UNCERTAIN
@@ -227,22 +227,18 @@ class Watcher(Protocol):
 
 async def watched(program: Program[Outcome], watcher: Watcher) -> Outcome:
     """Run a program, and give each ask and its answer to a watcher."""
-    try:
-        asked = program.send(None)
-        while True:
-            watcher.asks(asked)
-            try:
-                answer = await asked
-            except (EffectError, Overtaken) as error:
-                watcher.answered(asked, error)
-                asked = program.throw(error)
-            else:
-                watcher.answered(asked, answer)
-                asked = program.send(answer)
-    except StopIteration as stop:
-        return cast("Outcome", stop.value)
-    finally:
-        program.close()
+
+    async def passed_on(asked: Ask[Any]) -> object:
+        watcher.asks(asked)
+        try:
+            answer: object = await asked
+        except (EffectError, Overtaken) as error:
+            watcher.answered(asked, error)
+            raise
+        watcher.answered(asked, answer)
+        return answer
+
+    return await drive_awaited(program, passed_on)
 
 
 @final
